@@ -1,0 +1,35 @@
+/** Text to unit vectors (findings: the offline model reads about the first 500 characters of a text). */
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+
+/** `retryAfter` is set when the provider asked for a pause. */
+export class EmbedderError extends Schema.TaggedError<EmbedderError>()("EmbedderError", {
+  message: Schema.String,
+  retryable: Schema.Boolean,
+  retryAfter: Schema.optionalWith(Schema.DurationFromMillis, { exact: true })
+}) {}
+
+export class Embedder extends Context.Tag("capabilities/Embedder")<
+  Embedder,
+  {
+    /** Names model and dimensions; stored beside every vector, so that vectors of two models never meet. */
+    readonly profile: string
+    readonly dimensions: number
+    /** How much words count against meaning in the hybrid score, 0..1: high for a weak model. */
+    readonly lexicalWeight: number
+    /** Recommended cut of the hybrid score for a chat turn, 0..1. */
+    readonly minScore: number
+    /** Largest batch `embedAll` takes. */
+    readonly maxBatch: number
+    /** Recommended limit for one query; past it retrieval falls back to words alone. */
+    readonly queryTimeout: Duration.DurationInput
+    /** A unit vector of `dimensions` floats. */
+    readonly embedQuery: (text: string) => Effect.Effect<Float32Array, EmbedderError>
+    /** Unit vectors in the order of `texts`; at most `maxBatch` texts. */
+    readonly embedAll: (
+      texts: ReadonlyArray<string>
+    ) => Effect.Effect<ReadonlyArray<Float32Array>, EmbedderError>
+  }
+>() {}

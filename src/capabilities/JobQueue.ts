@@ -1,0 +1,114 @@
+/** Durable background work: enqueued in the caller's transaction, leased to one worker, retried, kept by count. */
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type { QueueJobId } from "../domain/Ids.ts"
+import type { JsonObject } from "../domain/Text.ts"
+
+export const QueueName = Schema.Literal(
+  "ingestion",
+  "embedding",
+  "artifact-cleanup",
+  "channel-inbound",
+  "channel-outbound"
+)
+export type QueueName = typeof QueueName.Type
+
+export interface QueuePolicy {
+  readonly attempts: number
+  /** Before the second attempt; doubled for each one after it. */
+  readonly backoff: Duration.DurationInput
+  readonly keepCompleted: number
+  readonly keepFailed: number
+  /** A worker that does not renew within this loses the job to another. */
+  readonly lease: Duration.DurationInput
+}
+
+/** Specification 6 for the channel queues, contract 7 for ingestion. */
+export const policies = {
+  ingestion: { attempts: 3, backoff: "2 seconds", keepCompleted: 100, keepFailed: 500, lease: "30 seconds" },
+  embedding: { attempts: 10, backoff: "2 seconds", keepCompleted: 100, keepFailed: 500, lease: "30 seconds" },
+  "artifact-cleanup": {
+    attempts: 20,
+    backoff: "2 seconds",
+    keepCompleted: 100,
+    keepFailed: 500,
+    lease: "30 seconds"
+  },
+  "channel-inbound": {
+    attempts: 5,
+    backoff: "2 seconds",
+    keepCompleted: 100,
+    keepFailed: 500,
+    lease: "90 seconds"
+  },
+  "channel-outbound": {
+    attempts: 3,
+    backoff: "2 seconds",
+    keepCompleted: 100,
+    keepFailed: 500,
+    lease: "60 seconds"
+  }
+} as const satisfies Record<QueueName, QueuePolicy>
+
+/** The queue itself could not be reached. */
+export class JobQueueError extends Schema.TaggedError<JobQueueError>()("JobQueueError", {
+  message: Schema.String
+}) {}
+
+/** What a handler fails with: `message` is kept as the attempt's last error, `fatal` ends the job without another attempt. */
+export class JobFailure extends Schema.TaggedError<JobFailure>()("JobFailure", {
+  message: Schema.String,
+  fatal: Schema.Boolean,
+  retryAfter: Schema.optionalWith(Schema.DurationFromMillis, { exact: true })
+}) {}
+
+export interface QueueJob {
+  readonly id: QueueJobId
+  readonly queue: QueueName
+  readonly payload: JsonObject
+  /** 1 for the first attempt. */
+  readonly attempt: number
+  /** True when a failure now is final. */
+  readonly lastAttempt: boolean
+}
+
+export interface EnqueueOptions {
+  /** Not before this long from now. */
+  readonly delay?: Duration.DurationInput
+  /** Jobs of one queue with the same key run one at a time, in order. */
+  readonly serialKey?: string
+}
+
+export interface QueueCounts {
+  readonly name: QueueName
+  readonly waiting: number
+  readonly active: number
+  readonly delayed: number
+  readonly completed: number
+  readonly failed: number
+}
+
+export class JobQueue extends Context.Tag("capabilities/JobQueue")<
+  JobQueue,
+  {
+    /** Joins the transaction of the caller: the job exists exactly when that commits. */
+    readonly enqueue: (
+      queue: QueueName,
+      payload: JsonObject,
+      options?: EnqueueOptions
+    ) => Effect.Effect<QueueJobId, JobQueueError>
+    /**
+     * Claims and runs jobs until the scope closes; then takes no more and waits for the running ones. A defect of the
+     * handler counts as a failed attempt. An interrupted job goes back to the queue without losing an attempt.
+     */
+    readonly work: <R>(
+      queue: QueueName,
+      concurrency: number,
+      handler: (job: QueueJob) => Effect.Effect<void, JobFailure, R>
+    ) => Effect.Effect<void, never, R | Scope.Scope>
+    readonly counts: Effect.Effect<ReadonlyArray<QueueCounts>, JobQueueError>
+  }
+>() {}

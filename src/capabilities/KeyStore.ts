@@ -1,0 +1,29 @@
+/** API keys: from the raw secret to what it may do, in one look-up. */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
+import type * as Redacted from "effect/Redacted"
+import type { Permission } from "../domain/Access.ts"
+import type { AgentId, KeyId, TenantId } from "../domain/Ids.ts"
+
+/** A key that exists, is active and has not expired, with what its tenant's plan says. */
+export interface LiveKey {
+  readonly keyId: KeyId
+  readonly tenantId: TenantId
+  readonly scope: "agent" | "org"
+  /** Null for an org-scoped key. */
+  readonly agentId: AgentId | null
+  readonly permissions: ReadonlyArray<Permission>
+  /** Empty: any origin. */
+  readonly allowedOrigins: ReadonlyArray<string>
+  /** The plan includes the public API. */
+  readonly publicApi: boolean
+}
+
+export class KeyStore extends Context.Tag("capabilities/KeyStore")<
+  KeyStore,
+  {
+    /** None when missing, expired, inactive or revoked. A revocation holds within one second on every process. */
+    readonly find: (secret: Redacted.Redacted) => Effect.Effect<Option.Option<LiveKey>>
+  }
+>() {}

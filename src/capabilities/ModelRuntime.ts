@@ -1,0 +1,74 @@
+/**
+ * One round with a language model, as a thin stream of our own parts (findings 11). A stream that ends without `Finish`
+ * has failed; interruption aborts the provider's request.
+ */
+import type * as Prompt from "@effect/ai/Prompt"
+import * as Context from "effect/Context"
+import * as Schema from "effect/Schema"
+import type * as Stream from "effect/Stream"
+import type { JsonObject } from "../domain/Text.ts"
+
+/** A tool as the model is told of it; `parameters` is JSON Schema known only at run time. */
+export interface ToolDeclaration {
+  readonly name: string
+  readonly description: string
+  readonly parameters: JsonObject
+}
+
+/** A retrieved passage, for runtimes that answer from the passages themselves. */
+export interface Passage {
+  readonly index: number
+  readonly title: string
+  readonly text: string
+  readonly score: number
+}
+
+export interface ModelRequest {
+  /** The agent's model, or null for the configured one. */
+  readonly model: string | null
+  /** System instructions (passages and context rendered into them), history, the user's message, earlier steps. */
+  readonly prompt: Prompt.Prompt
+  readonly tools: ReadonlyArray<ToolDeclaration>
+  /** The user's message as it was sent. */
+  readonly question: string
+  readonly passages: ReadonlyArray<Passage>
+}
+
+export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "other"
+
+export type ModelPart =
+  | { readonly _tag: "TextDelta"; readonly delta: string }
+  /** `input` is the parsed argument object, or null when the model sent something else (`rawInput` then says what). */
+  | {
+      readonly _tag: "ToolCall"
+      readonly id: string
+      readonly name: string
+      readonly input: JsonObject | null
+      readonly rawInput: string
+    }
+  | {
+      readonly _tag: "Finish"
+      readonly reason: FinishReason
+      readonly inputTokens: number
+      readonly outputTokens: number
+    }
+
+/** Never carries a key, a body or a header of the provider: `message` is for our log alone. */
+export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
+  reason: Schema.Literal("Unreachable", "Rejected", "RateLimited", "Malformed", "Truncated"),
+  message: Schema.String,
+  /** True when nothing of the answer had arrived, so that the same request may be sent again. */
+  retryable: Schema.Boolean,
+  retryAfter: Schema.optionalWith(Schema.DurationFromMillis, { exact: true })
+}) {}
+
+export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
+  ModelRuntime,
+  {
+    /** The model used when an agent names none. */
+    readonly defaultModel: string
+    /** Tokens of prompt and reply together that fit the model. */
+    readonly contextWindow: number
+    readonly stream: (request: ModelRequest) => Stream.Stream<ModelPart, ModelError>
+  }
+>() {}

@@ -1,0 +1,63 @@
+/** Permissions of API keys with all compatibility rules of specification 5.2, and roles of dashboard users. */
+import * as Schema from "effect/Schema"
+import { AgentId, KeyId, TenantId, UserId } from "./Ids.ts"
+
+const groups = [
+  ["chat", "chat:write"],
+  ["retrieve", "sources:read", "retrieval:read"],
+  ["ingest", "ingest.read", "ingest.write", "sources:write"],
+  ["skill_fetch", "skills:read"],
+  ["usage.read", "usage:read"]
+] as const
+
+/** What a key may hold. Groups are bidirectional aliases; `*` satisfies everything. */
+export const Permission = Schema.Literal(...groups.flat(), "trace_read", "*")
+export type Permission = typeof Permission.Type
+
+/** What a route may require. */
+export type Requirement = Exclude<Permission, "*">
+
+const legacyUsage: ReadonlyArray<Permission> = ["chat", "retrieve", "ingest"]
+
+const groupOf = (permission: Permission): ReadonlyArray<Permission> =>
+  groups.find((group) => group.some((member) => member === permission)) ?? [permission]
+
+const accepted = (required: Requirement): ReadonlySet<Permission> => {
+  const own = groupOf(required)
+  const legacy = own.includes("usage.read") ? legacyUsage.flatMap(groupOf) : []
+  return new Set<Permission>([...own, ...legacy, "*"])
+}
+
+/** True when a key that holds `held` may use a route that requires `required`. */
+export const allows = (held: ReadonlyArray<Permission>, required: Requirement): boolean => {
+  const enough = accepted(required)
+  return held.some((permission) => enough.has(permission))
+}
+
+/** Where everything of an agent lives: the first argument of every query. */
+export interface AgentScope {
+  readonly tenantId: TenantId
+  readonly agentId: AgentId
+}
+
+/** An authenticated agent key, read once when the request authenticates. */
+export interface AgentKey extends AgentScope {
+  readonly keyId: KeyId
+  readonly permissions: ReadonlyArray<Permission>
+}
+
+export const Role = Schema.Literal("owner", "admin", "agent", "viewer")
+export type Role = typeof Role.Type
+
+const rank: Record<Role, number> = { owner: 3, admin: 2, agent: 1, viewer: 0 }
+
+/** True when `role` is `least` or above it: owner > admin > agent > viewer. */
+export const atLeast = (role: Role, least: Role): boolean => rank[role] >= rank[least]
+
+/** A dashboard user, read once from the session. */
+export interface SessionUser {
+  readonly userId: UserId
+  readonly tenantId: TenantId
+  readonly email: string
+  readonly role: Role
+}

@@ -1,0 +1,91 @@
+/** Tenants, agents and what a plan entitles to (contract 2 and 3). */
+import * as Schema from "effect/Schema"
+import { AgentId, TenantId } from "./Ids.ts"
+import { Text, trimmed } from "./Text.ts"
+
+export const Timestamp = Schema.DateTimeUtc
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+export class Tenant extends Schema.Class<Tenant>("Tenant")({
+  id: TenantId,
+  name: Schema.String,
+  createdAt: Timestamp
+}) {}
+
+/** How a chat turn searches; `minScore` null means the embedding provider's recommended cut. */
+export const RetrievalSettings = Schema.Struct({
+  topK: Schema.Int.pipe(Schema.between(1, 20)),
+  minScore: Schema.NullOr(Schema.Number.pipe(Schema.between(0, 1)))
+})
+export type RetrievalSettings = typeof RetrievalSettings.Type
+
+export class Agent extends Schema.Class<Agent>("Agent")({
+  id: AgentId,
+  name: Schema.String,
+  instructions: Schema.String,
+  model: Schema.NullOr(Schema.String),
+  greeting: Schema.NullOr(Schema.String),
+  retrieval: RetrievalSettings,
+  createdAt: Timestamp,
+  updatedAt: Timestamp
+}) {}
+
+const RetrievalInput = Schema.Struct({
+  topK: optional(RetrievalSettings.fields.topK),
+  minScore: optional(RetrievalSettings.fields.minScore)
+})
+
+export const AgentName = trimmed(200)
+const Instructions = Text.pipe(Schema.maxLength(32_000))
+const Model = trimmed(200)
+const Greeting = Text.pipe(Schema.maxLength(2_000))
+
+export const CreateAgent = Schema.Struct({
+  name: AgentName,
+  instructions: optional(Instructions),
+  model: optional(Model),
+  greeting: optional(Greeting),
+  retrieval: optional(RetrievalInput)
+})
+export type CreateAgent = typeof CreateAgent.Type
+
+/** `null` clears a field (contract 11, wire). */
+export const PatchAgent = Schema.Struct({
+  name: optional(AgentName),
+  instructions: optional(Schema.NullOr(Instructions)),
+  model: optional(Schema.NullOr(Model)),
+  greeting: optional(Schema.NullOr(Greeting)),
+  retrieval: optional(Schema.NullOr(RetrievalInput))
+})
+export type PatchAgent = typeof PatchAgent.Type
+
+const Count = Schema.Int.pipe(Schema.between(0, 1_000_000_000))
+
+/** What a tenant may use in a period (specification 2.8, contract 2). */
+export const Entitlements = Schema.Struct({
+  publicApi: Schema.Boolean,
+  turns: Count,
+  ingestionJobs: Count,
+  sources: Count,
+  overageEnabled: Schema.Boolean
+})
+export type Entitlements = typeof Entitlements.Type
+
+/** Plan `self-hosted`, on which every tenant starts. */
+export const selfHosted: Entitlements = {
+  publicApi: true,
+  turns: 1_000_000,
+  ingestionJobs: 1_000_000,
+  sources: 1_000_000,
+  overageEnabled: false
+}
+
+export const Period = Schema.Struct({ start: Timestamp, end: Timestamp })
+export type Period = typeof Period.Type
+
+export class Subscription extends Schema.Class<Subscription>("Subscription")({
+  plan: Schema.String,
+  status: Schema.String,
+  period: Schema.NullOr(Period),
+  entitlements: Entitlements
+}) {}

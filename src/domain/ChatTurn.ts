@@ -1,0 +1,94 @@
+/** The chat turn: its request (specification 2.1), its result (2.2) and the parts a stream is made of (4.3, contract 5). */
+import * as Schema from "effect/Schema"
+import { RunEvent } from "./AgentRun.ts"
+import { ChunkId, ConversationId, DocumentId, EndUserId, SourceId } from "./Ids.ts"
+import { JsonObject, trimmed } from "./Text.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/** Trimmed before validation; 1 to 200 characters after trimming. */
+export const ExternalEndUserId = trimmed(200).pipe(Schema.brand("ExternalEndUserId"))
+export type ExternalEndUserId = typeof ExternalEndUserId.Type
+
+const runtimeLimit = 64 * 1024
+
+const Fields = Schema.Struct({
+  message: trimmed(32_000),
+  conversationId: optional(ConversationId),
+  endUserId: optional(EndUserId),
+  externalEndUserId: optional(ExternalEndUserId),
+  persist: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => true }),
+  context: optional(JsonObject),
+  toolContext: optional(JsonObject),
+  toolCredentials: optional(Schema.Record({ key: Schema.String, value: Schema.String }))
+})
+
+const byteLength = (value: unknown) => (value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value)))
+
+const oneIdentity = ({ conversationId, endUserId, externalEndUserId }: typeof Fields.Type) =>
+  [conversationId, endUserId, externalEndUserId].filter((field) => field !== undefined).length <= 1 ||
+  "Send at most one of conversationId, endUserId and externalEndUserId"
+
+const boundedRuntimeData = ({ context, toolContext, toolCredentials }: typeof Fields.Type) =>
+  byteLength(context) + byteLength(toolContext) + byteLength(toolCredentials) <= runtimeLimit ||
+  "context, toolContext and toolCredentials together may take at most 64 KiB"
+
+/** Body of `POST /v1/chat/stream`. */
+export const StreamTurnRequest = Fields.pipe(Schema.filter(oneIdentity), Schema.filter(boundedRuntimeData))
+export type ChatTurnRequest = typeof Fields.Type
+
+/** Body of `POST /v1/chat`. */
+export const CompleteTurnRequest = Schema.Struct({
+  ...Fields.fields,
+  includeRealtimeToken: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => true })
+}).pipe(Schema.filter(oneIdentity), Schema.filter(boundedRuntimeData))
+
+/** True when any of the three runtime fields was sent, an empty object included (specification 2.1, runtime rule 3). */
+export const hasRuntimeData = ({ context, toolContext, toolCredentials }: ChatTurnRequest): boolean =>
+  context !== undefined || toolContext !== undefined || toolCredentials !== undefined
+
+/** A source chunk that grounds the reply; the reply marks it `[index]` (contract 5). */
+export const Citation = Schema.Struct({
+  index: Schema.Int,
+  sourceId: SourceId,
+  sourceName: Schema.String,
+  documentId: DocumentId,
+  chunkId: ChunkId,
+  title: Schema.String,
+  url: Schema.String,
+  text: Schema.String,
+  score: Schema.Number
+})
+export type Citation = typeof Citation.Type
+
+export const Media = Schema.Struct({
+  type: Schema.Literal("image", "file"),
+  url: Schema.String,
+  name: Schema.String,
+  mimeType: Schema.String
+})
+export type Media = typeof Media.Type
+
+/** `data` of `POST /v1/chat` and `data.result` of `data-done` (specification 2.2). */
+export const ChatTurnResult = Schema.Struct({
+  reply: Schema.String,
+  conversationId: optional(ConversationId),
+  endUserId: optional(EndUserId),
+  citations: Schema.Array(Citation),
+  media: Schema.Array(Media),
+  realtimeToken: optional(Schema.String),
+  realtimeUrl: optional(Schema.String)
+})
+export type ChatTurnResult = typeof ChatTurnResult.Type
+
+/** What a running turn emits, in order. `http/Sse` turns each into one AI SDK chunk or none. */
+export type TurnPart =
+  | { readonly _tag: "TextDelta"; readonly delta: string }
+  | { readonly _tag: "Citation"; readonly citation: Citation }
+  | { readonly _tag: "ToolCall"; readonly id: string; readonly name: string; readonly input: unknown }
+  | { readonly _tag: "ToolResult"; readonly id: string; readonly output: unknown }
+  | { readonly _tag: "ToolFailure"; readonly id: string; readonly message: string }
+  | { readonly _tag: "StepStart" }
+  | { readonly _tag: "StepEnd" }
+  | { readonly _tag: "RunEvent"; readonly event: RunEvent }
+  | { readonly _tag: "Done"; readonly result: ChatTurnResult }

@@ -1,0 +1,147 @@
+/** Knowledge sources and their ingestion jobs (specification 2.4–2.6, contract 4 and 7). */
+import * as Schema from "effect/Schema"
+import { AgentId, IngestionJobId, SourceId } from "./Ids.ts"
+import { Text, trimmed } from "./Text.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+export const SourceType = Schema.Literal("URL", "SITEMAP", "FILE", "IMAGE", "BULK_UPLOAD")
+export type SourceType = typeof SourceType.Type
+export const SourceStatus = Schema.Literal("PENDING", "PROCESSING", "READY", "FAILED")
+export type SourceStatus = typeof SourceStatus.Type
+export const IngestionJobType = Schema.Literal("INGEST", "REINDEX")
+export type IngestionJobType = typeof IngestionJobType.Type
+export const IngestionJobStatus = Schema.Literal("QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED")
+export type IngestionJobStatus = typeof IngestionJobStatus.Type
+
+const isHttpUrl = (text: string) =>
+  URL.canParse(text) && ["http:", "https:"].includes(new URL(text).protocol) && new URL(text).hostname !== ""
+
+/** An absolute http or https URL of at most 2,048 characters. Which addresses may be reached is decided when fetching. */
+export const HttpUrl = Text.pipe(
+  Schema.compose(Schema.Trim),
+  Schema.maxLength(2_048),
+  Schema.filter(isHttpUrl, { message: () => "Expected an absolute http or https URL" })
+)
+
+/** Content address of an uploaded original: `sha256:` and 64 hexadecimal digits. */
+export const ArtifactRef = Schema.String.pipe(
+  Schema.pattern(/^sha256:[0-9a-f]{64}$/),
+  Schema.brand("ArtifactRef")
+)
+export type ArtifactRef = typeof ArtifactRef.Type
+
+const Glob = Text.pipe(Schema.minLength(1), Schema.maxLength(1_024))
+const Patterns = optional(Schema.Array(Glob).pipe(Schema.maxItems(100)))
+const FileName = trimmed(255)
+
+export const UrlConfig = Schema.Struct({
+  url: HttpUrl,
+  maxDepth: optional(Schema.Int.pipe(Schema.between(0, 5))),
+  includePatterns: Patterns,
+  excludePatterns: Patterns
+})
+export const SitemapConfig = Schema.Struct({
+  sitemapUrl: optional(HttpUrl),
+  url: optional(HttpUrl),
+  includePatterns: Patterns,
+  excludePatterns: Patterns
+}).pipe(
+  Schema.filter(({ sitemapUrl, url }) => sitemapUrl !== undefined || url !== undefined, {
+    message: () => "Expected sitemapUrl or url"
+  })
+)
+export const FileConfig = Schema.Struct({ fileUrl: HttpUrl, fileName: optional(FileName) })
+/** An uploaded FILE or IMAGE: made by the upload routes, never accepted from a caller. */
+export const UploadedFileConfig = Schema.Struct({ artifact: ArtifactRef, fileName: FileName })
+/** A ZIP of documents: made by the bulk-upload route; a caller of the public route can only send an empty config. */
+export const BulkUploadConfig = Schema.Struct({
+  artifact: optional(ArtifactRef),
+  fileName: optional(FileName)
+})
+
+/** A source's config as it is stored: one shape for each type. */
+export const StoredSourceConfig = Schema.Union(
+  Schema.Struct({ type: Schema.Literal("URL"), config: UrlConfig }),
+  Schema.Struct({ type: Schema.Literal("SITEMAP"), config: SitemapConfig }),
+  Schema.Struct({
+    type: Schema.Literal("FILE", "IMAGE"),
+    config: Schema.Union(UploadedFileConfig, FileConfig)
+  }),
+  Schema.Struct({ type: Schema.Literal("BULK_UPLOAD"), config: BulkUploadConfig })
+)
+export type StoredSourceConfig = typeof StoredSourceConfig.Type
+
+/** What a caller may configure for each type (specification 2.5). */
+export const configOf = {
+  URL: UrlConfig,
+  SITEMAP: SitemapConfig,
+  FILE: FileConfig,
+  IMAGE: FileConfig,
+  BULK_UPLOAD: Schema.Struct({})
+} satisfies Record<SourceType, Schema.Schema.AnyNoContext>
+
+export const SourceName = trimmed(200)
+
+const common = { name: SourceName, autoSync: optional(Schema.Boolean) }
+const create = <const T extends SourceType>(type: T) =>
+  Schema.Struct({ type: Schema.Literal(type), config: configOf[type], ...common })
+
+/** Body of `POST /v1/sources`. */
+export const CreateSource = Schema.Union(
+  create("URL"),
+  create("SITEMAP"),
+  create("FILE"),
+  create("IMAGE"),
+  create("BULK_UPLOAD")
+)
+export type CreateSource = typeof CreateSource.Type
+
+/** Body of `PATCH /v1/sources/:id`; `config` is checked against the source's type by the use-case. */
+export const PatchSource = Schema.Struct({
+  name: optional(SourceName),
+  config: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+}).pipe(
+  Schema.filter(({ name, config }) => name !== undefined || config !== undefined, {
+    message: () => "Expected name or config"
+  })
+)
+export type PatchSource = typeof PatchSource.Type
+
+const SourceConfigView = Schema.Record({ key: Schema.String, value: Schema.Unknown })
+
+export class IngestionJob extends Schema.Class<IngestionJob>("IngestionJob")({
+  id: IngestionJobId,
+  sourceId: SourceId,
+  type: IngestionJobType,
+  status: IngestionJobStatus,
+  progress: Schema.Int,
+  chunksCreated: Schema.NullOr(Schema.Int),
+  error: Schema.NullOr(Schema.String),
+  startedAt: Schema.NullOr(Schema.DateTimeUtc),
+  completedAt: Schema.NullOr(Schema.DateTimeUtc)
+}) {}
+
+/** The summary of a source's latest job (specification 2.4). */
+export const LatestJob = Schema.Struct({
+  id: IngestionJobId,
+  type: IngestionJobType,
+  status: IngestionJobStatus,
+  progress: Schema.Int,
+  chunksCreated: Schema.NullOr(Schema.Int),
+  error: Schema.NullOr(Schema.String)
+})
+export type LatestJob = typeof LatestJob.Type
+
+/** A source with everything its views are cut from. */
+export class Source extends Schema.Class<Source>("Source")({
+  id: SourceId,
+  agentId: AgentId,
+  type: SourceType,
+  name: Schema.String,
+  status: SourceStatus,
+  config: SourceConfigView,
+  lastSyncedAt: Schema.NullOr(Schema.DateTimeUtc),
+  lastError: Schema.NullOr(Schema.String),
+  latestJob: Schema.NullOr(LatestJob)
+}) {}

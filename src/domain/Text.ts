@@ -1,0 +1,49 @@
+/** Text that every store can hold. PostgreSQL refuses NUL, and UTF-8 has no lone surrogates. */
+import * as Schema from "effect/Schema"
+
+// oxlint-disable-next-line no-control-regex -- NUL is what is being removed
+const NUL = /\u0000/g
+
+/** Drops NUL and replaces lone surrogates with U+FFFD, so that any input can be stored (guarantee G26). */
+export const sanitize = (text: string): string => text.replace(NUL, "").toWellFormed()
+
+/** A string without NUL or lone surrogates, whatever was sent. */
+export const Text = Schema.transform(Schema.String, Schema.String, {
+  strict: true,
+  decode: sanitize,
+  encode: (text) => text
+})
+
+/** {@link Text} without surrounding white space, from 1 to `max` characters. */
+export const trimmed = (max: number) =>
+  Text.pipe(Schema.compose(Schema.Trim), Schema.minLength(1), Schema.maxLength(max))
+
+export type JsonValue =
+  string | number | boolean | null | ReadonlyArray<JsonValue> | { readonly [key: string]: JsonValue }
+
+const depthLimit = 64
+
+const isJson = (value: unknown, depth: number): value is JsonValue => {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return true
+  if (typeof value === "number") return Number.isFinite(value)
+  if (typeof value !== "object" || depth === 0) return false
+  return Object.values(value).every((member) => isJson(member, depth - 1))
+}
+
+const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && isJson(value, depthLimit)
+
+export interface JsonObject {
+  readonly [key: string]: JsonValue
+}
+
+/**
+ * A JSON object whose values recursively are strings, finite numbers, booleans, null, arrays or objects
+ * (specification 2.1, runtime field rule 2), nested at most 64 deep.
+ */
+export const JsonObject: Schema.Schema<JsonObject> = Schema.declare(isJsonObject, {
+  identifier: "JsonObject",
+  description: "a JSON object",
+  jsonSchema: { type: "object" },
+  message: () => "Expected a JSON object of strings, finite numbers, booleans, null, arrays and objects"
+})
