@@ -15,6 +15,10 @@ create table conversations (
   channel text not null check (channel in ('api', 'widget', 'whatsapp', 'messenger')),
   state text not null default 'AI_ACTIVE' check (state in ('AI_ACTIVE', 'HUMAN_REQUESTED', 'HUMAN_ACTIVE', 'CLOSED')),
   message_count bigint not null default 0,
+  -- Turns of one conversation run one at a time, in order of arrival, across processes: each takes a ticket, and may
+  -- run when every lower ticket has been served or its run is no longer alive.
+  tickets bigint not null default 0,
+  served bigint not null default 0,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   foreign key (tenant_id, agent_id) references agents (tenant_id, id) on delete cascade
@@ -35,13 +39,4 @@ create table messages (
   output_tokens int not null default 0,
   created_at timestamptz not null default now(),
   unique (conversation_id, position)
-);
-
--- Turns of one conversation run one at a time, in order of arrival, across processes: the lowest live ticket runs.
-create table turn_tickets (
-  conversation_id text not null references conversations on delete cascade,
-  ticket bigint generated always as identity,
-  run_id text not null unique,
-  lease_until timestamptz not null,
-  primary key (conversation_id, ticket)
 );
