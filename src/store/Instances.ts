@@ -1,0 +1,74 @@
+/** Processes that run turns, and the runs that died with one. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+
+export class Instances extends Effect.Service<Instances>()("store/Instances", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Keeps the process's runs alive for `lease` from now. */
+    const renew = (id: string, lease: Duration.DurationInput) =>
+      sql`
+        insert into instances (id, lease_until)
+        values (${id}, now() + make_interval(secs => ${Duration.toSeconds(lease)}))
+        on conflict (id) do update set lease_until = excluded.lease_until`.pipe(
+        Effect.asVoid,
+        Effect.withSpan("Instances.renew")
+      )
+
+    /** The process has stopped, and its runs with it. */
+    const leave = (id: string) => sql`delete from instances where id = ${id}`.pipe(Effect.asVoid)
+
+    /** Only for a store that one process holds alone: every other process is dead, whatever its lease says. */
+    const leaveAll = sql`delete from instances`.pipe(Effect.asVoid)
+
+    /**
+     * Ends the runs whose process has died: the run is `failed`, the user's message joins the conversation, the turn is
+     * given back to the quota. Returns how many there were.
+     */
+    const sweep = sql<{ readonly id: string }>`
+      with expired as (delete from instances where lease_until < now() returning id),
+      dead as (
+        update agent_runs r set status = 'failed', completed_at = now(), message_id = user_message_id
+        where r.status = 'running'
+          and not exists (select 1 from instances i where i.id = r.instance_id and i.lease_until >= now())
+        returning r.id, r.agent_id, r.tenant_id, r.conversation_id, r.ticket, r.period_start, r.user_message_id,
+          r.user_message, r.started_at
+      ),
+      ordered as (
+        select dead.*, row_number() over (partition by conversation_id order by ticket) as place,
+          count(*) over (partition by conversation_id) as total
+        from dead
+      ),
+      conversation as (
+        update conversations c set message_count = c.message_count + lost.total, served = greatest(c.served, lost.ticket),
+          updated_at = now()
+        from (select conversation_id, count(*) as total, max(ticket) as ticket from dead group by conversation_id) lost
+        where c.id = lost.conversation_id
+        returning c.id, c.message_count
+      ),
+      asked as (
+        insert into messages (id, conversation_id, agent_id, position, role, content, created_at)
+        select o.user_message_id, c.id, o.agent_id, c.message_count - o.total + o.place, 'user', o.user_message, o.started_at
+        from ordered o join conversation c on c.id = o.conversation_id
+      ),
+      traced as (
+        insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
+        select id, 1 + coalesce((select max(sequence) from agent_run_events e where e.run_id = dead.id), 0),
+          'run.failed', 'failed', 'The process that ran the turn stopped', null, now()
+        from dead
+      ),
+      released as (
+        update tenant_usage u set turns = u.turns - lost.total
+        from (select tenant_id, period_start, count(*) as total from dead group by tenant_id, period_start) lost
+        where u.tenant_id = lost.tenant_id and u.period_start = lost.period_start
+      )
+      select id from dead`.pipe(
+      Effect.map((rows) => rows.length),
+      Effect.withSpan("Instances.sweep")
+    )
+
+    return { renew, leave, leaveAll, sweep } as const
+  })
+}) {}

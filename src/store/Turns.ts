@@ -1,0 +1,329 @@
+/**
+ * The rows of a chat turn. A turn begins with one statement (identity, quota, conversation, run) and settles with one
+ * (messages, trace, citations, counters), so that a process that dies leaves nothing half done.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import type { Fragment } from "@effect/sql/Statement"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../domain/Access.ts"
+import { Citation, type ExternalEndUserId } from "../domain/ChatTurn.ts"
+import { type ConversationChannel, ConversationState, MessageRole } from "../domain/Conversation.ts"
+import { ConversationId, EndUserId, MessageId, RunId } from "../domain/Ids.ts"
+import { JsonObject } from "../domain/Text.ts"
+
+/** Most messages of history that a turn reads; the prompt keeps what fits the model's window. */
+const historyLimit = 60
+
+/** Whom the turn is for (specification 2.1, identity rules). */
+export type Target =
+  | { readonly _tag: "Anonymous" }
+  | { readonly _tag: "EndUser"; readonly id: EndUserId }
+  | { readonly _tag: "External"; readonly id: ExternalEndUserId }
+  | { readonly _tag: "Conversation"; readonly id: ConversationId }
+
+/** What a turn is begun with; ids of what may have to be created are made beforehand. */
+export interface Opening {
+  readonly target: Target
+  readonly persist: boolean
+  readonly channel: ConversationChannel
+  readonly instanceId: string
+  readonly runId: RunId
+  readonly endUserId: EndUserId
+  readonly conversationId: ConversationId
+  readonly userMessageId: MessageId
+  readonly message: string
+}
+
+export const HistoryMessage = Schema.Struct({ role: MessageRole, content: Schema.String })
+export type HistoryMessage = typeof HistoryMessage.Type
+
+/** The agent's settings as they are when the turn begins. */
+const Settings = Schema.Struct({
+  instructions: Schema.String,
+  model: Schema.NullOr(Schema.String),
+  topK: Schema.Int,
+  minScore: Schema.NullOr(Schema.Number)
+})
+
+const Admission = Schema.Struct({
+  ...Settings.fields,
+  /** False when the quota is used up, or when the target is missing. */
+  reserved: Schema.Boolean,
+  periodStart: Schema.NullOr(Schema.ValidDateFromSelf),
+  endUserId: Schema.NullOr(EndUserId),
+  state: Schema.NullOr(ConversationState),
+  /** Null when the turn takes no part in the conversation's order. */
+  ticket: Schema.NullOr(Schema.Int),
+  /** True when no earlier turn of the conversation is running and `history` is as it left it. */
+  clear: Schema.Boolean,
+  /** Oldest first. */
+  history: Schema.Array(HistoryMessage)
+})
+export type Admission = typeof Admission.Type
+
+const Place = Schema.Struct({
+  clear: Schema.Boolean,
+  state: ConversationState,
+  history: Schema.Array(HistoryMessage)
+})
+
+/** How a turn ended. `counted` is false when it failed before the model was called. */
+export interface Settlement {
+  readonly runId: RunId
+  readonly counted: boolean
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** Null when the turn failed: then only the user's message joins the conversation. */
+  readonly reply: {
+    readonly id: MessageId
+    readonly content: string
+    readonly citations: ReadonlyArray<Citation>
+  } | null
+  readonly events: ReadonlyArray<EventRow>
+}
+
+export const EventRow = Schema.Struct({
+  sequence: Schema.Int,
+  type: Schema.String,
+  status: Schema.String,
+  label: Schema.String,
+  payload: Schema.NullOr(JsonObject),
+  at: Schema.DateTimeUtc
+})
+export type EventRow = typeof EventRow.Type
+
+const encodeEvents = Schema.encodeSync(Schema.parseJson(Schema.Array(EventRow)))
+const encodeCitations = Schema.encodeSync(Schema.parseJson(Schema.Array(Citation)))
+
+export class Turns extends Effect.Service<Turns>()("store/Turns", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const historyOf = (conversationId: ConversationId) => sql`
+      select coalesce(json_agg(json_build_object('role', m.role, 'content', m.content) order by m.position), '[]')
+      from (
+        select role, content, position from messages
+        where conversation_id = ${conversationId} and position is not null
+        order by position desc limit ${historyLimit}
+      ) m`
+
+    /** The tenant's limit and period, and one turn of it when there is one left: the last place has one winner. */
+    const reservation = (tenantId: string, condition: Fragment) => sql`
+      tenant as (
+        select tenant_id, turns_limit, overage_enabled, period_start_of(tenant_id) as period_start
+        from subscriptions where tenant_id = ${tenantId}
+      ),
+      reserved as (
+        insert into tenant_usage as used (tenant_id, period_start, turns)
+        select tenant_id, period_start, 1 from tenant
+        where (turns_limit > 0 or overage_enabled) and ${condition}
+        on conflict (tenant_id, period_start) do update set turns = used.turns + 1
+        where used.turns < (select turns_limit from tenant) or (select overage_enabled from tenant)
+        returning period_start
+      )`
+
+    /** Names the end user: found, upserted by the caller's own id, or fresh. Rows only when a turn was reserved. */
+    const identity = (scope: AgentScope, { target, persist, endUserId }: Opening) => {
+      if (target._tag === "EndUser") {
+        return sql`
+          select e.id from end_users e, reserved where e.tenant_id = ${scope.tenantId} and e.id = ${target.id}`
+      }
+      if (target._tag === "External") {
+        return sql`
+          insert into end_users (id, tenant_id, external_id)
+          select ${endUserId}, ${scope.tenantId}, ${target.id} from reserved
+          on conflict (tenant_id, external_id) do update set external_id = excluded.external_id
+          returning id`
+      }
+      return persist
+        ? sql`insert into end_users (id, tenant_id) select ${endUserId}, ${scope.tenantId} from reserved returning id`
+        : sql`select null::text as id where false`
+    }
+
+    /** The run with the user's message, and its first event. */
+    const runRows = (scope: AgentScope, opening: Opening, from: Fragment) => sql`
+      run as (
+        insert into agent_runs (
+          id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message, period_start, status
+        )
+        select ${opening.runId}, ${scope.tenantId}, ${scope.agentId}, origin.id, origin.ticket, ${opening.instanceId},
+          ${opening.userMessageId}, ${opening.message}, reserved.period_start, 'running'
+        from ${from}, reserved
+        returning id
+      ),
+      started as (
+        insert into agent_run_events (run_id, sequence, type, status, label, at)
+        select id, 1, 'run.started', 'running', 'Run started', now() from run
+      )`
+
+    const settingsColumns = sql`
+      a.instructions, a.model, a.top_k as "topK", a.min_score as "minScore",
+      exists (select 1 from reserved) as reserved,
+      (select period_start from reserved) as "periodStart"`
+
+    /** A turn that starts a conversation, or has none. */
+    const open = (scope: AgentScope, opening: Opening) => {
+      const known =
+        opening.target._tag === "EndUser"
+          ? sql`exists (select 1 from end_users where tenant_id = ${scope.tenantId} and id = ${opening.target.id})`
+          : sql`true`
+      const rows = sql`
+        , conversation as (
+          insert into conversations (id, tenant_id, agent_id, end_user_id, channel, tickets)
+          select ${opening.conversationId}, ${scope.tenantId}, ${scope.agentId}, identity.id, ${opening.channel}, 1
+          from identity
+          returning id, tickets as ticket
+        ),
+        ${runRows(scope, opening, sql`conversation origin`)}`
+      return sql`
+        with ${reservation(scope.tenantId, known)},
+        identity as (${identity(scope, opening)})
+        ${opening.persist ? rows : sql``}
+        select ${settingsColumns},
+          case when ${known} then coalesce((select id from identity), '') end as "endUserId",
+          null as state, ${opening.persist ? sql`1` : sql`null`}::int as ticket, true as clear, '[]'::json as history
+        from agents a where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
+    }
+
+    /** A turn that continues a conversation; a persistent one takes a ticket. */
+    const resume = (scope: AgentScope, opening: Opening, id: ConversationId) => {
+      const rows = sql`
+        , ticketed as (
+          update conversations c set tickets = c.tickets + 1 from reserved
+          where c.agent_id = ${scope.agentId} and c.id = ${id} and c.state = 'AI_ACTIVE'
+          returning c.id, c.tickets as ticket, c.served, c.message_count
+        ),
+        ${runRows(scope, opening, sql`ticketed origin`)}`
+      const place = opening.persist
+        ? sql`
+          (select ticket from ticketed)::int as ticket,
+          coalesce((select t.ticket = t.served + 1 and t.message_count = conversation.message_count from ticketed t), false)
+            as clear`
+        : sql`null::int as ticket, true as clear`
+      return sql`
+        with conversation as (
+          select id, state, end_user_id, message_count from conversations
+          where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}
+        ),
+        ${reservation(scope.tenantId, sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
+        ${opening.persist ? rows : sql``}
+        select ${settingsColumns}, conversation.end_user_id as "endUserId", conversation.state, ${place},
+          (${historyOf(id)}) as history
+        from agents a left join conversation on true
+        where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
+    }
+
+    /**
+     * Checks the target, reserves a turn of the quota and writes what the turn starts with, in one statement. Nothing is
+     * written when the target is missing or the quota is used up.
+     */
+    const begin = Effect.fn("Turns.begin")(function* (scope: AgentScope, opening: Opening) {
+      const { target } = opening
+      const execute = () =>
+        target._tag === "Conversation" ? resume(scope, opening, target.id) : open(scope, opening)
+      return yield* SqlSchema.single({ Request: Schema.Void, Result: Admission, execute })(undefined)
+    }, Effect.orDie)
+
+    /** Whether every earlier turn of the conversation has settled or died, and the history as it then stands. */
+    const place = (scope: AgentScope, conversationId: ConversationId, ticket: number) =>
+      SqlSchema.single({
+        Request: Schema.Void,
+        Result: Place,
+        execute: () => sql`
+          select c.state, (${historyOf(conversationId)}) as history,
+            not exists (
+              select 1 from agent_runs r join instances i on i.id = r.instance_id
+              where r.conversation_id = c.id and r.ticket < ${ticket} and r.status = 'running' and i.lease_until > now()
+            ) as clear
+          from conversations c where c.agent_id = ${scope.agentId} and c.id = ${conversationId}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("Turns.place"))
+
+    /** Writes how the turn ended, once: false when the run was no longer running. */
+    const settle = Effect.fn("Turns.settle")(function* (scope: AgentScope, settlement: Settlement) {
+      const { reply } = settlement
+      const rows = yield* sql`
+        with run as (
+          update agent_runs set status = ${reply === null ? "failed" : "complete"}, completed_at = now(),
+            message_id = ${reply?.id ?? sql`user_message_id`}
+          where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${settlement.runId}
+            and status = 'running'
+          returning id, agent_id, tenant_id, conversation_id, ticket, period_start, user_message_id, user_message, started_at
+        ),
+        conversation as (
+          update conversations c set message_count = c.message_count + ${reply === null ? 1 : 2}::int,
+            served = greatest(c.served, run.ticket), updated_at = now()
+          from run where c.id = run.conversation_id
+          returning c.id, c.message_count
+        ),
+        asked as (
+          insert into messages (id, conversation_id, agent_id, position, role, content, created_at)
+          select run.user_message_id, conversation.id, run.agent_id,
+            conversation.message_count - ${reply === null ? 0 : 1}::int, 'user', run.user_message, run.started_at
+          from run, conversation
+        )
+        ${
+          reply === null
+            ? sql``
+            : sql`, answered as (
+                insert into messages (
+                  id, conversation_id, agent_id, position, role, content, citations, input_tokens, output_tokens
+                )
+                select ${reply.id}, conversation.id, run.agent_id, conversation.message_count, 'assistant',
+                  ${reply.content}, ${encodeCitations(reply.citations)}::jsonb,
+                  ${settlement.inputTokens}::int, ${settlement.outputTokens}::int
+                from run, conversation
+              )`
+        },
+        traced as (
+          insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
+          select run.id, e.sequence, e.type, e.status, e.label, e.payload, e.at
+          from run, jsonb_to_recordset(${encodeEvents(settlement.events)}::jsonb)
+            as e (sequence int, type text, status text, label text, payload jsonb, at timestamptz)
+        ),
+        ${
+          settlement.counted
+            ? sql`counted as (${counters(sql, settlement)})`
+            : sql`released as (
+                update tenant_usage u set turns = u.turns - 1 from run
+                where u.tenant_id = run.tenant_id and u.period_start = run.period_start
+              )`
+        }
+        select id from run`
+      return rows.length === 1
+    }, Effect.orDie)
+
+    /** A turn that stores nothing but that it happened (`persist: false`). */
+    const count = (
+      scope: AgentScope,
+      periodStart: Date,
+      tokens: { readonly inputTokens: number; readonly outputTokens: number }
+    ) =>
+      sql`
+        with run as (select ${scope.agentId}::text as agent_id, ${periodStart}::timestamptz as period_start)
+        ${counters(sql, tokens)}`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("Turns.count"))
+
+    /** Gives a reserved turn back: it failed before the model was called, and nothing of it is stored. */
+    const release = (scope: AgentScope, periodStart: Date) =>
+      sql`
+        update tenant_usage set turns = turns - 1
+        where tenant_id = ${scope.tenantId} and period_start = ${periodStart}`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        Effect.withSpan("Turns.release")
+      )
+
+    return { begin, place, settle, count, release } as const
+  })
+}) {}
+
+const counters = (
+  sql: SqlClient.SqlClient,
+  tokens: { readonly inputTokens: number; readonly outputTokens: number }
+) => sql`
+  insert into agent_usage as used (agent_id, period_start, turns, input_tokens, output_tokens)
+  select agent_id, period_start, 1, ${tokens.inputTokens}::int, ${tokens.outputTokens}::int from run
+  on conflict (agent_id, period_start) do update set turns = used.turns + 1,
+    input_tokens = used.input_tokens + excluded.input_tokens,
+    output_tokens = used.output_tokens + excluded.output_tokens`
