@@ -1,0 +1,40 @@
+/** Answers to repeated creations, for 24 hours, per API key (specification 4.6). */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { KeyId } from "../domain/Ids.ts"
+
+export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("store/IdempotencyKeys", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /**
+     * Takes the key for the caller's transaction: none when it is now the caller's, else the answer that was given to it.
+     * A concurrent repeat waits here until the first one's transaction ends.
+     */
+    const claim = Effect.fn("IdempotencyKeyStore.claim")(function* (keyId: KeyId, key: string) {
+      const claimed = yield* sql`
+        insert into idempotency_keys as known (key_id, idempotency_key, response) values (${keyId}, ${key}, 'null')
+        on conflict (key_id, idempotency_key) do update set response = 'null', created_at = now()
+        where known.created_at < now() - interval '24 hours'
+        returning key_id`
+      if (claimed.length === 1) return Option.none<unknown>()
+      const [given] = yield* sql<{ readonly response: unknown }>`
+        select response from idempotency_keys where key_id = ${keyId} and idempotency_key = ${key}`
+      return Option.some(given?.response)
+    }, Effect.orDie)
+
+    /** Keeps the answer, in the transaction that claimed the key. */
+    const answer = (keyId: KeyId, key: string, response: unknown) =>
+      sql`
+        update idempotency_keys set response = ${JSON.stringify(response)}::jsonb
+        where key_id = ${keyId} and idempotency_key = ${key}`.pipe(Effect.orDie, Effect.asVoid)
+
+    /** Forgets what is older than the 24 hours. */
+    const prune = sql`delete from idempotency_keys where created_at < now() - interval '24 hours'`.pipe(
+      Effect.asVoid
+    )
+
+    return { claim, answer, prune } as const
+  })
+}) {}

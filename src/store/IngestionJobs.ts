@@ -1,0 +1,144 @@
+/** Ingestion jobs as the API shows them, and the moves of a source's status that go with them. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../domain/Access.ts"
+import { AgentId, IngestionJobId, SourceId, TenantId } from "../domain/Ids.ts"
+import { IngestionJob, IngestionJobType, SourceType } from "../domain/Source.ts"
+
+const Row = Schema.Struct({
+  ...IngestionJob.fields,
+  startedAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
+  completedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
+})
+
+/** Everything a worker needs to run a job. */
+export const IngestionTask = Schema.Struct({
+  jobId: IngestionJobId,
+  jobType: IngestionJobType,
+  generation: Schema.NumberFromString,
+  tenantId: TenantId,
+  agentId: AgentId,
+  sourceId: SourceId,
+  sourceType: SourceType,
+  config: Schema.Unknown
+})
+export type IngestionTask = typeof IngestionTask.Type
+
+const NewJob = Schema.Struct({ id: IngestionJobId, inserted: Schema.Boolean })
+
+export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("store/IngestionJobs", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const columns = sql`
+      j.id, j.source_id as "sourceId", j.type, j.status, j.progress, j.chunks_created as "chunksCreated", j.error,
+      j.started_at as "startedAt", j.completed_at as "completedAt"`
+
+    const findBy = (condition: ReturnType<typeof sql.and>) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () =>
+          sql`select ${columns} from ingestion_jobs j join sources s on s.id = j.source_id where ${condition}`
+      })(undefined).pipe(Effect.orDie, Effect.map(Option.map((row) => IngestionJob.make(row))))
+
+    const find = (scope: AgentScope, id: IngestionJobId) =>
+      findBy(
+        sql.and([sql`s.tenant_id = ${scope.tenantId}`, sql`s.agent_id = ${scope.agentId}`, sql`j.id = ${id}`])
+      ).pipe(Effect.withSpan("IngestionJobStore.find"))
+
+    /** The job of the source that waits to run, if there is one. */
+    const queued = (scope: AgentScope, sourceId: SourceId) =>
+      findBy(
+        sql.and([
+          sql`s.agent_id = ${scope.agentId}`,
+          sql`j.source_id = ${sourceId}`,
+          sql`j.status = 'QUEUED'`
+        ])
+      )
+
+    /** Adds a `QUEUED` job; when the source has one already, that one is named instead. */
+    const insert = (
+      scope: AgentScope,
+      job: { readonly id: IngestionJobId; readonly sourceId: SourceId; readonly type: IngestionJobType }
+    ) =>
+      SqlSchema.single({
+        Request: Schema.Void,
+        Result: NewJob,
+        execute: () => sql`
+          insert into ingestion_jobs (id, source_id, agent_id, type)
+          values (${job.id}, ${job.sourceId}, ${scope.agentId}, ${job.type})
+          on conflict (source_id) where status = 'QUEUED' do update set type = ingestion_jobs.type
+          returning id, id = ${job.id} as inserted`
+      })(undefined).pipe(Effect.orDie)
+
+    /** None when the job or its source is gone, or the job has ended. */
+    const task = (id: IngestionJobId) =>
+      SqlSchema.findOne({
+        Request: IngestionJobId,
+        Result: IngestionTask,
+        execute: (jobId) => sql`
+          select j.id as "jobId", j.type as "jobType", j.generation, s.tenant_id as "tenantId", s.agent_id as "agentId",
+            s.id as "sourceId", s.type as "sourceType", s.config
+          from ingestion_jobs j join sources s on s.id = j.source_id
+          where j.id = ${jobId} and j.status in ('QUEUED', 'RUNNING')`
+      })(id).pipe(Effect.orDie)
+
+    /** `RUNNING`, and the source `PROCESSING`. A source has one running job: an older one that was left running has died. */
+    const start = (task: IngestionTask) =>
+      Effect.zipRight(
+        sql`
+          update ingestion_jobs set status = 'FAILED', completed_at = now(), error = 'The worker stopped before the job ended.'
+          where source_id = ${task.sourceId} and status = 'RUNNING' and id <> ${task.jobId}`,
+        sql`
+          with job as (
+            update ingestion_jobs set status = 'RUNNING', started_at = coalesce(started_at, now()),
+              progress = greatest(progress, 1)
+            where id = ${task.jobId} returning source_id
+          )
+          update sources set status = 'PROCESSING', updated_at = now() from job where id = job.source_id`
+      ).pipe(sql.withTransaction, Effect.orDie, Effect.asVoid)
+
+    /** Progress never goes down. */
+    const progress = (id: IngestionJobId, percent: number) =>
+      sql`
+        update ingestion_jobs set progress = greatest(progress, ${percent}::int)
+        where id = ${id} and status = 'RUNNING' and progress < ${percent}::int`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    /** `SUCCEEDED`, and the source `READY` with its new generation live: part of the transaction that swaps. */
+    const succeed = (task: IngestionTask, chunksCreated: number) =>
+      sql`
+        with job as (
+          update ingestion_jobs set status = 'SUCCEEDED', progress = 100, chunks_created = ${chunksCreated}::int,
+            error = null, completed_at = now()
+          where id = ${task.jobId} returning source_id
+        )
+        update sources set status = 'READY', live_generation = ${task.generation}, last_synced_at = now(),
+          last_error = null, updated_at = now()
+        from job where id = job.source_id`.pipe(Effect.orDie, Effect.asVoid)
+
+    /** `FAILED` with the reason; chunks of an earlier generation go on answering. */
+    const fail = (id: IngestionJobId, reason: string) =>
+      sql`
+        with job as (
+          update ingestion_jobs set status = 'FAILED', error = ${reason}, completed_at = now()
+          where id = ${id} and status in ('QUEUED', 'RUNNING') returning source_id
+        )
+        update sources set status = 'FAILED', last_error = ${reason}, updated_at = now()
+        from job where id = job.source_id`.pipe(Effect.orDie, Effect.asVoid)
+
+    /** The reason of an attempt that will be repeated. */
+    const noteFailure = (id: IngestionJobId, reason: string) =>
+      sql`update ingestion_jobs set error = ${reason} where id = ${id} and status = 'RUNNING'`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    return { find, queued, insert, task, start, progress, succeed, fail, noteFailure } as const
+  })
+}) {}

@@ -1,0 +1,185 @@
+/**
+ * Documents, chunks and vectors. A generation is built aside, document by document, and goes live in one transaction;
+ * every transaction that changes what is searchable raises the agent's index version under its row lock, so that readers
+ * who ask for "newer than the version I saw" miss nothing.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../domain/Access.ts"
+import { AgentId, ChunkId, type DocumentId, type SourceId } from "../domain/Ids.ts"
+import type { IngestionTask } from "./IngestionJobs.ts"
+
+export interface NewDocument {
+  readonly id: DocumentId
+  readonly uri: string
+  readonly title: string
+  /** SHA-256 in hexadecimal. */
+  readonly contentHash: string
+  readonly chunks: ReadonlyArray<NewChunk>
+}
+
+export interface NewChunk {
+  readonly id: ChunkId
+  readonly ordinal: number
+  readonly heading: string
+  readonly content: string
+  /** SHA-256 of what is embedded, in hexadecimal: equal text keeps its vector. */
+  readonly contentHash: string
+  /** Text form of a tsvector. */
+  readonly tsv: string
+  readonly length: number
+}
+
+export const UnembeddedChunk = Schema.Struct({
+  id: ChunkId,
+  agentId: AgentId,
+  title: Schema.String,
+  heading: Schema.String,
+  content: Schema.String
+})
+export type UnembeddedChunk = typeof UnembeddedChunk.Type
+
+export interface ChunkVector {
+  readonly id: ChunkId
+  readonly vector: Float32Array
+}
+
+/** Rows of one insert statement: large documents go in several. */
+const batch = 500
+
+const base64 = (vector: Float32Array): string =>
+  Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString("base64")
+
+export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/Knowledge", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const insertChunks = (
+      task: IngestionTask,
+      documentId: DocumentId,
+      chunks: ReadonlyArray<NewChunk>
+    ) => sql`
+      insert into chunks (
+        id, agent_id, source_id, generation, document_id, ordinal, heading, content, content_hash, tsv, length
+      )
+      select c.id, ${task.agentId}, ${task.sourceId}, ${task.generation}, ${documentId}, c.ordinal, c.heading, c.content,
+        decode(c."contentHash", 'hex'), c.tsv::tsvector, c.length
+      from jsonb_to_recordset(${JSON.stringify(chunks)}::jsonb) as c (
+        id text, ordinal int, heading text, content text, "contentHash" text, tsv text, length int
+      )`
+
+    /** Adds a document to the generation that is being built. */
+    const addDocument = Effect.fn("KnowledgeStore.addDocument")(
+      function* (task: IngestionTask, document: NewDocument) {
+        yield* sql`
+          insert into documents (id, agent_id, source_id, generation, uri, title, content_hash)
+          values (${document.id}, ${task.agentId}, ${task.sourceId}, ${task.generation}, ${document.uri},
+            ${document.title}, decode(${document.contentHash}, 'hex'))`
+        for (let from = 0; from < document.chunks.length; from += batch) {
+          yield* insertChunks(task, document.id, document.chunks.slice(from, from + batch))
+        }
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
+
+    /** Removes what an attempt has built, so that the next one starts from nothing. */
+    const discard = (task: IngestionTask) =>
+      sql`
+        delete from documents d using sources s
+        where d.source_id = ${task.sourceId} and d.generation = ${task.generation}
+          and s.id = d.source_id and s.live_generation <> d.generation`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        Effect.withSpan("KnowledgeStore.discard")
+      )
+
+    const raiseVersion = (agentId: AgentId) =>
+      sql<{ readonly version: string }>`
+        insert into agent_stats as stats (agent_id, version) values (${agentId}, 1)
+        on conflict (agent_id) do update set version = stats.version + 1
+        returning version`.pipe(Effect.map(([row]) => row?.version ?? "1"))
+
+    /** Gives new chunks the vectors of old ones with the same text. */
+    const carryVectors = (task: IngestionTask, version: string) => sql`
+      insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
+      select distinct on (fresh.id, e.profile) fresh.id, e.profile, fresh.agent_id, ${version}::bigint, e.embedding
+      from chunks fresh
+      join sources s on s.id = fresh.source_id
+      join chunks old on old.source_id = s.id and old.generation = s.live_generation
+        and old.content_hash = fresh.content_hash
+      join chunk_embeddings e on e.chunk_id = old.id
+      where fresh.source_id = ${task.sourceId} and fresh.generation = ${task.generation}
+      on conflict do nothing`
+
+    /**
+     * Makes the generation live and removes the old one; the caller's transaction also ends the job. Returns how many
+     * chunks the source now has, and how many of them have no vector of `profile`.
+     */
+    const swap = Effect.fn("KnowledgeStore.swap")(function* (task: IngestionTask, profile: string) {
+      const version = yield* raiseVersion(task.agentId)
+      if (task.jobType === "INGEST") yield* carryVectors(task, version)
+      yield* sql`
+        with delta as (
+          select coalesce(sum(case when version is null then 1 else -1 end), 0) as chunks,
+            coalesce(sum(case when version is null then length else -length end), 0) as length
+          from chunks
+          where source_id = ${task.sourceId} and (generation = ${task.generation} or version is not null)
+        )
+        update agent_stats set chunk_count = chunk_count + delta.chunks, length_sum = length_sum + delta.length
+        from delta where agent_id = ${task.agentId}`
+      yield* sql`
+        update chunks set version = ${version}::bigint
+        where source_id = ${task.sourceId} and generation = ${task.generation}`
+      yield* sql`delete from documents where source_id = ${task.sourceId} and generation <> ${task.generation}`
+      const [counts] = yield* sql<{ readonly chunks: number; readonly unembedded: number }>`
+        select count(*)::int as chunks, (count(*) - count(e.chunk_id))::int as unembedded
+        from chunks c left join chunk_embeddings e on e.chunk_id = c.id and e.profile = ${profile}
+        where c.source_id = ${task.sourceId} and c.generation = ${task.generation}`
+      return { chunks: counts?.chunks ?? 0, unembedded: counts?.unembedded ?? 0 }
+    }, Effect.orDie)
+
+    /** Live chunks of the source that have no vector of `profile` yet. */
+    const unembedded = (sourceId: SourceId, profile: string, limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: UnembeddedChunk,
+        execute: () => sql`
+          select c.id, c.agent_id as "agentId", d.title, c.heading, c.content
+          from chunks c join documents d on d.id = c.document_id
+          where c.source_id = ${sourceId} and c.version is not null
+            and not exists (select 1 from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${profile})
+          order by c.document_id, c.ordinal limit ${limit}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("KnowledgeStore.unembedded"))
+
+    /** Stores vectors; chunks that have gone in the meantime are passed over. */
+    const addVectors = Effect.fn("KnowledgeStore.addVectors")(
+      function* (agentId: AgentId, profile: string, vectors: ReadonlyArray<ChunkVector>) {
+        const version = yield* raiseVersion(agentId)
+        const rows = vectors.map(({ id, vector }) => ({ id, embedding: base64(vector) }))
+        yield* sql`
+          insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
+          select c.id, ${profile}, c.agent_id, ${version}::bigint, decode(v.embedding, 'base64')
+          from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as v (id text, embedding text)
+          join chunks c on c.id = v.id and c.agent_id = ${agentId}
+          on conflict (chunk_id, profile) do update set embedding = excluded.embedding, version = excluded.version`
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
+
+    /** How many live chunks the agent has, and how many of them have a vector of `profile`. */
+    const coverage = (scope: AgentScope, profile: string) =>
+      sql<{ readonly chunks: number; readonly embedded: number }>`
+        select count(*)::int as chunks, count(e.chunk_id)::int as embedded
+        from chunks c left join chunk_embeddings e on e.chunk_id = c.id and e.profile = ${profile}
+        where c.agent_id = ${scope.agentId} and c.version is not null`.pipe(
+        Effect.orDie,
+        Effect.map(([row]) => row ?? { chunks: 0, embedded: 0 })
+      )
+
+    return { addDocument, discard, swap, unembedded, addVectors, coverage } as const
+  })
+}) {}
