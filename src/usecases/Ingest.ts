@@ -1,0 +1,148 @@
+/**
+ * Runs an ingestion job: reads the source, packs its documents into chunks aside, and swaps them in with one transaction.
+ * Chunks answer by their words from then on; an `embedding` job adds their vectors. An attempt that dies leaves nothing
+ * that the next one does not clear, so the job can be repeated at any point.
+ */
+import { createHash } from "node:crypto"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { Embedder } from "../capabilities/Embedder.ts"
+import { JobFailure, JobQueue, type QueueJob } from "../capabilities/JobQueue.ts"
+import { IngestionJobId, newId } from "../domain/Ids.ts"
+import { StoredSourceConfig } from "../domain/Source.ts"
+import { read } from "../readers/Readers.ts"
+import { ReaderError, type ReadDocument } from "../readers/Reader.ts"
+import { indexRow } from "../search/IndexRow.ts"
+import { embeddingText, packMarkdown } from "../search/Packer.ts"
+import { type IngestionTask, IngestionJobStore } from "../store/IngestionJobs.ts"
+import { KnowledgeStore, type NewDocument } from "../store/Knowledge.ts"
+
+/** Most documents of one source (contract 7). */
+const maxDocuments = 1_000
+/** A job that takes longer fails, whatever it is waiting for (guarantee G2). */
+const deadline: Duration.DurationInput = "2 hours"
+
+const Payload = Schema.Struct({ jobId: IngestionJobId })
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
+
+const toDocument = Effect.fn("Ingest.toDocument")(function* (document: ReadDocument) {
+  const { title, content, format, uri } = document
+  const packed = packMarkdown({ title, content, format })
+  const chunks = yield* Effect.forEach(packed, ({ ordinal, heading, content: text }) =>
+    Effect.map(newId.chunk, (id) => {
+      const row = indexRow({ title, heading, content: text })
+      const contentHash = sha256(embeddingText({ title, heading, content: text }))
+      return { id, ordinal, heading, content: text, contentHash, tsv: row.tsv, length: row.length }
+    })
+  )
+  const added: NewDocument = { id: yield* newId.document, uri, title, contentHash: sha256(content), chunks }
+  return added
+})
+
+export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const jobs = yield* IngestionJobStore
+    const knowledge = yield* KnowledgeStore
+    const queue = yield* JobQueue
+    const embedder = yield* Embedder
+
+    /** Builds the generation; returns how many documents were read. */
+    const build = (task: IngestionTask) =>
+      Effect.gen(function* () {
+        const source = yield* Schema.decodeUnknown(StoredSourceConfig)({
+          type: task.sourceType,
+          config: task.config
+        }).pipe(
+          Effect.mapError(
+            () =>
+              new ReaderError({
+                code: "invalid_config",
+                message: "The source's config is incomplete.",
+                retryable: false
+              })
+          )
+        )
+        return yield* read(source, { maxDocuments }).pipe(
+          Stream.mapEffect(toDocument),
+          Stream.filter(({ chunks }) => chunks.length > 0),
+          Stream.runFoldEffect(0, (done, document) =>
+            knowledge.addDocument(task, document).pipe(
+              // How many documents will come is not known: the bar nears 90 and never goes back.
+              Effect.zipRight(jobs.progress(task.jobId, 10 + Math.floor((80 * (done + 1)) / (done + 2)))),
+              Effect.as(done + 1)
+            )
+          )
+        )
+      })
+
+    /** Makes the built generation the one that answers, ends the job and queues its vectors: one transaction. */
+    const goLive = (task: IngestionTask) =>
+      Effect.gen(function* () {
+        const { chunks, unembedded } = yield* knowledge.swap(task, embedder.profile)
+        yield* jobs.succeed(task, chunks)
+        if (unembedded > 0) {
+          yield* queue.enqueue("embedding", { sourceId: task.sourceId }, { serialKey: task.sourceId })
+        }
+      }).pipe(sql.withTransaction)
+
+    const attempt = Effect.fn("Ingest.attempt")(function* (task: IngestionTask) {
+      yield* jobs.start(task)
+      yield* knowledge.discard(task)
+      const documents = yield* build(task).pipe(
+        Effect.timeoutFail({
+          duration: deadline,
+          onTimeout: () =>
+            new ReaderError({
+              code: "timed_out",
+              message: "The source took too long to read.",
+              retryable: false
+            })
+        })
+      )
+      if (documents === 0) {
+        return yield* new ReaderError({
+          code: "empty",
+          message: "Nothing readable was found in the source.",
+          retryable: false
+        })
+      }
+      yield* goLive(task).pipe(Effect.catchTag("SqlError", Effect.die))
+    })
+
+    /** Ends the attempt with a reason the caller can act on; the last one fails job and source. */
+    const failed = (task: IngestionTask, job: QueueJob, message: string, retryable: boolean) =>
+      Effect.gen(function* () {
+        const final = !retryable || job.lastAttempt
+        yield* final ? jobs.fail(task.jobId, message) : jobs.noteFailure(task.jobId, message)
+        yield* knowledge.discard(task)
+        return yield* new JobFailure({ message, fatal: final })
+      })
+
+    /** Handler of queue `ingestion`. */
+    const process = Effect.fn("Ingest.process")(function* (job: QueueJob) {
+      const { jobId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+      const task = yield* jobs.task(jobId)
+      if (Option.isNone(task)) return
+      yield* attempt(task.value).pipe(
+        Effect.catchTags({
+          ReaderError: ({ message, retryable }) => failed(task.value, job, message, retryable),
+          JobQueueError: () => failed(task.value, job, "The vectors could not be queued.", true)
+        }),
+        Effect.catchAllDefect((defect) =>
+          Effect.zipRight(
+            Effect.logError("An ingestion attempt broke", defect),
+            failed(task.value, job, "An unexpected error stopped the ingestion.", true)
+          )
+        )
+      )
+    })
+
+    return { process } as const
+  })
+}) {}

@@ -1,0 +1,168 @@
+/** Knowledge sources: list, create, fetch, sync, and the jobs that ingest them (specification 4.5–4.7, 4.10, 4.11). */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { ArtifactStore } from "../capabilities/ArtifactStore.ts"
+import { JobQueue } from "../capabilities/JobQueue.ts"
+import type { AgentKey, AgentScope } from "../domain/Access.ts"
+import { LimitExceeded, NotFound, ServiceUnavailable } from "../domain/Errors.ts"
+import { type IngestionJobId, newId, type SourceId } from "../domain/Ids.ts"
+import {
+  type ArtifactRef,
+  type CreateSource,
+  IngestionJob,
+  type IngestionJobType,
+  Source,
+  type SourceType
+} from "../domain/Source.ts"
+import { EntitlementStore } from "../store/Entitlements.ts"
+import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
+import { IngestionJobStore } from "../store/IngestionJobs.ts"
+import { type SourceFilter, SourceStore } from "../store/Sources.ts"
+
+/** A new source and its first job; null when `autoSync` is false. */
+export const Created = Schema.Struct({ source: Source, ingestionJob: Schema.NullOr(IngestionJob) })
+export type Created = typeof Created.Type
+
+/** A document that came with the request instead of by URL. */
+export interface Upload {
+  readonly name: string
+  readonly fileName: string
+  readonly bytes: Uint8Array
+}
+
+interface NewSource {
+  readonly type: SourceType
+  readonly name: string
+  readonly config: unknown
+  readonly autoSync: boolean
+}
+
+const encodeCreated = Schema.encode(Created)
+const decodeCreated = Schema.decodeUnknown(Created)
+
+export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const store = yield* SourceStore
+    const jobs = yield* IngestionJobStore
+    const entitlements = yield* EntitlementStore
+    const idempotency = yield* IdempotencyKeyStore
+    const queue = yield* JobQueue
+    const artifacts = yield* ArtifactStore
+
+    const get = Effect.fn("Sources.get")(function* (scope: AgentScope, id: SourceId) {
+      const found = yield* store.find(scope, id)
+      if (found === null) return yield* new NotFound({ message: "There is no such source." })
+      return found
+    })
+
+    const list = (scope: AgentScope, filter: SourceFilter) => store.list(scope, filter)
+
+    const job = Effect.fn("Sources.job")(function* (scope: AgentScope, id: IngestionJobId) {
+      const found = yield* jobs.find(scope, id)
+      if (Option.isNone(found)) return yield* new NotFound({ message: "There is no such ingestion job." })
+      return found.value
+    })
+
+    /** Adds a job to the caller's transaction, or names the one that already waits. */
+    const queueJob = Effect.fn("Sources.queueJob")(function* (
+      scope: AgentScope,
+      sourceId: SourceId,
+      type: IngestionJobType
+    ) {
+      const waiting = yield* jobs.queued(scope, sourceId)
+      if (Option.isSome(waiting)) return waiting.value.id
+      const { id, inserted } = yield* jobs.insert(scope, { id: yield* newId.ingestionJob, sourceId, type })
+      if (!inserted) return id
+      if (!(yield* entitlements.reserveIngestionJob(scope))) {
+        return yield* new LimitExceeded({ message: "The ingestion jobs of this period are used up." })
+      }
+      yield* queue.enqueue("ingestion", { jobId: id }, { serialKey: sourceId })
+      return id
+    })
+
+    const unavailable = () =>
+      new ServiceUnavailable({ message: "Nothing can be queued now. Try again later." })
+
+    const insert = Effect.fn("Sources.insert")(function* (scope: AgentScope, source: NewSource) {
+      if (!(yield* entitlements.reserveSource(scope))) {
+        return yield* new LimitExceeded({ message: "The number of sources that the plan allows is reached." })
+      }
+      const id = yield* newId.source
+      yield* store.insert(scope, { id, type: source.type, name: source.name, config: source.config })
+      const jobId = source.autoSync ? yield* queueJob(scope, id, "INGEST") : null
+      const created: Created = {
+        source: yield* Effect.orDie(get(scope, id)),
+        ingestionJob: jobId === null ? null : yield* Effect.orDie(job(scope, jobId))
+      }
+      return created
+    })
+
+    /** The answer that the key was given before, else what `make` creates; both in one transaction. */
+    const once = <E, R>(key: AgentKey, idempotencyKey: string, make: Effect.Effect<Created, E, R>) =>
+      Effect.gen(function* () {
+        const known = yield* idempotency.claim(key.keyId, idempotencyKey)
+        if (Option.isSome(known)) return yield* Effect.orDie(decodeCreated(known.value))
+        const created = yield* make
+        const answer = yield* Effect.orDie(encodeCreated(created))
+        yield* idempotency.answer(key.keyId, idempotencyKey, answer)
+        return created
+      })
+
+    /** A repeat with the same `idempotencyKey` from the same API key returns the first answer for 24 hours. */
+    const create = Effect.fn("Sources.create")(function* (
+      key: AgentKey,
+      { type, name, config, autoSync }: CreateSource,
+      idempotencyKey?: string
+    ) {
+      const make = insert(key, { type, name, config, autoSync: autoSync ?? true })
+      const write = idempotencyKey === undefined ? make : once(key, idempotencyKey, make)
+      return yield* write.pipe(
+        sql.withTransaction,
+        Effect.catchTags({ SqlError: Effect.die, JobQueueError: unavailable })
+      )
+    })
+
+    const fromArtifact = Effect.fn("Sources.fromArtifact")(function* (
+      scope: AgentScope,
+      type: "FILE" | "IMAGE" | "BULK_UPLOAD",
+      name: string,
+      fileName: string,
+      artifact: ArtifactRef
+    ) {
+      return yield* insert(scope, { type, name, config: { artifact, fileName }, autoSync: true }).pipe(
+        sql.withTransaction,
+        Effect.catchTags({ SqlError: Effect.die, JobQueueError: unavailable })
+      )
+    })
+
+    /** Stores the original and adds a source that reads it: a document, or a ZIP of documents. */
+    const upload = Effect.fn("Sources.upload")(function* (
+      scope: AgentScope,
+      type: "FILE" | "BULK_UPLOAD",
+      { name, fileName, bytes }: Upload
+    ) {
+      const artifact = yield* artifacts.put(bytes).pipe(Effect.mapError(unavailable))
+      return yield* fromArtifact(scope, type, name, fileName, artifact)
+    })
+
+    /** Queues ingestion, or a full re-index with `force`; a job that already waits is returned instead. */
+    const sync = Effect.fn("Sources.sync")(function* (
+      scope: AgentScope,
+      id: SourceId,
+      { force }: { readonly force: boolean }
+    ) {
+      yield* get(scope, id)
+      const jobId = yield* queueJob(scope, id, force ? "REINDEX" : "INGEST").pipe(
+        sql.withTransaction,
+        Effect.catchTags({ SqlError: Effect.die, JobQueueError: unavailable })
+      )
+      const { status } = yield* Effect.orDie(job(scope, jobId))
+      return { jobId, status, sourceId: id }
+    })
+
+    return { get, list, job, create, upload, sync } as const
+  })
+}) {}
