@@ -55,7 +55,7 @@ export type ModelPart =
 
 /** Never carries a key, a body or a header of the provider: `message` is for our log alone. */
 export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
-  reason: Schema.Literal("Unreachable", "Rejected", "RateLimited", "Malformed", "Truncated"),
+  reason: Schema.Literal("Unreachable", "TimedOut", "Rejected", "RateLimited", "Malformed", "Truncated"),
   message: Schema.String,
   /** True when nothing of the answer had arrived, so that the same request may be sent again. */
   retryable: Schema.Boolean,

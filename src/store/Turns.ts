@@ -5,13 +5,14 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
+import { RunEvent } from "../domain/AgentRun.ts"
 import { Citation, type ExternalEndUserId } from "../domain/ChatTurn.ts"
 import { type ConversationChannel, ConversationState, MessageRole } from "../domain/Conversation.ts"
 import { ConversationId, EndUserId, MessageId, RunId } from "../domain/Ids.ts"
-import { JsonObject } from "../domain/Text.ts"
 
 /** Most messages of history that a turn reads; the prompt keeps what fits the model's window. */
 const historyLimit = 60
@@ -34,6 +35,9 @@ export interface Opening {
   readonly conversationId: ConversationId
   readonly userMessageId: MessageId
   readonly message: string
+  /** The run's first event is stored as it is streamed. */
+  readonly startedAt: DateTime.Utc
+  readonly startedLabel: string
 }
 
 export const HistoryMessage = Schema.Struct({ role: MessageRole, content: Schema.String })
@@ -52,6 +56,8 @@ const Admission = Schema.Struct({
   /** False when the quota is used up, or when the target is missing. */
   reserved: Schema.Boolean,
   periodStart: Schema.NullOr(Schema.ValidDateFromSelf),
+  /** False when the target does not exist. */
+  known: Schema.Boolean,
   endUserId: Schema.NullOr(EndUserId),
   state: Schema.NullOr(ConversationState),
   /** Null when the turn takes no part in the conversation's order. */
@@ -81,20 +87,11 @@ export interface Settlement {
     readonly content: string
     readonly citations: ReadonlyArray<Citation>
   } | null
-  readonly events: ReadonlyArray<EventRow>
+  /** All but the first, which was stored when the turn began. */
+  readonly events: ReadonlyArray<RunEvent>
 }
 
-export const EventRow = Schema.Struct({
-  sequence: Schema.Int,
-  type: Schema.String,
-  status: Schema.String,
-  label: Schema.String,
-  payload: Schema.NullOr(JsonObject),
-  at: Schema.DateTimeUtc
-})
-export type EventRow = typeof EventRow.Type
-
-const encodeEvents = Schema.encodeSync(Schema.parseJson(Schema.Array(EventRow)))
+const encodeEvents = Schema.encodeSync(Schema.parseJson(Schema.Array(RunEvent)))
 const encodeCitations = Schema.encodeSync(Schema.parseJson(Schema.Array(Citation)))
 
 export class Turns extends Effect.Service<Turns>()("store/Turns", {
@@ -146,16 +143,20 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
     const runRows = (scope: AgentScope, opening: Opening, from: Fragment) => sql`
       run as (
         insert into agent_runs (
-          id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message, period_start, status
+          id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message, period_start,
+          status, started_at
         )
         select ${opening.runId}, ${scope.tenantId}, ${scope.agentId}, origin.id, origin.ticket, ${opening.instanceId},
-          ${opening.userMessageId}, ${opening.message}, reserved.period_start, 'running'
+          ${opening.userMessageId}, ${opening.message}, reserved.period_start, 'running',
+          ${DateTime.formatIso(opening.startedAt)}::timestamptz
         from ${from}, reserved
         returning id
       ),
       started as (
         insert into agent_run_events (run_id, sequence, type, status, label, at)
-        select id, 1, 'run.started', 'running', 'Run started', now() from run
+        select id, 1, 'run.started', 'running', ${opening.startedLabel},
+          ${DateTime.formatIso(opening.startedAt)}::timestamptz
+        from run
       )`
 
     const settingsColumns = sql`
@@ -182,8 +183,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         identity as (${identity(scope, opening)})
         ${opening.persist ? rows : sql``}
         select ${settingsColumns},
-          case when ${known} then coalesce((select id from identity), '') end as "endUserId",
-          null as state, ${opening.persist ? sql`1` : sql`null`}::int as ticket, true as clear, '[]'::json as history
+          (select id from identity) as "endUserId", ${known} as known, null as state, ${opening.persist ? sql`1` : sql`null`}::int as ticket, true as clear, '[]'::json as history
         from agents a where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
     }
 
@@ -209,7 +209,8 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         ),
         ${reservation(scope.tenantId, sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
         ${opening.persist ? rows : sql``}
-        select ${settingsColumns}, conversation.end_user_id as "endUserId", conversation.state, ${place},
+        select ${settingsColumns}, conversation.end_user_id as "endUserId", conversation.id is not null as known,
+          conversation.state, ${place},
           (${historyOf(id)}) as history
         from agents a left join conversation on true
         where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
@@ -278,9 +279,9 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         },
         traced as (
           insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
-          select run.id, e.sequence, e.type, e.status, e.label, e.payload, e.at
+          select run.id, e.sequence, e.type, e.status, e.label, e.payload, e.timestamp
           from run, jsonb_to_recordset(${encodeEvents(settlement.events)}::jsonb)
-            as e (sequence int, type text, status text, label text, payload jsonb, at timestamptz)
+            as e (sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
         ),
         ${
           settlement.counted

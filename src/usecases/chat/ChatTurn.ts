@@ -1,0 +1,349 @@
+/**
+ * The chat turn (specification 2.1–2.3, 4.2, 4.3). A turn is a fiber that no request owns: the client may leave, the turn
+ * settles. It begins with one statement and settles with one; what was streamed is what was stored.
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberSet from "effect/FiberSet"
+import * as Mailbox from "effect/Mailbox"
+import * as Stream from "effect/Stream"
+import { Embedder } from "../../capabilities/Embedder.ts"
+import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
+import { VectorSearch } from "../../capabilities/VectorSearch.ts"
+import type { AgentScope } from "../../domain/Access.ts"
+import {
+  type ChatTurnRequest,
+  type ChatTurnResult,
+  type Citation,
+  hasRuntimeData,
+  type TurnPart
+} from "../../domain/ChatTurn.ts"
+import type { ConversationChannel } from "../../domain/Conversation.ts"
+import {
+  type ConversationNotActive,
+  RuntimeDataUnavailable,
+  type RuntimeTimeout,
+  type TurnFailed
+} from "../../domain/Errors.ts"
+import { type ConversationId, type EndUserId, newId, type RunId } from "../../domain/Ids.ts"
+import {
+  type Admission,
+  type HistoryMessage,
+  type Opening,
+  type Settlement,
+  Turns
+} from "../../store/Turns.ts"
+import * as Citations from "./Citations.ts"
+import * as Identity from "./Identity.ts"
+import { Instance } from "./Instance.ts"
+import * as ModelStep from "./ModelStep.ts"
+import * as Prompt from "./Prompt.ts"
+import { RealtimeAccess } from "./RealtimeAccess.ts"
+import * as Trace from "./Trace.ts"
+import { TurnSettings } from "./TurnSettings.ts"
+
+/** A turn that has been admitted and is under way. */
+export interface RunningTurn {
+  /** Null when nothing of the turn is stored (`persist: false`). */
+  readonly runId: RunId | null
+  readonly endUserId: EndUserId | null
+  /** Ends after `Done`. To stop reading changes nothing about the turn. */
+  readonly parts: Stream.Stream<TurnPart, TurnFailed | RuntimeTimeout>
+}
+
+type Failure = TurnFailed | RuntimeTimeout
+
+/** Everything that the steps of one turn share. */
+interface Turn {
+  readonly scope: AgentScope
+  readonly request: ChatTurnRequest
+  readonly opening: Opening
+  readonly admission: Admission & { readonly periodStart: Date }
+  /** Null for a turn without one. */
+  readonly conversationId: ConversationId | null
+  readonly endUserId: EndUserId | null
+  readonly trace: Trace.Trace
+  readonly parts: Mailbox.Mailbox<TurnPart, Failure>
+  /** True once the model has been called: from then on the turn counts. */
+  counted: boolean
+  settled: boolean
+}
+
+/** Parts that may wait for a slow reader before the turn waits for it. */
+const backlog = 16_384
+
+export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn", {
+  scoped: Effect.gen(function* () {
+    const turns = yield* Turns
+    const search = yield* VectorSearch
+    const embedder = yield* Embedder
+    const runtime = yield* ModelRuntime
+    const settings = yield* TurnSettings
+    const realtime = yield* RealtimeAccess
+    const instance = yield* Instance
+    const running = yield* FiberSet.make()
+    // Registered after the set, so it runs before the set interrupts what is left.
+    yield* Effect.addFinalizer(() =>
+      FiberSet.awaitEmpty(running).pipe(Effect.timeout(settings.drain), Effect.ignore)
+    )
+
+    const begin = Effect.fn("ChatTurn.begin")(function* (
+      scope: AgentScope,
+      channel: ConversationChannel,
+      request: ChatTurnRequest
+    ) {
+      if (hasRuntimeData(request) && !settings.runtimeData) {
+        return yield* new RuntimeDataUnavailable({ message: "Runtime-data forwarding is unavailable." })
+      }
+      const runId = yield* newId.run
+      const trace = Trace.make(runId)
+      const started = yield* trace.record("run.started", "running", "Run started")
+      const opening: Opening = {
+        target: Identity.targetOf(request),
+        persist: request.persist,
+        channel,
+        instanceId: instance.id,
+        runId,
+        endUserId: yield* newId.endUser,
+        conversationId: yield* newId.conversation,
+        userMessageId: yield* newId.message,
+        message: request.message,
+        startedAt: started.timestamp,
+        startedLabel: started.label
+      }
+      const admission = yield* Identity.admitted(opening.target, yield* turns.begin(scope, opening))
+      const parts = yield* Mailbox.make<TurnPart, Failure>({ capacity: backlog })
+      yield* parts.offer({ _tag: "RunEvent", event: started })
+      const turn: Turn = {
+        scope,
+        request,
+        opening,
+        admission,
+        conversationId: conversationOf(opening),
+        endUserId: Identity.visibleEndUser(opening.target, admission),
+        trace,
+        parts,
+        counted: false,
+        settled: false
+      }
+      return turn
+    })
+
+    const emit = (turn: Turn, part: TurnPart) => turn.parts.offer(part)
+
+    const record = (turn: Turn, ...event: Parameters<Trace.Trace["record"]>) =>
+      Effect.tap(turn.trace.record(...event), (recorded) => emit(turn, { _tag: "RunEvent", event: recorded }))
+
+    /** Waits until every earlier turn of the conversation has ended, and returns the history as they left it. */
+    const takePlace = Effect.fn("ChatTurn.takePlace")(function* (turn: Turn) {
+      const { admission, conversationId, scope } = turn
+      const { ticket } = admission
+      if (turn.opening.target._tag !== "Conversation" || !turn.request.persist || conversationId === null) {
+        return admission.history
+      }
+      if (ticket === null) return yield* Identity.notActive()
+      if (admission.clear) return admission.history
+      for (let wait = 20; ; wait = Math.min(wait * 2, 250)) {
+        const place = yield* turns.place(scope, conversationId, ticket)
+        if (place.clear && place.state !== "AI_ACTIVE") return yield* Identity.notActive()
+        if (place.clear) return place.history
+        yield* Effect.sleep(wait)
+      }
+    })
+
+    const answer = Effect.fn("ChatTurn.answer")(function* (
+      turn: Turn,
+      history: ReadonlyArray<HistoryMessage>
+    ) {
+      const { admission, request, scope } = turn
+      const { chunks, degraded } = yield* search.search(scope, {
+        text: request.message,
+        topK: admission.topK,
+        minScore: admission.minScore ?? embedder.minScore
+      })
+      yield* record(turn, "retrieval.completed", "complete", "Knowledge base searched", {
+        query: request.message,
+        degraded,
+        chunks: chunks.map(({ id, sourceId, title, score }) => ({ id, sourceId, title, score }))
+      })
+      const passages = Citations.toPassages(chunks)
+      yield* emit(turn, { _tag: "StepStart" })
+      turn.counted = true
+      const model = admission.model ?? runtime.defaultModel
+      const step = yield* ModelStep.run(
+        runtime,
+        {
+          model: admission.model,
+          prompt: Prompt.render({
+            instructions: admission.instructions,
+            passages,
+            context: request.context,
+            history,
+            message: request.message,
+            contextWindow: runtime.contextWindow
+          }),
+          tools: [],
+          question: request.message,
+          passages
+        },
+        (delta) => emit(turn, { _tag: "TextDelta", delta })
+      )
+      const { inputTokens, outputTokens, reason } = step
+      yield* record(turn, "model.completed", "complete", "Model replied", {
+        model,
+        reason,
+        inputTokens,
+        outputTokens
+      })
+      const citations = Citations.citationsOf(step.text, chunks)
+      yield* Effect.forEach(citations, (citation) => emit(turn, { _tag: "Citation", citation }), {
+        discard: true
+      })
+      yield* emit(turn, { _tag: "StepEnd" })
+      const answered: Answer = { reply: step.text, citations, inputTokens, outputTokens }
+      return answered
+    })
+
+    const settle = Effect.fn("ChatTurn.settle")(function* (turn: Turn, outcome: Outcome) {
+      turn.settled = true
+      const { admission, opening, scope } = turn
+      const tokens = { inputTokens: outcome.inputTokens, outputTokens: outcome.outputTokens }
+      if (!turn.request.persist) {
+        yield* turn.counted
+          ? turns.count(scope, admission.periodStart, tokens)
+          : turns.release(scope, admission.periodStart)
+        return true
+      }
+      const settlement: Settlement = {
+        runId: opening.runId,
+        counted: turn.counted,
+        ...tokens,
+        reply: outcome.reply,
+        events: turn.trace.events().slice(1)
+      }
+      return yield* turns.settle(scope, settlement)
+    }, Effect.uninterruptible)
+
+    /** Settles first, then says so: nothing leaves as done that is not stored. */
+    const conclude = Effect.fn("ChatTurn.conclude")(function* (turn: Turn, { reply, ...answered }: Answer) {
+      const event = yield* turn.trace.record("run.completed", "complete", "Run completed")
+      const { citations, inputTokens, outputTokens } = answered
+      const id = yield* newId.message
+      const written = yield* settle(turn, {
+        reply: { id, content: reply, citations },
+        inputTokens,
+        outputTokens
+      })
+      if (!written) return yield* ModelStep.turnFailed()
+      yield* emit(turn, { _tag: "RunEvent", event })
+      const result: ChatTurnResult = {
+        reply,
+        ...(turn.conversationId === null ? {} : { conversationId: turn.conversationId }),
+        ...(turn.endUserId === null ? {} : { endUserId: turn.endUserId }),
+        citations,
+        media: []
+      }
+      yield* emit(turn, { _tag: "Done", result })
+    }, Effect.uninterruptible)
+
+    /** Whatever ended the turn early, the run ends too. */
+    const abandon = (turn: Turn, failure: Failure | ConversationNotActive) =>
+      Effect.gen(function* () {
+        if (turn.settled) return
+        yield* record(turn, "run.failed", "failed", "Run failed", { code: failure._tag })
+        yield* settle(turn, { reply: null, inputTokens: 0, outputTokens: 0 })
+      }).pipe(
+        Effect.catchAllCause((cause) => Effect.logError("A failed turn could not be settled", cause)),
+        Effect.uninterruptible
+      )
+
+    const documented = (cause: Parameters<typeof Effect.logError>[0]) =>
+      Effect.zipRight(Effect.logError("A turn broke", cause), ModelStep.turnFailed())
+
+    /** The turn's fiber: admitted when it is its turn, and ended exactly once. */
+    const lifetime = (turn: Turn, admitted: Deferred.Deferred<void, Failure | ConversationNotActive>) =>
+      takePlace(turn).pipe(
+        Effect.tap(Deferred.succeed(admitted, undefined)),
+        Effect.flatMap((history) => answer(turn, history)),
+        Effect.timeoutFail({ duration: settings.timeout, onTimeout: ModelStep.runtimeTimeout }),
+        Effect.flatMap((answered) => conclude(turn, answered)),
+        Effect.catchAllDefect(documented),
+        Effect.onInterrupt(() => abandon(turn, ModelStep.turnFailed())),
+        Effect.tapError((failure) => abandon(turn, failure)),
+        Effect.onExit((exit) =>
+          Effect.zipRight(
+            Deferred.done(admitted, Exit.isInterrupted(exit) ? Exit.fail(ModelStep.turnFailed()) : exit),
+            turn.parts.done(
+              Exit.isSuccess(exit)
+                ? Exit.void
+                : Exit.mapError(
+                    Exit.isInterrupted(exit) ? Exit.fail(ModelStep.turnFailed()) : Exit.asVoid(exit),
+                    (failure) =>
+                      failure._tag === "CONVERSATION_NOT_ACTIVE" ? ModelStep.turnFailed() : failure
+                  )
+            )
+          )
+        )
+      )
+
+    /**
+     * Starts a turn and returns when it is under way. Fails with what a request may be refused for (specification 4.2);
+     * what happens later is a failure of `parts`.
+     */
+    const start = Effect.fn("ChatTurn.start")(function* (
+      scope: AgentScope,
+      request: ChatTurnRequest,
+      channel: ConversationChannel = "api"
+    ) {
+      const admitted = yield* Deferred.make<void, Failure | ConversationNotActive>()
+      // From the first row to the fiber that settles it nothing may come between.
+      const turn = yield* begin(scope, channel, request).pipe(
+        Effect.tap((turn) => FiberSet.run(running, lifetime(turn, admitted))),
+        Effect.uninterruptible
+      )
+      // A client that leaves while its turn waits will read nothing: the turn must not wait for it.
+      yield* Deferred.await(admitted).pipe(Effect.onInterrupt(() => turn.parts.shutdown))
+      const view: RunningTurn = {
+        runId: request.persist ? turn.opening.runId : null,
+        endUserId: turn.endUserId,
+        parts: Mailbox.toStream(turn.parts).pipe(Stream.ensuring(turn.parts.shutdown))
+      }
+      return view
+    })
+
+    /** The stream folded: the complete reply, with a realtime token when a conversation exists (specification 2.2). */
+    const complete = Effect.fn("ChatTurn.complete")(function* (
+      scope: AgentScope,
+      request: ChatTurnRequest & { readonly includeRealtimeToken: boolean }
+    ) {
+      const { parts } = yield* start(scope, request)
+      const done = yield* parts.pipe(
+        Stream.runFold<ChatTurnResult | null, TurnPart>(null, (result, part) =>
+          part._tag === "Done" ? part.result : result
+        )
+      )
+      if (done === null) return yield* ModelStep.turnFailed()
+      if (done.conversationId === undefined || !request.includeRealtimeToken) return done
+      const access = yield* realtime.issue(done.conversationId)
+      return { ...done, ...access }
+    })
+
+    return { start, complete } as const
+  })
+}) {}
+
+/** What the model made of the turn. */
+interface Answer {
+  readonly reply: string
+  readonly citations: ReadonlyArray<Citation>
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
+type Outcome = Pick<Settlement, "reply" | "inputTokens" | "outputTokens">
+
+const conversationOf = ({ target, persist, conversationId }: Opening): ConversationId | null => {
+  if (target._tag === "Conversation") return target.id
+  return persist ? conversationId : null
+}

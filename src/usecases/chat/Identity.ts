@@ -1,0 +1,42 @@
+/** Whom a turn is for, and whether it may begin (specification 2.1, identity and persistence rules). */
+import * as Effect from "effect/Effect"
+import type { ChatTurnRequest } from "../../domain/ChatTurn.ts"
+import {
+  ConversationNotActive,
+  ConversationNotFound,
+  EndUserNotFound,
+  TurnLimitExceeded
+} from "../../domain/Errors.ts"
+import type { Admission, Target } from "../../store/Turns.ts"
+
+/** At most one identity field is set: the request's schema sees to it. */
+export const targetOf = ({ conversationId, endUserId, externalEndUserId }: ChatTurnRequest): Target => {
+  if (conversationId !== undefined) return { _tag: "Conversation", id: conversationId }
+  if (endUserId !== undefined) return { _tag: "EndUser", id: endUserId }
+  if (externalEndUserId !== undefined) return { _tag: "External", id: externalEndUserId }
+  return { _tag: "Anonymous" }
+}
+
+export const notActive = () =>
+  new ConversationNotActive({
+    message: "The conversation is not AI_ACTIVE, so the agent does not answer in it."
+  })
+
+/** Fails when the target is missing (404), the conversation is not active (409) or the quota is used up (429). */
+export const admitted = Effect.fn("Identity.admitted")(function* (target: Target, admission: Admission) {
+  if (target._tag === "Conversation") {
+    if (!admission.known) {
+      return yield* new ConversationNotFound({ message: "The conversation does not exist for this agent." })
+    }
+    if (admission.state !== "AI_ACTIVE") return yield* notActive()
+  }
+  if (!admission.known) return yield* new EndUserNotFound({ message: "The end user does not exist." })
+  if (!admission.reserved || admission.periodStart === null) {
+    return yield* new TurnLimitExceeded({ message: "The chat turns of this period are used up." })
+  }
+  return { ...admission, periodStart: admission.periodStart }
+})
+
+/** The end user as the result names it: not for conversation-targeted turns (specification 2.2). */
+export const visibleEndUser = (target: Target, { endUserId }: Admission) =>
+  target._tag === "Conversation" ? null : endUserId

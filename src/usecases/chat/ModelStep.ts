@@ -1,0 +1,80 @@
+/** One round with the model inside a turn: repeated only before its first byte, never ended without a finish. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import type { Context } from "effect"
+import type {
+  FinishReason,
+  ModelError,
+  ModelPart,
+  ModelRequest,
+  ModelRuntime
+} from "../../capabilities/ModelRuntime.ts"
+import { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
+
+export interface StepResult {
+  readonly text: string
+  readonly calls: ReadonlyArray<Extract<ModelPart, { readonly _tag: "ToolCall" }>>
+  readonly reason: FinishReason
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
+export const turnFailed = () =>
+  new TurnFailed({ message: "The chat runtime failed. The turn was not completed." })
+export const runtimeTimeout = () => new RuntimeTimeout({ message: "The chat runtime took too long." })
+
+/** Longest pause that a provider may ask for before the turn gives up on it. */
+const patience = Duration.seconds(5)
+
+const retries = Schedule.exponential("250 millis").pipe(
+  Schedule.intersect(Schedule.recurs(2)),
+  Schedule.whileInput(
+    ({ retryable, retryAfter }: ModelError) =>
+      retryable && (retryAfter === undefined || Duration.lessThanOrEqualTo(retryAfter, patience))
+  )
+)
+
+const pause = ({ retryable, retryAfter }: ModelError) =>
+  retryable && retryAfter !== undefined && Duration.lessThanOrEqualTo(retryAfter, patience)
+    ? Effect.sleep(retryAfter)
+    : Effect.void
+
+const documented = (error: ModelError) =>
+  Effect.zipRight(
+    Effect.logWarning("The model failed").pipe(
+      Effect.annotateLogs({ reason: error.reason, cause: error.message })
+    ),
+    Effect.fail(error.reason === "TimedOut" ? runtimeTimeout() : turnFailed())
+  )
+
+/** Streams one reply; `onDelta` sees each piece of text as it arrives. */
+export const run = Effect.fn("ModelStep.run")(function* (
+  runtime: Context.Tag.Service<typeof ModelRuntime>,
+  request: ModelRequest,
+  onDelta: (delta: string) => Effect.Effect<unknown>
+) {
+  let text = ""
+  const calls: Array<Extract<ModelPart, { readonly _tag: "ToolCall" }>> = []
+  let finish = Option.none<Extract<ModelPart, { readonly _tag: "Finish" }>>()
+  yield* runtime.stream(request).pipe(
+    Stream.runForEach((part) => {
+      if (part._tag === "TextDelta") {
+        text += part.delta
+        return onDelta(part.delta)
+      }
+      if (part._tag === "ToolCall") calls.push(part)
+      else finish = Option.some(part)
+      return Effect.void
+    }),
+    Effect.tapError(pause),
+    Effect.retry(retries),
+    Effect.catchAll(documented)
+  )
+  if (Option.isNone(finish)) return yield* turnFailed()
+  const { reason, inputTokens, outputTokens } = finish.value
+  const result: StepResult = { text, calls, reason, inputTokens, outputTokens }
+  return result
+})

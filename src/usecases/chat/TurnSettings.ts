@@ -1,0 +1,17 @@
+/** What the configuration says about turns (contract 1). */
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+
+export class TurnSettings extends Context.Tag("usecases/chat/TurnSettings")<
+  TurnSettings,
+  {
+    /** A turn that takes longer fails with `RUNTIME_TIMEOUT`. */
+    readonly timeout: Duration.Duration
+    /** False: requests with a runtime field get `RUNTIME_DATA_UNAVAILABLE`. */
+    readonly runtimeData: boolean
+    /** `{realtime_url}` of the specification. */
+    readonly realtimeUrl: string
+    /** How long running turns may go on settling after the server has stopped listening. */
+    readonly drain: Duration.Duration
+  }
+>() {}
