@@ -1,0 +1,68 @@
+/**
+ * The database, one `PgClient` whatever the engine: the embedded one is node-postgres over PGlite in this process, so
+ * types, cursors, savepoints and error codes are those of a PostgreSQL server.
+ *
+ * The embedded engine has **one** connection: a transaction keeps everybody else waiting, so it holds nothing but SQL,
+ * and a query that has lost its transaction's context waits for itself for ever.
+ *
+ * `listen` and `notify` are our own (database/Notifications.ts): a stream of `listen` begins with one empty string,
+ * from which on nothing is missed.
+ */
+import * as Reactivity from "@effect/experimental/Reactivity"
+import * as PgClient from "@effect/sql-pg/PgClient"
+import * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import type { PGlite } from "@electric-sql/pglite"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { embeddedClient, serverClient, type ServerOptions } from "./database/Clients.ts"
+import { DatabaseUnavailable, type EngineOptions, openDirectory, openMemory } from "./database/Embedded.ts"
+import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory } from "./database/Lock.ts"
+import { migrate } from "./database/Migrations.ts"
+
+export { DatabaseUnavailable, DataDirectoryLocked, DataDirectoryUnusable, migrate }
+
+/** What every engine provides. */
+export type Database = SqlClient.SqlClient | PgClient.PgClient
+
+const layerOf = <E>(client: Effect.Effect<PgClient.PgClient, E, Scope.Scope | Reactivity.Reactivity>) =>
+  client.pipe(
+    Effect.map((client) =>
+      Context.make(PgClient.PgClient, client).pipe(Context.add(SqlClient.SqlClient, client))
+    ),
+    Layer.scopedContext,
+    Layer.provide(Reactivity.layer)
+  )
+
+const layerEngine = <E>(engine: Effect.Effect<PGlite, E, Scope.Scope>) =>
+  layerOf(Effect.flatMap(engine, (db) => Effect.orDie(embeddedClient(db))))
+
+/**
+ * PostgreSQL in this process, stored in `<dataDir>/database` (directories 0700, files 0600), `dataDir` locked against
+ * every other process. A fresh one is unpacked from `seed` when that file exists. Not migrated yet.
+ */
+export const layerEmbedded = (
+  options: EngineOptions & { readonly dataDir: string }
+): Layer.Layer<Database, DataDirectoryLocked | DataDirectoryUnusable | DatabaseUnavailable> =>
+  layerEngine(Effect.zipRight(lockDirectory(options.dataDir), openDirectory(options.dataDir, options)))
+
+/** PostgreSQL in this process that is gone with its scope: for tests. Not migrated yet, unless `seed` is. */
+export const layerMemory = (options: EngineOptions = {}): Layer.Layer<Database, DatabaseUnavailable> =>
+  layerEngine(openMemory(options))
+
+const refusal = ({ cause }: SqlError) => {
+  const reason = cause instanceof Error && "code" in cause ? ` (${String(cause.code)})` : ""
+  return new DatabaseUnavailable({ message: `The PostgreSQL server does not let us in${reason}.` })
+}
+
+/** A PostgreSQL server, 15 or later; fails within ten seconds when it does not answer. Not migrated yet. */
+export const layerPostgres = (options: ServerOptions): Layer.Layer<Database, DatabaseUnavailable> =>
+  serverClient(options).pipe(
+    Effect.mapError(refusal),
+    Effect.catchAllDefect(
+      () => new DatabaseUnavailable({ message: "The address of the PostgreSQL server cannot be read." })
+    ),
+    layerOf
+  )

@@ -1,0 +1,194 @@
+/**
+ * One process a data directory. The embedded database takes no lock itself, so a second process would read other rows
+ * than the first and overwrite them.
+ *
+ * Node has no `flock`, and a lock file that is taken over has a race: two starters both see that its owner is dead, and
+ * the slower one removes the lock of the faster. So nobody takes anything over. Every starter puts down a file of its
+ * own and then looks for others: of two simultaneous starters the later one always sees the earlier one. A file whose
+ * process is dead can be removed by anybody at any time, because its name never comes back. Everything that is known
+ * about the owner is in the name, so a file is never half written.
+ */
+import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { execFile } from "node:child_process"
+import * as Crypto from "node:crypto"
+import * as Fs from "node:fs/promises"
+import * as Os from "node:os"
+import * as Path from "node:path"
+
+/** Another process uses the directory; `pid` is its process id (in its own container, when it runs in another). */
+export class DataDirectoryLocked extends Schema.TaggedError<DataDirectoryLocked>()("DataDirectoryLocked", {
+  message: Schema.String,
+  directory: Schema.String,
+  pid: Schema.Int
+}) {}
+
+/** The directory cannot be made or written. */
+export class DataDirectoryUnusable extends Schema.TaggedError<DataDirectoryUnusable>()(
+  "DataDirectoryUnusable",
+  { message: Schema.String, directory: Schema.String }
+) {}
+
+const heartbeat = Duration.seconds(2)
+/** Four heartbeats: a process in another container is dead when its file has not been touched for so long. */
+const silence = Duration.seconds(8)
+/** A claim older than this is no starter that is about to withdraw. */
+const settledAfter = 1_000
+
+interface Claim {
+  readonly file: string
+  readonly pid: number
+  readonly started: string
+  readonly place: string
+  readonly since: number
+}
+
+class Contended extends Data.TaggedError("Contended")<{ readonly by: Claim; readonly settled: boolean }> {}
+
+const pattern = /^lock\.(\d+)\.(\w+)\.(\w+)\.(\d+)\.[\w-]+$/
+
+const parse = (directory: string, name: string): Option.Option<Claim> => {
+  const [, pid, started, place, since] = pattern.exec(name) ?? []
+  return pid && started && place && since
+    ? Option.some({
+        file: Path.join(directory, name),
+        pid: Number(pid),
+        started,
+        place,
+        since: Number(since)
+      })
+    : Option.none()
+}
+
+const attempt = <A>(run: () => Promise<A>) => Effect.option(Effect.tryPromise(run))
+
+const digest = (text: string) => Crypto.createHash("sha256").update(text).digest("hex").slice(0, 16)
+
+/** Where a process id means something: this boot of this machine, in this container. */
+const here = Effect.gen(function* () {
+  const boot = yield* attempt(() => Fs.readFile("/proc/sys/kernel/random/boot_id", "utf8"))
+  const namespace = yield* attempt(() => Fs.readlink("/proc/self/ns/pid"))
+  return digest(
+    [Os.hostname(), Option.getOrElse(boot, () => ""), Option.getOrElse(namespace, () => "")].join()
+  )
+})
+
+const startedByPs = (pid: number) =>
+  Effect.async<Option.Option<string>>((resume) => {
+    const child = execFile("ps", ["-o", "lstart=", "-p", String(pid)], { timeout: 5_000 }, (_, output) =>
+      resume(Effect.succeed(output.trim() === "" ? Option.none() : Option.some(digest(output.trim()))))
+    )
+    return Effect.sync(() => child.kill())
+  })
+
+/** When the process began, in a form to compare; none when it is dead, a zombie included. */
+const startedAt = Effect.fnUntraced(function* (pid: number) {
+  const stat = yield* attempt(() => Fs.readFile(`/proc/${pid}/stat`, "utf8"))
+  if (Option.isSome(stat)) {
+    // The name of the program stands in parentheses and may hold anything.
+    const fields = stat.value.slice(stat.value.lastIndexOf(")") + 2).split(" ")
+    return fields[0] === "Z" || fields[0] === "X" ? Option.none() : Option.fromNullable(fields[19])
+  }
+  return process.platform === "linux" ? Option.none<string>() : yield* startedByPs(pid)
+})
+
+const touchedAt = (file: string) =>
+  Effect.map(
+    attempt(() => Fs.stat(file)),
+    Option.map((found) => found.mtimeMs)
+  )
+
+/** True when the file is touched while we watch. */
+const beats = Effect.fnUntraced(function* (claim: Claim) {
+  const first = yield* touchedAt(claim.file)
+  if (Option.isNone(first)) return false
+  const look = Effect.map(touchedAt(claim.file), (now) => Option.isNone(now) || now.value !== first.value)
+  yield* look.pipe(
+    Effect.repeat({ until: (changed) => changed, schedule: Schedule.spaced("250 millis") }),
+    Effect.timeoutOption(silence)
+  )
+  const last = yield* touchedAt(claim.file)
+  return Option.isSome(last) && last.value !== first.value
+})
+
+const alive = (claim: Claim, place: string) =>
+  claim.place === place
+    ? Effect.map(startedAt(claim.pid), Option.contains(claim.started))
+    : // A process id of another container says nothing here: its heartbeat does.
+      beats(claim)
+
+const remove = (file: string) => Effect.ignore(Effect.tryPromise(() => Fs.rm(file, { force: true })))
+
+/** Claims of living processes other than `own`; those of dead ones are cleared away. */
+const rivals = Effect.fnUntraced(function* (directory: string, own: string, place: string) {
+  const names = yield* Effect.tryPromise(() => Fs.readdir(directory))
+  const claims = names
+    .flatMap((name) => Option.toArray(parse(directory, name)))
+    .filter(({ file }) => file !== own)
+  return yield* Effect.filter(claims, (claim) =>
+    Effect.tap(alive(claim, place), (living) => (living ? Effect.void : remove(claim.file)))
+  )
+})
+
+const unusable = (directory: string) => () =>
+  new DataDirectoryUnusable({
+    directory,
+    message: `The data directory ${directory} cannot be made or written.`
+  })
+
+/**
+ * Holds `directory` (made with mode 0700 when missing) for the life of the scope. A lock that a dead process left, also
+ * after `kill -9` or a power cut, is no obstacle. Fails within about a second when another process holds it, and within
+ * ten when that one may be in another container.
+ */
+export const lockDirectory = (
+  directory: string
+): Effect.Effect<void, DataDirectoryLocked | DataDirectoryUnusable, Scope.Scope> =>
+  Effect.gen(function* () {
+    yield* Effect.tryPromise(() => Fs.mkdir(directory, { recursive: true, mode: 0o700 }))
+    const place = yield* here
+    const started = Option.getOrElse(yield* startedAt(process.pid), () => "0")
+    const since = yield* Clock.currentTimeMillis
+    const own = Path.join(
+      directory,
+      `lock.${process.pid}.${started}.${place}.${since}.${Crypto.randomUUID()}`
+    )
+
+    const refuseRivals = Effect.gen(function* () {
+      const [by] = yield* rivals(directory, own, place)
+      const now = yield* Clock.currentTimeMillis
+      if (by !== undefined) return yield* new Contended({ by, settled: now - by.since > settledAfter })
+    })
+    const claim = Effect.gen(function* () {
+      yield* refuseRivals
+      yield* Effect.tryPromise(() => Fs.writeFile(own, "", { flag: "wx", mode: 0o600 }))
+      yield* Effect.tapErrorTag(refuseRivals, "Contended", () => remove(own))
+    })
+
+    yield* Effect.addFinalizer(() => remove(own))
+    yield* Effect.retry(claim, {
+      schedule: Schedule.jittered(Schedule.spaced("150 millis")),
+      times: 8,
+      while: (error) => error._tag === "Contended" && !error.settled
+    })
+    yield* Effect.tryPromise(() => {
+      const now = Date.now() / 1_000
+      return Fs.utimes(own, now, now)
+    }).pipe(Effect.ignore, Effect.repeat(Schedule.spaced(heartbeat)), Effect.forkScoped)
+  }).pipe(
+    Effect.catchTags({
+      Contended: ({ by }) =>
+        new DataDirectoryLocked({
+          directory,
+          pid: by.pid,
+          message: `The data directory ${directory} is in use by process ${by.pid}. Stop that process, or choose another directory.`
+        }),
+      UnknownException: unusable(directory)
+    })
+  )

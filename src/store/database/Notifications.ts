@@ -1,0 +1,127 @@
+/**
+ * LISTEN and NOTIFY in place of what `PgClient` brings: its `listen` hangs the embedded database (one connection) and
+ * never notices a lost server connection, and its `notify` is a syntax error.
+ *
+ * Here a stream of `listen` **begins with one empty string**: from then on nothing is missed, and whatever was sent
+ * before may have been. It fails with `SqlError` when the connection is lost, so that the listener can come back and
+ * look again. At most 1,024 notifications wait for a slow reader; the oldest go first.
+ */
+import type { PgClient } from "@effect/sql-pg/PgClient"
+import { SqlError } from "@effect/sql/SqlError"
+import type { PGlite } from "@electric-sql/pglite"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as RcRef from "effect/RcRef"
+import * as Stream from "effect/Stream"
+import * as Pg from "pg"
+
+const buffer = { bufferSize: 1_024, strategy: "sliding" } as const
+
+/** `pg_notify` joins the caller's transaction: it is heard when that commits. */
+export const notifyBy =
+  (client: PgClient): PgClient["notify"] =>
+  (channel, payload) =>
+    Effect.asVoid(client`select pg_notify(${channel}, ${payload})`)
+
+/** Listening on the one session of the embedded database; UNLISTEN when the last reader of a channel has gone. */
+export const listenEmbedded = (client: PgClient, db: PGlite): PgClient["listen"] => {
+  const readers = new Map<string, number>()
+  const count = (channel: string, by: number) => {
+    const now = (readers.get(channel) ?? 0) + by
+    readers.set(channel, now)
+    return now
+  }
+  return (channel) =>
+    Stream.asyncPush<string, SqlError>(
+      (emit) =>
+        Effect.gen(function* () {
+          yield* Effect.acquireRelease(
+            Effect.sync(() => {
+              count(channel, 1)
+              return db.onNotification((name, payload) => {
+                if (name === channel && payload !== "") emit.single(payload)
+              })
+            }),
+            (off) =>
+              Effect.suspend(() => {
+                off()
+                return count(channel, -1) === 0
+                  ? Effect.ignore(client`unlisten ${client(channel)}`)
+                  : Effect.void
+              })
+          )
+          yield* client`listen ${client(channel)}`
+          emit.single("")
+        }),
+      buffer
+    )
+}
+
+/** A connection that remembers its end, because `pg` tells only those who listen at that moment. */
+class LiveConnection {
+  readonly client: Pg.Client
+  closed = false
+  constructor(client: Pg.Client) {
+    this.client = client
+    client.setMaxListeners(0)
+    client.on("error", () => {
+      this.closed = true
+    })
+    client.on("end", () => {
+      this.closed = true
+    })
+  }
+}
+
+/** Listening on one connection of its own for all channels of the process, opened when the first reader comes. */
+export const listenNative = (makeConnection: () => Pg.Client, connectTimeout: Duration.DurationInput) =>
+  Effect.gen(function* () {
+    const lost = (cause: unknown) => new SqlError({ cause, message: "The listening connection was lost" })
+    const connection = yield* RcRef.make({
+      acquire: Effect.acquireRelease(
+        Effect.sync(() => new LiveConnection(makeConnection())),
+        ({ client }) =>
+          Effect.promise(() => client.end().catch(() => undefined)).pipe(Effect.timeoutOption("1 second"))
+      ).pipe(
+        Effect.tap(({ client }) =>
+          Effect.tryPromise({ try: () => client.connect(), catch: lost }).pipe(
+            Effect.timeoutFail({ duration: connectTimeout, onTimeout: () => lost("timed out") })
+          )
+        )
+      )
+    })
+    const listen: PgClient["listen"] = (channel) =>
+      Stream.asyncPush<string, SqlError>(
+        (emit) =>
+          Effect.gen(function* () {
+            const live = yield* RcRef.get(connection)
+            const { client } = live
+            if (live.closed) {
+              yield* RcRef.invalidate(connection)
+              return yield* lost("closed")
+            }
+            const onNotification = (message: Pg.Notification) => {
+              if (message.channel === channel && message.payload) emit.single(message.payload)
+            }
+            const onEnd = () => emit.fail(lost("closed"))
+            yield* Effect.acquireRelease(
+              Effect.sync(() => {
+                client.on("notification", onNotification)
+                client.on("end", onEnd)
+              }),
+              () =>
+                Effect.sync(() => {
+                  client.off("notification", onNotification)
+                  client.off("end", onEnd)
+                })
+            )
+            yield* Effect.tryPromise({
+              try: () => client.query(`listen ${Pg.escapeIdentifier(channel)}`),
+              catch: lost
+            })
+            emit.single("")
+          }).pipe(Effect.tapError(() => RcRef.invalidate(connection))),
+        buffer
+      )
+    return listen
+  })

@@ -1,0 +1,20 @@
+/** The seed archive: a migrated, empty database as a gzipped tar. The build makes it, a first start unpacks it. */
+import * as Reactivity from "@effect/experimental/Reactivity"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import { embeddedClient } from "./Clients.ts"
+import { openMemory } from "./Embedded.ts"
+import { migrate } from "./Migrations.ts"
+
+/** The bytes of an archive with everything in `migrations` applied. */
+export const makeSeed = (migrations: string) =>
+  Effect.gen(function* () {
+    const db = yield* openMemory({})
+    const client = yield* embeddedClient(db)
+    yield* Effect.provideService(migrate(migrations), SqlClient.SqlClient, client)
+    const archive = yield* Effect.promise(() => db.dumpDataDir("gzip"))
+    return new Uint8Array(yield* Effect.promise(() => archive.arrayBuffer()))
+  }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
+
+/** {@link makeSeed} for the build, which speaks no Effect. */
+export const seed = (migrations: string): Promise<Uint8Array> => Effect.runPromise(makeSeed(migrations))

@@ -1,0 +1,110 @@
+/**
+ * Migrated databases for tests. `TestDatabase` is one embedded database a worker for all its files; it stays open, so
+ * `reset` before each test that cares. `eachEngine` runs a suite on it and on a real PostgreSQL server.
+ */
+import type { Vitest } from "@effect/vitest"
+import { layer } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import * as Path from "node:path"
+import { describe, inject, it } from "vitest"
+import { type Database, layerMemory, layerPostgres, migrate } from "../src/store/Database.ts"
+import { binaries, startServer } from "./PostgresServer.ts"
+
+/** The folder of the migrations. */
+export const migrations = Path.join(import.meta.dirname, "../migrations")
+
+const migrated = <E>(database: Layer.Layer<Database, E>) =>
+  Layer.effectDiscard(migrate(migrations)).pipe(Layer.provideMerge(database))
+
+// Kept where the next test file of the same worker finds it: its modules are loaded anew.
+declare global {
+  var spokeTest: Record<string, Promise<unknown>> | undefined
+}
+
+const once = <A>(name: string, make: () => Promise<A>): Promise<A> => {
+  const all = (globalThis.spokeTest ??= {})
+  return (all[name] ??= make()) as Promise<A>
+}
+
+/** Built in a scope that nobody closes. */
+const forever = <E>(name: string, database: Layer.Layer<Database, E>) =>
+  Layer.effectContext(
+    Effect.promise(() =>
+      once(name, () =>
+        Effect.runPromise(Effect.flatMap(Scope.make(), (scope) => Layer.buildWithScope(database, scope)))
+      )
+    )
+  )
+
+/** The worker's embedded database, pgvector available: `SqlClient` and `PgClient`. */
+export const TestDatabase: Layer.Layer<Database> = forever(
+  "embedded",
+  Layer.suspend(() => migrated(layerMemory({ seed: inject("seed"), vector: true })))
+)
+
+/** The address of the worker's PostgreSQL server, started when first asked for. */
+export const serverUrl = Effect.promise(() => once("server", () => startServer(inject("servers")))).pipe(
+  Effect.map(Redacted.make)
+)
+
+/** The worker's PostgreSQL server. */
+export const TestServer: Layer.Layer<Database> = forever(
+  "native",
+  Layer.unwrapEffect(Effect.map(serverUrl, (url) => migrated(layerPostgres({ url, maxConnections: 10 }))))
+)
+
+/** Empties every table. */
+export const reset = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql.unsafe(`do $$
+    declare name text; filled boolean;
+    begin
+      -- Without triggers the order of deletion does not matter.
+      perform set_config('session_replication_role', 'replica', true);
+      for name in select tablename from pg_tables where schemaname = 'public' and tablename <> 'migrations' loop
+        execute format('select exists (select from %I)', name) into filled;
+        if filled then execute format('delete from %I', name); end if;
+      end loop;
+    end $$`)
+).pipe(Effect.asVoid, Effect.orDie)
+
+export type Engine = "embedded" | "server"
+
+const eachOf = (name: string, run: (engine: Engine, layerName: string) => void): void => {
+  run("embedded", `${name} (embedded PostgreSQL)`)
+  const onServer = `${name} (PostgreSQL server)`
+  if (binaries !== undefined) run("server", onServer)
+  else if (process.env["CI"] === "true") {
+    it(onServer, () => {
+      throw new Error("CI must run this suite on a real server, but no PostgreSQL binaries were found.")
+    })
+  } else describe.skip(`${onServer}: no PostgreSQL binaries were found`, () => it("is skipped", () => {}))
+}
+
+const databaseOf = (engine: Engine) => (engine === "embedded" ? TestDatabase : TestServer)
+
+/**
+ * The same suite on both engines, under the test clock. Where no PostgreSQL is installed its half is a visible skip, or
+ * a failure in CI.
+ */
+export const eachEngine = (
+  name: string,
+  suite: (it: Vitest.MethodsNonLive<Database>, engine: Engine) => void
+): void =>
+  eachOf(name, (engine, title) =>
+    layer(databaseOf(engine), { timeout: "60 seconds" })(title, (it) => suite(it, engine))
+  )
+
+/** {@link eachEngine} under the real clock, for what waits on the database. */
+export const eachEngineLive = (
+  name: string,
+  suite: (it: Vitest.MethodsNonLive<Database, true>, engine: Engine) => void
+): void =>
+  eachOf(name, (engine, title) =>
+    layer(databaseOf(engine), { timeout: "60 seconds", excludeTestServices: true })(title, (it) =>
+      suite(it, engine)
+    )
+  )

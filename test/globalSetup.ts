@@ -1,0 +1,39 @@
+/** Once a run: the seed archive of the embedded database, and a folder for the PostgreSQL servers that suites start. */
+import * as Fs from "node:fs"
+import * as Os from "node:os"
+import * as Path from "node:path"
+import type { TestProject } from "vitest/node"
+
+declare module "vitest" {
+  interface ProvidedContext {
+    readonly seed: string
+    readonly servers: string
+  }
+}
+
+const seedScript = new URL("../scripts/seed.mjs", import.meta.url).href
+
+/** Ends what a killed worker left running: a server's own file names its process. */
+const stopServers = (folder: string) => {
+  for (const name of Fs.readdirSync(folder)) {
+    try {
+      const [pid] = Fs.readFileSync(Path.join(folder, name, "data", "postmaster.pid"), "utf8").split("\n")
+      process.kill(Number(pid), "SIGQUIT")
+    } catch {
+      // It has ended by itself, as it should.
+    }
+  }
+}
+
+export default async (project: TestProject) => {
+  const { currentSeed, ensureSeed } = await import(seedScript)
+  await ensureSeed()
+  const servers = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-test-"))
+  Fs.chmodSync(servers, 0o755)
+  project.provide("seed", currentSeed())
+  project.provide("servers", servers)
+  return () => {
+    stopServers(servers)
+    Fs.rmSync(servers, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
+  }
+}

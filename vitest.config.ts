@@ -1,0 +1,15 @@
+import { defineConfig } from "vitest/config"
+
+// Files share a worker one after another, and with it one embedded database (0.5 GB each): hence no isolation, and two
+// workers at most. So a test file leaves no global state behind and never closes what test/TestDatabase.ts gave it.
+export default defineConfig({
+  test: {
+    include: ["test/**/*.test.ts"],
+    globalSetup: ["test/globalSetup.ts"],
+    pool: "forks",
+    isolate: false,
+    poolOptions: { forks: { isolate: false, minForks: 1, maxForks: 2 } },
+    testTimeout: 20_000,
+    hookTimeout: 60_000
+  }
+})
