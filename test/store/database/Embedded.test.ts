@@ -1,0 +1,103 @@
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fs from "node:fs"
+import * as Os from "node:os"
+import * as Path from "node:path"
+import { afterAll, beforeAll, describe, inject } from "vitest"
+import { layerEmbedded, migrate } from "../../../src/store/Database.ts"
+import { bundle, discard, run } from "../../Children.ts"
+import { migrations } from "../../TestDatabase.ts"
+
+/** Inserts tenants one after another and tells of each that the database has acknowledged. */
+const writer = `
+  import * as SqlClient from "@effect/sql/SqlClient"
+  import * as Effect from "effect/Effect"
+  import { layerEmbedded, migrate } from "../src/store/Database.ts"
+  const [, , dataDir, seed, migrations] = process.argv
+  Effect.gen(function*() {
+    yield* migrate(migrations)
+    const sql = yield* SqlClient.SqlClient
+    for (let n = 1; ; n++) {
+      yield* sql\`insert into tenants (id, name) values (\${"ten_" + n}, 'x')\`
+      console.log(String(n))
+    }
+  }).pipe(Effect.provide(layerEmbedded({ dataDir, seed })), Effect.runPromise).catch((error) => console.log(error))`
+
+let module = ""
+beforeAll(async () => {
+  module = await bundle(writer)
+})
+afterAll(() => discard(module))
+
+const temporary = Effect.acquireRelease(
+  Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-data-"))),
+  (directory) => Effect.sync(() => Fs.rmSync(directory, { recursive: true, force: true }))
+)
+
+const tenants = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<{ count: number }>`select count(*)::int as count from tenants`
+).pipe(Effect.map((rows) => rows[0]?.count))
+
+const opened = <A, E>(dataDir: string, effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
+  Effect.provide(effect, layerEmbedded({ dataDir, seed: inject("seed") }))
+
+describe("The embedded database", () => {
+  it.scopedLive(
+    "has every acknowledged row after kill -9, and is open to nobody else on the machine",
+    () =>
+      Effect.gen(function* () {
+        const dataDir = Path.join(yield* temporary, "data")
+        const child = yield* Effect.acquireRelease(
+          Effect.sync(() => run(module, [dataDir, inject("seed"), migrations])),
+          ({ kill }) => Effect.promise(kill)
+        )
+        let acknowledged = 0
+        while (acknowledged < 25) acknowledged = Number(yield* Effect.promise(child.line))
+
+        const modes = Fs.readdirSync(dataDir, { recursive: true, withFileTypes: true }).map((entry) => {
+          const { mode } = Fs.statSync(Path.join(entry.parentPath, entry.name))
+          return `${entry.isDirectory() ? "directory" : "file"} ${(mode & 0o777).toString(8)}`
+        })
+        expect(new Set(modes)).toEqual(new Set(["directory 700", "file 600"]))
+        expect(Fs.statSync(dataDir).mode & 0o777).toBe(0o700)
+
+        expect((yield* Effect.flip(opened(dataDir, tenants)))._tag).toBe("DataDirectoryLocked")
+
+        yield* Effect.promise(child.kill)
+        expect(yield* opened(dataDir, tenants)).toBeGreaterThanOrEqual(acknowledged)
+      }),
+    60_000
+  )
+
+  it.scopedLive(
+    "begins anew when its creation was cut short, and throws nothing away",
+    () =>
+      Effect.gen(function* () {
+        const dataDir = yield* temporary
+        Fs.mkdirSync(Path.join(dataDir, "database"))
+        Fs.writeFileSync(Path.join(dataDir, "database", "PG_VERSION"), "18")
+        Fs.writeFileSync(Path.join(dataDir, "database.creating"), "")
+        expect(yield* opened(dataDir, tenants)).toBe(0)
+        expect(Fs.existsSync(Path.join(dataDir, "database.creating"))).toBe(false)
+        expect(Fs.readdirSync(dataDir).filter((name) => name.includes("unfinished"))).toHaveLength(1)
+        expect(yield* opened(dataDir, migrate(migrations))).toEqual([])
+      }),
+    60_000
+  )
+
+  it.scopedLive(
+    "that does not open says so in one short line",
+    () =>
+      Effect.gen(function* () {
+        const dataDir = yield* temporary
+        Fs.mkdirSync(Path.join(dataDir, "database"))
+        Fs.writeFileSync(Path.join(dataDir, "database", "PG_VERSION"), "18")
+        const error = yield* Effect.flip(opened(dataDir, tenants))
+        expect(error._tag).toBe("DatabaseUnavailable")
+        expect(error.message.length).toBeLessThan(300)
+      }),
+    60_000
+  )
+})
