@@ -245,7 +245,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         media: []
       }
       yield* emit(turn, { _tag: "Done", result })
-    }, Effect.uninterruptible)
+    })
 
     /** Whatever ended the turn early, the run ends too. */
     const abandon = (turn: Turn, failure: Failure | ConversationNotActive) =>
@@ -299,7 +299,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       const admitted = yield* Deferred.make<void, Failure | ConversationNotActive>()
       // From the first row to the fiber that settles it nothing may come between.
       const turn = yield* begin(scope, channel, request).pipe(
-        Effect.tap((turn) => FiberSet.run(running, lifetime(turn, admitted))),
+        Effect.tap((turn) => FiberSet.run(running, Effect.interruptible(lifetime(turn, admitted)))),
         Effect.uninterruptible
       )
       // A client that leaves while its turn waits will read nothing: the turn must not wait for it.

@@ -1,0 +1,277 @@
+/**
+ * Every environment variable, its default and its meaning, once (contract 1). All problems are reported together, by
+ * variable name, before anything starts; values are never repeated in a message.
+ */
+import * as path from "node:path"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as ParseResult from "effect/ParseResult"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { parseAllow } from "../capabilities/OutboundHttp/AddressRules.ts"
+
+const providerUrl = "https://api.openai.com/v1"
+/** The embedding model that ships with the package. */
+const offline = "offline"
+
+const Value = Schema.Trim.pipe(Schema.minLength(1))
+
+const parsed = <A>(expected: string, parse: (text: string) => Option.Option<A>) =>
+  Schema.transformOrFail(
+    Value,
+    Schema.declare((_: unknown): _ is A => true),
+    {
+      strict: true,
+      decode: (text, _, ast) =>
+        Either.fromOption(parse(text), () => new ParseResult.Type(ast, text, `Expected ${expected}`)),
+      encode: (value, _, ast) =>
+        ParseResult.fail(new ParseResult.Forbidden(ast, value, "A configuration is only read"))
+    }
+  )
+
+const url = (expected: string, ...protocols: ReadonlyArray<string>) =>
+  parsed(expected, (text) => {
+    const given = URL.canParse(text) ? new URL(text) : null
+    return given !== null && protocols.includes(given.protocol)
+      ? Option.some(text.replace(/\/+$/, ""))
+      : Option.none()
+  })
+
+const httpUrl = url("an http or https URL", "http:", "https:")
+const duration = parsed('a duration like "60 seconds"', (text) =>
+  Option.filter(
+    Duration.decodeUnknown(text),
+    (value) => Duration.toMillis(value) > 0 && Duration.isFinite(value)
+  )
+)
+const count = (least: number, most: number) =>
+  parsed(`a whole number from ${least} to ${most}`, (text) =>
+    Option.liftPredicate(Number(text), (value) => Number.isInteger(value) && value >= least && value <= most)
+  )
+const secret = parsed("a secret of at least 32 bytes", (text) =>
+  Buffer.byteLength(text) < 32 ? Option.none() : Option.some(Redacted.make(text))
+)
+const hidden = parsed("a value", (text) => Option.some(Redacted.make(text)))
+const choice = <const L extends ReadonlyArray<string>>(...choices: L) =>
+  parsed(`one of ${choices.join(", ")}`, (text) =>
+    Option.fromNullable(choices.find((name): name is L[number] => name === text.toLowerCase()))
+  )
+const allowList = parsed("a comma-separated list of hosts, host:port, addresses or CIDRs", (text) =>
+  Either.getRight(parseAllow(text))
+)
+
+const variable = <A, I>(schema: Schema.Schema<A, I>, meaning: string) =>
+  Schema.optionalWith(schema, { exact: true }).annotations({ description: meaning })
+
+/** Name, form and meaning of each; defaults are filled in by {@link fromEnvironment}. */
+export const Variables = Schema.Struct({
+  HOST: variable(Value, "Listen address; 127.0.0.1 by default."),
+  PORT: variable(count(0, 65_535), "Listen port; 3000 by default, 0 takes a free one."),
+  SPOKE_DATA_DIR: variable(
+    Value,
+    "Embedded data: database, artifacts, generated secrets; .spoke by default."
+  ),
+  DATABASE_URL: variable(
+    url("a postgres:// URL", "postgres:", "postgresql:"),
+    "PostgreSQL 15 or newer; the embedded database by default."
+  ),
+  SPOKE_DATABASE_POOL: variable(count(1, 500), "Most connections to PostgreSQL; 10 by default."),
+  OPENAI_API_KEY: variable(
+    hidden,
+    "Key of any OpenAI-compatible provider; without it replies are offline extracts."
+  ),
+  OPENAI_BASE_URL: variable(httpUrl, `The provider's address; ${providerUrl} by default.`),
+  SPOKE_OPENAI_API: variable(
+    choice("responses", "chat-completions"),
+    "Which of the provider's interfaces to use: responses for OpenAI's own address, else chat-completions."
+  ),
+  SPOKE_CHAT_MODEL: variable(Value, "Model of agents that name none; gpt-4.1-mini by default."),
+  SPOKE_CONTEXT_WINDOW: variable(
+    count(1_000, 10_000_000),
+    "Tokens that fit the chat model; 128000 by default."
+  ),
+  SPOKE_EMBEDDING_MODEL: variable(
+    Value,
+    "Embedding model; text-embedding-3-small by default, `offline` keeps the built-in one."
+  ),
+  SPOKE_EMBEDDING_DIMENSIONS: variable(
+    count(1, 4_096),
+    "Dimensions of the embedding model; 1536 by default."
+  ),
+  SPOKE_SECRET: variable(secret, "Master secret, at least 32 bytes; generated when embedded, else required."),
+  SPOKE_SECRET_PREVIOUS: variable(
+    secret,
+    "The master secret before the last rotation, still good for reading."
+  ),
+  SPOKE_OPERATOR_TOKEN: variable(secret, "Bearer token of the operator routes; generated when embedded."),
+  SPOKE_ADMIN_EMAIL: variable(
+    Value,
+    "First dashboard owner of an embedded start; admin@localhost by default."
+  ),
+  SPOKE_ADMIN_PASSWORD: variable(hidden, "The owner's password; generated and printed once by default."),
+  APP_URL: variable(httpUrl, "Public address of the hosted app; from HOST and PORT by default."),
+  API_URL: variable(httpUrl, "Public base address of the API, ends in /v1; from APP_URL by default."),
+  REALTIME_URL: variable(
+    url("a ws or wss URL", "ws:", "wss:"),
+    "Public WebSocket address; from APP_URL by default."
+  ),
+  SPOKE_TURN_TIMEOUT: variable(
+    duration,
+    "A longer chat turn fails with RUNTIME_TIMEOUT; 60 seconds by default."
+  ),
+  SPOKE_RUNTIME_DATA: variable(
+    choice("enabled", "disabled"),
+    "disabled: requests with runtime fields get RUNTIME_DATA_UNAVAILABLE; enabled by default."
+  ),
+  SPOKE_FETCH_ALLOW: variable(
+    allowList,
+    "Private hosts, host:port, addresses or CIDRs that crawling may reach, separated by commas; none by default."
+  ),
+  SPOKE_DRAIN_DELAY: variable(duration, "From SIGTERM to the closed listener; 1 second by default."),
+  LOG_LEVEL: variable(choice("trace", "debug", "info", "warning", "error", "none"), "info by default."),
+  LOG_FORMAT: variable(choice("pretty", "json"), "pretty on a terminal, else json.")
+})
+
+export type Variables = typeof Variables.Type
+
+/** What has to be mended before the service can start. */
+export class InvalidConfig extends Schema.TaggedError<InvalidConfig>()("InvalidConfig", {
+  problems: Schema.Array(Schema.Struct({ variable: Schema.String, message: Schema.String }))
+}) {
+  override get message() {
+    const lines = this.problems.map(({ variable: name, message }) => `  ${name}: ${message}`)
+    return ["The configuration has to be mended before Spoke can start:", ...lines].join("\n")
+  }
+}
+
+/** The settings that everything else is wired from. */
+export interface Settings {
+  readonly host: string
+  readonly port: number
+  readonly dataDir: string
+  /** Null: the embedded database. */
+  readonly database: { readonly url: Redacted.Redacted; readonly maxConnections: number } | null
+  /** Null: offline extracts. */
+  readonly model: {
+    readonly apiKey: Redacted.Redacted
+    readonly baseUrl: string
+    readonly api: "responses" | "chat-completions"
+    readonly chatModel: string
+    readonly contextWindow: number
+  } | null
+  /** Null: the built-in model. */
+  readonly embedding: { readonly model: string; readonly dimensions: number } | null
+  /** The current master secret first. Empty: generated and kept in the data directory. */
+  readonly secrets: ReadonlyArray<Redacted.Redacted>
+  readonly operatorToken: Option.Option<Redacted.Redacted>
+  readonly admin: { readonly email: string; readonly password: Option.Option<Redacted.Redacted> }
+  readonly appUrl: string
+  readonly apiUrl: string
+  readonly realtimeUrl: string
+  readonly turnTimeout: Duration.Duration
+  readonly runtimeData: boolean
+  readonly fetchAllow: Schema.Schema.Type<typeof allowList> | null
+  readonly drainDelay: Duration.Duration
+  readonly logLevel: "trace" | "debug" | "info" | "warning" | "error" | "none"
+  readonly logFormat: "pretty" | "json"
+}
+
+const issues = (error: ParseResult.ParseError) =>
+  ParseResult.ArrayFormatter.formatErrorSync(error).map((issue) => ({
+    variable: issue.path.join("."),
+    message: issue.message.replace(/,? actual [\s\S]*$/u, "")
+  }))
+
+const decode = Schema.decodeUnknown(Variables, { errors: "all" })
+
+/** What one variable demands of another. */
+const contradictions = (given: Variables) => [
+  ...(given.DATABASE_URL !== undefined && given.SPOKE_SECRET === undefined
+    ? [{ variable: "SPOKE_SECRET", message: "Required with DATABASE_URL: at least 32 random bytes" }]
+    : []),
+  ...(given.API_URL !== undefined && !given.API_URL.endsWith("/v1")
+    ? [{ variable: "API_URL", message: "Expected an address that ends in /v1" }]
+    : []),
+  ...(given.SPOKE_EMBEDDING_MODEL !== undefined &&
+  given.SPOKE_EMBEDDING_MODEL !== offline &&
+  given.OPENAI_API_KEY === undefined
+    ? [{ variable: "OPENAI_API_KEY", message: "Required with SPOKE_EMBEDDING_MODEL" }]
+    : [])
+]
+
+const modelOf = (given: Variables): Settings["model"] => {
+  if (given.OPENAI_API_KEY === undefined) return null
+  const baseUrl = given.OPENAI_BASE_URL ?? providerUrl
+  return {
+    apiKey: given.OPENAI_API_KEY,
+    baseUrl,
+    api: given.SPOKE_OPENAI_API ?? (baseUrl === providerUrl ? "responses" : "chat-completions"),
+    chatModel: given.SPOKE_CHAT_MODEL ?? "gpt-4.1-mini",
+    contextWindow: given.SPOKE_CONTEXT_WINDOW ?? 128_000
+  }
+}
+
+const embeddingOf = (given: Variables): Settings["embedding"] =>
+  given.OPENAI_API_KEY === undefined || given.SPOKE_EMBEDDING_MODEL === offline
+    ? null
+    : {
+        model: given.SPOKE_EMBEDDING_MODEL ?? "text-embedding-3-small",
+        dimensions: given.SPOKE_EMBEDDING_DIMENSIONS ?? 1_536
+      }
+
+const present = <A>(value: A | undefined): ReadonlyArray<A> => (value === undefined ? [] : [value])
+
+/** A wildcard address cannot be called: its own machine can. */
+const reachable = (host: string): string => {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1"
+  return host.includes(":") ? `[${host}]` : host
+}
+
+const settingsOf = (given: Variables, terminal: boolean): Settings => {
+  const host = given.HOST ?? "127.0.0.1"
+  const port = given.PORT ?? 3_000
+  const appUrl = given.APP_URL ?? `http://${reachable(host)}:${port}`
+  return {
+    host,
+    port,
+    dataDir: path.resolve(given.SPOKE_DATA_DIR ?? ".spoke"),
+    database:
+      given.DATABASE_URL === undefined
+        ? null
+        : { url: Redacted.make(given.DATABASE_URL), maxConnections: given.SPOKE_DATABASE_POOL ?? 10 },
+    model: modelOf(given),
+    embedding: embeddingOf(given),
+    secrets: [...present(given.SPOKE_SECRET), ...present(given.SPOKE_SECRET_PREVIOUS)],
+    operatorToken: Option.fromNullable(given.SPOKE_OPERATOR_TOKEN),
+    admin: {
+      email: given.SPOKE_ADMIN_EMAIL ?? "admin@localhost",
+      password: Option.fromNullable(given.SPOKE_ADMIN_PASSWORD)
+    },
+    appUrl,
+    apiUrl: given.API_URL ?? `${appUrl}/v1`,
+    realtimeUrl: given.REALTIME_URL ?? `${appUrl.replace(/^http/u, "ws")}/api/realtime`,
+    turnTimeout: given.SPOKE_TURN_TIMEOUT ?? Duration.seconds(60),
+    runtimeData: given.SPOKE_RUNTIME_DATA !== "disabled",
+    fetchAllow: given.SPOKE_FETCH_ALLOW ?? null,
+    drainDelay: given.SPOKE_DRAIN_DELAY ?? Duration.seconds(1),
+    logLevel: given.LOG_LEVEL ?? "info",
+    logFormat: given.LOG_FORMAT ?? (terminal ? "pretty" : "json")
+  }
+}
+
+/** Reads the settings from a record of variables; empty ones count as unset. */
+export const fromRecord = (environment: Readonly<Record<string, string | undefined>>, terminal: boolean) =>
+  Effect.gen(function* () {
+    const set = Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== "")
+    const given = yield* decode(Object.fromEntries(set)).pipe(
+      Effect.mapError((error) => new InvalidConfig({ problems: issues(error) }))
+    )
+    const problems = contradictions(given)
+    if (problems.length > 0) return yield* new InvalidConfig({ problems })
+    return settingsOf(given, terminal)
+  })
+
+/** The settings of this process. */
+export const fromEnvironment = Effect.suspend(() => fromRecord(process.env, process.stdout.isTTY === true))

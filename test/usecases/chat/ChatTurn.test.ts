@@ -1,0 +1,396 @@
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect } from "@effect/vitest"
+import * as Chunk from "effect/Chunk"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as FastCheck from "effect/FastCheck"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Ref from "effect/Ref"
+import * as Stream from "effect/Stream"
+import { ModelError, type ModelPart } from "../../../src/capabilities/ModelRuntime.ts"
+import { Instances } from "../../../src/store/Instances.ts"
+import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
+import * as Fixtures from "../../Fixtures.ts"
+import { eachEngineLive, reset } from "../../TestDatabase.ts"
+import { chunk, request, says, Script, turnLayer } from "./TurnHarness.ts"
+
+/** The tables are emptied before the process starts: it signs on in one of them. */
+const onFreshData =
+  <P, PE, PR>(process: Layer.Layer<P, PE, PR>) =>
+  <A, E, R>(test: Effect.Effect<A, E, R>) =>
+    Effect.zipRight(reset, Effect.provide(test, process))
+
+const failing = (fields: Partial<ConstructorParameters<typeof ModelError>[0]> = {}) =>
+  new ModelError({ reason: "Rejected", message: "no", retryable: false, ...fields })
+
+const count = (table: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [row] = yield* sql<{ readonly n: number }>`select count(*)::int as n from ${sql(table)}`
+    return row?.n ?? 0
+  })
+
+const transcript = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ readonly line: string }>`
+    select position || ' ' || role || ': ' || content as line from messages order by conversation_id, position`
+  return rows.map(({ line }) => line)
+})
+
+const usage = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ readonly tenant: number; readonly agent: number; readonly output: number }>`
+    select coalesce((select sum(turns) from tenant_usage), 0)::int as tenant,
+      coalesce((select sum(turns) from agent_usage), 0)::int as agent,
+      coalesce((select sum(output_tokens) from agent_usage), 0)::int as output`
+  return row
+})
+
+eachEngineLive("A chat turn", (it) => {
+  it.scoped("without an identity field creates an anonymous end user and a conversation", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const { reply: scripted, chunks } = yield* Script
+      yield* Ref.set(chunks, [chunk(1), chunk(2), chunk(3)])
+      yield* Ref.set(scripted, says("See ", "[2]."))
+      const result = yield* chat.complete(scope, request())
+      expect(result.reply).toBe("See [2].")
+      expect(result.citations.map(({ index, chunkId }) => [index, chunkId])).toEqual([[2, "chk_2"]])
+      expect(result.media).toEqual([])
+      expect(result.conversationId).toMatch(/^cnv_/)
+      expect(result.endUserId).toMatch(/^usr_/)
+      expect(result.realtimeToken).toContain(result.conversationId)
+      expect(result.realtimeUrl).toBe("ws://127.0.0.1/api/realtime")
+      expect(yield* transcript).toEqual(["1 user: Hello?", "2 assistant: See [2]."])
+      expect(yield* usage).toEqual({ tenant: 1, agent: 1, output: 2 })
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("of a conversation appends to it, reads its history and does not name the end user", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const { conversationId } = yield* chat.complete(scope, request())
+      const second = yield* chat.complete(
+        scope,
+        request({ message: "And then?", conversationId, includeRealtimeToken: false })
+      )
+      expect(second).toEqual({ reply: "Hello", conversationId, citations: [], media: [] })
+      const { requests } = yield* Script
+      const last = (yield* Ref.get(requests)).at(-1)
+      expect(last?.prompt.content.map(({ role }) => role)).toEqual(["system", "user", "assistant", "user"])
+      expect(yield* transcript).toEqual([
+        "1 user: Hello?",
+        "2 assistant: Hello",
+        "3 user: And then?",
+        "4 assistant: Hello"
+      ])
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("with persist false stores nothing but that it happened", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const anonymous = yield* chat.complete(scope, request({ persist: false }))
+      expect(anonymous).toEqual({ reply: "Hello", citations: [], media: [] })
+      expect(yield* count("end_users")).toBe(0)
+      const known = yield* chat.complete(scope, request({ persist: false, externalEndUserId: " ada " }))
+      expect(known.endUserId).toMatch(/^usr_/)
+      expect(known.conversationId).toBeUndefined()
+      const { conversationId } = yield* chat.complete(scope, request())
+      const read = yield* chat.complete(scope, request({ persist: false, conversationId }))
+      expect(read.conversationId).toBe(conversationId)
+      expect(yield* count("messages")).toBe(2)
+      expect(yield* count("agent_runs")).toBe(1)
+      expect(yield* usage).toMatchObject({ tenant: 4, agent: 4 })
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("resolves one externalEndUserId to one end user, fifty first turns at once included", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const results = yield* Effect.all(
+        Array.from({ length: 50 }, () => chat.complete(scope, request({ externalEndUserId: "customer-1" }))),
+        { concurrency: "unbounded" }
+      )
+      expect(new Set(results.map(({ endUserId }) => endUserId)).size).toBe(1)
+      expect(new Set(results.map(({ conversationId }) => conversationId)).size).toBe(50)
+      expect(yield* count("end_users")).toBe(1)
+      expect(yield* usage).toMatchObject({ tenant: 50, agent: 50 })
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("is refused with the documented codes, and then changes nothing", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent({ turns: 1 })
+      const other = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const sql = yield* SqlClient.SqlClient
+      const code = (fields: Readonly<Record<string, unknown>>, of = scope) =>
+        Effect.map(Effect.either(chat.complete(of, request(fields))), (outcome) =>
+          Either.isLeft(outcome) ? outcome.left._tag : "answered"
+        )
+      const foreign = yield* chat.complete(other, request())
+      expect(yield* code({ conversationId: "cnv_nothing" })).toBe("CONVERSATION_NOT_FOUND")
+      expect(yield* code({ conversationId: foreign.conversationId })).toBe("CONVERSATION_NOT_FOUND")
+      expect(yield* code({ endUserId: foreign.endUserId })).toBe("END_USER_NOT_FOUND")
+      const { conversationId, endUserId } = yield* chat.complete(scope, request())
+      expect(yield* code({ endUserId })).toBe("TURN_LIMIT_EXCEEDED")
+      expect(yield* code({ externalEndUserId: "new" })).toBe("TURN_LIMIT_EXCEEDED")
+      expect(yield* code({ conversationId, persist: false })).toBe("TURN_LIMIT_EXCEEDED")
+      yield* sql`update conversations set state = 'HUMAN_ACTIVE' where id = ${conversationId ?? ""}`
+      expect(yield* code({ conversationId })).toBe("CONVERSATION_NOT_ACTIVE")
+      expect(yield* count("end_users")).toBe(2)
+      expect(yield* count("conversations")).toBe(2)
+      expect(yield* count("agent_runs")).toBe(2)
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("for the last place of the quota has one winner", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent({ turns: 3 })
+      const chat = yield* ChatTurn
+      const outcomes = yield* Effect.all(
+        Array.from({ length: 12 }, () => Effect.either(chat.complete(scope, request()))),
+        { concurrency: "unbounded" }
+      )
+      expect(outcomes.filter(Either.isRight).length).toBe(3)
+      expect(yield* count("conversations")).toBe(3)
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("goes past the limit, and counts, when overage is on", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent({ turns: 0, overage: true })
+      const chat = yield* ChatTurn
+      yield* chat.complete(scope, request())
+      expect(yield* usage).toMatchObject({ tenant: 1, agent: 1 })
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("with runtime data while forwarding is off is refused, an empty object included", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const refused = yield* Effect.flip(chat.complete(scope, request({ context: {} })))
+      expect(refused._tag).toBe("RUNTIME_DATA_UNAVAILABLE")
+      expect((yield* chat.complete(scope, request())).reply).toBe("Hello")
+    }).pipe(onFreshData(turnLayer("10 seconds", false)))
+  )
+
+  it.scoped("that fails at the model appends the user's message and a failed trace only", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const { reply } = yield* Script
+      yield* Ref.set(reply, () =>
+        Stream.concat(Stream.make<[ModelPart]>({ _tag: "TextDelta", delta: "Half" }), Stream.fail(failing()))
+      )
+      expect((yield* Effect.flip(chat.complete(scope, request())))._tag).toBe("TURN_FAILED")
+      expect(yield* transcript).toEqual(["1 user: Hello?"])
+      const sql = yield* SqlClient.SqlClient
+      const events = yield* sql<{
+        readonly type: string
+      }>`select type from agent_run_events order by sequence`
+      expect(events.map(({ type }) => type)).toEqual(["run.started", "retrieval.completed", "run.failed"])
+      const runs = yield* sql<{ readonly ok: boolean }>`
+        select status = 'failed' and message_id = user_message_id as ok from agent_runs`
+      expect(runs).toEqual([{ ok: true }])
+      expect(yield* usage).toMatchObject({ tenant: 1, agent: 1 })
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("without a finish from the model has failed", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const { reply } = yield* Script
+      yield* Ref.set(reply, () => Stream.make<[ModelPart]>({ _tag: "TextDelta", delta: "Half" }))
+      expect((yield* Effect.flip(chat.complete(scope, request())))._tag).toBe("TURN_FAILED")
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("is repeated at the model only when nothing of the answer had arrived", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const { reply, requests } = yield* Script
+      yield* Ref.set(reply, (sent) => {
+        const again = Ref.get(requests).pipe(Effect.map((all) => all.length > 1))
+        return Stream.unwrap(
+          Effect.map(again, (later) =>
+            later
+              ? says("Second try")(sent)
+              : Stream.fail(failing({ reason: "RateLimited", retryable: true }))
+          )
+        )
+      })
+      expect((yield* chat.complete(scope, request())).reply).toBe("Second try")
+      expect((yield* Ref.get(requests)).length).toBe(2)
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("that takes longer than the limit fails with RUNTIME_TIMEOUT", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const { reply } = yield* Script
+      yield* Ref.set(reply, () => Stream.never)
+      expect((yield* Effect.flip(chat.complete(scope, request())))._tag).toBe("RUNTIME_TIMEOUT")
+      expect(yield* transcript).toEqual(["1 user: Hello?"])
+    }).pipe(onFreshData(turnLayer("300 millis")))
+  )
+
+  it.scoped("whose client goes away still settles and is persisted", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const { reply } = yield* Script
+      const gate = yield* Deferred.make<void>()
+      yield* Ref.set(reply, (sent) =>
+        Stream.concat(
+          Stream.make<[ModelPart]>({ _tag: "TextDelta", delta: "One " }),
+          Stream.unwrap(Effect.as(Deferred.await(gate), says("two")(sent)))
+        )
+      )
+      const turn = yield* chat.start(scope, request())
+      yield* turn.parts.pipe(
+        Stream.takeUntil(({ _tag }) => _tag === "TextDelta"),
+        Stream.runDrain
+      )
+      yield* Deferred.succeed(gate, undefined)
+      yield* transcript.pipe(Effect.repeat({ until: (lines) => lines.length === 2 }))
+      expect(yield* transcript).toEqual(["1 user: Hello?", "2 assistant: One two"])
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped(
+    "streams what it stores: the parts' text is the stored reply, the events are the stored trace",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const chat = yield* ChatTurn
+        const { reply } = yield* Script
+        yield* Ref.set(reply, says("A", "B", "C"))
+        const turn = yield* chat.start(scope, request())
+        const parts = Chunk.toReadonlyArray(yield* Stream.runCollect(turn.parts))
+        const sql = yield* SqlClient.SqlClient
+        const stored = yield* sql<{ readonly key: string }>`
+        select run_id || ':' || sequence || ' ' || type || ' ' || label as key from agent_run_events order by sequence`
+        const streamed = parts.flatMap((part) =>
+          part._tag === "RunEvent" ? [`${part.event.id} ${part.event.type} ${part.event.label}`] : []
+        )
+        expect(streamed).toEqual(stored.map(({ key }) => key))
+        expect(parts.at(-1)?._tag).toBe("Done")
+        expect(yield* transcript).toContain("2 assistant: ABC")
+      }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("of one conversation runs alone, in order of arrival, across processes", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const here = yield* ChatTurn
+      const { reply } = yield* Script
+      const there = yield* Layer.build(Layer.fresh(turnLayer()))
+      const elsewhere = yield* Effect.provide(ChatTurn, there)
+      const script = yield* Effect.provide(Script, there)
+      const { conversationId } = yield* here.complete(scope, request())
+      const open = yield* Ref.make(0)
+      const most = yield* Ref.make(0)
+      const slow = (sent: Parameters<ReturnType<typeof says>>[0]) =>
+        Stream.unwrapScoped(
+          Effect.acquireRelease(
+            Effect.flatMap(
+              Ref.updateAndGet(open, (n) => n + 1),
+              (n) => Ref.update(most, (m) => Math.max(m, n))
+            ),
+            () => Ref.update(open, (n) => n - 1)
+          ).pipe(Effect.zipRight(Effect.sleep("20 millis")), Effect.as(says(`re: ${sent.question}`)(sent)))
+        )
+      yield* Ref.set(reply, slow)
+      yield* Ref.set(script.reply, slow)
+      const fibers: Array<Fiber.RuntimeFiber<unknown, unknown>> = []
+      const sql = yield* SqlClient.SqlClient
+      for (let place = 0; place < 6; place++) {
+        const chat = place % 2 === 0 ? here : elsewhere
+        fibers.push(
+          yield* Effect.fork(chat.complete(scope, request({ message: `m${place}`, conversationId })))
+        )
+        // The next one arrives when this one has its ticket.
+        yield* sql<{ readonly n: number }>`select tickets::int as n from conversations`.pipe(
+          Effect.repeat({ until: ([row]) => row?.n === place + 2 })
+        )
+      }
+      yield* Fiber.joinAll(fibers)
+      expect(yield* Ref.get(most)).toBe(1)
+      const asked = (yield* transcript).filter((line) => line.includes("user"))
+      expect(asked.map((line) => line.split(": ")[1])).toEqual(["Hello?", "m0", "m1", "m2", "m3", "m4", "m5"])
+      expect((yield* transcript).length).toBe(14)
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("of a process that died is ended by a sweep, and does not hold up the conversation", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const instances = yield* Instances
+      const sql = yield* SqlClient.SqlClient
+      const { conversationId } = yield* chat.complete(scope, request())
+      // What a killed process leaves behind: a run, a ticket, and a lease that has run out.
+      yield* sql`update conversations set tickets = tickets + 1`
+      yield* sql`
+        insert into agent_runs (id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message,
+          period_start, status)
+        select 'run_dead', tenant_id, agent_id, id, tickets, 'ins_dead', 'msg_dead', 'Anyone?', period_start_of(tenant_id),
+          'running' from conversations`
+      yield* sql`update tenant_usage set turns = turns + 1`
+      const { reply } = yield* chat.complete(scope, request({ conversationId, message: "Next" }))
+      expect(reply).toBe("Hello")
+      expect(yield* instances.sweep).toBe(1)
+      const [run] = yield* sql<{
+        readonly status: string
+      }>`select status from agent_runs where id = 'run_dead'`
+      expect(run?.status).toBe("failed")
+      expect((yield* transcript).at(-1)).toBe("5 user: Anyone?")
+      expect(yield* usage).toMatchObject({ tenant: 2, agent: 2 })
+      expect(yield* instances.sweep).toBe(0)
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped.prop(
+    "follows the identity and persistence table for every target",
+    {
+      target: FastCheck.constantFrom("none", "endUserId", "externalEndUserId", "conversationId"),
+      persist: FastCheck.boolean()
+    },
+    ({ target, persist }) =>
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const chat = yield* ChatTurn
+        const first = yield* chat.complete(scope, request())
+        const identity = {
+          none: {},
+          endUserId: { endUserId: first.endUserId },
+          externalEndUserId: { externalEndUserId: "x" },
+          conversationId: { conversationId: first.conversationId }
+        }[target]
+        const before = { conversations: yield* count("conversations"), messages: yield* count("messages") }
+        const result = yield* chat.complete(scope, request({ ...identity, persist }))
+        const created = (yield* count("conversations")) - before.conversations
+        const appended = (yield* count("messages")) - before.messages
+        expect(appended).toBe(persist ? 2 : 0)
+        expect(created).toBe(persist && target !== "conversationId" ? 1 : 0)
+        expect(result.endUserId !== undefined).toBe(
+          target !== "conversationId" && (persist || target !== "none")
+        )
+        expect(result.conversationId !== undefined).toBe(persist || target === "conversationId")
+        expect(result.realtimeToken !== undefined).toBe(result.conversationId !== undefined)
+      }).pipe(onFreshData(turnLayer())),
+    { fastCheck: { numRuns: 16 } }
+  )
+})

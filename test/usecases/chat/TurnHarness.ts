@@ -1,0 +1,134 @@
+/** The chat turn on a real database, with a scripted model and a scripted search. */
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { Embedder } from "../../../src/capabilities/Embedder.ts"
+import {
+  type ModelError,
+  type ModelPart,
+  type ModelRequest,
+  ModelRuntime
+} from "../../../src/capabilities/ModelRuntime.ts"
+import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
+import { type FoundChunk, VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
+import { CompleteTurnRequest } from "../../../src/domain/ChatTurn.ts"
+import { ChunkId, DocumentId, SourceId } from "../../../src/domain/Ids.ts"
+import { Instances } from "../../../src/store/Instances.ts"
+import { Turns } from "../../../src/store/Turns.ts"
+import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
+import { Instance } from "../../../src/usecases/chat/Instance.ts"
+import { RealtimeAccess } from "../../../src/usecases/chat/RealtimeAccess.ts"
+import { TurnSettings } from "../../../src/usecases/chat/TurnSettings.ts"
+
+export type Reply = (request: ModelRequest) => Stream.Stream<ModelPart, ModelError>
+
+/** What the model and the search answer; tests set them. */
+export class Script extends Context.Tag("test/Script")<
+  Script,
+  {
+    readonly reply: Ref.Ref<Reply>
+    readonly chunks: Ref.Ref<ReadonlyArray<FoundChunk>>
+    readonly requests: Ref.Ref<ReadonlyArray<ModelRequest>>
+  }
+>() {}
+
+export const says = (...deltas: ReadonlyArray<string>): Reply => {
+  const parts = deltas.map((delta): ModelPart => ({ _tag: "TextDelta", delta }))
+  return () =>
+    Stream.fromIterable([
+      ...parts,
+      { _tag: "Finish", reason: "stop", inputTokens: 11, outputTokens: deltas.length } as const
+    ])
+}
+
+export const chunk = (place: number): FoundChunk => ({
+  id: ChunkId.make(`chk_${place}`),
+  documentId: DocumentId.make(`doc_${place}`),
+  sourceId: SourceId.make("src_1"),
+  sourceName: "Handbook",
+  title: `Chapter ${place}`,
+  heading: "",
+  text: `Fact number ${place}.`,
+  url: `https://example.test/${place}`,
+  score: 0.9 - place / 100,
+  lexical: 0.9,
+  semantic: 0.9
+})
+
+const script = Layer.effect(
+  Script,
+  Effect.gen(function* () {
+    return {
+      reply: yield* Ref.make<Reply>(says("Hello")),
+      chunks: yield* Ref.make<ReadonlyArray<FoundChunk>>([]),
+      requests: yield* Ref.make<ReadonlyArray<ModelRequest>>([])
+    }
+  })
+)
+
+const model = Layer.effect(
+  ModelRuntime,
+  Effect.map(Script, ({ reply, requests }) => ({
+    defaultModel: "scripted",
+    contextWindow: 8_000,
+    stream: (request) =>
+      Stream.unwrap(
+        Effect.zipRight(
+          Ref.update(requests, (all) => [...all, request]),
+          Effect.map(Ref.get(reply), (answer) => answer(request))
+        )
+      )
+  }))
+)
+
+const search = Layer.effect(
+  VectorSearch,
+  Effect.map(Script, ({ chunks }) => ({
+    search: () => Effect.map(Ref.get(chunks), (found) => ({ chunks: found, degraded: false }))
+  }))
+)
+
+const embedder = Layer.succeed(Embedder, {
+  profile: "none",
+  dimensions: 1,
+  lexicalWeight: 1,
+  minScore: 0.25,
+  maxBatch: 1,
+  queryTimeout: "1 second",
+  embedQuery: () => Effect.succeed(new Float32Array([1])),
+  embedAll: (texts) => Effect.succeed(texts.map(() => new Float32Array([1])))
+})
+
+const box = Layer.succeed(SecretBox, {
+  sign: (_, text) => Effect.succeed(`signed:${text}`),
+  verify: (_, text) => Effect.succeed(Option.some(text)),
+  seal: (_, text) => Effect.succeed(text),
+  open: (_, text) => Effect.succeed(Option.some(text))
+})
+
+export const settings = (timeout: Duration.DurationInput = "10 seconds", runtimeData = true) =>
+  Layer.succeed(TurnSettings, {
+    timeout: Duration.decode(timeout),
+    runtimeData,
+    realtimeUrl: "ws://127.0.0.1/api/realtime",
+    drain: Duration.seconds(5)
+  })
+
+/** One process that runs turns. */
+export const turnLayer = (timeout?: Duration.DurationInput, runtimeData?: boolean) =>
+  ChatTurn.Default.pipe(
+    Layer.provideMerge(Layer.mergeAll(RealtimeAccess.Default, Instance.Default)),
+    Layer.provideMerge(Layer.mergeAll(model, search, embedder, box, settings(timeout, runtimeData))),
+    Layer.provideMerge(Layer.mergeAll(script, Turns.Default, Instances.Default))
+  )
+
+const decode = Schema.decodeUnknownSync(CompleteTurnRequest)
+
+/** A request as it comes out of the route's schema. */
+export const request = (fields: Readonly<Record<string, unknown>> = {}) =>
+  decode({ message: "Hello?", ...fields })
