@@ -1,0 +1,54 @@
+/** Markdown: front matter is metadata, the rest is the content as it stands. */
+import type { ParsedDocument } from "../DocumentParser.ts"
+import { tidy } from "./PlainText.ts"
+
+const frontMatterOf = (text: string): { readonly matter: string; readonly body: string } => {
+  const open = /^---[ \t]*\n/.exec(text)
+  if (open === null) return { matter: "", body: text }
+  const close = /\n(?:---|\.\.\.)[ \t]*(?:\n|$)/g
+  close.lastIndex = open[0].length - 1
+  const found = close.exec(text)
+  if (found === null) return { matter: "", body: text }
+  return {
+    matter: text.slice(open[0].length, found.index),
+    body: text.slice(found.index + found[0].length)
+  }
+}
+
+const unquote = (value: string): string => {
+  const quote = value.charAt(0)
+  return (quote === '"' || quote === "'") && value.length > 1 && value.endsWith(quote)
+    ? value.slice(1, -1)
+    : value
+}
+
+const matterTitle = (matter: string): string => {
+  for (const line of matter.split("\n")) {
+    if (line.toLowerCase().startsWith("title:")) return unquote(line.slice("title:".length).trim())
+  }
+  return ""
+}
+
+/** The first top heading outside code fences, as `# …` or underlined with `===`. */
+const headingTitle = (body: string): string => {
+  let fenced = false
+  let previous = ""
+  for (const line of body.split("\n")) {
+    const text = line.trim()
+    if (text.startsWith("```") || text.startsWith("~~~")) fenced = !fenced
+    else if (!fenced && text.startsWith("# ")) {
+      let end = text.length
+      while (text.charAt(end - 1) === "#") end--
+      return text.slice(2, end).trim()
+    } else if (!fenced && previous !== "" && text.length > 2 && text === "=".repeat(text.length))
+      return previous
+    previous = text
+  }
+  return ""
+}
+
+/** `title` is empty when the text names none. */
+export const parseMarkdown = (text: string): Pick<ParsedDocument, "title" | "format" | "content"> => {
+  const { matter, body } = frontMatterOf(text.replaceAll("\r\n", "\n"))
+  return { title: matterTitle(matter) || headingTitle(body), format: "markdown", content: tidy(body) }
+}

@@ -1,0 +1,113 @@
+/** Text, CSV and JSON as text that reads well in pieces. */
+import type { ParsedDocument } from "../DocumentParser.ts"
+
+type Read = Pick<ParsedDocument, "format" | "content">
+
+/** Unix line ends, no white space at line ends, never more than one empty line in a row. */
+export const tidy = (text: string): string => {
+  const lines: Array<string> = []
+  for (const line of text.replaceAll("\r\n", "\n").replaceAll("\r", "\n").split("\n")) {
+    const kept = line.trimEnd()
+    if (kept !== "" || (lines.length > 0 && lines.at(-1) !== "")) lines.push(kept)
+  }
+  while (lines.at(-1) === "") lines.pop()
+  return lines.join("\n")
+}
+
+export const parseText = (text: string): Read => ({ format: "text", content: tidy(text) })
+
+const delimiterOf = (text: string): string => {
+  const end = text.indexOf("\n")
+  const header = end === -1 ? text : text.slice(0, end)
+  const counts = [",", ";", "\t", "|"].map((mark) => ({ mark, count: header.split(mark).length }))
+  return counts.reduce((best, next) => (next.count > best.count ? next : best)).mark
+}
+
+/** Where the quoted field that opens at `start` ends, and what it says; a quote that never closes takes the rest. */
+const quoted = (text: string, start: number): { readonly value: string; readonly end: number } => {
+  const parts: Array<string> = []
+  let from = start + 1
+  for (;;) {
+    const close = text.indexOf('"', from)
+    if (close === -1) return { value: parts.join("") + text.slice(from), end: text.length }
+    parts.push(text.slice(from, close))
+    if (text.charAt(close + 1) !== '"') return { value: parts.join(""), end: close + 1 }
+    parts.push('"')
+    from = close + 2
+  }
+}
+
+/** The records of RFC 4180 text; lenient, one pass. */
+export const csvRows = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
+  const delimiter = delimiterOf(text)
+  const rows: Array<Array<string>> = []
+  let row: Array<string> = []
+  let field: Array<string> = []
+  let from = 0
+  const flush = (end: number) => {
+    row.push((field.join("") + text.slice(from, end)).trim())
+    field = []
+    from = end + 1
+  }
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charAt(at)
+    if (character === '"' && at === from && field.length === 0) {
+      const { value, end } = quoted(text, at)
+      field.push(value)
+      from = end
+      at = end - 1
+    } else if (character === delimiter) flush(at)
+    else if (character === "\n") {
+      flush(at)
+      rows.push(row)
+      row = []
+    }
+  }
+  flush(text.length)
+  rows.push(row)
+  return rows.filter((fields) => fields.some((value) => value !== ""))
+}
+
+/** Each record is a paragraph of `column: value` lines, so that every chunk says what its values mean. */
+export const parseCsv = (text: string): Read => {
+  const [header, ...records] = csvRows(text.replaceAll("\r\n", "\n"))
+  if (header === undefined || records.length === 0) return parseText(text)
+  const paragraphs = records.map((record) =>
+    record
+      .map((value, place) => ({ value, name: header[place] ?? "" }))
+      .filter(({ value }) => value !== "")
+      .map(({ name, value }) => (name === "" ? value : `${name}: ${value}`))
+      .join("\n")
+  )
+  return { format: "text", content: tidy(paragraphs.join("\n\n")) }
+}
+
+const depthLimit = 64
+
+const leaves = (value: unknown, path: string, depth: number, into: Array<string>): void => {
+  if (typeof value !== "object" || value === null) {
+    into.push(path === "" ? String(value) : `${path}: ${String(value)}`)
+  } else if (depth === 0) {
+    into.push(`${path}: (nested deeper than ${depthLimit} levels)`)
+  } else if (Array.isArray(value)) {
+    value.forEach((member: unknown, place) => leaves(member, `${path}[${place}]`, depth - 1, into))
+  } else {
+    for (const [name, member] of Object.entries(value)) {
+      leaves(member, path === "" ? name : `${path}.${name}`, depth - 1, into)
+    }
+  }
+}
+
+/** Every value on a line of its own behind its path; members of the outermost array or object are paragraphs. */
+export const parseJson = (value: unknown): Read => {
+  const members: ReadonlyArray<readonly [string, unknown]> =
+    typeof value === "object" && value !== null && !Array.isArray(value)
+      ? Object.entries(value)
+      : (Array.isArray(value) ? value : [value]).map((member: unknown) => ["", member] as const)
+  const paragraphs = members.map(([name, member]) => {
+    const lines: Array<string> = []
+    leaves(member, name, depthLimit, lines)
+    return lines.join("\n")
+  })
+  return { format: "text", content: tidy(paragraphs.join("\n\n")) }
+}

@@ -1,0 +1,41 @@
+/** What a reader is: from a source's config to the documents it holds (specification 2.5, contract 7). */
+import * as Schema from "effect/Schema"
+import type * as Stream from "effect/Stream"
+import type { ArtifactStore } from "../capabilities/ArtifactStore.ts"
+import type { DocumentParser } from "../capabilities/DocumentParser.ts"
+import type { OutboundHttp } from "../capabilities/OutboundHttp.ts"
+
+/** One readable document of a source. */
+export interface ReadDocument {
+  /** Names the document within its source: an http(s) URL, or `upload:` and the file's name. */
+  readonly uri: string
+  readonly title: string
+  readonly format: "markdown" | "text"
+  /** Not empty, without NUL and lone surrogates. */
+  readonly content: string
+  readonly etag?: string
+  readonly lastModified?: string
+}
+
+/** Why a source could not be read. `code` is stable, `message` says what the customer can do (guarantee G4). */
+export class ReaderError extends Schema.TaggedError<ReaderError>()("ReaderError", {
+  code: Schema.String,
+  message: Schema.String,
+  /** True when the same attempt may succeed later. */
+  retryable: Schema.Boolean
+}) {}
+
+export interface ReadOptions {
+  /** The stream ends after this many documents. */
+  readonly maxDocuments: number
+}
+
+export type ReaderServices = OutboundHttp | DocumentParser | ArtifactStore
+
+export interface Reader<Config> {
+  /** A document that cannot be read is left out when others can; the source fails when none can. */
+  readonly read: (
+    config: Config,
+    options: ReadOptions
+  ) => Stream.Stream<ReadDocument, ReaderError, ReaderServices>
+}
