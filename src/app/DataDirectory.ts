@@ -1,0 +1,84 @@
+/** Small files of the data directory: generated secrets, and what the command line needs to reach the server. All are 0600. */
+import * as fs from "node:fs/promises"
+import * as path from "node:path"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+
+/** A file of the data directory cannot be read or written. */
+export class DataDirectoryError extends Schema.TaggedError<DataDirectoryError>()("DataDirectoryError", {
+  message: Schema.String
+}) {}
+
+const failed = (file: string, doing: string) => (cause: unknown) =>
+  new DataDirectoryError({
+    message: `${file} could not be ${doing}${cause instanceof Error && "code" in cause ? ` (${String(cause.code)})` : ""}.`
+  })
+
+const missing = (cause: unknown): boolean =>
+  cause instanceof Error && "code" in cause && cause.code === "ENOENT"
+
+const readText = (file: string) =>
+  Effect.tryPromise({ try: () => fs.readFile(file, "utf8"), catch: (cause) => cause }).pipe(
+    Effect.catchIf(missing, () => Effect.succeed(null)),
+    Effect.mapError(failed(file, "read"))
+  )
+
+/** Replaces the file whole: a process that dies leaves the old one or the new one. */
+const writeText = (file: string, text: string) =>
+  Effect.tryPromise({
+    try: async () => {
+      await fs.mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
+      const fresh = `${file}.${process.pid}.tmp`
+      const handle = await fs.open(fresh, "w", 0o600)
+      try {
+        await handle.writeFile(text)
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      await fs.rename(fresh, file)
+    },
+    catch: failed(file, "written")
+  })
+
+/** A typed JSON file in the data directory. */
+const jsonFile = <A, I>(name: string, schema: Schema.Schema<A, I>) => {
+  const codec = Schema.parseJson(schema, { space: 2 })
+  return {
+    /** None when there is no such file. */
+    read: (dataDir: string) =>
+      Effect.gen(function* () {
+        const file = path.join(dataDir, name)
+        const text = yield* readText(file)
+        if (text === null) return Option.none<A>()
+        return Option.some(
+          yield* Schema.decode(codec)(text).pipe(
+            Effect.mapError(
+              () => new DataDirectoryError({ message: `${file} does not have the expected form.` })
+            )
+          )
+        )
+      }),
+    write: (dataDir: string, value: A) =>
+      Schema.encode(codec)(value).pipe(
+        Effect.orDie,
+        Effect.flatMap((text) => writeText(path.join(dataDir, name), `${text}\n`))
+      )
+  }
+}
+
+/** Generated when the configuration names none. */
+export const secrets = jsonFile(
+  "secrets.json",
+  Schema.Struct({
+    secret: Schema.Redacted(Schema.String),
+    operatorToken: Schema.Redacted(Schema.String)
+  })
+)
+
+/** Where the server of this data directory is, and the key that its first start made. */
+export const credentials = jsonFile(
+  "credentials.json",
+  Schema.Struct({ url: Schema.String, apiKey: Schema.Redacted(Schema.String) })
+)

@@ -1,0 +1,57 @@
+/** Log lines: one JSON object a line for machines, readable ones on a terminal. Causes are cut: some carry whole statements. */
+import * as Cause from "effect/Cause"
+import * as HashMap from "effect/HashMap"
+import * as Layer from "effect/Layer"
+import * as List from "effect/List"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import type { Settings } from "./Config.ts"
+
+/** Longest text of a cause in a log line. */
+const causeLimit = 4_000
+
+const levels: Record<Settings["logLevel"], LogLevel.LogLevel> = {
+  trace: LogLevel.Trace,
+  debug: LogLevel.Debug,
+  info: LogLevel.Info,
+  warning: LogLevel.Warning,
+  error: LogLevel.Error,
+  none: LogLevel.None
+}
+
+const words = (message: unknown): string =>
+  (Array.isArray(message) ? message : [message])
+    .map((part: unknown) => (typeof part === "string" ? part : JSON.stringify(part)))
+    .join(" ")
+
+const lineOf = ({ annotations, cause, date, logLevel, message, spans }: Logger.Logger.Options<unknown>) => ({
+  timestamp: date.toISOString(),
+  level: logLevel.label.toLowerCase(),
+  message: words(message),
+  ...Object.fromEntries(HashMap.toEntries(annotations)),
+  ...(List.isNil(spans) ? {} : { spans: List.toArray(spans).map(({ label }) => label) }),
+  ...(Cause.isEmpty(cause) ? {} : { cause: Cause.pretty(cause).slice(0, causeLimit) })
+})
+
+const colors: Readonly<Record<string, number>> = { error: 31, fatal: 31, warn: 33, debug: 90, trace: 90 }
+
+const pretty = (options: Logger.Logger.Options<unknown>): string => {
+  const { cause, level, message, timestamp, spans: _, ...annotations } = lineOf(options)
+  const details = Object.entries(annotations).map(([name, value]) => `${name}=${words(value)}`)
+  const head = `${timestamp.slice(11, 19)} \u001b[${colors[level] ?? 36}m${level.padEnd(5)}\u001b[0m ${message}`
+  return [[head, ...details].join(" "), ...(cause === undefined ? [] : [cause])].join("\n")
+}
+
+// Standard output belongs to what a command answers; lines about the work go to standard error.
+const write = (line: string) => {
+  process.stderr.write(`${line}\n`)
+}
+
+const jsonLogger = Logger.make<unknown, void>((options) => write(JSON.stringify(lineOf(options))))
+const prettyLogger = Logger.make<unknown, void>((options) => write(pretty(options)))
+
+export const layer = ({ logFormat, logLevel }: Pick<Settings, "logFormat" | "logLevel">) =>
+  Layer.merge(
+    Logger.replace(Logger.defaultLogger, logFormat === "json" ? jsonLogger : prettyLogger),
+    Logger.minimumLogLevel(levels[logLevel])
+  )
