@@ -1,4 +1,4 @@
-/** Once a run: the seed archive of the embedded database, and a folder for the PostgreSQL servers that suites start. */
+/** Once a run: the workers and the embedded database's seed archive, and a folder for the PostgreSQL servers that suites start. */
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
@@ -11,7 +11,11 @@ declare module "vitest" {
   }
 }
 
-const seedScript = new URL("../scripts/seed.mjs", import.meta.url).href
+/** Plain JavaScript without declarations, hence not a static import. */
+const scripts = {
+  build: new URL("../scripts/build.mjs", import.meta.url).href,
+  seed: new URL("../scripts/seed.mjs", import.meta.url).href
+}
 
 /** Ends what a killed worker left running: a server's own file names its process. */
 const stopServers = (folder: string) => {
@@ -26,8 +30,9 @@ const stopServers = (folder: string) => {
 }
 
 export default async (project: TestProject) => {
-  const { currentSeed, ensureSeed } = await import(seedScript)
-  await ensureSeed()
+  const { buildForTests } = await import(scripts.build)
+  const { currentSeed } = await import(scripts.seed)
+  await buildForTests()
   const servers = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-test-"))
   Fs.chmodSync(servers, 0o755)
   project.provide("seed", currentSeed())

@@ -1,0 +1,125 @@
+/**
+ * Bundles src/ into dist/ and makes the seed archive. Does nothing, in a few milliseconds, when nothing has changed.
+ * `node scripts/build.mjs` builds everything; the test runner asks for the workers alone.
+ */
+import { createHash } from "node:crypto"
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import { fileURLToPath } from "node:url"
+import { dist, ensureSeed, replaceFile, root } from "./seed.mjs"
+
+const source = Path.join(root, "src")
+
+/**
+ * Packages that load files beside themselves, native ones, optional ones that nobody installs, and CommonJS ones that
+ * are imported lazily: esbuild would hand those over as `default` alone, other than node does in the tests.
+ */
+const external = [
+  "@electric-sql/*",
+  "@energetic-ai/*",
+  "@parcel/watcher",
+  "bufferutil",
+  "canvas",
+  "chardet",
+  "defuddle",
+  "msgpackr-extract",
+  "pg-native",
+  "porter2",
+  "utf-8-validate"
+]
+
+/** CommonJS packages in an ES module still call `require` for what node brings. */
+const banner = `import { createRequire as createRequireOfBundle } from "node:module"
+const require = createRequireOfBundle(import.meta.url)`
+
+const filesBelow = (folder) =>
+  Fs.existsSync(folder)
+    ? Fs.readdirSync(folder, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => Path.join(entry.parentPath, entry.name))
+        .sort()
+    : []
+
+const inputHash = () => {
+  const hash = createHash("sha256")
+  const own = [fileURLToPath(import.meta.url), Path.join(root, "package-lock.json")]
+  for (const file of [...own, ...filesBelow(source)]) {
+    hash.update(`${Path.relative(root, file)}\n`).update(Fs.readFileSync(file))
+  }
+  return hash.digest("hex")
+}
+
+const workers = () => filesBelow(Path.join(source, "workers")).filter((file) => file.endsWith(".ts"))
+
+const programs = () =>
+  ["main.ts", "index.ts", "effect.ts", "client.ts"]
+    .map((name) => Path.join(source, name))
+    .filter((file) => Fs.existsSync(file))
+
+/** What the last complete build of this kind was made from and what it wrote. */
+const recordOf = (kind) => {
+  try {
+    return JSON.parse(Fs.readFileSync(Path.join(dist, `${kind}.json`), "utf8"))
+  } catch {
+    return { hash: "", files: [] }
+  }
+}
+
+const record = (kind, made) => replaceFile(Path.join(dist, `${kind}.json`), JSON.stringify(made))
+
+const bundle = async (kind, entryPoints) => {
+  const hash = inputHash()
+  const before = recordOf(kind)
+  if (before.hash === hash && before.files.every((name) => Fs.existsSync(Path.join(dist, name)))) return
+  const { build } = await import("esbuild")
+  const { outputFiles } = await build({
+    entryPoints,
+    outbase: source,
+    outdir: dist,
+    // Beside the entries, so that `import.meta.dirname` is dist/ in all of them (but dist/workers/ in a worker).
+    chunkNames: "chunk-[hash]",
+    bundle: true,
+    splitting: true,
+    platform: "node",
+    format: "esm",
+    target: "node20",
+    sourcemap: true,
+    external,
+    banner: { js: banner },
+    write: false,
+    logLevel: "warning",
+    // `require` of what is not installed stands in a try block of the package that does it.
+    logOverride: { "require-resolve-not-external": "silent" }
+  })
+  // Chunks come before who imports them: an entry that is read while we write finds all it names.
+  const written = outputFiles.toSorted(
+    (a, b) => Number(b.path.includes("chunk-")) - Number(a.path.includes("chunk-"))
+  )
+  for (const { path, contents } of written) replaceFile(path, contents)
+  const files = written.map(({ path }) => Path.relative(dist, path))
+  record(kind, { hash, files })
+  // The other kind shares files with this one, so it may no longer be what its record says.
+  const other = kind === "build" ? "workers" : "build"
+  const others = recordOf(other).files
+  if (others.length > 0) record(other, { hash: "", files: others })
+  for (const name of before.files) {
+    if (![...files, ...others].includes(name)) Fs.rmSync(Path.join(dist, name), { force: true })
+  }
+}
+
+/** True when {@link buildAll} would have something to do. */
+export const isStale = () => recordOf("build").hash !== inputHash()
+
+/** Programs, workers and the seed archive, each unless it is there and fresh. */
+export const buildAll = async () => {
+  await bundle("build", [...programs(), ...workers()])
+  await ensureSeed()
+}
+
+/** What the tests need of dist/: the workers, which run as processes or threads of their own, and the seed. */
+export const buildForTests = async () => {
+  if (isStale()) await bundle("workers", workers())
+  await ensureSeed()
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildAll()
