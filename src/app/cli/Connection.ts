@@ -1,0 +1,114 @@
+/** The running server that a command talks to, over the same HTTP as everybody else. */
+import * as Options from "@effect/cli/Options"
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as Config from "effect/Config"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { fromEnvironment } from "../Config.ts"
+import * as DataDirectory from "../DataDirectory.ts"
+
+/** Why a command ended without its result; printed as it is, exit code 1. */
+export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
+  message: Schema.String
+}) {}
+
+export const options = {
+  url: Options.text("url").pipe(
+    Options.withDescription("Address of the server, like http://127.0.0.1:3000 (SPOKE_URL)"),
+    Options.withFallbackConfig(Config.string("SPOKE_URL")),
+    Options.optional
+  ),
+  key: Options.redacted("key").pipe(
+    Options.withDescription("An agent's API key (SPOKE_API_KEY)"),
+    Options.withFallbackConfig(Config.redacted("SPOKE_API_KEY")),
+    Options.optional
+  )
+}
+
+export interface Flags {
+  readonly url: Option.Option<string>
+  readonly key: Option.Option<Redacted.Redacted>
+}
+
+export const json = Options.boolean("json").pipe(Options.withDescription("Print the response as JSON"))
+
+/** Longest wait for a response to begin. */
+const patience = Duration.seconds(120)
+
+const Failure = Schema.Struct({ error: Schema.Struct({ code: Schema.String, message: Schema.String }) })
+
+/** What both flags leave open is what the first start wrote into the data directory. */
+const target = (flags: Flags) =>
+  Effect.gen(function* () {
+    if (Option.isSome(flags.url) && Option.isSome(flags.key)) {
+      return { url: flags.url.value, key: flags.key.value }
+    }
+    const { dataDir } = yield* fromEnvironment
+    const kept = yield* DataDirectory.credentials.read(dataDir)
+    const url = Option.orElse(flags.url, () => Option.map(kept, (found) => found.url))
+    const key = Option.orElse(flags.key, () => Option.map(kept, (found) => found.apiKey))
+    if (Option.isNone(url) || Option.isNone(key)) {
+      return yield* new CommandFailed({
+        message:
+          `Which server, and with which key? Start one here first (spoke serve), or give --url and --key ` +
+          `(SPOKE_URL, SPOKE_API_KEY). Looked in ${dataDir}.`
+      })
+    }
+    return { url: url.value, key: key.value }
+  }).pipe(
+    Effect.catchTags({
+      InvalidConfig: ({ message }) => new CommandFailed({ message }),
+      DataDirectoryError: ({ message }) => new CommandFailed({ message })
+    })
+  )
+
+const refused = (response: HttpClientResponse.HttpClientResponse) =>
+  response.json.pipe(
+    Effect.flatMap(Schema.decodeUnknown(Failure)),
+    Effect.map(({ error }) => `${error.code}: ${error.message}`),
+    Effect.orElseSucceed(() => `The server answered ${response.status}.`),
+    Effect.flatMap((message) => new CommandFailed({ message }))
+  )
+
+/** Requests to `/v1` with the key; anything but 2xx fails with the documented code and its message. */
+export const connect = (flags: Flags) =>
+  Effect.gen(function* () {
+    const { key, url } = yield* target(flags)
+    const client = yield* HttpClient.HttpClient
+    const base = url.replace(/\/+$/u, "").replace(/\/v1$/u, "")
+    const send = (request: HttpClientRequest.HttpClientRequest) =>
+      client
+        .execute(
+          request.pipe(
+            HttpClientRequest.prependUrl(`${base}/v1`),
+            HttpClientRequest.setHeader("x-api-key", Redacted.value(key))
+          )
+        )
+        .pipe(
+          Effect.timeout(patience),
+          Effect.mapError(
+            () =>
+              new CommandFailed({
+                message: `The server at ${base} does not answer. Is it running? (spoke serve)`
+              })
+          ),
+          Effect.filterOrElse(({ status }) => status >= 200 && status < 300, refused)
+        )
+    /** The `data` of the response. */
+    const call = <A, I>(schema: Schema.Schema<A, I>, request: HttpClientRequest.HttpClientRequest) =>
+      send(request).pipe(
+        Effect.flatMap((response) => response.json),
+        Effect.flatMap(Schema.decodeUnknown(Schema.Struct({ data: schema }))),
+        Effect.map(({ data }) => data),
+        Effect.catchTags({
+          ParseError: () => new CommandFailed({ message: "The server's answer has an unexpected form." }),
+          ResponseError: () => new CommandFailed({ message: "The server's answer was cut off." })
+        })
+      )
+    return { base, send, call }
+  })
