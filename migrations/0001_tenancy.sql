@@ -24,7 +24,8 @@ create table subscriptions (
 create table users (
   id text primary key,
   tenant_id text not null references tenants on delete cascade,
-  email text not null check (email = lower(email)),
+  -- Lower-cased and trimmed before it gets here; the check takes ASCII alone, since languages differ about the rest.
+  email text not null check (email = lower(email collate "C")),
   password_hash text not null,
   role text not null check (role in ('owner', 'admin', 'agent', 'viewer')),
   created_at timestamptz not null default now(),
@@ -80,6 +81,8 @@ create table api_keys (
   expires_at timestamptz,
   last_used_at timestamptz,
   created_at timestamptz not null default now(),
+  check ((scope = 'org') = (agent_id is null)),
+  check (cardinality(permissions) > 0),
   foreign key (tenant_id, agent_id) references agents (tenant_id, id) on delete cascade
 );
 create index api_keys_agent on api_keys (agent_id, id);

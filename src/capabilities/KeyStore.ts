@@ -20,10 +20,19 @@ export interface LiveKey {
   readonly publicApi: boolean
 }
 
+/** Whose keys a change touches: one key, every key of an agent, or every key of a tenant. */
+export type Touched =
+  { readonly keyId: KeyId } | { readonly agentId: AgentId } | { readonly tenantId: TenantId }
+
 export class KeyStore extends Context.Tag("capabilities/KeyStore")<
   KeyStore,
   {
     /** None when missing, expired, inactive or revoked. A revocation holds within one second on every process. */
     readonly find: (secret: Redacted.Redacted) => Effect.Effect<Option.Option<LiveKey>>
+    /**
+     * To be called once a change of keys, of their agent or of their tenant's plan is committed: from then on `find`
+     * on this process knows it. Other processes learn of it by themselves, within the second.
+     */
+    readonly invalidate: (touched: Touched) => Effect.Effect<void>
   }
 >() {}

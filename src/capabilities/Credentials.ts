@@ -1,0 +1,25 @@
+/** Secrets we make and passwords people choose: making, fingerprinting, hashing. */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+
+/** More passwords wait to be hashed than this process can take on. */
+export class CredentialsBusy extends Schema.TaggedError<CredentialsBusy>()("CredentialsBusy", {}) {}
+
+export class Credentials extends Context.Tag("capabilities/Credentials")<
+  Credentials,
+  {
+    /** 256 fresh random bits as 43 base64url characters. */
+    readonly token: Effect.Effect<string>
+    /** What is stored of a secret that {@link token} made: its SHA-256. Too weak for a password. */
+    readonly fingerprint: (secret: Redacted.Redacted) => Effect.Effect<Uint8Array>
+    /** A slow, salted hash that names its own parameters. */
+    readonly hashPassword: (password: Redacted.Redacted) => Effect.Effect<string, CredentialsBusy>
+    /** Compares in constant time; with `null` (nobody of that name) it takes just as long and is false. */
+    readonly verifyPassword: (
+      password: Redacted.Redacted,
+      hash: string | null
+    ) => Effect.Effect<boolean, CredentialsBusy>
+  }
+>() {}

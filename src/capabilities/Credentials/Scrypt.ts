@@ -1,0 +1,109 @@
+/** Node's cryptography: SHA-256 for random secrets, scrypt (RFC 7914) for passwords. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { createHash, randomBytes, scrypt, timingSafeEqual } from "node:crypto"
+import { Credentials, CredentialsBusy } from "../Credentials.ts"
+
+/** Cost of one hash: 2^`log2N` · `r` · 128 bytes of memory, `p` times over. */
+export interface Cost {
+  readonly log2N: number
+  readonly r: number
+  readonly p: number
+}
+
+/** What OWASP recommends where 32 MiB a hash is the budget. */
+const recommended: Cost = { log2N: 15, r: 8, p: 3 }
+
+/** Hashes at a time: libuv has four threads, and files and DNS want some of them too. */
+const concurrency = 2
+/** Hashes that may wait for their turn. */
+const waitingLimit = 64
+const hashBytes = 32
+
+interface Encoded extends Cost {
+  readonly salt: Buffer
+  readonly hash: Buffer
+}
+
+const encode = ({ log2N, r, p, salt, hash }: Encoded) =>
+  `$scrypt$ln=${log2N},r=${r},p=${p}$${salt.toString("base64url")}$${hash.toString("base64url")}`
+
+const decode = (text: string): Encoded | null => {
+  const found = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w-]+)\$([\w-]+)$/.exec(text)
+  if (found === null) return null
+  const [, log2N, r, p, salt, hash] = found
+  return {
+    log2N: Number(log2N),
+    r: Number(r),
+    p: Number(p),
+    salt: Buffer.from(salt ?? "", "base64url"),
+    hash: Buffer.from(hash ?? "", "base64url")
+  }
+}
+
+// One person types the same accented letter in two ways on two keyboards.
+const bytesOf = (password: Redacted.Redacted) => Buffer.from(Redacted.value(password).normalize("NFKC"))
+
+const derive = (password: Redacted.Redacted, salt: Buffer, { log2N, r, p }: Cost) =>
+  Effect.async<Buffer>((resume) => {
+    const options = { N: 2 ** log2N, r, p, maxmem: 256 * 2 ** log2N * r }
+    scrypt(bytesOf(password), salt, hashBytes, options, (error, hash) =>
+      resume(error === null ? Effect.succeed(hash) : Effect.die(error))
+    )
+  })
+
+/** At most `concurrency` at a time and `waitingLimit` in line; the rest is refused at once. */
+const makeQueue = Effect.map(Effect.makeSemaphore(concurrency), (running) => {
+  let present = 0
+  return <A>(work: Effect.Effect<A>): Effect.Effect<A, CredentialsBusy> =>
+    Effect.suspend((): Effect.Effect<A, CredentialsBusy> => {
+      if (present >= concurrency + waitingLimit) return Effect.fail(new CredentialsBusy())
+      present += 1
+      // A hash that has begun cannot be stopped, so its place is not given away before it ends.
+      return running
+        .withPermits(1)(Effect.uninterruptible(work))
+        .pipe(
+          Effect.ensuring(
+            Effect.sync(() => {
+              present -= 1
+            })
+          )
+        )
+    })
+})
+
+const make = (cost: Cost) =>
+  Effect.map(makeQueue, (queued) => {
+    const nobody: Encoded = { ...cost, salt: randomBytes(16), hash: randomBytes(hashBytes) }
+
+    const hashPassword = (password: Redacted.Redacted) =>
+      Effect.suspend(() => {
+        const salt = randomBytes(16)
+        return queued(derive(password, salt, cost)).pipe(
+          Effect.map((hash) => encode({ ...cost, salt, hash })),
+          Effect.withSpan("Credentials.hashPassword")
+        )
+      })
+
+    const verifyPassword = (password: Redacted.Redacted, text: string | null) => {
+      const known = text === null ? null : decode(text)
+      const against = known ?? nobody
+      return queued(derive(password, against.salt, against)).pipe(
+        Effect.map((hash) => timingSafeEqual(hash, against.hash) && known !== null),
+        Effect.withSpan("Credentials.verifyPassword")
+      )
+    }
+
+    return Credentials.of({
+      token: Effect.sync(() => randomBytes(32).toString("base64url")),
+      fingerprint: (secret) =>
+        Effect.sync(() => createHash("sha256").update(Redacted.value(secret)).digest()),
+      hashPassword,
+      verifyPassword
+    })
+  })
+
+/** scrypt at the given cost; hashes made at another cost are still verified. */
+export const layerScrypt = (cost: Cost = recommended): Layer.Layer<Credentials> =>
+  Layer.effect(Credentials, make(cost))

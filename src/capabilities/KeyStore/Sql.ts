@@ -1,0 +1,158 @@
+/**
+ * API keys in PostgreSQL. A key that was found is remembered for half a second, counted from before the query, so that a
+ * revocation elsewhere holds within one second here; what was not found is asked for again every time.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { Permission } from "../../domain/Access.ts"
+import { AgentId, KeyId, TenantId } from "../../domain/Ids.ts"
+import { Credentials } from "../Credentials.ts"
+import { KeyStore, type LiveKey, type Touched } from "../KeyStore.ts"
+
+/** Milliseconds that a found key is remembered. */
+const remembered = 500
+/** Keys that are remembered; the one remembered longest makes room. */
+const capacity = 10_000
+/** Longer than any secret we make: not worth a query. */
+const longestSecret = 200
+
+const Row = Schema.Struct({
+  keyId: KeyId,
+  tenantId: TenantId,
+  scope: Schema.Literal("agent", "org"),
+  agentId: Schema.NullOr(AgentId),
+  permissions: Schema.Array(Permission),
+  allowedOrigins: Schema.Array(Schema.String),
+  publicApi: Schema.Boolean,
+  /** Milliseconds until it expires. */
+  remaining: Schema.NullOr(Schema.Number),
+  /** Its last use was noted more than a minute ago. */
+  noteUse: Schema.Boolean
+})
+
+interface Entry {
+  readonly key: LiveKey
+  readonly until: number
+}
+
+const touches = (touched: Touched, key: LiveKey): boolean => {
+  if ("keyId" in touched) return key.keyId === touched.keyId
+  if ("agentId" in touched) return key.agentId === touched.agentId
+  return key.tenantId === touched.tenantId
+}
+
+/** Found keys by fingerprint. `epoch` tells a look-up that began before an invalidation not to remember its result. */
+class Remembered {
+  private readonly entries = new Map<string, Entry>()
+  epoch = 0
+
+  get(fingerprint: string, now: number): LiveKey | undefined {
+    const entry = this.entries.get(fingerprint)
+    if (entry === undefined || now < entry.until) return entry?.key
+    this.entries.delete(fingerprint)
+    return undefined
+  }
+
+  set(fingerprint: string, entry: Entry): void {
+    this.entries.delete(fingerprint)
+    for (const oldest of this.entries.keys()) {
+      if (this.entries.size < capacity) break
+      this.entries.delete(oldest)
+    }
+    this.entries.set(fingerprint, entry)
+  }
+
+  forget(touched: Touched): void {
+    this.epoch += 1
+    for (const [fingerprint, { key }] of this.entries) {
+      if (touches(touched, key)) this.entries.delete(fingerprint)
+    }
+  }
+}
+
+/** Notes when keys were last used, beside the requests that use them; under pressure a note is dropped. */
+const makeNotes = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const used = yield* Queue.dropping<KeyId>(1_000)
+
+  const write = (ids: Iterable<KeyId>) => sql`
+    update api_keys set last_used_at = now()
+    where id in (
+      select id from api_keys
+      where id in (select jsonb_array_elements_text(${JSON.stringify([...new Set(ids)])}::jsonb))
+        and (last_used_at is null or last_used_at < now() - interval '1 minute')
+      for update skip locked
+    )`
+
+  yield* Queue.takeBetween(used, 1, 1_000).pipe(
+    Effect.flatMap(write),
+    Effect.catchAllCause((cause) => Effect.logWarning("The last use of API keys was not noted.", cause)),
+    Effect.forever,
+    // A request's span must not become the parent of what outlives it.
+    Effect.withTracerEnabled(false),
+    Effect.forkScoped
+  )
+  return (id: KeyId) => Queue.offer(used, id)
+})
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const credentials = yield* Credentials
+  const note = yield* makeNotes
+  const cache = new Remembered()
+
+  const select = SqlSchema.findOne({
+    Request: Schema.Uint8ArrayFromSelf,
+    Result: Row,
+    execute: (fingerprint) => sql`
+      select k.id as "keyId", k.tenant_id as "tenantId", k.scope, a.id as "agentId", k.permissions,
+        k.allowed_origins as "allowedOrigins", coalesce(s.public_api, false) as "publicApi",
+        (extract(epoch from k.expires_at - now()) * 1000)::float8 as remaining,
+        (k.last_used_at is null or k.last_used_at < now() - interval '1 minute') as "noteUse"
+      from api_keys k
+      left join agents a on a.id = k.agent_id and a.tenant_id = k.tenant_id
+      left join subscriptions s on s.tenant_id = k.tenant_id
+      where k.secret_hash = ${fingerprint} and k.status = 'ACTIVE'
+        and (k.expires_at is null or k.expires_at > now())`
+  })
+
+  const lookUp = Effect.fn("KeyStore.lookUp")(function* (
+    bytes: Uint8Array,
+    fingerprint: string,
+    now: number
+  ) {
+    const { epoch } = cache
+    const found = yield* Effect.orDie(select(bytes))
+    if (Option.isNone(found)) return Option.none<LiveKey>()
+    const { remaining, noteUse, ...key } = found.value
+    if (noteUse) yield* note(key.keyId)
+    const until = now + Math.min(remembered, remaining ?? remembered)
+    if (cache.epoch === epoch) cache.set(fingerprint, { key, until })
+    return Option.some<LiveKey>(key)
+  })
+
+  const find = (secret: Redacted.Redacted) =>
+    Effect.gen(function* () {
+      if (Redacted.value(secret).length > longestSecret) return Option.none<LiveKey>()
+      const bytes = yield* credentials.fingerprint(secret)
+      const fingerprint = Buffer.from(bytes).toString("base64url")
+      const now = yield* Clock.currentTimeMillis
+      const known = cache.get(fingerprint, now)
+      return known === undefined ? yield* lookUp(bytes, fingerprint, now) : Option.some(known)
+    })
+
+  const invalidate = (touched: Touched) => Effect.sync(() => cache.forget(touched))
+
+  return Context.make(KeyStore, { find, invalidate })
+})
+
+export const layerSql: Layer.Layer<KeyStore, never, SqlClient.SqlClient | Credentials> =
+  Layer.scopedContext(make)

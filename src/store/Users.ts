@@ -1,0 +1,53 @@
+/** Dashboard users and their passwords' hashes. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { Role } from "../domain/Access.ts"
+import { Email, type TenantScope, User } from "../domain/Account.ts"
+import { TenantId, UserId } from "../domain/Ids.ts"
+
+/** A user and what the password is checked against. */
+export const Account = Schema.Struct({ ...User.fields, passwordHash: Schema.String })
+export type Account = typeof Account.Type
+
+const NewUser = Schema.Struct({
+  id: UserId,
+  tenantId: TenantId,
+  email: Email,
+  role: Role,
+  passwordHash: Schema.String
+})
+
+export class UserStore extends Effect.Service<UserStore>()("store/Users", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const insertRow = SqlSchema.findOne({
+      Request: NewUser,
+      Result: User,
+      execute: (user) => sql`
+        insert into users (id, tenant_id, email, password_hash, role)
+        values (${user.id}, ${user.tenantId}, ${user.email}, ${user.passwordHash}, ${user.role})
+        on conflict (email) do nothing
+        returning id, tenant_id as "tenantId", email, role`
+    })
+
+    const selectByEmail = SqlSchema.findOne({
+      Request: Email,
+      Result: Account,
+      execute: (email) => sql`
+        select id, tenant_id as "tenantId", email, role, password_hash as "passwordHash"
+        from users where email = ${email}`
+    })
+
+    /** None when the e-mail address is taken, by whatever tenant. */
+    const insert = (scope: TenantScope, user: Omit<typeof NewUser.Type, "tenantId">) =>
+      insertRow({ ...user, tenantId: scope.tenantId }).pipe(Effect.orDie)
+
+    /** The only look-up without a tenant: it is how the tenant of somebody who signs in is found. */
+    const findByEmail = (email: Email) => selectByEmail(email).pipe(Effect.orDie)
+
+    return { insert, findByEmail } as const
+  })
+}) {}

@@ -1,0 +1,124 @@
+/** Tenants and the users who sign in for them (contract 2 and 3). */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { Credentials } from "../capabilities/Credentials.ts"
+import type { SessionUser } from "../domain/Access.ts"
+import { type CreateTenant, type Login, User } from "../domain/Account.ts"
+import { selfHosted, Subscription } from "../domain/Agent.ts"
+import { Conflict, RateLimited, ServiceUnavailable, Unauthorized } from "../domain/Errors.ts"
+import { newId } from "../domain/Ids.ts"
+import { type Attempt, SessionStore } from "../store/Sessions.ts"
+import { SubscriptionStore } from "../store/Subscriptions.ts"
+import { type PageRequest, TenantStore } from "../store/Tenants.ts"
+import { UserStore } from "../store/Users.ts"
+
+/** How long a session lasts from the moment somebody signs in. */
+export const sessionLasts = Duration.days(30)
+
+/** After `failures` failed sign-ins of an account from an address within `window`, further ones are refused. */
+const throttle = { failures: 10, window: Duration.minutes(15) }
+
+const busy = () => new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
+
+const rateLimited = (wait: Duration.Duration) =>
+  new RateLimited({
+    message: "Too many failed sign-ins. Try again later.",
+    details: { retryAfterSeconds: Math.max(1, Math.ceil(Duration.toSeconds(wait))) }
+  })
+
+export class Accounts extends Effect.Service<Accounts>()("usecases/Accounts", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const credentials = yield* Credentials
+    const tenants = yield* TenantStore
+    const users = yield* UserStore
+    const subscriptions = yield* SubscriptionStore
+    const sessions = yield* SessionStore
+
+    /** A tenant on plan `self-hosted` and its owner, both or neither; CONFLICT when the e-mail address is taken. */
+    const createTenant = Effect.fn("Accounts.createTenant")(function* ({ name, owner }: CreateTenant) {
+      const tenantId = yield* newId.tenant
+      const userId = yield* newId.user
+      // Hashing takes long, and a transaction keeps others waiting.
+      const passwordHash = yield* Effect.mapError(credentials.hashPassword(owner.password), busy)
+      const insert = Effect.gen(function* () {
+        const tenant = yield* tenants.insert({ id: tenantId, name })
+        yield* subscriptions.put(
+          { tenantId },
+          Subscription.make({
+            plan: "self-hosted",
+            status: "active",
+            period: null,
+            entitlements: selfHosted
+          })
+        )
+        const user = yield* users.insert(
+          { tenantId },
+          { id: userId, email: owner.email, role: "owner", passwordHash }
+        )
+        if (Option.isNone(user)) {
+          return yield* new Conflict({ message: "Another user has this e-mail address." })
+        }
+        return { tenant, owner: user.value }
+      })
+      return yield* insert.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+    })
+
+    /** Newest first. */
+    const listTenants = (page: PageRequest) => tenants.list(page)
+
+    /** Counts the failure; the tenth one's successors are told to wait, whatever they sent. */
+    const refuse = Effect.fn("Accounts.refuse")(function* (attempt: Attempt) {
+      const wait = yield* sessions.fail(attempt, throttle.window, throttle.failures)
+      if (Option.isSome(wait)) return yield* rateLimited(wait.value)
+      return yield* new Unauthorized({ message: "E-mail address or password is wrong." })
+    })
+
+    const notThrottled = (attempt: Attempt) =>
+      Effect.flatMap(sessions.wait(attempt, throttle.window, throttle.failures), (wait) =>
+        Option.isSome(wait) ? Effect.fail(rateLimited(wait.value)) : Effect.void
+      )
+
+    /**
+     * Opens a session for whoever has that password. `address` is where the request came from. An unknown e-mail
+     * address fails like a wrong password does, and takes as long.
+     */
+    const signIn = Effect.fn("Accounts.signIn")(function* ({ email, password }: Login, address: string) {
+      const attempt = { email, address }
+      yield* notThrottled(attempt)
+      const account = yield* users.findByEmail(email)
+      const hash = Option.isSome(account) ? account.value.passwordHash : null
+      const right = yield* Effect.mapError(credentials.verifyPassword(password, hash), busy)
+      if (!right || Option.isNone(account)) return yield* refuse(attempt)
+      // Guesses that ran beside this one may have used the attempts up.
+      yield* notThrottled(attempt)
+      const token = Redacted.make(yield* credentials.token)
+      const { id, tenantId, role } = account.value
+      yield* sessions.insert({
+        fingerprint: yield* credentials.fingerprint(token),
+        userId: id,
+        lasts: sessionLasts
+      })
+      return { user: User.make({ id, tenantId, email: account.value.email, role }), token }
+    })
+
+    /** Ends the session, if it is one. */
+    const signOut = Effect.fn("Accounts.signOut")(function* (token: Redacted.Redacted) {
+      yield* sessions.remove(yield* credentials.fingerprint(token))
+    })
+
+    /** Whose session it is; UNAUTHORIZED when there is none, or no longer. */
+    const authenticate = Effect.fn("Accounts.authenticate")(function* (token: Redacted.Redacted) {
+      const found = yield* sessions.findUser(yield* credentials.fingerprint(token))
+      if (Option.isNone(found)) return yield* new Unauthorized({ message: "Sign in first." })
+      const { id, tenantId, email, role } = found.value
+      const user: SessionUser = { userId: id, tenantId, email, role }
+      return user
+    })
+
+    return { createTenant, listTenants, signIn, signOut, authenticate } as const
+  })
+}) {}

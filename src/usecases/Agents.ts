@@ -1,0 +1,65 @@
+/** The agents of a tenant (contract 3). */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { KeyStore } from "../capabilities/KeyStore.ts"
+import type { TenantScope } from "../domain/Account.ts"
+import type { CreateAgent, PatchAgent } from "../domain/Agent.ts"
+import { NotFound } from "../domain/Errors.ts"
+import { type AgentId, newId } from "../domain/Ids.ts"
+import { type AgentSettings, AgentStore } from "../store/Agents.ts"
+import type { PageRequest } from "../store/Tenants.ts"
+
+/** What an agent begins with and what `null` in a change goes back to (contract 7). */
+const defaults = { instructions: "", model: null, greeting: null, topK: 6, minScore: null } as const
+
+const missing = () => new NotFound({ message: "There is no such agent." })
+
+const initial = ({ retrieval, ...given }: CreateAgent): AgentSettings => ({
+  ...defaults,
+  ...given,
+  ...retrieval
+})
+
+/** Of `retrieval` only what was sent changes; null resets all of it. */
+const changesOf = ({ retrieval, instructions, ...given }: PatchAgent): Partial<AgentSettings> => ({
+  ...given,
+  ...(instructions === undefined ? {} : { instructions: instructions ?? defaults.instructions }),
+  ...(retrieval === null ? { topK: defaults.topK, minScore: defaults.minScore } : retrieval)
+})
+
+export class Agents extends Effect.Service<Agents>()("usecases/Agents", {
+  effect: Effect.gen(function* () {
+    const store = yield* AgentStore
+    const keyStore = yield* KeyStore
+
+    const create = Effect.fn("Agents.create")(function* (scope: TenantScope, agent: CreateAgent) {
+      return yield* store.insert(scope, { id: yield* newId.agent, ...initial(agent) })
+    })
+
+    /** Newest first. */
+    const list = (scope: TenantScope, page: PageRequest) => store.list(scope, page)
+
+    const get = Effect.fn("Agents.get")(function* (scope: TenantScope, id: AgentId) {
+      const found = yield* store.find(scope, id)
+      if (Option.isNone(found)) return yield* missing()
+      return found.value
+    })
+
+    const patch = Effect.fn("Agents.patch")(function* (scope: TenantScope, id: AgentId, change: PatchAgent) {
+      const changes = changesOf(change)
+      if (Object.keys(changes).length === 0) return yield* get(scope, id)
+      const changed = yield* store.update(scope, id, changes)
+      if (Option.isNone(changed)) return yield* missing()
+      return changed.value
+    })
+
+    /** Removes the agent with all that is its own; its keys stop working at once. */
+    const remove = Effect.fn("Agents.remove")(function* (scope: TenantScope, id: AgentId) {
+      // Also when the request is given up: a removed agent's key must not stay remembered.
+      const removed = yield* Effect.ensuring(store.remove(scope, id), keyStore.invalidate({ agentId: id }))
+      if (!removed) return yield* missing()
+    })
+
+    return { create, list, get, patch, remove } as const
+  })
+}) {}

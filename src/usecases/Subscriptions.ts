@@ -1,0 +1,31 @@
+/** What the operator sells a tenant (contract 2 and 11). */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { KeyStore } from "../capabilities/KeyStore.ts"
+import type { PutSubscription, TenantScope } from "../domain/Account.ts"
+import { Subscription } from "../domain/Agent.ts"
+import { NotFound } from "../domain/Errors.ts"
+import { SubscriptionStore } from "../store/Subscriptions.ts"
+
+export class Subscriptions extends Effect.Service<Subscriptions>()("usecases/Subscriptions", {
+  effect: Effect.gen(function* () {
+    const store = yield* SubscriptionStore
+    const keyStore = yield* KeyStore
+
+    /** Replaces the tenant's subscription, which is active from then on. */
+    const put = Effect.fn("Subscriptions.put")(function* (
+      scope: TenantScope,
+      { plan, period, entitlements }: PutSubscription
+    ) {
+      const subscription = Subscription.make({ plan, status: "active", period: period ?? null, entitlements })
+      const stored = yield* Effect.ensuring(
+        store.put(scope, subscription),
+        keyStore.invalidate({ tenantId: scope.tenantId })
+      )
+      if (Option.isNone(stored)) return yield* new NotFound({ message: "There is no such tenant." })
+      return stored.value
+    })
+
+    return { put } as const
+  })
+}) {}
