@@ -177,10 +177,9 @@ export const lockDirectory = (
       times: 8,
       while: (error) => error._tag === "Contended" && !error.settled
     })
-    yield* Effect.tryPromise(() => {
-      const now = Date.now() / 1_000
-      return Fs.utimes(own, now, now)
-    }).pipe(Effect.ignore, Effect.repeat(Schedule.spaced(heartbeat)), Effect.forkScoped)
+    yield* Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      Effect.tryPromise(() => Fs.utimes(own, now / 1_000, now / 1_000))
+    ).pipe(Effect.ignore, Effect.repeat(Schedule.spaced(heartbeat)), Effect.forkScoped)
   }).pipe(
     Effect.catchTags({
       Contended: ({ by }) =>

@@ -9,7 +9,7 @@
 import type { PgClient } from "@effect/sql-pg/PgClient"
 import { SqlError } from "@effect/sql/SqlError"
 import type { PGlite } from "@electric-sql/pglite"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as RcRef from "effect/RcRef"
 import * as Stream from "effect/Stream"
