@@ -1,0 +1,65 @@
+/**
+ * The hybrid score `w · lexical + (1 − w) · max(0, cosine)`: an absolute sum, so that `minScore` means the same in every
+ * query. Ranks are not fused: a weak arm would spoil the strong one (findings 4).
+ */
+
+export interface Score {
+  /** 0..1, orders the result. */
+  readonly score: number
+  readonly lexical: number
+  readonly semantic: number
+}
+
+const clamp = (value: number): number => Math.min(1, Math.max(0, value))
+
+/**
+ * The score of one chunk. Without a cosine, because the query or the chunk has no vector, words alone decide:
+ * the score is the lexical part with weight 1.
+ */
+export const fuse = (lexicalWeight: number, lexical: number, cosine: number | undefined): Score => {
+  const words = clamp(lexical)
+  if (cosine === undefined) return { score: words, lexical: words, semantic: 0 }
+  const semantic = clamp(cosine)
+  return { score: clamp(lexicalWeight * words + (1 - lexicalWeight) * semantic), lexical: words, semantic }
+}
+
+export interface Ranked extends Score {
+  readonly id: string
+}
+
+const before = (one: Ranked, other: Ranked): boolean =>
+  one.score > other.score || (one.score === other.score && one.id < other.id)
+
+/** Keeps the best `size` of what it is offered: by score, ties by id. What scores 0 or less than `minScore` is no hit. */
+export class Best {
+  readonly #kept: Array<Ranked> = []
+  readonly #size: number
+  readonly #minScore: number
+
+  constructor(size: number, minScore: number) {
+    this.#size = size
+    this.#minScore = minScore
+  }
+
+  /** What a newcomer has to reach. */
+  get bar(): number {
+    return this.#kept.length < this.#size ? this.#minScore : (this.#kept.at(-1)?.score ?? this.#minScore)
+  }
+
+  offer(id: string, score: Score): void {
+    if (score.score <= 0 || score.score < this.bar) return
+    const ranked = { id, ...score }
+    let place = this.#kept.length
+    for (; place > 0; place--) {
+      const other = this.#kept[place - 1]
+      if (other === undefined || before(other, ranked)) break
+    }
+    this.#kept.splice(place, 0, ranked)
+    if (this.#kept.length > this.#size) this.#kept.pop()
+  }
+
+  /** Best first. */
+  get all(): ReadonlyArray<Ranked> {
+    return this.#kept
+  }
+}

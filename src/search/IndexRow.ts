@@ -1,0 +1,18 @@
+/** What a chunk is found by: its own words once, those of title and headings three times (findings 4). */
+import { terms, type TermVector, toTsvector } from "./Tokenizer.ts"
+
+const contextWeight = 3
+/** Longer titles and heading paths are cut here, so that they cannot drown the text. */
+const maxContextTerms = 100
+
+/** The columns `tsv` (text form of a tsvector) and `length` of table `chunks`. */
+export const indexRow = (chunk: {
+  readonly title: string
+  /** Path of headings, `A > B`, or empty. */
+  readonly heading: string
+  readonly content: string
+}): TermVector => {
+  const context = [chunk.title, chunk.heading].flatMap((text) => terms(text).slice(0, maxContextTerms))
+  const repeated = Array.from({ length: contextWeight }, () => context).flat()
+  return toTsvector([...repeated, ...terms(chunk.content)])
+}
