@@ -32,13 +32,15 @@ const encode = ({ log2N, r, p, salt, hash }: Encoded) =>
 const decode = (text: string): Encoded | null => {
   const found = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w-]+)\$([\w-]+)$/.exec(text)
   if (found === null) return null
-  const [, log2N, r, p, salt, hash] = found
+  const [, log2N, r, p, salt, text64] = found
+  const hash = Buffer.from(text64 ?? "", "base64url")
+  if (hash.length !== hashBytes) return null
   return {
     log2N: Number(log2N),
     r: Number(r),
     p: Number(p),
     salt: Buffer.from(salt ?? "", "base64url"),
-    hash: Buffer.from(hash ?? "", "base64url")
+    hash
   }
 }
 
