@@ -1,0 +1,56 @@
+/**
+ * Who may call an endpoint, declared on the endpoint itself (specification 5, contract 2, 3 and 11). A group takes one of
+ * the three middlewares and each of its endpoints says what it requires; an endpoint without either must say why it is
+ * open. The server does not start when one says nothing. What the middlewares do is written elsewhere.
+ */
+import * as HttpApiMiddleware from "@effect/platform/HttpApiMiddleware"
+import * as Context from "effect/Context"
+import type { AgentKey, Requirement, Role, SessionUser } from "../domain/Access.ts"
+import {
+  Forbidden,
+  InternalError,
+  NotConfigured,
+  PlanRestricted,
+  Unauthorized,
+  ValidationError
+} from "../domain/Errors.ts"
+import { failure } from "./Envelope.ts"
+
+/** The agent key of the request, its permissions as they were when it authenticated. */
+export class CurrentKey extends Context.Tag("http/CurrentKey")<CurrentKey, AgentKey>() {}
+
+/** The dashboard user of the request. */
+export class CurrentUser extends Context.Tag("http/CurrentUser")<CurrentUser, SessionUser>() {}
+
+/** Proof that the request carries the operator's token. */
+export class Operator extends Context.Tag("http/Operator")<Operator, { readonly actor: "operator" }>() {}
+
+/** Annotation of endpoints under {@link AgentKeyAuth}: the permission that the key must satisfy. */
+export class RequiredPermission extends Context.Tag("http/RequiredPermission")<
+  RequiredPermission,
+  Requirement
+>() {}
+
+/** Annotation of endpoints under {@link SessionAuth}: the least role. */
+export class RequiredRole extends Context.Tag("http/RequiredRole")<RequiredRole, Role>() {}
+
+/** Annotation of endpoints without a middleware: why anybody may call them. */
+export class Open extends Context.Tag("http/Open")<Open, string>() {}
+
+/** `x-api-key` or `Authorization: Bearer`. Fails in this order: key, plan, agent, origin, permission. */
+export class AgentKeyAuth extends HttpApiMiddleware.Tag<AgentKeyAuth>()("http/AgentKeyAuth", {
+  provides: CurrentKey,
+  failure: failure(Unauthorized, PlanRestricted, Forbidden, ValidationError, InternalError)
+}) {}
+
+/** Cookie `spoke_session`. Fails in this order: cross-site request, session, role. */
+export class SessionAuth extends HttpApiMiddleware.Tag<SessionAuth>()("http/SessionAuth", {
+  provides: CurrentUser,
+  failure: failure(Unauthorized, Forbidden, ValidationError, InternalError)
+}) {}
+
+/** `Authorization: Bearer $SPOKE_OPERATOR_TOKEN`. */
+export class OperatorAuth extends HttpApiMiddleware.Tag<OperatorAuth>()("http/OperatorAuth", {
+  provides: Operator,
+  failure: failure(Unauthorized, NotConfigured, ValidationError, InternalError)
+}) {}

@@ -1,0 +1,125 @@
+/**
+ * The envelope (specification 1 and 7.1), once: `{ data, meta }` and `{ error, meta }`. Endpoints declare `success(Thing)`
+ * and `failure(NotFound, Conflict)`; handlers return plain values and fail with the domain's errors. A client that is
+ * derived from the same declarations gets the plain values and the errors back.
+ */
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import * as AST from "effect/SchemaAST"
+import { type CodedError, type ErrorCode, errors } from "../domain/Errors.ts"
+import { RequestId } from "./RequestId.ts"
+
+/** Most bytes of an endpoint's body; {@link jsonLimit} where it is not annotated. Larger bodies are 413. */
+export class BodyLimit extends Context.Tag("http/BodyLimit")<BodyLimit, number>() {}
+
+export const MiB = 1_048_576
+export const jsonLimit = MiB
+export const webhookLimit = 4 * MiB
+
+const Meta = Schema.Struct({ requestId: Schema.String })
+
+/** Accepts whatever it is given: the coding proper is done by the transformation around it. */
+const opaque = <A>(documented?: AST.AST): Schema.Schema<A> =>
+  Schema.declare(
+    (_: unknown): _ is A => true,
+    documented === undefined ? {} : { [AST.SurrogateAnnotationId]: documented }
+  )
+
+/**
+ * `{ data, meta: { requestId } }` around `schema`, which is what documentation and clients see. A value that does not fit
+ * `schema` is a defect, our 500: the framework would make it the client's 400.
+ */
+export const success = <A, I>(schema: Schema.Schema<A, I>): Schema.Schema<A, unknown> => {
+  const Wire = Schema.Struct({ data: schema, meta: Meta })
+  const encode = Schema.encode(schema)
+  const decode = ParseResult.decodeUnknown(Wire)
+  return Schema.transformOrFail(opaque<unknown>(Wire.ast), opaque<A>(), {
+    strict: true,
+    decode: (body) => ParseResult.map(decode(body), ({ data }) => data),
+    encode: (value) =>
+      Effect.flatMap(RequestId, (requestId) =>
+        Effect.map(Effect.orDie(encode(value)), (data) => ({ data, meta: { requestId } }))
+      )
+  })
+}
+
+/** A body of {@link failure}, as it is sent. */
+export interface FailureBody {
+  readonly error: {
+    readonly code: ErrorCode
+    readonly message: string
+    readonly details?: Readonly<Record<string, unknown>>
+  }
+  readonly meta: { readonly requestId: string }
+}
+
+/** `error` in its envelope. */
+export const failureBody = (
+  error: {
+    readonly _tag: ErrorCode
+    readonly message: string
+    readonly details?: Readonly<Record<string, unknown>> | undefined
+  },
+  requestId: string
+): FailureBody => ({
+  error: {
+    code: error._tag,
+    message: error.message,
+    ...(error.details === undefined ? {} : { details: error.details })
+  },
+  meta: { requestId }
+})
+
+/** True for the documented errors and nothing else. */
+export const isCoded = (thrown: unknown): thrown is CodedError =>
+  typeof thrown === "object" &&
+  thrown !== null &&
+  "_tag" in thrown &&
+  Object.values(errors).some((known) => thrown instanceof known)
+
+/** The status that stands beside the code. */
+export const statusOf = (code: ErrorCode): number => HttpApiSchema.getStatusErrorAST(errors[code].ast)
+
+type ErrorClass = (typeof errors)[ErrorCode]
+
+const failureOf = <A extends CodedError>(
+  known: ErrorClass,
+  isOne: (thrown: unknown) => thrown is A
+): Schema.Schema<A, unknown> => {
+  const code = known._tag
+  const Wire = Schema.Struct({
+    error: Schema.Struct({
+      code: Schema.Literal(code),
+      message: Schema.String,
+      details: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.Unknown }), {
+        exact: true
+      })
+    }),
+    meta: Meta
+  })
+  const decode = ParseResult.decodeUnknown(Wire)
+  const enveloped = Schema.transformOrFail(opaque<unknown>(Wire.ast), Schema.declare(isOne), {
+    strict: true,
+    decode: (body, _, ast) =>
+      ParseResult.flatMap(decode(body), ({ error: { message, details } }) => {
+        const thrown = new known({ message, ...(details === undefined ? {} : { details }) })
+        return isOne(thrown) ? ParseResult.succeed(thrown) : ParseResult.fail(new ParseResult.Type(ast, body))
+      }),
+    encode: ({ message, details }) =>
+      Effect.map(RequestId, (requestId) => failureBody({ _tag: code, message, details }, requestId))
+  })
+  return enveloped.annotations({ ...HttpApiSchema.annotations({ status: statusOf(code) }) })
+}
+
+/** The errors that an endpoint answers with, each in its envelope under its own status. */
+export const failure = <const C extends readonly [ErrorClass, ...ReadonlyArray<ErrorClass>]>(
+  ...known: C
+): Schema.Schema<InstanceType<C[number]>, unknown> =>
+  Schema.Union(
+    ...known.map((one: C[number]) =>
+      failureOf(one, (thrown): thrown is InstanceType<C[number]> => thrown instanceof one)
+    )
+  )

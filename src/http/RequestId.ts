@@ -1,0 +1,21 @@
+/** The id of the request at hand (specification 1): the client's when it is well formed, else a fresh one. */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { typeId } from "../domain/Ids.ts"
+
+/** Set by the boundary for the time of a request. */
+export class RequestId extends Context.Reference<RequestId>()("http/RequestId", {
+  defaultValue: () => "none"
+}) {}
+
+/** The header that carries it in both directions. */
+export const header = "x-request-id"
+
+const wellFormed = /^[A-Za-z0-9._:-]{1,128}$/
+
+/** The client's id when it is 1 to 128 characters of `[A-Za-z0-9._:-]`, else a new one. */
+export const resolve = (given: string | undefined): Effect.Effect<string> =>
+  given !== undefined && wellFormed.test(given)
+    ? Effect.succeed(given)
+    : Effect.map(Clock.currentTimeMillis, (now) => typeId("req", now))
