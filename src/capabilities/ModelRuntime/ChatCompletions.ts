@@ -1,0 +1,152 @@
+/** Any provider that speaks `POST /chat/completions`, streamed. */
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import { typeId } from "../../domain/Ids.ts"
+import {
+  type FinishReason,
+  type ModelError,
+  type ModelPart,
+  type ModelRequest,
+  ModelRuntime,
+  type ToolDeclaration
+} from "../ModelRuntime.ts"
+import { refusal } from "./Attachments.ts"
+import { accepts, chatMessages } from "./ChatMessages.ts"
+import * as Failure from "./ProviderFailure.ts"
+import * as ProviderStream from "./ProviderStream.ts"
+import { estimatePrompt, estimateTokens } from "./Tokens.ts"
+import { type CallPiece, ToolCalls } from "./ToolCalls.ts"
+import { countOf, isAbsent, isObject, itemsOf, parseObject, type WireObject } from "./WireJson.ts"
+
+const reasons: Readonly<Record<string, FinishReason>> = {
+  stop: "stop",
+  length: "length",
+  content_filter: "content-filter",
+  tool_calls: "tool-calls",
+  function_call: "tool-calls"
+}
+
+/** Null when the piece has a wrong shape. */
+const pieceOf = (value: unknown, place: number): CallPiece | null => {
+  if (!isObject(value)) return null
+  const { index, id } = value
+  const call = isAbsent(value.function) ? {} : value.function
+  if (!isObject(call)) return null
+  const name = call.name ?? ""
+  const rawInput = call.arguments ?? ""
+  if (typeof name !== "string" || typeof rawInput !== "string") return null
+  return {
+    slot: typeof index === "number" ? index : place,
+    id: typeof id === "string" ? id : "",
+    name,
+    rawInput
+  }
+}
+
+class ChatDecoder implements ProviderStream.Decoder {
+  readonly #request: ModelRequest
+  readonly #calls = new ToolCalls()
+  #text = ""
+  #reason: string | null = null
+  #usage: WireObject | null = null
+  isFinished = false
+
+  constructor(request: ModelRequest) {
+    this.#request = request
+  }
+
+  read(data: string, parts: Array<ModelPart>): ModelError | null {
+    if (data === "[DONE]") return this.end(parts)
+    const event = parseObject(data)
+    if (event === null) return Failure.malformed("a frame is not JSON")
+    if (!isAbsent(event.error)) return Failure.brokenOff(event.error)
+    if (isObject(event.usage)) this.#usage = event.usage
+    if (!Array.isArray(event.choices)) {
+      return isAbsent(event.choices) && this.#usage !== null
+        ? null
+        : Failure.malformed("a frame has no choices")
+    }
+    const choice: unknown = event.choices[0]
+    if (choice === undefined) return null
+    return isObject(choice) ? this.#choice(choice, parts) : Failure.malformed("a choice has a wrong shape")
+  }
+
+  end(parts: Array<ModelPart>): ModelError | null {
+    if (this.#reason === null) return Failure.truncated()
+    parts.push(...this.#calls.finished(() => typeId("call", 0)))
+    const stopped = this.#reason === "stop" && !this.#calls.isEmpty
+    parts.push({
+      _tag: "Finish",
+      reason: stopped ? "tool-calls" : (reasons[this.#reason] ?? "other"),
+      inputTokens: countOf(this.#usage?.prompt_tokens) ?? estimatePrompt(this.#request),
+      outputTokens: countOf(this.#usage?.completion_tokens) ?? estimateTokens(this.#text)
+    })
+    this.isFinished = true
+    return null
+  }
+
+  #choice({ delta, finish_reason }: WireObject, parts: Array<ModelPart>): ModelError | null {
+    if (!isAbsent(delta)) {
+      if (!isObject(delta)) return Failure.malformed("a delta has a wrong shape")
+      for (const text of [delta.content, delta.refusal]) {
+        if (isAbsent(text) || text === "") continue
+        if (typeof text !== "string") return Failure.malformed("a delta's text has a wrong shape")
+        this.#text += text
+        parts.push({ _tag: "TextDelta", delta: text })
+      }
+      if (!isAbsent(delta.tool_calls) && !this.#addCalls(delta.tool_calls)) {
+        return Failure.malformed("a tool call has a wrong shape")
+      }
+    }
+    if (typeof finish_reason === "string" && finish_reason !== "") this.#reason = finish_reason
+    return null
+  }
+
+  #addCalls(pieces: unknown): boolean {
+    return (
+      Array.isArray(pieces) &&
+      itemsOf(pieces).every((value, place) => {
+        const piece = pieceOf(value, place)
+        return piece !== null && this.#calls.add(piece)
+      })
+    )
+  }
+}
+
+const toTool = ({ name, description, parameters }: ToolDeclaration) => ({
+  type: "function",
+  function: { name, description, parameters, strict: false }
+})
+
+const bodyOf = (request: ModelRequest, defaultModel: string) => ({
+  model: request.model ?? defaultModel,
+  messages: chatMessages(request.prompt),
+  stream: true,
+  stream_options: { include_usage: true },
+  ...(request.tools.length > 0 && { tools: request.tools.map(toTool) })
+})
+
+/** Streams straight from the provider; options say what is waited for how long. */
+export const layer = (options: ProviderStream.ProviderOptions) =>
+  Layer.effect(
+    ModelRuntime,
+    Effect.map(HttpClient.HttpClient, (client) => ({
+      defaultModel: options.defaultModel,
+      contextWindow: options.contextWindow ?? ProviderStream.defaultContextWindow,
+      stream: (request: ModelRequest) =>
+        Stream.suspend(() => {
+          const refused = refusal(request.prompt, accepts)
+          if (refused !== null) return Stream.fail(refused)
+          const body = bodyOf(request, options.defaultModel)
+          return ProviderStream.run(
+            client,
+            options,
+            "/chat/completions",
+            body,
+            () => new ChatDecoder(request)
+          )
+        })
+    }))
+  )

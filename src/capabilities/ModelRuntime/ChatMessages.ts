@@ -1,0 +1,62 @@
+/** A prompt as the messages of `/chat/completions`. */
+import type * as Prompt from "@effect/ai/Prompt"
+import { type Attachment, attachmentOf } from "./Attachments.ts"
+
+type Wire = Readonly<Record<string, unknown>>
+
+/** A PDF by its address has no place in this interface. */
+export const accepts = (attachment: Attachment): boolean => attachment.kind !== "pdf" || attachment.inline
+
+const toContentPart = (part: Prompt.UserMessagePart): ReadonlyArray<Wire> => {
+  if (part.type === "text") return [{ type: "text", text: part.text }]
+  const attachment = attachmentOf(part)
+  if (attachment === null) return []
+  if (attachment.kind === "text") return [{ type: "text", text: attachment.text }]
+  if (attachment.kind === "image") return [{ type: "image_url", image_url: { url: attachment.url } }]
+  return [{ type: "file", file: { filename: attachment.name, file_data: attachment.url } }]
+}
+
+export const textOf = (parts: ReadonlyArray<Prompt.Part>): string =>
+  parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("")
+
+/** Arguments that were not an object are sent back as an empty one: many servers parse them again. */
+export const argumentsOf = ({ params }: Prompt.ToolCallPart): string =>
+  typeof params === "object" && params !== null && !Array.isArray(params) ? JSON.stringify(params) : "{}"
+
+export const outputOf = ({ result }: Prompt.ToolResultPart): string =>
+  typeof result === "string" ? result : (JSON.stringify(result) ?? "null")
+
+const user = ({ content }: Prompt.UserMessage): Wire =>
+  content.every(({ type }) => type === "text")
+    ? { role: "user", content: textOf(content) }
+    : { role: "user", content: content.flatMap(toContentPart) }
+
+const assistant = ({ content }: Prompt.AssistantMessage): Wire => {
+  const text = textOf(content)
+  const calls = content.flatMap((part) =>
+    part.type === "tool-call" && !part.providerExecuted
+      ? [{ id: part.id, type: "function", function: { name: part.name, arguments: argumentsOf(part) } }]
+      : []
+  )
+  if (calls.length === 0) return { role: "assistant", content: text }
+  return { role: "assistant", content: text === "" ? null : text, tool_calls: calls }
+}
+
+const toMessages = (message: Prompt.Message): ReadonlyArray<Wire> => {
+  switch (message.role) {
+    case "system":
+      return [{ role: "system", content: message.content }]
+    case "user":
+      return [user(message)]
+    case "assistant":
+      return [assistant(message)]
+    case "tool":
+      return message.content.map((part) => ({
+        role: "tool",
+        tool_call_id: part.id,
+        content: outputOf(part)
+      }))
+  }
+}
+
+export const chatMessages = ({ content }: Prompt.Prompt): ReadonlyArray<Wire> => content.flatMap(toMessages)

@@ -1,0 +1,125 @@
+/**
+ * What can go wrong with a provider, as our own small error. A client's error holds the request, and with it the key
+ * (findings 4), so nothing of it goes on but words from fixed lists (guarantee G32).
+ */
+import type * as HttpClientError from "@effect/platform/HttpClientError"
+import * as Option from "effect/Option"
+import { retryAfter } from "../../domain/RetryAfter.ts"
+import { ModelError } from "../ModelRuntime.ts"
+import { isObject, parseObject } from "./WireJson.ts"
+
+/** Codes that tell an operator what to do. Any other text of a provider may hold what was sent to it. */
+const knownCodes = new Set([
+  "billing_hard_limit_reached",
+  "content_filter",
+  "context_length_exceeded",
+  "insufficient_quota",
+  "invalid_api_key",
+  "invalid_image",
+  "model_not_found",
+  "overloaded_error",
+  "rate_limit_exceeded",
+  "server_error",
+  "unsupported_parameter",
+  "unsupported_value"
+])
+
+const knownCode = (error: unknown): string => {
+  if (!isObject(error)) return ""
+  const code = [error.code, error.type].find((word) => typeof word === "string" && knownCodes.has(word))
+  return typeof code === "string" ? ` (${code})` : ""
+}
+
+/** The provider answered with `status`; `body` is the beginning of what it said. */
+export const fromStatus = (
+  status: number,
+  headers: Readonly<Record<string, string | undefined>>,
+  body: string,
+  now: number
+): ModelError => {
+  const code = knownCode(parseObject(body)?.error)
+  const message = `The provider answered with status ${status}${code}`
+  // A spent budget comes as 429 too, and no pause mends it.
+  const spent = code.includes("quota") || code.includes("billing")
+  const retryable = (status === 429 && !spent) || status === 408 || status >= 500
+  if (!retryable) return new ModelError({ reason: "Rejected", message, retryable })
+  const reason = status === 429 ? "RateLimited" : "Unreachable"
+  const pause = retryAfter(headers, now)
+  return new ModelError({
+    reason,
+    message,
+    retryable,
+    ...(Option.isSome(pause) && { retryAfter: pause.value })
+  })
+}
+
+const nativeCode = /^[A-Z][A-Z_]{2,40}$/
+
+/** The code of Node or undici, such as `ECONNREFUSED`, from an error or its causes. */
+const transportCode = (cause: unknown, depth = 4): string => {
+  if (!isObject(cause) || depth === 0) return ""
+  if (typeof cause.code === "string" && nativeCode.test(cause.code)) return ` (${cause.code})`
+  return transportCode(cause.cause, depth - 1)
+}
+
+/** The connection failed; `received` is true when a part of the answer had arrived. */
+export const fromTransport = (error: HttpClientError.HttpClientError, received: boolean): ModelError => {
+  if (error._tag === "RequestError" && error.reason !== "Transport") {
+    return new ModelError({
+      reason: "Rejected",
+      message: "The request to the provider could not be made; check the provider's address",
+      retryable: false
+    })
+  }
+  const code = transportCode(error.cause)
+  return received
+    ? new ModelError({
+        reason: "Truncated",
+        message: `The connection to the provider broke in the middle of its answer${code}`,
+        retryable: false
+      })
+    : new ModelError({
+        reason: "Unreachable",
+        message: `The provider could not be reached${code}`,
+        retryable: true
+      })
+}
+
+/** Not retryable although nothing arrived: the provider may still be at work, and the turn's time is used up. */
+export const noAnswer = () =>
+  new ModelError({
+    reason: "TimedOut",
+    message: "The provider did not begin to answer in time",
+    retryable: false
+  })
+
+export const silence = () =>
+  new ModelError({
+    reason: "TimedOut",
+    message: "The provider fell silent in the middle of its answer",
+    retryable: false
+  })
+
+export const malformed = (what: string) =>
+  new ModelError({
+    reason: "Malformed",
+    message: `The provider's answer cannot be read: ${what}`,
+    retryable: false
+  })
+
+export const truncated = () =>
+  new ModelError({
+    reason: "Truncated",
+    message: "The provider ended its answer without a finish",
+    retryable: false
+  })
+
+/** The provider said in mid-stream that it failed. */
+export const brokenOff = (error: unknown): ModelError => {
+  const code = knownCode(error)
+  return new ModelError({
+    reason: code.includes("rate_limit") ? "RateLimited" : "Truncated",
+    message: `The provider broke its answer off with an error${code}`,
+    retryable: false
+  })
+}

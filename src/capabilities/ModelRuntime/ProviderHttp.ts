@@ -1,0 +1,40 @@
+/**
+ * The HTTP client for addresses that the operator configured: model and embedding providers. Addresses that a customer
+ * chose go through OutboundHttp.
+ */
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as Undici from "@effect/platform-node/Undici"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+
+/** Streams hold their connection while they last, so this is also how many run at a time against one provider. */
+const connections = 512
+const connectTimeout = Duration.seconds(10)
+/** Shorter than what servers and balancers allow: a connection that both sides close at once fails the next request. */
+const keepAlive = Duration.seconds(4)
+const keepAliveAtMost = Duration.minutes(1)
+
+const dispatcher = Effect.acquireRelease(
+  Effect.sync(
+    () =>
+      new Undici.Agent({
+        connections,
+        pipelining: 1,
+        connect: { timeout: Duration.toMillis(connectTimeout) },
+        keepAliveTimeout: Duration.toMillis(keepAlive),
+        keepAliveMaxTimeout: Duration.toMillis(keepAliveAtMost)
+      })
+  ),
+  (agent) => Effect.promise(() => agent.destroy())
+)
+
+/** Pooled connections, closed with the layer. Our trace ids stay here: they are no business of a provider's. */
+export const layerProviderHttp: Layer.Layer<HttpClient.HttpClient> = Layer.effect(
+  HttpClient.HttpClient,
+  Effect.map(HttpClient.HttpClient, HttpClient.withTracerPropagation(false))
+).pipe(
+  Layer.provide(NodeHttpClient.layerUndiciWithoutDispatcher),
+  Layer.provide(Layer.scoped(NodeHttpClient.Dispatcher, dispatcher))
+)

@@ -1,0 +1,146 @@
+/** OpenAI's `POST /responses`, streamed. */
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import {
+  type FinishReason,
+  type ModelError,
+  type ModelPart,
+  type ModelRequest,
+  ModelRuntime,
+  type ToolDeclaration
+} from "../ModelRuntime.ts"
+import { refusal } from "./Attachments.ts"
+import * as Failure from "./ProviderFailure.ts"
+import * as ProviderStream from "./ProviderStream.ts"
+import { responsesInput } from "./ResponsesInput.ts"
+import { estimatePrompt, estimateTokens } from "./Tokens.ts"
+import { toolCall } from "./ToolCalls.ts"
+import { countOf, isObject, itemsOf, parseObject, type WireObject } from "./WireJson.ts"
+
+const incompleteReasons: Readonly<Record<string, FinishReason>> = {
+  max_output_tokens: "length",
+  content_filter: "content-filter"
+}
+
+/** Most calls in one reply. */
+const maxCalls = 128
+
+class ResponsesDecoder implements ProviderStream.Decoder {
+  readonly #request: ModelRequest
+  /** Ids of the calls that were handed on. */
+  readonly #called = new Set<string>()
+  #text = ""
+  isFinished = false
+
+  constructor(request: ModelRequest) {
+    this.#request = request
+  }
+
+  read(data: string, parts: Array<ModelPart>): ModelError | null {
+    if (data === "[DONE]") return this.end(parts)
+    const event = parseObject(data)
+    if (event === null) return Failure.malformed("a frame is not JSON")
+    switch (event.type) {
+      case "response.output_text.delta":
+      case "response.refusal.delta":
+        return this.#delta(event.delta, parts)
+      case "response.output_item.done":
+        return this.#item(event.item, parts)
+      case "response.completed":
+      case "response.incomplete":
+        return this.#finish(event.response, parts)
+      case "response.failed":
+      case "response.cancelled":
+        return Failure.brokenOff(isObject(event.response) ? event.response.error : null)
+      case "error":
+        return Failure.brokenOff(isObject(event.error) ? event.error : event)
+      default:
+        // The interface has dozens of other events and is given more; one without a type is of another interface.
+        return typeof event.type === "string" ? null : Failure.malformed("a frame has no type")
+    }
+  }
+
+  end(_parts: Array<ModelPart>): ModelError | null {
+    return this.isFinished ? null : Failure.truncated()
+  }
+
+  #delta(delta: unknown, parts: Array<ModelPart>): ModelError | null {
+    if (typeof delta !== "string") return Failure.malformed("a delta's text has a wrong shape")
+    if (delta === "") return null
+    this.#text += delta
+    parts.push({ _tag: "TextDelta", delta })
+    return null
+  }
+
+  #item(item: unknown, parts: Array<ModelPart>): ModelError | null {
+    if (!isObject(item)) return Failure.malformed("an output item has a wrong shape")
+    if (item.type !== "function_call") return null
+    const { call_id: id, name, arguments: rawInput } = item
+    if (typeof id !== "string" || typeof name !== "string" || typeof rawInput !== "string") {
+      return Failure.malformed("a tool call has a wrong shape")
+    }
+    if (this.#called.has(id)) return null
+    this.#called.add(id)
+    parts.push(toolCall(id, name, rawInput))
+    return this.#called.size > maxCalls ? Failure.malformed("it has too many tool calls") : null
+  }
+
+  #finish(response: unknown, parts: Array<ModelPart>): ModelError | null {
+    if (!isObject(response)) return Failure.malformed("the finish has a wrong shape")
+    // Servers that leave `output_item.done` out still list every item here.
+    for (const item of itemsOf(response.output)) {
+      const failure = this.#item(item, parts)
+      if (failure !== null) return failure
+    }
+    const usage: WireObject = isObject(response.usage) ? response.usage : {}
+    parts.push({
+      _tag: "Finish",
+      reason: this.#reasonOf(response),
+      inputTokens: countOf(usage.input_tokens) ?? estimatePrompt(this.#request),
+      outputTokens: countOf(usage.output_tokens) ?? estimateTokens(this.#text)
+    })
+    this.isFinished = true
+    return null
+  }
+
+  #reasonOf({ incomplete_details: details }: WireObject): FinishReason {
+    if (isObject(details)) return incompleteReasons[String(details.reason)] ?? "other"
+    return this.#called.size > 0 ? "tool-calls" : "stop"
+  }
+}
+
+const toTool = ({ name, description, parameters }: ToolDeclaration) => ({
+  type: "function",
+  name,
+  description,
+  parameters,
+  strict: false
+})
+
+const bodyOf = (request: ModelRequest, defaultModel: string) => ({
+  model: request.model ?? defaultModel,
+  input: responsesInput(request.prompt),
+  stream: true,
+  // Conversations are kept here, under the tenant's retention; the provider has no need to keep them too.
+  store: false,
+  ...(request.tools.length > 0 && { tools: request.tools.map(toTool) })
+})
+
+/** Streams straight from the provider; options say what is waited for how long. */
+export const layer = (options: ProviderStream.ProviderOptions) =>
+  Layer.effect(
+    ModelRuntime,
+    Effect.map(HttpClient.HttpClient, (client) => ({
+      defaultModel: options.defaultModel,
+      contextWindow: options.contextWindow ?? ProviderStream.defaultContextWindow,
+      stream: (request: ModelRequest) =>
+        Stream.suspend(() => {
+          const refused = refusal(request.prompt, () => true)
+          if (refused !== null) return Stream.fail(refused)
+          const body = bodyOf(request, options.defaultModel)
+          return ProviderStream.run(client, options, "/responses", body, () => new ResponsesDecoder(request))
+        })
+    }))
+  )

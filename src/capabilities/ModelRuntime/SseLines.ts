@@ -1,0 +1,69 @@
+/**
+ * Server-sent events out of bytes. Each byte is looked at once, however the bytes are cut: the splitter of
+ * @effect/experimental rescans its buffer for every line (findings 4). Only `data` matters to the providers' formats.
+ */
+
+const space = 32
+
+export class SseLines {
+  readonly #limit: number
+  readonly #decoder = new TextDecoder()
+  /** The line that has begun and not ended. */
+  #line = ""
+  /** The data of the event that has begun and not ended. */
+  #data: string | null = null
+  /** The last text ended in CR: a LF that follows belongs to it. */
+  #afterReturn = false
+
+  /** `limit` is the longest event, in UTF-16 units. */
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** The data of each event that `bytes` completes, or null when an event is over the limit. */
+  push(bytes: Uint8Array): ReadonlyArray<string> | null {
+    return this.#split(this.#decoder.decode(bytes, { stream: true }))
+  }
+
+  /** The data of an event that the end of the stream cut off before its blank line, or null. */
+  end(): string | null {
+    this.#split(this.#decoder.decode())
+    if (this.#line !== "") this.#field(this.#line)
+    return this.#data
+  }
+
+  #split(text: string): ReadonlyArray<string> | null {
+    const events: Array<string> = []
+    let from = this.#afterReturn && text.startsWith("\n") ? 1 : 0
+    if (text !== "") this.#afterReturn = text.endsWith("\r")
+    let feed = text.indexOf("\n", from)
+    let carriage = text.indexOf("\r", from)
+    while (feed >= 0 || carriage >= 0) {
+      const end = feed < 0 || (carriage >= 0 && carriage < feed) ? carriage : feed
+      const event = this.#endLine(this.#line + text.slice(from, end))
+      if (event !== null) events.push(event)
+      from = end === carriage && feed === end + 1 ? end + 2 : end + 1
+      if (feed >= 0 && feed < from) feed = text.indexOf("\n", from)
+      if (carriage >= 0 && carriage < from) carriage = text.indexOf("\r", from)
+    }
+    this.#line += from === 0 ? text : text.slice(from)
+    return this.#line.length + (this.#data?.length ?? 0) > this.#limit ? null : events
+  }
+
+  #endLine(line: string): string | null {
+    this.#line = ""
+    if (line !== "") {
+      this.#field(line)
+      return null
+    }
+    const event = this.#data
+    this.#data = null
+    return event
+  }
+
+  #field(line: string): void {
+    if (line !== "data" && !line.startsWith("data:")) return
+    const value = line.slice(line.charCodeAt(5) === space ? 6 : 5)
+    this.#data = this.#data === null ? value : `${this.#data}\n${value}`
+  }
+}

@@ -1,0 +1,73 @@
+/** Tool calls as a model streams them: in pieces, and not always valid. */
+import * as Schema from "effect/Schema"
+import { JsonObject } from "../../domain/Text.ts"
+import type { ModelPart } from "../ModelRuntime.ts"
+import { parseObject } from "./WireJson.ts"
+
+type ToolCall = Extract<ModelPart, { readonly _tag: "ToolCall" }>
+
+/** Most calls in one reply. */
+const maxCalls = 128
+/** UTF-16 units of all arguments of one reply. */
+const maxArguments = 1024 * 1024
+
+const isJsonObject = Schema.is(JsonObject)
+
+/** Models call a tool without parameters with nothing at all. */
+const inputOf = (rawInput: string): JsonObject | null => {
+  if (rawInput.trim() === "") return {}
+  const parsed = parseObject(rawInput)
+  return isJsonObject(parsed) ? parsed : null
+}
+
+/** Never fails: whoever runs the tools tells the model what was wrong with its call (findings 4). */
+export const toolCall = (id: string, name: string, rawInput: string): ToolCall => ({
+  _tag: "ToolCall",
+  id,
+  name,
+  input: inputOf(rawInput),
+  rawInput
+})
+
+interface Pending {
+  readonly slot: number
+  readonly id: string
+  name: string
+  rawInput: string
+}
+
+/** A piece of a call, as `delta.tool_calls` has it. */
+export interface CallPiece {
+  readonly slot: number
+  readonly id: string
+  readonly name: string
+  readonly rawInput: string
+}
+
+export class ToolCalls {
+  readonly #pending: Array<Pending> = []
+  #length = 0
+
+  get isEmpty(): boolean {
+    return this.#pending.length === 0
+  }
+
+  /** False when the calls are over their limits. */
+  add({ slot, id, name, rawInput }: CallPiece): boolean {
+    this.#length += rawInput.length
+    const known = this.#pending.findLast((call) => call.slot === slot)
+    // Some providers send whole calls that all claim slot 0: a new id with a name begins a new call.
+    const begins = known === undefined || (id !== "" && name !== "" && known.id !== id)
+    if (begins) this.#pending.push({ slot, id, name, rawInput })
+    else {
+      known.name += name === known.name ? "" : name
+      known.rawInput += rawInput
+    }
+    return this.#pending.length <= maxCalls && this.#length <= maxArguments
+  }
+
+  /** The calls in the order in which they began. `freshId` names those that the provider did not. */
+  finished(freshId: () => string): ReadonlyArray<ToolCall> {
+    return this.#pending.map(({ id, name, rawInput }) => toolCall(id === "" ? freshId() : id, name, rawInput))
+  }
+}
