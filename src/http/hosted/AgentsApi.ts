@@ -1,0 +1,56 @@
+/** The tenant's agents, for the dashboard (contract 3): viewers read, admins write. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { Agent, CreateAgent, PatchAgent } from "../../domain/Agent.ts"
+import { NotFound, ValidationError } from "../../domain/Errors.ts"
+import { AgentId } from "../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../domain/Page.ts"
+import { RequiredRole, SessionAuth } from "../Auth.ts"
+import { failure, success } from "../Envelope.ts"
+
+const One = success(Schema.Struct({ agent: Agent }))
+const Many = success(Schema.Struct({ agents: Schema.Array(Agent), nextCursor: Schema.NullOr(Schema.String) }))
+const Deleted = success(Schema.Struct({ id: AgentId, deleted: Schema.Literal(true) }))
+const path = Schema.Struct({ id: AgentId })
+
+const list = HttpApiEndpoint.get("list", "/api/agents")
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(Many)
+  .addError(failure(ValidationError))
+  .annotate(RequiredRole, "viewer")
+
+const create = HttpApiEndpoint.post("create", "/api/agents")
+  .setPayload(CreateAgent)
+  .addSuccess(One, { status: 201 })
+  .addError(failure(ValidationError))
+  .annotate(RequiredRole, "admin")
+
+const get = HttpApiEndpoint.get("get", "/api/agents/:id")
+  .setPath(path)
+  .addSuccess(One)
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+/** What is left out stays; `null` clears. */
+const patch = HttpApiEndpoint.patch("patch", "/api/agents/:id")
+  .setPath(path)
+  .setPayload(PatchAgent)
+  .addSuccess(One)
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "admin")
+
+/** With everything that is the agent's own; its keys are 401 at once. */
+const remove = HttpApiEndpoint.del("remove", "/api/agents/:id")
+  .setPath(path)
+  .addSuccess(Deleted)
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "admin")
+
+export class AgentsApi extends HttpApiGroup.make("agents")
+  .add(list)
+  .add(create)
+  .add(get)
+  .add(patch)
+  .add(remove)
+  .middleware(SessionAuth) {}

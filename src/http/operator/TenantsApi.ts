@@ -1,0 +1,41 @@
+/** Tenants and their subscriptions, for the operator (contract 2). */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { CreateTenant, PutSubscription, User } from "../../domain/Account.ts"
+import { Subscription, Tenant } from "../../domain/Agent.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { TenantId } from "../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../domain/Page.ts"
+import { OperatorAuth } from "../Auth.ts"
+import { failure, success } from "../Envelope.ts"
+
+const { id, email, role } = User.fields
+
+/** A tenant on plan `self-hosted` and its owner; 409 when another user has the e-mail address. */
+const create = HttpApiEndpoint.post("create", "/api/operator/tenants")
+  .setPayload(CreateTenant)
+  .addSuccess(success(Schema.Struct({ tenant: Tenant, owner: Schema.Struct({ id, email, role }) })), {
+    status: 201
+  })
+  .addError(failure(ValidationError, Conflict, ServiceUnavailable))
+
+const list = HttpApiEndpoint.get("list", "/api/operator/tenants")
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(
+    success(Schema.Struct({ tenants: Schema.Array(Tenant), nextCursor: Schema.NullOr(Schema.String) }))
+  )
+  .addError(failure(ValidationError))
+
+/** Replaces what the tenant has; without `period` the calendar month counts. */
+const putSubscription = HttpApiEndpoint.put("putSubscription", "/api/operator/tenants/:id/subscription")
+  .setPath(Schema.Struct({ id: TenantId }))
+  .setPayload(PutSubscription)
+  .addSuccess(success(Schema.Struct({ subscription: Subscription })))
+  .addError(failure(ValidationError, NotFound))
+
+export class TenantsApi extends HttpApiGroup.make("tenants")
+  .add(create)
+  .add(list)
+  .add(putSubscription)
+  .middleware(OperatorAuth) {}
