@@ -1,0 +1,38 @@
+/** The operator's bearer token (contract 2), compared in constant time whatever its length. */
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { createHash, timingSafeEqual } from "node:crypto"
+import { NotConfigured, Unauthorized } from "../../domain/Errors.ts"
+import { OperatorAuth } from "../Auth.ts"
+
+const digest = (text: string) => createHash("sha256").update(text).digest()
+
+const bearer = (authorization: string | undefined): string =>
+  /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? ""
+
+/** Without a token nobody gets in: 503 `NOT_CONFIGURED`. */
+export const layer = (token: Option.Option<Redacted.Redacted>): Layer.Layer<OperatorAuth> => {
+  const expected = token.pipe(
+    // Else a request without any token would carry the right one.
+    Option.filter((secret) => Redacted.value(secret) !== ""),
+    Option.map((secret) => digest(Redacted.value(secret)))
+  )
+  return Layer.succeed(
+    OperatorAuth,
+    Effect.gen(function* () {
+      if (Option.isNone(expected)) {
+        return yield* new NotConfigured({
+          message: "The operator routes need SPOKE_OPERATOR_TOKEN to be set."
+        })
+      }
+      const { headers } = yield* HttpServerRequest.HttpServerRequest
+      if (timingSafeEqual(digest(bearer(headers["authorization"])), expected.value)) {
+        return { actor: "operator" } as const
+      }
+      return yield* new Unauthorized({ message: "Send the operator's token as Authorization: Bearer." })
+    })
+  )
+}
