@@ -273,5 +273,6 @@ export const fromRecord = (environment: Readonly<Record<string, string | undefin
     return settingsOf(given, terminal)
   })
 
-/** The settings of this process. */
-export const fromEnvironment = Effect.suspend(() => fromRecord(process.env, process.stdout.isTTY === true))
+/** The settings of this process; `overrides` come before its environment. */
+export const fromEnvironment = (overrides: Readonly<Record<string, string>> = {}) =>
+  Effect.suspend(() => fromRecord({ ...process.env, ...overrides }, process.stderr.isTTY === true))

@@ -48,7 +48,7 @@ const target = (flags: Flags) =>
     if (Option.isSome(flags.url) && Option.isSome(flags.key)) {
       return { url: flags.url.value, key: flags.key.value }
     }
-    const { dataDir } = yield* fromEnvironment
+    const { dataDir } = yield* fromEnvironment()
     const kept = yield* DataDirectory.credentials.read(dataDir)
     const url = Option.orElse(flags.url, () => Option.map(kept, (found) => found.url))
     const key = Option.orElse(flags.key, () => Option.map(kept, (found) => found.apiKey))

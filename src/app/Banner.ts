@@ -1,0 +1,65 @@
+/** What a start prints: where the server is and, the first time, what it has made and a request that works. */
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { Sources } from "../usecases/Sources.ts"
+import type { Settings } from "./Config.ts"
+import type { FirstRun } from "./FirstRun.ts"
+
+/** The sample source is small: if it is not in by then, the banner is printed all the same. */
+const patience = "60 seconds"
+
+/** Waits for the sample source, so that the printed request is answered from it. */
+const ingested = ({ jobId, scope }: FirstRun) =>
+  Effect.gen(function* () {
+    const sources = yield* Sources
+    if (jobId === null) return
+    yield* Console.error("Reading the documentation, the sample source …")
+    yield* sources
+      .job(scope, jobId)
+      .pipe(
+        Effect.delay("50 millis"),
+        Effect.repeat({ until: ({ status }) => status !== "QUEUED" && status !== "RUNNING" }),
+        Effect.timeout(patience),
+        Effect.ignore
+      )
+  })
+
+const request = (settings: Settings, apiKey: Redacted.Redacted): string =>
+  [
+    `curl -s ${settings.apiUrl}/chat \\`,
+    `  -H 'x-api-key: ${Redacted.value(apiKey)}' \\`,
+    `  -H 'content-type: application/json' \\`,
+    `  -d '{"message": "How do I add a source?"}'`
+  ].join("\n")
+
+const introduction = (settings: Settings, { apiKey, email, password }: FirstRun): string =>
+  [
+    "",
+    `  API key    ${Redacted.value(apiKey)}   (shown once)`,
+    `  Sign in    ${email}`,
+    ...(Option.isSome(password) ? [`  Password   ${Redacted.value(password.value)}   (shown once)`] : []),
+    "",
+    "Ask the agent something:",
+    "",
+    request(settings, apiKey)
+  ].join("\n")
+
+export const print = (settings: Settings, role: string, first: Option.Option<FirstRun>) =>
+  Effect.gen(function* () {
+    if (role === "worker") return yield* Console.log("Spoke is working.")
+    if (Option.isSome(first)) yield* ingested(first.value)
+    yield* Console.log(
+      [
+        "",
+        `Spoke is listening on ${settings.appUrl}`,
+        "",
+        `  API        ${settings.apiUrl}`,
+        `  Data       ${settings.database === null ? settings.dataDir : "PostgreSQL"}`,
+        `  Model      ${settings.model?.chatModel ?? "none: replies are extracts from the sources (set OPENAI_API_KEY)"}`,
+        ...(Option.isSome(first) ? [introduction(settings, first.value)] : []),
+        ""
+      ].join("\n")
+    )
+  })

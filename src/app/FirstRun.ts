@@ -1,0 +1,97 @@
+/**
+ * The first start of an embedded server: a tenant with its owner, an agent, a key, and the project's own documentation as
+ * the sample source. All of it or nothing, once.
+ */
+import { randomBytes } from "node:crypto"
+import * as fs from "node:fs/promises"
+import * as path from "node:path"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { zipSync } from "fflate"
+import { ArtifactStore } from "../capabilities/ArtifactStore.ts"
+import { CreateTenant } from "../domain/Account.ts"
+import type { AgentScope } from "../domain/Access.ts"
+import type { IngestionJobId } from "../domain/Ids.ts"
+import { Accounts } from "../usecases/Accounts.ts"
+import { Agents } from "../usecases/Agents.ts"
+import { Keys } from "../usecases/Keys.ts"
+import { Sources } from "../usecases/Sources.ts"
+import type { Settings } from "./Config.ts"
+import * as DataDirectory from "./DataDirectory.ts"
+
+/** What the first start has made; key and password are shown once. */
+export interface FirstRun {
+  readonly scope: AgentScope
+  readonly apiKey: Redacted.Redacted
+  readonly email: string
+  /** None when the configuration named it. */
+  readonly password: Option.Option<Redacted.Redacted>
+  readonly jobId: IngestionJobId | null
+}
+
+const instructions = `You are the guide to Spoke, a service that runs AI agents which answer chat messages from a knowledge base.
+Answer developers' questions briefly and exactly, with the command or the route they need.`
+
+/** The documentation as one ZIP, always of the same bytes. */
+const archive = (docs: string) =>
+  Effect.tryPromise(async () => {
+    const names = (await fs.readdir(docs)).filter((name) => name.endsWith(".md")).sort()
+    const entries = await Promise.all(
+      names.map(async (name) => [name, new Uint8Array(await fs.readFile(path.join(docs, name)))] as const)
+    )
+    return zipSync(Object.fromEntries(entries), { mtime: "1980-01-01" })
+  }).pipe(Effect.orDie)
+
+const decodeTenant = Schema.decodeUnknown(CreateTenant)
+
+const isFresh = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const { rows } = yield* accounts.listTenants({ limit: 1 })
+  return rows.length === 0
+})
+
+const make = (settings: Settings, docs: string) =>
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const agents = yield* Agents
+    const keys = yield* Keys
+    const sources = yield* Sources
+    const { email } = settings.admin
+    const generated = Redacted.make(randomBytes(12).toString("base64url"))
+    const password = Option.getOrElse(settings.admin.password, () => generated)
+    const given = { name: "Spoke", owner: { email, password: Redacted.value(password) } }
+    const { tenant } = yield* accounts.createTenant(yield* decodeTenant(given))
+    const agent = yield* agents.create({ tenantId: tenant.id }, { name: "Spoke guide", instructions })
+    const { secret } = yield* keys.create({ tenantId: tenant.id }, agent.id, {
+      name: "First key",
+      permissions: ["*"]
+    })
+    const scope: AgentScope = { tenantId: tenant.id, agentId: agent.id }
+    const { ingestionJob } = yield* sources.upload(scope, "BULK_UPLOAD", {
+      name: "Spoke documentation",
+      fileName: "docs.zip",
+      bytes: yield* archive(docs)
+    })
+    // Before the commit: a process that dies in between starts over, and what it wrote here is written anew.
+    yield* DataDirectory.credentials.write(settings.dataDir, { url: settings.appUrl, apiKey: secret })
+    const made: FirstRun = {
+      scope,
+      apiKey: secret,
+      email,
+      password: Option.isSome(settings.admin.password) ? Option.none() : Option.some(generated),
+      jobId: ingestionJob?.id ?? null
+    }
+    return made
+  })
+
+/** None when there is a tenant already. `docs` is the folder of the project's documentation. */
+export const run = Effect.fn("FirstRun.run")(function* (settings: Settings, docs: string) {
+  if (!(yield* isFresh)) return Option.none<FirstRun>()
+  const sql = yield* SqlClient.SqlClient
+  const artifacts = yield* ArtifactStore
+  yield* artifacts.put(yield* archive(docs))
+  return Option.some(yield* sql.withTransaction(make(settings, docs)))
+})

@@ -1,0 +1,143 @@
+/** The composition root: picks each backend from the settings and wires everything once. */
+import * as path from "node:path"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Disk from "../capabilities/ArtifactStore/Disk.ts"
+import * as Scrypt from "../capabilities/Credentials/Scrypt.ts"
+import * as ParserWorker from "../capabilities/DocumentParser/Worker.ts"
+import * as OfflineEmbedder from "../capabilities/Embedder/Offline.ts"
+import * as OpenAiEmbedder from "../capabilities/Embedder/OpenAi.ts"
+import * as QueueTable from "../capabilities/JobQueue/Table.ts"
+import * as SqlKeys from "../capabilities/KeyStore/Sql.ts"
+import * as ChatCompletions from "../capabilities/ModelRuntime/ChatCompletions.ts"
+import * as Extractive from "../capabilities/ModelRuntime/Extractive.ts"
+import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
+import * as Responses from "../capabilities/ModelRuntime/Responses.ts"
+import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
+import * as DerivedKeys from "../capabilities/SecretBox/DerivedKeys.ts"
+import * as InProcess from "../capabilities/VectorSearch/InProcess.ts"
+import { AgentStore } from "../store/Agents.ts"
+import { ApiKeyStore } from "../store/ApiKeys.ts"
+import { layerEmbedded, layerPostgres, migrate } from "../store/Database.ts"
+import { EntitlementStore } from "../store/Entitlements.ts"
+import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
+import { IngestionJobStore } from "../store/IngestionJobs.ts"
+import { Instances } from "../store/Instances.ts"
+import { KnowledgeStore } from "../store/Knowledge.ts"
+import { SessionStore } from "../store/Sessions.ts"
+import { SourceStore } from "../store/Sources.ts"
+import { SubscriptionStore } from "../store/Subscriptions.ts"
+import { TenantStore } from "../store/Tenants.ts"
+import { Turns } from "../store/Turns.ts"
+import { UserStore } from "../store/Users.ts"
+import { Accounts } from "../usecases/Accounts.ts"
+import { Agents } from "../usecases/Agents.ts"
+import { ChatTurn } from "../usecases/chat/ChatTurn.ts"
+import { Instance } from "../usecases/chat/Instance.ts"
+import { RealtimeAccess } from "../usecases/chat/RealtimeAccess.ts"
+import { TurnSettings } from "../usecases/chat/TurnSettings.ts"
+import { Embed } from "../usecases/Embed.ts"
+import { Ingest } from "../usecases/Ingest.ts"
+import { Keys } from "../usecases/Keys.ts"
+import { Retrieve } from "../usecases/Retrieve.ts"
+import { Sources } from "../usecases/Sources.ts"
+import { Subscriptions } from "../usecases/Subscriptions.ts"
+import type { Settings } from "./Config.ts"
+import * as Package from "./Package.ts"
+import * as Secrets from "./Secrets.ts"
+
+/** Bytes of in-process search indexes that are kept; the least recently used agents give way. */
+const indexBytes = 512 * 1_048_576
+/** How long running turns may settle after the listener has closed (contract 11). */
+const drain = "30 seconds"
+
+/** The database alone, not migrated. */
+export const database = (settings: Settings) =>
+  settings.database === null
+    ? layerEmbedded({ dataDir: settings.dataDir, seed: Package.seed })
+    : layerPostgres(settings.database)
+
+/** An embedded store has one process: what others left running has died with them. */
+const ready = (settings: Settings) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      yield* migrate(Package.migrations)
+      if (settings.database === null) yield* (yield* Instances).leaveAll
+    })
+  ).pipe(Layer.provideMerge(Instances.Default), Layer.provideMerge(database(settings)))
+
+const stores = Layer.mergeAll(
+  AgentStore.Default,
+  ApiKeyStore.Default,
+  EntitlementStore.Default,
+  IdempotencyKeyStore.Default,
+  IngestionJobStore.Default,
+  KnowledgeStore.Default,
+  SessionStore.Default,
+  SourceStore.Default,
+  SubscriptionStore.Default,
+  TenantStore.Default,
+  Turns.Default,
+  UserStore.Default
+)
+
+const models = ({ embedding, model }: Settings) => {
+  if (model === null) {
+    return Layer.merge(
+      Extractive.layerExtractive,
+      OfflineEmbedder.layerUniversalSentenceEncoder({
+        script: Package.worker("embed"),
+        idleTimeout: "10 minutes"
+      })
+    )
+  }
+  const { apiKey, baseUrl, contextWindow, chatModel: defaultModel } = model
+  const provider = { apiKey, baseUrl, defaultModel, contextWindow }
+  const runtime = model.api === "responses" ? Responses.layer(provider) : ChatCompletions.layer(provider)
+  const embedder =
+    embedding === null
+      ? OfflineEmbedder.layerUniversalSentenceEncoder({
+          script: Package.worker("embed"),
+          idleTimeout: "10 minutes"
+        })
+      : OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, ...embedding })
+  return Layer.merge(runtime, embedder).pipe(Layer.provide(ProviderHttp.layer))
+}
+
+const secretBox = Layer.unwrapEffect(Effect.map(Secrets.Secrets, ({ masters }) => DerivedKeys.layer(masters)))
+
+const capabilities = (settings: Settings) =>
+  Layer.mergeAll(
+    SqlKeys.layerSql,
+    QueueTable.layerTable,
+    secretBox,
+    Disk.layerDisk(path.join(settings.dataDir, "artifacts")),
+    Undici.layerUndici({ allow: settings.fetchAllow ?? [] }),
+    ParserWorker.layerWorker({ script: Package.worker("parse") }),
+    InProcess.layerInProcess({ maxBytes: indexBytes })
+  ).pipe(Layer.provideMerge(Layer.mergeAll(Scrypt.layerScrypt(), models(settings))))
+
+const turnSettings = ({ realtimeUrl, runtimeData, turnTimeout }: Settings) =>
+  Layer.succeed(TurnSettings, { timeout: turnTimeout, runtimeData, realtimeUrl, drain })
+
+const turns = ChatTurn.Default.pipe(
+  Layer.provideMerge(Layer.mergeAll(RealtimeAccess.Default, Instance.Default))
+)
+
+/** Everything below the wire: stores, capabilities and use-cases over one database. */
+export const layer = (settings: Settings) =>
+  Layer.mergeAll(
+    Accounts.Default,
+    Agents.Default,
+    Embed.Default,
+    Ingest.Default,
+    Keys.Default,
+    Retrieve.Default,
+    Sources.Default,
+    Subscriptions.Default,
+    turns
+  ).pipe(
+    Layer.provideMerge(Layer.mergeAll(capabilities(settings), turnSettings(settings))),
+    Layer.provideMerge(Layer.mergeAll(stores, Secrets.layer(settings))),
+    Layer.provideMerge(ready(settings))
+  )

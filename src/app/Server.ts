@@ -1,0 +1,77 @@
+/** The running server: listens, works, and drains in the order that loses nothing (contract 11). */
+import * as http from "node:http"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import { httpLayer } from "./Http.ts"
+import * as Banner from "./Banner.ts"
+import { Draining } from "./Lifecycle.ts"
+import type { Settings } from "./Config.ts"
+import * as FirstRun from "./FirstRun.ts"
+import * as Live from "./Live.ts"
+import * as Package from "./Package.ts"
+import * as Workers from "./Workers.ts"
+
+export type Role = "all" | "api" | "worker"
+
+/** Open connections get this long after the listener has closed. */
+const patience = Duration.seconds(35)
+
+/** Closing waits for open streams; a client that never leaves must not hold the process for ever. */
+const nodeServer = () => {
+  const server = http.createServer({ requestTimeout: 0, keepAliveTimeout: 65_000, headersTimeout: 66_000 })
+  const close = server.close.bind(server)
+  server.close = (done) => {
+    const timer = setTimeout(() => server.closeAllConnections(), Duration.toMillis(patience))
+    close((error) => {
+      clearTimeout(timer)
+      done?.(error)
+    })
+    return server
+  }
+  return server
+}
+
+const listener = ({ host, port }: Settings) => NodeHttpServer.layer(nodeServer, { host, port })
+
+/** Runs until it is interrupted; then workers take no more jobs, requests are served for the drain delay, turns settle. */
+export const run = (settings: Settings, role: Role) =>
+  Effect.gen(function* () {
+    const scope = yield* Effect.scope
+    const live = yield* Layer.buildWithScope(
+      Live.layer(settings).pipe(Layer.provideMerge(Draining.Default)),
+      scope
+    )
+    const draining = Context.get(live, Draining)
+    const first =
+      settings.database === null
+        ? yield* FirstRun.run(settings, Package.docs).pipe(Effect.provide(live))
+        : Option.none()
+    const work = yield* Scope.make()
+    yield* Effect.addFinalizer((exit) => Scope.close(work, exit))
+    if (role !== "api")
+      yield* Workers.layer.pipe(Layer.provide(Layer.succeedContext(live)), Layer.buildWithScope(work))
+    if (role !== "worker") {
+      const served = httpLayer(settings).pipe(
+        Layer.provide(listener(settings)),
+        Layer.provide(Layer.succeedContext(live))
+      )
+      yield* Layer.buildWithScope(served, scope)
+    }
+    yield* Banner.print(settings, role, first).pipe(Effect.provide(live))
+    yield* Effect.never.pipe(
+      Effect.onInterrupt(() =>
+        Effect.gen(function* () {
+          yield* Effect.logInfo("Draining: no more jobs, then no more requests")
+          yield* draining.begin
+          yield* Effect.forkDaemon(Scope.close(work, Exit.void))
+          yield* Effect.sleep(settings.drainDelay)
+        })
+      )
+    )
+  }).pipe(Effect.scoped)

@@ -1,0 +1,36 @@
+/** Background fibers: ingestion, embedding, and the tidying of what has expired. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import { JobQueue } from "../capabilities/JobQueue.ts"
+import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
+import { Embed } from "../usecases/Embed.ts"
+import { Ingest } from "../usecases/Ingest.ts"
+
+/** Sources that are read at the same time by one process. */
+const ingestions = 2
+
+const tidy = Effect.gen(function* () {
+  const keys = yield* IdempotencyKeyStore
+  yield* keys.prune.pipe(
+    Effect.catchAllCause((cause) =>
+      Effect.logWarning("Expired idempotency keys could not be removed", cause)
+    ),
+    Effect.repeat(Schedule.spaced(Duration.hours(1))),
+    Effect.delay(Duration.minutes(1)),
+    Effect.forkScoped
+  )
+})
+
+/** Runs until its scope closes; then takes no more jobs and waits for the running ones. */
+export const layer = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const queue = yield* JobQueue
+    const ingest = yield* Ingest
+    const embed = yield* Embed
+    yield* queue.work("ingestion", ingestions, ingest.process)
+    yield* queue.work("embedding", 1, embed.process)
+    yield* tidy
+  })
+)

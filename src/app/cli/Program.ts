@@ -1,0 +1,49 @@
+/** The commands of `spoke`, and how their failures leave: one line of words on standard error, exit code 1. */
+import * as CliConfig from "@effect/cli/CliConfig"
+import * as Command from "@effect/cli/Command"
+import * as ValidationError from "@effect/cli/ValidationError"
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as Cause from "effect/Cause"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Package from "../Package.ts"
+import { chat } from "./Chat.ts"
+import { CommandFailed } from "./Connection.ts"
+import { doctor } from "./Doctor.ts"
+import { ingest } from "./Ingest.ts"
+import { migrateCommand } from "./Migrate.ts"
+import { retrieve } from "./Retrieve.ts"
+import { serve } from "./Serve.ts"
+
+const spoke = Command.make("spoke").pipe(
+  Command.withDescription("AI agents that answer chat messages from your own sources"),
+  Command.withSubcommands([serve, migrateCommand, doctor, ingest, chat, retrieve])
+)
+
+const cli = Command.run(spoke, { name: "Spoke", version: Package.version, executable: "spoke" })
+
+/** What the person at the terminal is told; an unknown failure shows its cause, for a report. */
+const explanation = (cause: Cause.Cause<unknown>): Option.Option<string> => {
+  const failure = Cause.failureOption(cause)
+  // The parser has printed its own help already.
+  if (Option.isSome(failure) && ValidationError.isValidationError(failure.value)) return Option.none()
+  if (Option.isSome(failure) && failure.value instanceof CommandFailed)
+    return Option.some(failure.value.message)
+  return Option.some(Cause.pretty(cause).slice(0, 4_000))
+}
+
+/** Runs the command line `argv`. */
+export const program = (argv: ReadonlyArray<string>) =>
+  cli(argv).pipe(
+    Effect.tapErrorCause((cause) =>
+      Cause.isInterruptedOnly(cause)
+        ? Effect.void
+        : Option.match(explanation(cause), { onNone: () => Effect.void, onSome: Console.error })
+    ),
+    Effect.provide(
+      Layer.mergeAll(NodeContext.layer, NodeHttpClient.layerUndici, CliConfig.layer({ showBuiltIns: false }))
+    )
+  )
