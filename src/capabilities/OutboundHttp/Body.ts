@@ -1,0 +1,91 @@
+/** A response's body, decompressed, and never more of it than was asked for: not on the wire, not unpacked. */
+import { promisify } from "node:util"
+import * as zlib from "node:zlib"
+import * as Schema from "effect/Schema"
+
+/** More bytes came than the caller takes. */
+export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {}) {}
+
+/** The body is not what its `content-encoding` says, or that names something nobody asked for. */
+export class BodyUnreadable extends Schema.TaggedError<BodyUnreadable>()("BodyUnreadable", {}) {}
+
+/** What {@link decode} understands, as `accept-encoding`. */
+export const acceptEncoding = "gzip, deflate, br"
+
+/** More layers than this are an attack, not a server. */
+const layerLimit = 2
+
+const gunzip = promisify<Uint8Array, zlib.ZlibOptions, Uint8Array>(zlib.gunzip)
+const inflate = promisify<Uint8Array, zlib.ZlibOptions, Uint8Array>(zlib.inflate)
+const inflateRaw = promisify<Uint8Array, zlib.ZlibOptions, Uint8Array>(zlib.inflateRaw)
+const unbrotli = promisify<Uint8Array, zlib.BrotliOptions, Uint8Array>(zlib.brotliDecompress)
+
+// Servers that flush but never finish are common; HTTP's own framing tells whether all bytes have arrived.
+const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = zlib.constants
+
+// Some servers send bare deflate, most the zlib form that the standard means; its first four bits say 8.
+const deflated = (bytes: Uint8Array, options: zlib.ZlibOptions) =>
+  ((bytes[0] ?? 0) & 0x0f) === 8 ? inflate(bytes, options) : inflateRaw(bytes, options)
+
+type Unpack = (bytes: Uint8Array, maxOutputLength: number) => Promise<Uint8Array>
+
+const gzipped: Unpack = (bytes, maxOutputLength) =>
+  gunzip(bytes, { maxOutputLength, finishFlush: Z_SYNC_FLUSH })
+
+const codings: ReadonlyMap<string, Unpack> = new Map([
+  ["gzip", gzipped],
+  ["x-gzip", gzipped],
+  ["deflate", (bytes, maxOutputLength) => deflated(bytes, { maxOutputLength, finishFlush: Z_SYNC_FLUSH })],
+  [
+    "br",
+    (bytes, maxOutputLength) => unbrotli(bytes, { maxOutputLength, finishFlush: BROTLI_OPERATION_FLUSH })
+  ]
+])
+
+const isOverflow = (cause: unknown): boolean =>
+  cause instanceof Error && "code" in cause && cause.code === "ERR_BUFFER_TOO_LARGE"
+
+/** Undoes each coding of `contentEncoding`, last first. Rejects with {@link BodyTooLarge} or {@link BodyUnreadable}. */
+export const decode = async (
+  bytes: Uint8Array,
+  contentEncoding: string,
+  maxBytes: number
+): Promise<Uint8Array> => {
+  const names = contentEncoding
+    .toLowerCase()
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "" && name !== "identity")
+  // What answers HEAD, or says that nothing changed, has the headers of a body and none of its bytes.
+  if (bytes.length === 0) return bytes
+  if (names.length > layerLimit) throw new BodyUnreadable()
+  let unpacked = bytes
+  for (const name of names.toReversed()) {
+    const unpack = codings.get(name)
+    if (unpack === undefined) throw new BodyUnreadable()
+    unpacked = await unpack(unpacked, Math.max(1, maxBytes)).catch((cause: unknown) => {
+      throw isOverflow(cause) ? new BodyTooLarge() : new BodyUnreadable()
+    })
+  }
+  if (unpacked.length > maxBytes) throw new BodyTooLarge()
+  return unpacked
+}
+
+/** All bytes of a stream. Rejects with {@link BodyTooLarge} as soon as there are more than `maxBytes`. */
+export const collect = async (stream: AsyncIterable<unknown>, maxBytes: number): Promise<Uint8Array> => {
+  const chunks: Array<Uint8Array> = []
+  let size = 0
+  for await (const chunk of stream) {
+    if (!(chunk instanceof Uint8Array)) continue
+    size += chunk.length
+    if (size > maxBytes) throw new BodyTooLarge()
+    chunks.push(chunk)
+  }
+  const whole = new Uint8Array(size)
+  let at = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, at)
+    at += chunk.length
+  }
+  return whole
+}

@@ -1,0 +1,115 @@
+/** Connections that can only go to the addresses that were checked, kept alive for the next request of the same kind. */
+import type { LookupFunction } from "node:net"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { buildConnector, Pool } from "undici"
+import { canonical } from "./AddressRules.ts"
+import type { Destination } from "./Destination.ts"
+
+/** Pools that are kept although nobody uses them. */
+const idleLimit = 64
+/** Connections to one destination; further requests wait for one. */
+const connectionsEach = 8
+const connectTimeout = 10_000
+/** For one of several addresses, before the next one is tried. */
+const attemptTimeout = 1_000
+const keepAlive = 4_000
+const headerBytes = 64 * 1_024
+
+const familyOf = (address: string): 4 | 6 => (address.includes(":") ? 6 : 4)
+
+/** Answers with the checked addresses whatever is asked: DNS may have changed its mind since the check. */
+const pinned =
+  (addresses: ReadonlyArray<string>): LookupFunction =>
+  (_hostname, options, callback) => {
+    const found = addresses.map((address) => ({ address, family: familyOf(address) }))
+    const [first] = found
+    if (first === undefined) return callback(new Error("No address was checked."), "")
+    if (options.all === true) return callback(null, found)
+    callback(null, first.address, first.family)
+  }
+
+const connector = (addresses: ReadonlyArray<string>): buildConnector.connector => {
+  const connect = buildConnector({
+    lookup: pinned(addresses),
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: attemptTimeout,
+    allowH2: false,
+    timeout: connectTimeout
+  })
+  return (options, callback) =>
+    connect(options, (...[error, socket]: Parameters<buildConnector.Callback>) => {
+      if (error !== null) return callback(error, null)
+      // The look-up above decides; this holds even if a runtime should not ask it.
+      if (addresses.includes(canonical(socket.remoteAddress ?? "") ?? "")) return callback(null, socket)
+      socket.destroy()
+      callback(new Error("Connected to an address that was not checked."), null)
+    })
+}
+
+const open = ({ addresses, url }: Destination) =>
+  new Pool(url.origin, {
+    connect: connector(addresses),
+    connections: connectionsEach,
+    pipelining: 1,
+    keepAliveTimeout: keepAlive,
+    keepAliveMaxTimeout: keepAlive,
+    maxHeaderSize: headerBytes,
+    // The time limit of the whole exchange covers both.
+    headersTimeout: 0,
+    bodyTimeout: 0
+  })
+
+const close = (pool: Pool) => Effect.promise(() => pool.destroy())
+
+const keyOf = ({ addresses, url }: Destination) => [url.origin, ...addresses.toSorted()].join(" ")
+
+interface Held {
+  readonly pool: Pool
+  users: number
+}
+
+export interface Connections {
+  /** A pool that others may use too. */
+  readonly shared: (destination: Destination) => Effect.Effect<Pool, never, Scope.Scope>
+  /** A pool of one's own, so that a request which must not be repeated never meets a connection that is just closing. */
+  readonly fresh: (destination: Destination) => Effect.Effect<Pool, never, Scope.Scope>
+}
+
+/** Pools by origin and addresses: when a name moves, its old connections are not used for it any more. */
+export const makeConnections: Effect.Effect<Connections, never, Scope.Scope> = Effect.gen(function* () {
+  // In the order of last use.
+  const held = new Map<string, Held>()
+  yield* Effect.addFinalizer(() =>
+    Effect.forEach(held.values(), ({ pool }) => close(pool), { discard: true })
+  )
+
+  const take = (destination: Destination) =>
+    Effect.sync(() => {
+      const key = keyOf(destination)
+      const found = held.get(key) ?? { pool: open(destination), users: 0 }
+      held.delete(key)
+      held.set(key, found)
+      found.users += 1
+      return found
+    })
+
+  const giveBack = (used: Held) =>
+    Effect.suspend(() => {
+      used.users -= 1
+      const idle = [...held].filter(([, { users }]) => users === 0)
+      const surplus = idle.slice(0, Math.max(0, idle.length - idleLimit))
+      for (const [key] of surplus) held.delete(key)
+      return Effect.forEach(surplus, ([, { pool }]) => close(pool), { discard: true })
+    })
+
+  return {
+    shared: (destination) =>
+      Effect.map(Effect.acquireRelease(take(destination), giveBack), ({ pool }) => pool),
+    fresh: (destination) =>
+      Effect.acquireRelease(
+        Effect.sync(() => open(destination)),
+        close
+      )
+  }
+})

@@ -1,0 +1,101 @@
+/** From a URL to the addresses that may be connected to: looked up once, and every one of them checked. */
+import { lookup } from "node:dns"
+import { isIP } from "node:net"
+import * as Effect from "effect/Effect"
+import { OutboundHttpError } from "../OutboundHttp.ts"
+import { type AllowList, bareHost, canonical, isAllowed, refusal } from "./AddressRules.ts"
+
+/** A URL whose addresses have passed; nothing may connect anywhere else on its behalf. */
+export interface Destination {
+  readonly url: URL
+  /** Not empty, each in its one spelling. */
+  readonly addresses: ReadonlyArray<string>
+}
+
+/** All addresses of a name, asked for once a request; fails with reason `Unresolved`. */
+export type Resolver = (hostname: string) => Effect.Effect<ReadonlyArray<string>, OutboundHttpError>
+
+/** A name is looked up on one of libuv's four threads, and files need some of them too. */
+const lookups = 2
+
+const noSuchName: ReadonlySet<string | undefined> = new Set(["ENOTFOUND", "ENODATA", "EAI_NONAME"])
+
+const lookUp = (hostname: string) =>
+  Effect.async<ReadonlyArray<string>, OutboundHttpError>((resume) => {
+    lookup(hostname, { all: true, verbatim: true }, (error, found) => {
+      if (error === null) return resume(Effect.succeed(found.map(({ address }) => address)))
+      const message = noSuchName.has(error.code)
+        ? `The host ${hostname} does not exist. Check the address.`
+        : `The host ${hostname} could not be looked up just now. Try again later.`
+      resume(new OutboundHttpError({ reason: "Unresolved", message }))
+    })
+  })
+
+/** The operating system's resolver: hosts file, search domains and DNS. */
+export const makeSystemResolver: Effect.Effect<Resolver> = Effect.map(
+  Effect.makeSemaphore(lookups),
+  (running) => (hostname) =>
+    // A look-up that has begun cannot be stopped: its caller leaves at once, its place is free only when it ends.
+    running
+      .withPermits(1)(Effect.uninterruptible(lookUp(hostname)))
+      .pipe(Effect.disconnect)
+)
+
+const invalid = (message: string) => new OutboundHttpError({ reason: "InvalidUrl", message })
+
+/** An absolute http or https URL without credentials, fragment or trailing dot; else reason `InvalidUrl`. */
+export const parseUrl = (text: string, base?: URL): Effect.Effect<URL, OutboundHttpError> =>
+  Effect.suspend(() => {
+    if (!URL.canParse(text, base?.href))
+      return invalid("The address is not a URL. Give one like https://example.com/page.")
+    const url = new URL(text, base?.href)
+    if (url.protocol !== "http:" && url.protocol !== "https:")
+      return invalid("Only http and https addresses can be fetched.")
+    if (url.username !== "" || url.password !== "")
+      return invalid(
+        `Take the user name and password out of the address of ${url.host}; send them as a header.`
+      )
+    const hostname = url.hostname.replace(/\.$/, "")
+    if (hostname === "" || hostname.endsWith(".")) return invalid("The address names no host.")
+    url.hostname = hostname
+    url.hash = ""
+    return Effect.succeed(url)
+  })
+
+/** The port that a URL leads to. */
+const portOf = (url: URL): number =>
+  url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port)
+
+const refused = (url: URL, subject: string, meaning: string) =>
+  new OutboundHttpError({
+    reason: "Refused",
+    message: `Refused to fetch ${url.origin}: ${subject} ${meaning}. Add it to SPOKE_FETCH_ALLOW to allow it.`
+  })
+
+/**
+ * Looks the URL's host up and checks each address it has: one bad address refuses the whole, since a name that mixes
+ * public and private ones is an attack or a mistake.
+ */
+export const resolve = (
+  resolver: Resolver,
+  allow: AllowList,
+  url: URL
+): Effect.Effect<Destination, OutboundHttpError> =>
+  Effect.gen(function* () {
+    const host = bareHost(url.hostname)
+    const literal = isIP(host) !== 0
+    const found = literal ? [host] : yield* resolver(host)
+    if (found.length === 0)
+      return yield* new OutboundHttpError({
+        reason: "Unresolved",
+        message: `The host ${host} has no address.`
+      })
+    for (const address of found) {
+      const meaning = refusal(address)
+      if (meaning === null || isAllowed(allow, { host, port: portOf(url), address })) continue
+      // Which private address a name has is nothing that a stranger should learn.
+      yield* Effect.logInfo("An outbound request was refused").pipe(Effect.annotateLogs({ host, address }))
+      return yield* literal ? refused(url, `${host} is`, meaning) : refused(url, `${host} leads to`, meaning)
+    }
+    return { url, addresses: found.flatMap((address) => canonical(address) ?? []) }
+  })

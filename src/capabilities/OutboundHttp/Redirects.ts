@@ -1,0 +1,57 @@
+/** What a redirect makes of a request, and what it must not carry to somebody else (Fetch standard, HTTP-redirect fetch). */
+import * as Effect from "effect/Effect"
+import { OutboundHttpError } from "../OutboundHttp.ts"
+import { parseUrl } from "./Destination.ts"
+
+/** One request on its way; header names are lower-case. */
+export interface Hop {
+  readonly url: URL
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array | string | null
+}
+
+const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+/** All that another party may see of the caller's headers: anything else may be a credential. */
+const harmless: ReadonlySet<string> = new Set(["accept", "accept-language", "user-agent"])
+
+const keep = (headers: Hop["headers"], wanted: (name: string) => boolean) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => wanted(name)))
+
+/** The same origin, or the same host moved from port 80 to TLS: whoever had the request may have it again. */
+const isSameParty = (from: URL, to: URL): boolean =>
+  from.origin === to.origin ||
+  (from.hostname === to.hostname &&
+    from.protocol === "http:" &&
+    from.port === "" &&
+    to.protocol === "https:" &&
+    to.port === "")
+
+const becomesGet = (status: number, method: string): boolean =>
+  status === 303 ? method !== "GET" && method !== "HEAD" : status < 303 && method === "POST"
+
+/** True when the response asks to go elsewhere. */
+export const isRedirect = (status: number, location: string | undefined): location is string =>
+  redirects.has(status) && location !== undefined
+
+/** The request that follows a redirect to `location`. */
+export const next = (hop: Hop, status: number, location: string): Effect.Effect<Hop, OutboundHttpError> =>
+  Effect.gen(function* () {
+    const url = yield* parseUrl(location, hop.url)
+    const bodiless = becomesGet(status, hop.method)
+    const body = bodiless ? null : hop.body
+    const sameParty = isSameParty(hop.url, url)
+    if (body !== null && !sameParty)
+      return yield* new OutboundHttpError({
+        reason: "Refused",
+        message: `Refused to follow the redirect from ${hop.url.origin}: it would hand the request's body to ${url.origin}. Use the new address.`
+      })
+    const visible = sameParty ? hop.headers : keep(hop.headers, (name) => harmless.has(name))
+    return {
+      url,
+      method: bodiless ? "GET" : hop.method,
+      headers: bodiless ? keep(visible, (name) => !name.startsWith("content-")) : visible,
+      body
+    }
+  })

@@ -1,0 +1,243 @@
+/** {@link OutboundHttp} on Node with undici's connection pools; it knows no proxies and no cookies. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Dispatcher, Pool } from "undici"
+import {
+  OutboundHttp,
+  OutboundHttpError,
+  type OutboundRequest,
+  type OutboundResponse
+} from "../OutboundHttp.ts"
+import type { AllowList } from "./AddressRules.ts"
+import { acceptEncoding, BodyTooLarge, BodyUnreadable, collect, decode } from "./Body.ts"
+import { makeConnections } from "./Connections.ts"
+import { makeSystemResolver, parseUrl, resolve, type Resolver } from "./Destination.ts"
+import { type Hop, isRedirect, next } from "./Redirects.ts"
+
+export interface UndiciOptions {
+  /** What may be reached although it is not routed globally. */
+  readonly allow: AllowList
+  /** The operating system's by default. */
+  readonly resolver?: Resolver
+}
+
+const defaults = { maxBytes: 50 * 1_024 * 1_024, timeout: "30 seconds", maxRedirects: 5 } as const
+
+/** Exchanges at a time in this process; further ones wait within their own time limit. */
+const concurrency = 256
+const redirectBodyBytes = 16 * 1_024
+
+/** Repeating one of these changes nothing. */
+const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"])
+const methods: ReadonlySet<string> = new Set([...safeMethods, "POST", "PUT", "PATCH", "DELETE"])
+
+/** What the connection itself says; a caller's word on it would be smuggling. */
+const ours: ReadonlySet<string> = new Set([
+  "accept-encoding",
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade"
+])
+const isOurs = (name: string) => ours.has(name) || name.startsWith("proxy-")
+
+const headersOf = ({ headers = {} }: OutboundRequest): Record<string, string> => ({
+  accept: "*/*",
+  "user-agent": "Spoke",
+  ...Object.fromEntries(
+    Object.entries(headers)
+      .map(([name, value]) => [name.toLowerCase(), value] as const)
+      .filter(([name]) => !isOurs(name))
+  )
+})
+
+const isText = (text: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(text)
+const isToken = (text: string): boolean => /^[!#$%&'*+.^_`|~\w-]+$/.test(text)
+
+const start = (request: OutboundRequest) =>
+  Effect.gen(function* () {
+    const url = yield* parseUrl(request.url)
+    const method = (request.method ?? "GET").toUpperCase()
+    const headers = headersOf(request)
+    const refused = (why: string) =>
+      new OutboundHttpError({ reason: "Refused", message: `Refused to call ${url.origin}: ${why}` })
+    if (!methods.has(method)) return yield* refused("use GET, HEAD, OPTIONS, POST, PUT, PATCH or DELETE.")
+    if (!Object.entries(headers).every(([name, value]) => isToken(name) && isText(value)))
+      return yield* refused("a header has a character that HTTP does not allow.")
+    return { url, method, headers, body: request.body ?? null } satisfies Hop
+  })
+
+const reasons: ReadonlyMap<string, string> = new Map([
+  ["ECONNREFUSED", "does not accept connections"],
+  ["ECONNRESET", "closed the connection before its answer was complete"],
+  ["UND_ERR_SOCKET", "closed the connection before its answer was complete"],
+  ["EPIPE", "closed the connection before its answer was complete"],
+  ["UND_ERR_CONNECT_TIMEOUT", "does not answer"],
+  ["ETIMEDOUT", "does not answer"],
+  ["EHOSTUNREACH", "cannot be reached from here"],
+  ["ENETUNREACH", "cannot be reached from here"],
+  ["UND_ERR_HEADERS_OVERFLOW", "sends too many headers"],
+  ["CERT_HAS_EXPIRED", "has a TLS certificate that has expired"],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "has a TLS certificate for another name"],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "has a TLS certificate that nobody vouches for"],
+  ["SELF_SIGNED_CERT_IN_CHAIN", "has a TLS certificate that nobody vouches for"],
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "has a TLS certificate that nobody vouches for"],
+  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "has a TLS certificate that nobody vouches for"]
+])
+
+const codeOf = (cause: unknown): string =>
+  cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : ""
+
+const broken = ({ origin }: URL, cause: unknown, maxBytes: number): OutboundHttpError => {
+  if (cause instanceof BodyTooLarge)
+    return new OutboundHttpError({
+      reason: "TooLarge",
+      message: `${origin} answers with more than ${maxBytes.toLocaleString("en")} bytes.`
+    })
+  const code = codeOf(cause)
+  const known =
+    reasons.get(code) ?? (code === "" ? "does not speak proper HTTP" : `cannot be read from (${code})`)
+  return new OutboundHttpError({
+    reason: "Unreachable",
+    message: `${origin} ${cause instanceof BodyUnreadable ? "sends a body that cannot be decompressed" : known}.`
+  })
+}
+
+const flat = (headers: Dispatcher.ResponseData["headers"]): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name.toLowerCase(), typeof value === "string" ? value : value.join(", ")]]
+    )
+  )
+
+/** Headers are in; the body is still to be read, while `signal` holds. */
+const send = (pool: Pool, hop: Hop, signal: AbortSignal) =>
+  Effect.tryPromise({
+    try: () =>
+      pool.request({
+        path: `${hop.url.pathname}${hop.url.search}`,
+        method: hop.method,
+        headers: { ...hop.headers, "accept-encoding": acceptEncoding },
+        body: hop.body,
+        signal
+      }),
+    catch: (cause) => cause
+  })
+
+const staleConnection: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"])
+/** A kept connection may be closed while the request is on its way; nothing of an answer has come then. */
+const isStale = (cause: unknown) => staleConnection.has(codeOf(cause))
+
+/** The whole response; the headers that describe compressed bytes go when the bytes are no longer compressed. */
+const read = async (
+  url: URL,
+  response: Dispatcher.ResponseData,
+  limit: number
+): Promise<OutboundResponse> => {
+  const headers = flat(response.headers)
+  const { "content-encoding": encoding = "", "content-length": _, ...others } = headers
+  const raw = await collect(response.body, limit)
+  const body = await decode(raw, encoding, limit)
+  return {
+    url: url.href,
+    status: response.statusCode,
+    headers: body === raw ? headers : others,
+    body
+  }
+}
+
+/** Everything about the connection is settled when the scope closes: an unfinished exchange is cut off. */
+const aborting = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => new AbortController()),
+    (controller) => Effect.sync(() => controller.abort())
+  ),
+  ({ signal }) => signal
+)
+
+type Answer =
+  | { readonly _tag: "Response"; readonly response: OutboundResponse }
+  | { readonly _tag: "Redirect"; readonly hop: Hop }
+
+const make = ({ allow, resolver: given }: UndiciOptions) =>
+  Effect.gen(function* () {
+    const connections = yield* makeConnections
+    const resolver = given ?? (yield* makeSystemResolver)
+    const running = yield* Effect.makeSemaphore(concurrency)
+
+    const exchange = (hop: Hop, maxBytes: number) =>
+      Effect.gen(function* () {
+        const destination = yield* resolve(resolver, allow, hop.url)
+        const safe = safeMethods.has(hop.method)
+        const pool = yield* safe ? connections.shared(destination) : connections.fresh(destination)
+        const signal = yield* aborting
+        const failed = (cause: unknown) => broken(hop.url, cause, maxBytes)
+        const response = yield* send(pool, hop, signal).pipe(
+          Effect.retry({ times: 1, while: (cause) => safe && isStale(cause) }),
+          Effect.mapError(failed)
+        )
+        const { location } = flat(response.headers)
+        if (isRedirect(response.statusCode, location)) {
+          yield* Effect.ignore(
+            Effect.tryPromise(() => response.body.dump({ limit: redirectBodyBytes, signal }))
+          )
+          return {
+            _tag: "Redirect",
+            hop: yield* next(hop, response.statusCode, location)
+          } satisfies Answer
+        }
+        return {
+          _tag: "Response",
+          response: yield* Effect.tryPromise({
+            try: () => read(hop.url, response, maxBytes),
+            catch: failed
+          })
+        } satisfies Answer
+      }).pipe(Effect.scoped)
+
+    const follow = (
+      hop: Hop,
+      maxBytes: number,
+      left: number
+    ): Effect.Effect<OutboundResponse, OutboundHttpError> =>
+      Effect.flatMap(exchange(hop, maxBytes), (answer) => {
+        if (answer._tag === "Response") return Effect.succeed(answer.response)
+        if (left > 0) return follow(answer.hop, maxBytes, left - 1)
+        return new OutboundHttpError({
+          reason: "TooManyRedirects",
+          message: `${hop.url.origin} redirects once too often.`
+        })
+      })
+
+    const fetch = Effect.fn("OutboundHttp.fetch")(function* (request: OutboundRequest) {
+      const hop = yield* start(request)
+      yield* Effect.annotateCurrentSpan({ "http.request.method": hop.method, "server.address": hop.url.host })
+      const timeout = Duration.decode(request.timeout ?? defaults.timeout)
+      return yield* follow(
+        hop,
+        request.maxBytes ?? defaults.maxBytes,
+        request.maxRedirects ?? defaults.maxRedirects
+      ).pipe(
+        running.withPermits(1),
+        Effect.timeoutFail({
+          duration: timeout,
+          onTimeout: () =>
+            new OutboundHttpError({
+              reason: "TimedOut",
+              message: `${hop.url.origin} did not answer in full within ${Duration.format(timeout)}.`
+            })
+        })
+      )
+    })
+
+    return { fetch }
+  })
+
+/** Requests to what is routed globally and to what is allowed; connections close with the layer's scope. */
+export const layerUndici = (options: UndiciOptions) => Layer.scoped(OutboundHttp, make(options))
