@@ -10,7 +10,7 @@ import type { ChunkId, DocumentId, SourceId } from "../domain/Ids.ts"
 export interface SearchQuery {
   readonly text: string
   readonly topK: number
-  /** 0..1; chunks below it are left out. */
+  /** 0..1; chunks below it are left out. A chunk that scores 0 is never a hit. */
   readonly minScore: number
 }
 
@@ -23,22 +23,25 @@ export interface FoundChunk {
   readonly heading: string
   readonly text: string
   readonly url: string
-  /** 0..1, orders the result. */
+  /** 0..1, orders the result; equal to `lexical` when the query or the chunk has no vector. */
   readonly score: number
+  /** BM25 as a share of what the query could reach, 0..1. */
   readonly lexical: number
+  /** The cosine of query and chunk, 0..1; 0 without a vector. */
   readonly semantic: number
 }
 
 export interface SearchResult {
   /** Best first; ties by id. */
   readonly chunks: ReadonlyArray<FoundChunk>
-  /** True when the query could not be embedded and words alone decided. */
+  /** True when the query could not be embedded and words alone decided; such a result has no error. */
   readonly degraded: boolean
 }
 
 export class VectorSearch extends Context.Tag("capabilities/VectorSearch")<
   VectorSearch,
   {
+    /** Sees everything that was committed before it began. A database that fails is a defect. */
     readonly search: (scope: AgentScope, query: SearchQuery) => Effect.Effect<SearchResult>
   }
 >() {}

@@ -6,7 +6,7 @@
 const popcount = (word: number): number => {
   let bits = word - ((word >>> 1) & 0x55555555)
   bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333)
-  return (((bits + (bits >>> 4)) & 0x0f0f0f0f) * 0x01010101) >>> 24
+  return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
 }
 
 const writeSigns = (
@@ -32,6 +32,7 @@ export class Vectors {
   #bits = new Int32Array(0)
   #present = new Uint8Array(0)
   #count = 0
+  #expected = 0
 
   constructor(dimensions: number) {
     this.dimensions = dimensions
@@ -48,10 +49,14 @@ export class Vectors {
     return this.#floats.byteLength + this.#bits.byteLength + this.#present.byteLength
   }
 
-  /** Makes room for slots 0 to `slots` − 1. */
-  reserve(slots: number): void {
+  /** Says that there will be slots 0 to `slots` − 1; room is made when the first vector comes. */
+  expect(slots: number): void {
+    this.#expected = Math.max(this.#expected, slots)
+  }
+
+  #grow(slots: number): void {
     if (slots <= this.#present.length) return
-    const room = Math.max(slots, Math.ceil(this.#present.length * 1.3))
+    const room = Math.max(slots, this.#expected, Math.ceil(this.#present.length * 1.3))
     const floats = new Float32Array(room * this.dimensions)
     const bits = new Int32Array(room * this.#words)
     const present = new Uint8Array(room)
@@ -71,7 +76,7 @@ export class Vectors {
   set(slot: number, bytes: Uint8Array): void {
     const size = this.dimensions * Float32Array.BYTES_PER_ELEMENT
     if (bytes.byteLength !== size) return
-    this.reserve(slot + 1)
+    this.#grow(slot + 1)
     new Uint8Array(this.#floats.buffer, slot * size, size).set(bytes)
     writeSigns(this.#floats, slot * this.dimensions, this.dimensions, this.#bits, slot * this.#words)
     if (this.#present[slot] === 0) this.#count++

@@ -1,0 +1,177 @@
+/**
+ * What the words and vectors of one agent's chunks rank by, in memory: no text, so that what a search returns is read from
+ * the database and never older than the search. All methods are synchronous; a change made between two awaits is seen
+ * whole.
+ */
+import { Postings } from "../../search/Bm25.ts"
+import { Best, fuse, type Ranked } from "../../search/Fusion.ts"
+import { eachTerm } from "../../search/Tokenizer.ts"
+import { Vectors } from "../../search/Vectors.ts"
+
+/** Up to this many chunks every cosine is computed; beyond, those that signs and words promise something of. */
+const exhaustive = 4_096
+/** Most promising chunks whose exact score is always computed. */
+const leastReranked = 300
+/** Most chunks whose exact score is computed, however close their estimates lie. */
+const mostReranked = 3_000
+/** How far an estimated cosine is trusted to be from the exact one. */
+const margin = 0.25
+/** Estimated scores are sorted into this many classes. */
+const classes = 2_048
+
+export interface IndexedChunk {
+  readonly id: string
+  readonly sourceId: string
+  readonly generation: string
+  readonly tsv: string
+  readonly length: number
+  /** Little-endian float32, or null. */
+  readonly embedding: Uint8Array | null
+}
+
+export interface RankQuery {
+  readonly terms: ReadonlyMap<string, number>
+  readonly vector: Float32Array | undefined
+  readonly lexicalWeight: number
+  readonly topK: number
+  readonly minScore: number
+}
+
+export const generationKey = (sourceId: string, generation: string): string => `${generation}:${sourceId}`
+
+/** Bytes of an id, its map entry and its place in the arrays. */
+const slotBytes = 160
+
+export class InProcessIndex {
+  /** The agent's index version whose chunks are all in here. */
+  version = 0
+  readonly #postings = new Postings()
+  readonly #vectors: Vectors
+  readonly #slots = new Map<string, number>()
+  #ids: Array<string> = []
+  #generations: Array<string> = []
+
+  constructor(dimensions: number) {
+    this.#vectors = new Vectors(dimensions)
+  }
+
+  get size(): number {
+    return this.#ids.length
+  }
+
+  get hasVectors(): boolean {
+    return this.#vectors.count > 0
+  }
+
+  /** Approximate memory, in bytes. */
+  get bytes(): number {
+    return 4_096 + this.#ids.length * slotBytes + this.#postings.bytes + this.#vectors.bytes
+  }
+
+  has(id: string): boolean {
+    return this.#slots.has(id)
+  }
+
+  /** Says that `more` chunks will come. */
+  expect(more: number): void {
+    this.#vectors.expect(this.size + more)
+  }
+
+  /** Adds a chunk; one that is there stays as it is. */
+  add(chunk: IndexedChunk): void {
+    if (this.#slots.has(chunk.id)) return
+    const slot = this.size
+    this.#slots.set(chunk.id, slot)
+    this.#ids.push(chunk.id)
+    this.#generations.push(generationKey(chunk.sourceId, chunk.generation))
+    this.#postings.add(chunk.length)
+    eachTerm(chunk.tsv, (term, frequency) => this.#postings.count(term, frequency))
+    if (chunk.embedding !== null) this.#vectors.set(slot, chunk.embedding)
+  }
+
+  /** Sets the vector of a chunk that is there. */
+  setVector(id: string, embedding: Uint8Array): void {
+    const slot = this.#slots.get(id)
+    if (slot !== undefined) this.#vectors.set(slot, embedding)
+  }
+
+  /** Drops the chunks of every generation that is not in `live` (see {@link generationKey}). */
+  retain(live: ReadonlySet<string>): void {
+    let next = 0
+    const moved = Int32Array.from(this.#generations, (key) => (live.has(key) ? next++ : -1))
+    if (next === this.size) return
+    const stays = (_: string, slot: number) => (moved[slot] ?? -1) >= 0
+    this.#ids = this.#ids.filter(stays)
+    this.#generations = this.#generations.filter(stays)
+    this.#slots.clear()
+    for (const [slot, id] of this.#ids.entries()) this.#slots.set(id, slot)
+    this.#postings.retain(moved)
+    this.#vectors.retain(moved)
+  }
+
+  /** The best chunks, best first; all of them fully scored by words and by meaning. */
+  rank(query: RankQuery): ReadonlyArray<Ranked> {
+    const best = new Best(query.topK, query.minScore)
+    if (this.size === 0) return best.all
+    const lexical = this.#postings.scores(query.terms)
+    const { vector } = query
+    if (vector === undefined || !this.hasVectors || this.size <= exhaustive) {
+      for (let slot = 0; slot < this.size; slot++) this.#offer(best, query, lexical, slot)
+    } else this.#rankPromising(best, query, lexical, vector)
+    return best.all
+  }
+
+  #offer(best: Best, query: RankQuery, lexical: Float64Array, slot: number): void {
+    const words = lexical[slot] ?? 0
+    const { vector } = query
+    const cosine =
+      vector !== undefined && this.#vectors.has(slot) ? this.#vectors.cosine(slot, vector) : undefined
+    if (words > 0 || cosine !== undefined) {
+      best.offer(this.#ids[slot] ?? "", fuse(query.lexicalWeight, words, cosine))
+    }
+  }
+
+  /** In the order of their estimated scores, until what is left cannot reach the best any more. */
+  #rankPromising(best: Best, query: RankQuery, lexical: Float64Array, vector: Float32Array): void {
+    const { lexicalWeight } = query
+    const { ordered, classOf } = byEstimate(
+      this.#vectors.estimates(vector, this.size),
+      lexical,
+      lexicalWeight
+    )
+    const slack = (1 - lexicalWeight) * margin + 1 / classes
+    for (let done = 0; done < ordered.length && done < mostReranked; done++) {
+      const slot = ordered[done] ?? 0
+      const estimate = (classOf[slot] ?? 0) / classes
+      if (done >= leastReranked && estimate + slack < best.bar) return
+      this.#offer(best, query, lexical, slot)
+    }
+  }
+}
+
+/** Slots by descending class of their estimated score: a counting sort, linear in their number. */
+const byEstimate = (estimates: Float64Array, lexical: Float64Array, lexicalWeight: number) => {
+  const size = lexical.length
+  const classOf = new Uint16Array(size)
+  const starts = new Int32Array(classes + 2)
+  for (let slot = 0; slot < size; slot++) {
+    const words = lexical[slot] ?? 0
+    const cosine = estimates[slot] ?? Number.NaN
+    const score = Number.isNaN(cosine)
+      ? words
+      : lexicalWeight * words + (1 - lexicalWeight) * Math.max(0, cosine)
+    const kind = Math.min(classes, Math.floor(score * classes))
+    classOf[slot] = kind
+    starts[classes - kind + 1] = (starts[classes - kind + 1] ?? 0) + 1
+  }
+  for (let kind = 1; kind < starts.length; kind++)
+    starts[kind] = (starts[kind] ?? 0) + (starts[kind - 1] ?? 0)
+  const ordered = new Int32Array(size)
+  for (let slot = 0; slot < size; slot++) {
+    const kind = classes - (classOf[slot] ?? 0)
+    const place = starts[kind] ?? 0
+    ordered[place] = slot
+    starts[kind] = place + 1
+  }
+  return { ordered, classOf } as const
+}

@@ -1,0 +1,42 @@
+/** Vectors of queries, remembered: the same question comes again, and embedding one takes longer than the search. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { Embedder, EmbedderError } from "../Embedder.ts"
+import { Recent } from "./InProcessRecent.ts"
+
+/** Queries remembered. */
+const capacity = 1_000
+
+/** Embeds a query within the embedder's `queryTimeout`; none when that fails, which is logged without the text. */
+export const makeQueryVectors = Effect.map(Embedder, (embedder) => {
+  const known = new Recent<Float32Array>()
+  const embed = (text: string) =>
+    embedder.embedQuery(text).pipe(
+      Effect.timeoutFail({
+        duration: embedder.queryTimeout,
+        onTimeout: () => new EmbedderError({ message: "The embedding took too long.", retryable: true })
+      }),
+      Effect.filterOrFail(
+        (vector) => vector.length === embedder.dimensions && vector.every(Number.isFinite),
+        () => new EmbedderError({ message: "The embedding is not a vector of the model.", retryable: false })
+      ),
+      Effect.tap((vector) => {
+        known.put(text, vector)
+        known.fit(capacity, () => 1)
+      }),
+      Effect.asSome,
+      Effect.catchAll(({ message }) =>
+        Effect.as(
+          Effect.logWarning("A query is searched by words alone", message),
+          Option.none<Float32Array>()
+        )
+      ),
+      Effect.withSpan("VectorSearch.embedQuery")
+    )
+  return (text: string): Effect.Effect<Option.Option<Float32Array>> =>
+    Effect.suspend(() => {
+      const normal = text.normalize("NFC").trim().replace(/\s+/g, " ")
+      const vector = known.use(normal)
+      return vector === undefined ? embed(normal) : Effect.succeedSome(vector)
+    })
+})

@@ -1,0 +1,27 @@
+/** A map that remembers the order of use and lets go of what was not used for longest. */
+export class Recent<V> {
+  readonly #entries = new Map<string, V>()
+
+  /** The value, which is then the one used last. */
+  use(key: string): V | undefined {
+    const value = this.#entries.get(key)
+    if (value !== undefined) this.put(key, value)
+    return value
+  }
+
+  put(key: string, value: V): void {
+    this.#entries.delete(key)
+    this.#entries.set(key, value)
+  }
+
+  /** Keeps the most recently used ones whose costs fit in `limit` together, and always the last. */
+  fit(limit: number, cost: (value: V) => number): void {
+    let sum = 0
+    let last = true
+    for (const [key, value] of Array.from(this.#entries).reverse()) {
+      sum += cost(value)
+      if (sum > limit && !last) this.#entries.delete(key)
+      last = false
+    }
+  }
+}

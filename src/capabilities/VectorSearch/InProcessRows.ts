@@ -1,0 +1,123 @@
+/** The rows that the in-process index is made of, and those that a search returns. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/Access.ts"
+import { type AgentId, ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
+
+const Changes = Schema.Struct({
+  version: Schema.Number,
+  /** Live generations: source and number. */
+  live: Schema.Array(Schema.Tuple(Schema.String, Schema.String)),
+  /** Live chunks newer than what was seen. */
+  chunks: Schema.Array(Schema.String),
+  /** Live chunks with a vector newer than what was seen. */
+  vectors: Schema.Array(Schema.String)
+})
+
+const IndexedRow = Schema.Struct({
+  id: Schema.String,
+  sourceId: Schema.String,
+  generation: Schema.String,
+  tsv: Schema.String,
+  length: Schema.Int,
+  embedding: Schema.NullOr(Schema.Uint8ArrayFromSelf)
+})
+
+const VectorRow = Schema.Struct({ id: Schema.String, embedding: Schema.Uint8ArrayFromSelf })
+
+const Hit = Schema.Struct({
+  id: ChunkId,
+  documentId: DocumentId,
+  sourceId: SourceId,
+  sourceName: Schema.String,
+  title: Schema.String,
+  heading: Schema.String,
+  text: Schema.String,
+  url: Schema.String
+})
+export type Hit = typeof Hit.Type
+
+const Hits = Schema.Struct({ version: Schema.Number, hits: Schema.Array(Hit) })
+
+const Ids = Schema.Array(Schema.String)
+
+export const makeRows = (sql: SqlClient.SqlClient, profile: string) => {
+  const among = (ids: ReadonlyArray<string>) =>
+    sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`
+
+  /**
+   * One statement, one snapshot. Whatever has at most the version it answers has been committed before it: writers raise
+   * the version under its row lock, so later statements may read those rows one batch at a time.
+   */
+  const changes = (agentId: AgentId, seen: number) =>
+    SqlSchema.single({
+      Request: Schema.Void,
+      Result: Changes,
+      execute: () => sql`
+        with live as materialized (
+          select id, live_generation as generation from sources where agent_id = ${agentId}
+        )
+        select
+          coalesce((select version from agent_stats where agent_id = ${agentId}), 0)::float8 as version,
+          (select coalesce(json_agg(json_build_array(id, generation::text)), '[]') from live) as live,
+          (
+            select coalesce(json_agg(c.id), '[]')
+            from chunks c join live on live.id = c.source_id and live.generation = c.generation
+            where c.agent_id = ${agentId} and c.version > ${seen}::bigint
+          ) as chunks,
+          (
+            select coalesce(json_agg(e.chunk_id), '[]') from chunk_embeddings e
+            where e.agent_id = ${agentId} and e.profile = ${profile} and e.version > ${seen}::bigint
+              and ${seen}::bigint > 0
+          ) as vectors`
+    })(undefined).pipe(Effect.orDie)
+
+  /** The chunks of `ids` that still exist, with their vectors. */
+  const chunks = SqlSchema.findAll({
+    Request: Ids,
+    Result: IndexedRow,
+    execute: (ids) => sql`
+      select c.id, c.source_id as "sourceId", c.generation::text as generation, c.tsv::text as tsv, c.length, e.embedding
+      from chunks c left join chunk_embeddings e on e.chunk_id = c.id and e.profile = ${profile}
+      where c.id in ${among(ids)}`
+  })
+
+  /** The vectors of `ids` that still exist. */
+  const vectors = SqlSchema.findAll({
+    Request: Ids,
+    Result: VectorRow,
+    execute: (ids) => sql`
+      select chunk_id as id, embedding from chunk_embeddings
+      where profile = ${profile} and chunk_id in ${among(ids)}`
+  })
+
+  /** The agent's version now, and those chunks of `ids` that are live in the same snapshot. */
+  const hits = (scope: AgentScope, ids: ReadonlyArray<string>) =>
+    SqlSchema.single({
+      Request: Schema.Void,
+      Result: Hits,
+      execute: () => sql`
+        select
+          coalesce((select version from agent_stats where agent_id = ${scope.agentId}), 0)::float8 as version,
+          (
+            select coalesce(json_agg(json_build_object('id', c.id, 'documentId', d.id, 'sourceId', s.id,
+              'sourceName', s.name, 'title', d.title, 'heading', c.heading, 'text', c.content, 'url', d.uri)), '[]')
+            from chunks c
+            join documents d on d.id = c.document_id
+            join sources s on s.id = c.source_id and s.live_generation = c.generation
+            where c.id in ${among(ids)} and c.agent_id = ${scope.agentId} and s.agent_id = ${scope.agentId}
+              and s.tenant_id = ${scope.tenantId}
+          ) as hits`
+    })(undefined).pipe(Effect.orDie)
+
+  return {
+    changes,
+    chunks: (ids: ReadonlyArray<string>) => Effect.orDie(chunks(ids)),
+    vectors: (ids: ReadonlyArray<string>) => Effect.orDie(vectors(ids)),
+    hits
+  } as const
+}
+
+export type Rows = ReturnType<typeof makeRows>

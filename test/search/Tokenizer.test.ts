@@ -1,0 +1,99 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as FastCheck from "effect/FastCheck"
+import { eachTerm, maxFrequency, terms, toTsvector } from "../../src/search/Tokenizer.ts"
+
+const parsed = (tsv: string) => {
+  const found: Array<readonly [string, number]> = []
+  eachTerm(tsv, (term, frequency) => found.push([term, frequency]))
+  return found
+}
+
+describe("Tokenizer", () => {
+  it("leaves out English stop words and endings", () => {
+    expect(terms("How are the connections of a Relational database configured?")).toEqual([
+      "connect",
+      "relat",
+      "databas",
+      "configur"
+    ])
+  })
+
+  it("finds full-width, ligature and capital letters under their plain form", () => {
+    expect(terms("ＡＢＣ oﬃce ΣΊΣΥΦΟΣ №5")).toEqual(terms("abc office σίσυφος no5"))
+  })
+
+  it("leaves words of other alphabets as they are", () => {
+    expect(terms("Привет, Мир! שלום 2024")).toEqual(["привет", "мир", "שלום", "2024"])
+  })
+
+  it.each([
+    ["Chinese", "数据库连接", ["数据", "据库", "库连", "连接"]],
+    ["Japanese", "猫はカレー", ["猫は", "はカ", "カレ", "レー"]],
+    ["Korean", "서울 날씨가", ["서울", "날씨", "씨가"]],
+    ["Thai", "ที่นี่", ["ที่นี่"]]
+  ])("finds %s text by pairs of characters (G24)", (_, text, expected) => {
+    expect(terms(text)).toEqual(expected.map((term) => term.normalize("NFKC")))
+  })
+
+  it("keeps a single unspaced character, and splits where scripts meet", () => {
+    expect(terms("猫 iPhone手机15 x犬")).toEqual(["猫", "iphon", "手机", "15", "x", "犬"])
+  })
+
+  it("does not take punctuation of unspaced scripts for words", () => {
+    expect(terms("「猫」。、・〜！？")).toEqual(["猫"])
+  })
+
+  it("bounds what one term and one chunk may hold", () => {
+    const { length, tsv } = toTsvector(terms("𠀀".repeat(30_000) + " " + "x".repeat(100_000)))
+    expect(length).toBe(maxFrequency)
+    expect(parsed(tsv)).toEqual([["𠀀𠀀", maxFrequency]])
+    expect(terms("x".repeat(100_000)).map((term) => term.length)).toEqual([128])
+    expect(terms("a" + "\u0301".repeat(1_000)).every((term) => term.length <= 128)).toBe(true)
+  })
+
+  it("writes quotes and backslashes so that they are read back", () => {
+    const { tsv } = toTsvector(["it's", "back\\slash", "'", "\\", "it's"])
+    expect(tsv).toBe(`'it''s':1,5 'back\\\\slash':2 '''':3 '\\\\':4`)
+    expect(parsed(tsv)).toEqual([
+      ["it's", 2],
+      ["back\\slash", 1],
+      ["'", 1],
+      ["\\", 1]
+    ])
+  })
+
+  it("reads back every term and frequency it writes", () => {
+    FastCheck.assert(
+      FastCheck.property(FastCheck.array(FastCheck.string({ minLength: 1, unit: "grapheme" })), (words) => {
+        const counts = new Map<string, number>()
+        for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
+        expect(parsed(toTsvector(words).tsv)).toEqual(Array.from(counts))
+      })
+    )
+  })
+
+  it("finds the same terms in every normal form of a text, none of them empty", () => {
+    FastCheck.assert(
+      FastCheck.property(FastCheck.string({ unit: "grapheme" }), (text) => {
+        const found = terms(text)
+        expect(found).not.toContain("")
+        expect(found.every((term) => term.isWellFormed() || !text.isWellFormed())).toBe(true)
+        expect(terms(text.toLowerCase().normalize("NFC"))).toEqual(terms(text.toLowerCase()))
+      })
+    )
+  })
+
+  it.each([
+    ["hashes", "#"],
+    ["backticks", "`"],
+    ["words", "a "],
+    ["one word", "a"],
+    ["one unspaced run", "漢"],
+    ["stacked marks", "\u0301\u0316"],
+    ["mixed scripts", "a漢"]
+  ])("takes time in proportion to a megabyte of %s", (_, unit) => {
+    const started = performance.now()
+    terms(unit.repeat(1_000_000 / unit.length))
+    expect(performance.now() - started).toBeLessThan(5_000)
+  })
+})
