@@ -83,8 +83,11 @@ export const parseCsv = (text: string): Read => {
 }
 
 const depthLimit = 64
+/** A longer path is cut: with long names at every level the text would grow far beyond the file. */
+const pathLimit = 200
 
-const leaves = (value: unknown, path: string, depth: number, into: Array<string>): void => {
+const leaves = (value: unknown, fullPath: string, depth: number, into: Array<string>): void => {
+  const path = fullPath.slice(0, pathLimit)
   if (typeof value !== "object" || value === null) {
     into.push(path === "" ? String(value) : `${path}: ${String(value)}`)
   } else if (depth === 0) {

@@ -1,0 +1,70 @@
+/** Bytes to text: byte order mark, then UTF-8 when the bytes are, then what was declared, then a guess. */
+import * as chardet from "chardet"
+import * as Option from "effect/Option"
+
+const sampleSize = 64 * 1024
+
+const decoder = Option.liftThrowable((label: string, fatal: boolean) => new TextDecoder(label, { fatal }))
+const decode = Option.liftThrowable(
+  (bytes: Uint8Array, { label, fatal }: { label: string; fatal: boolean }) =>
+    new TextDecoder(label, { fatal }).decode(bytes)
+)
+
+const marked = (bytes: Uint8Array): string | undefined => {
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return "utf-8"
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le"
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be"
+  return undefined
+}
+
+/** UTF-16 without a mark shows in Latin text: every other byte is zero. */
+const unmarkedUtf16 = (bytes: Uint8Array): string | undefined => {
+  const sample = bytes.subarray(0, 1_024)
+  let even = 0
+  let odd = 0
+  sample.forEach((byte, place) => {
+    if (byte !== 0) return
+    if (place % 2 === 0) even++
+    else odd++
+  })
+  const many = sample.length * 0.4
+  if (sample.length < 8) return undefined
+  if (odd > many && even < many / 10) return "utf-16le"
+  return even > many && odd < many / 10 ? "utf-16be" : undefined
+}
+
+/** The encoding when the first bytes settle it, as a byte order mark does. */
+export const certainEncoding = (bytes: Uint8Array): string | undefined =>
+  marked(bytes) ?? unmarkedUtf16(bytes)
+
+const charsetIn = (text: string): string | undefined =>
+  /charset[ \t]{0,8}=[ \t]{0,8}["']?([A-Za-z0-9._:-]{2,40})/i.exec(text)?.[1]?.toLowerCase()
+
+/** `<meta charset>` of the first 2 KiB, read as the ASCII that every such declaration is. */
+const inMarkup = (bytes: Uint8Array): string | undefined =>
+  charsetIn(new TextDecoder("latin1").decode(bytes.subarray(0, 2_048)))
+
+/** Seven-bit encodings with escape sequences are valid UTF-8 and must not be read as such. */
+const sevenBit = /^(?:iso-2022-|hz-gb)/
+
+const declared = (
+  bytes: Uint8Array,
+  contentType: string | undefined,
+  markup: boolean
+): string | undefined => {
+  const label = charsetIn(contentType ?? "") ?? (markup ? inMarkup(bytes) : undefined)
+  return label !== undefined && Option.isSome(decoder(label, false)) ? label : undefined
+}
+
+/** Always text; what no encoding explains comes out as U+FFFD. `markup` looks for `<meta charset>`, too. */
+export const decodeText = (bytes: Uint8Array, contentType: string | undefined, markup: boolean): string => {
+  const read = (label: string) =>
+    Option.getOrElse(decode(bytes, { label, fatal: false }), () => new TextDecoder().decode(bytes))
+  const certain = certainEncoding(bytes)
+  if (certain !== undefined) return read(certain)
+  const label = declared(bytes, contentType, markup)
+  if (label !== undefined && sevenBit.test(label)) return read(label)
+  return Option.getOrElse(decode(bytes, { label: "utf-8", fatal: true }), () =>
+    read(label ?? chardet.detect(bytes.subarray(0, sampleSize)) ?? "windows-1252")
+  )
+}

@@ -1,0 +1,84 @@
+/** One document of any kind: what a worker thread runs for each message. */
+import * as Effect from "effect/Effect"
+import { sanitize } from "../../domain/Text.ts"
+import { type ParsedDocument, ParseError, type ParseLimits, type ParseRequest } from "../DocumentParser.ts"
+import { parseDocx } from "./Docx.ts"
+import { parseHtml } from "./Html.ts"
+import { parseMarkdown } from "./Markdown.ts"
+import { parsePdf } from "./Pdf.ts"
+import { parseCsv, parseJson, parseText } from "./PlainText.ts"
+import { sniff, type Sniffed } from "./Sniff.ts"
+
+type Read = Omit<ParsedDocument, "mediaType" | "title"> & { readonly title?: string }
+
+const read = (
+  sniffed: Sniffed,
+  { bytes, url }: ParseRequest,
+  limits: ParseLimits
+): Effect.Effect<Read, ParseError> => {
+  switch (sniffed.kind) {
+    case "pdf":
+      return parsePdf(bytes, limits)
+    case "docx":
+      return parseDocx(bytes)
+    case "html":
+      return parseHtml(sniffed.text, url)
+    case "markdown":
+      return Effect.sync(() => parseMarkdown(sniffed.text))
+    case "csv":
+      return Effect.sync(() => parseCsv(sniffed.text))
+    case "json":
+      return Effect.sync(() => parseJson(sniffed.value))
+    case "text":
+      return Effect.sync(() => parseText(sniffed.text))
+  }
+}
+
+const maxTitle = 300
+
+/** The last segment of the name or address without its extension, as a title of last resort. */
+const nameOf = ({ fileName, url }: ParseRequest): string => {
+  const path = fileName ?? (url !== undefined && URL.canParse(url) ? new URL(url).pathname : "")
+  const last = path.split(/[\\/]/).findLast((segment) => segment !== "") ?? ""
+  const host = url !== undefined && URL.canParse(url) ? new URL(url).hostname : ""
+  return last.replace(/\.[A-Za-z0-9]{1,10}$/, "") || last || host || "Untitled"
+}
+
+const titleOf = (title: string | undefined, request: ParseRequest): string =>
+  sanitize((title ?? "").replace(/\s+/g, " ").trim().slice(0, maxTitle)) ||
+  sanitize(nameOf(request)).slice(0, maxTitle)
+
+const nothing = (kind: Sniffed["kind"]): ParseError =>
+  new ParseError({
+    code: "empty",
+    message:
+      kind === "html"
+        ? "The page has no readable text. If it is built by scripts in the browser, offer its text as HTML or as a file."
+        : "The document has no readable text."
+  })
+
+const tooLong = new ParseError({
+  code: "too_large",
+  message: "The document holds more text than one document may. Split it into several files."
+})
+
+/** Content without NUL and lone surrogates, of at least one and at most `limits.maxCharacters` characters. */
+export const parseDocument = (
+  request: ParseRequest,
+  limits: ParseLimits
+): Effect.Effect<ParsedDocument, ParseError> =>
+  Effect.gen(function* () {
+    const sniffed = yield* sniff(request)
+    const { title, ...found } = yield* read(sniffed, request, limits)
+    const content = sanitize(found.content).trim()
+    if (content === "") return yield* nothing(sniffed.kind)
+    if (content.length > limits.maxCharacters) return yield* tooLong
+    return { ...found, content, title: titleOf(title, request), mediaType: sniffed.mediaType }
+  }).pipe(
+    // Foreign code throws on damage that nobody foresaw, and on stacks that run out.
+    Effect.catchAllDefect(() =>
+      Effect.fail(
+        new ParseError({ code: "malformed", message: "The document is damaged and could not be read." })
+      )
+    )
+  )

@@ -1,0 +1,136 @@
+/** DOCX: paragraphs, headings by style, lists and tables of the main text, as Markdown. One pass over the XML. */
+import * as Effect from "effect/Effect"
+import { unzipSync } from "fflate"
+import { ParseError, type ParsedDocument } from "../DocumentParser.ts"
+import { tidy } from "./PlainText.ts"
+
+const part = "word/document.xml"
+/** Of the main part, decompressed: about 5,000 pages. */
+const maxBytes = 100 * 1024 * 1024
+
+const malformed = new ParseError({
+  code: "malformed",
+  message: "The Word document is damaged or incomplete. Save it again and upload the new file."
+})
+const tooLarge = new ParseError({
+  code: "too_large",
+  message: "The Word document holds more text than one document may. Split it into several files."
+})
+
+const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" }
+
+const unescape = (text: string): string =>
+  text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,4}));/gi, (whole, decimal, hexadecimal, name) => {
+    if (name !== undefined) return entities[String(name)] ?? whole
+    const code = decimal === undefined ? Number.parseInt(String(hexadecimal), 16) : Number(decimal)
+    return code <= 0x10ffff ? String.fromCodePoint(code) : whole
+  })
+
+interface Writer {
+  readonly blocks: Array<string>
+  paragraph: Array<string>
+  prefix: string
+  /** Cells of the rows of the outermost open table. */
+  rows: Array<Array<string>>
+  tables: number
+  inText: boolean
+}
+
+const headingOf = (style: string): string => {
+  const level = /^(?:heading|berschrift|titre|überschrift)\s?([1-6])/i.exec(style)?.[1]
+  if (level !== undefined) return `${"#".repeat(Number(level))} `
+  return /^title$/i.test(style) ? "# " : ""
+}
+
+const endParagraph = (writer: Writer): void => {
+  const text = writer.paragraph.join("").trim()
+  const { prefix, rows, tables } = writer
+  writer.paragraph = []
+  writer.prefix = ""
+  if (text === "") return
+  if (tables === 0) {
+    writer.blocks.push(prefix + text)
+    return
+  }
+  const row = rows.at(-1)
+  const cell = text.replace(/\s+/g, " ").replaceAll("|", "\\|")
+  if (row !== undefined) row.push([row.pop() ?? "", cell].filter((piece) => piece !== "").join(" "))
+}
+
+const endTable = (writer: Writer): void => {
+  writer.tables = Math.max(0, writer.tables - 1)
+  if (writer.tables > 0) return
+  const [head, ...rows] = writer.rows.filter((row) => row.some((cell) => cell !== ""))
+  writer.rows = []
+  if (head === undefined) return
+  const line = (cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |`
+  writer.blocks.push([line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n"))
+}
+
+const valueOf = (tag: string): string => unescape(/\bw:val="([^"]{0,200})"/.exec(tag)?.[1] ?? "")
+
+const starts: Readonly<Record<string, (writer: Writer, tag: string) => void>> = {
+  "w:t": (writer, tag) => (writer.inText = !tag.endsWith("/")),
+  "w:tab": (writer) => writer.paragraph.push(" "),
+  "w:br": (writer) => writer.paragraph.push("\n"),
+  "w:cr": (writer) => writer.paragraph.push("\n"),
+  "w:noBreakHyphen": (writer) => writer.paragraph.push("-"),
+  "w:pStyle": (writer, tag) => (writer.prefix = headingOf(valueOf(tag)) || writer.prefix),
+  "w:numPr": (writer) => (writer.prefix ||= "- "),
+  "w:tbl": (writer) => writer.tables++,
+  "w:tr": (writer) => writer.tables === 1 && writer.rows.push([]),
+  "w:tc": (writer) => writer.tables === 1 && writer.rows.at(-1)?.push("")
+}
+const ends: Readonly<Record<string, (writer: Writer) => void>> = {
+  "w:t": (writer) => (writer.inText = false),
+  "w:p": endParagraph,
+  "w:tbl": endTable
+}
+
+const handle = (writer: Writer, tag: string): void => {
+  const name = /^\/?([A-Za-z:]{1,40})/.exec(tag)?.[1] ?? ""
+  if (tag.startsWith("/")) ends[name]?.(writer)
+  else starts[name]?.(writer, tag)
+}
+
+const read = (xml: string): string => {
+  const writer: Writer = { blocks: [], paragraph: [], prefix: "", rows: [], tables: 0, inText: false }
+  for (let at = 0; at < xml.length;) {
+    const open = xml.indexOf("<", at)
+    if (open === -1) break
+    if (writer.inText) writer.paragraph.push(unescape(xml.slice(at, open)))
+    const close = xml.indexOf(">", open)
+    if (close === -1) break
+    handle(writer, xml.slice(open + 1, close))
+    at = close + 1
+  }
+  endParagraph(writer)
+  writer.tables = Math.min(writer.tables, 1)
+  endTable(writer)
+  return tidy(writer.blocks.join("\n\n"))
+}
+
+const firstHeading = (content: string): string => /^# (.{1,300})$/m.exec(content)?.[1]?.trim() ?? ""
+
+/** `title` is the first top heading, or empty. */
+export const parseDocx = (
+  bytes: Uint8Array
+): Effect.Effect<Pick<ParsedDocument, "title" | "format" | "content">, ParseError> =>
+  Effect.gen(function* () {
+    let oversized = false
+    const files = yield* Effect.try({
+      try: () =>
+        unzipSync(bytes, {
+          filter: ({ name, originalSize }) => {
+            oversized ||= name === part && originalSize > maxBytes
+            return name === part && originalSize <= maxBytes
+          }
+        }),
+      catch: () => malformed
+    })
+    if (oversized) return yield* tooLarge
+    const main = files[part]
+    if (main === undefined) return yield* malformed
+    const content = read(new TextDecoder().decode(main))
+    return { title: firstHeading(content), format: "markdown" as const, content }
+  })

@@ -1,0 +1,132 @@
+/** Web pages: the article as Markdown, without menus, with tables and code; the page's own address and its links. */
+import * as Effect from "effect/Effect"
+import { Defuddle } from "defuddle/node"
+import { parseHTML } from "linkedom"
+import { ParseError, type ParsedDocument } from "../DocumentParser.ts"
+import { tidy } from "./PlainText.ts"
+
+/** What is used of a DOM node. */
+interface Node {
+  readonly nodeType: number
+  readonly parentNode: Node | null
+  readonly firstChild: Node | null
+  readonly nextSibling: Node | null
+  textContent: string | null
+}
+interface Element extends Node {
+  readonly getAttribute: (name: string) => string | null
+}
+interface Page extends Node {
+  readonly documentElement: Element
+  readonly querySelector: (selector: string) => Element | null
+  readonly querySelectorAll: (selector: string) => Iterable<Element>
+}
+
+/** The extraction takes about two seconds a megabyte: markup past this would run into the time limit. */
+const maxMarks = 400_000
+/** No page that people read nests deeper; the extraction's time grows with the square of the depth. */
+const maxDepth = 150
+const maxLinks = 5_000
+
+const tooLarge = new ParseError({
+  code: "too_large",
+  message: "The page has too many elements to be read. Split it, or offer it as text or Markdown."
+})
+
+const countMarks = (html: string): number => {
+  let count = 0
+  for (let at = html.indexOf("<"); at !== -1 && count <= maxMarks; at = html.indexOf("<", at + 1)) count++
+  return count
+}
+
+/** The next node after everything inside `node` and below `root`, and how many levels up it is found. */
+const after = (node: Node, root: Node): { readonly next: Node | null; readonly up: number } => {
+  let up = 0
+  for (let here: Node | null = node; here !== null && here !== root; here = here.parentNode, up++) {
+    if (here.nextSibling !== null) return { next: here.nextSibling, up }
+  }
+  return { next: null, up }
+}
+
+/** Replaces what lies too deep by its text; iterative, since the depth is the attacker's choice. */
+const flatten = (root: Node): void => {
+  let depth = 0
+  let node: Node | null = root
+  while (node !== null) {
+    const child: Node | null = node.firstChild
+    if (child !== null && depth < maxDepth) {
+      node = child
+      depth++
+    } else {
+      if (child !== null) node.textContent = String(node.textContent)
+      const { next, up }: ReturnType<typeof after> = after(node, root)
+      node = next
+      depth -= up
+    }
+  }
+}
+
+/** A fragment gets the root that the extraction looks for. */
+const rooted = (html: string): string => {
+  if (/<html[\s>]/i.test(html)) return html
+  return /<body[\s>]/i.test(html) ? `<html>${html}</html>` : `<html><body>${html}</body></html>`
+}
+
+const absolute = (href: string | null, base: string | undefined): string | undefined => {
+  if (href === null || href.length > 2_048 || !URL.canParse(href.trim(), base)) return undefined
+  const url = new URL(href.trim(), base)
+  if (url.protocol !== "http:" && url.protocol !== "https:") return undefined
+  url.hash = ""
+  return url.href
+}
+
+const linksOf = (page: Page, base: string | undefined): ReadonlyArray<string> => {
+  const links = new Set<string>()
+  for (const anchor of page.querySelectorAll("a[href]")) {
+    const link = absolute(anchor.getAttribute("href"), base)
+    if (link !== undefined) links.add(link)
+    if (links.size === maxLinks) break
+  }
+  return [...links]
+}
+
+/** Site-specific extraction would like to ask other servers; nothing leaves from here. */
+const noFetch = () => Promise.reject(new Error("Documents are read offline"))
+
+const article = (page: Page, url: string | undefined) =>
+  Effect.tryPromise({
+    try: () => Defuddle(page, url ?? "about:blank", { markdown: true, useAsync: false, fetch: noFetch }),
+    catch: () => new ParseError({ code: "malformed", message: "The page's markup could not be read." })
+  })
+
+const words = (text: string): string => text.replace(/\s+/g, " ").trim()
+
+/** `url` is where the page was found. `title` is empty when the page names none. */
+export const parseHtml = (
+  html: string,
+  url: string | undefined
+): Effect.Effect<Omit<ParsedDocument, "mediaType">, ParseError> =>
+  Effect.gen(function* () {
+    if (countMarks(html) > maxMarks) return yield* tooLarge
+    const page = yield* Effect.try({
+      try: (): Page => parseHTML(rooted(html)).document,
+      catch: () => new ParseError({ code: "malformed", message: "The page's markup could not be read." })
+    })
+    const base = absolute(page.querySelector("base[href]")?.getAttribute("href") ?? "", url) ?? url
+    // Read before the extraction, which takes the page apart.
+    const links = linksOf(page, base)
+    const canonical = absolute(
+      page.querySelector('link[rel~="canonical"][href]')?.getAttribute("href") ?? null,
+      base
+    )
+    const heading = words(page.querySelector("h1")?.textContent ?? "")
+    flatten(page.documentElement)
+    const { content, title } = yield* article(page, url)
+    return {
+      title: words(title) || heading,
+      format: "markdown" as const,
+      content: tidy(content),
+      ...(canonical === undefined ? {} : { canonicalUrl: canonical }),
+      links
+    }
+  })

@@ -1,0 +1,12 @@
+/** What the parser's worker thread is sent and what it answers. */
+import * as Schema from "effect/Schema"
+import { ParsedDocument, ParseErrorCode, ParseLimits, ParseRequest } from "../DocumentParser.ts"
+
+export const Job = Schema.Struct({ request: ParseRequest, limits: ParseLimits })
+export type Job = typeof Job.Type
+
+export const Answer = Schema.Union(
+  Schema.TaggedStruct("Parsed", { document: ParsedDocument }),
+  Schema.TaggedStruct("Failed", { code: ParseErrorCode, message: Schema.String })
+)
+export type Answer = typeof Answer.Type

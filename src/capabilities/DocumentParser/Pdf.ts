@@ -1,0 +1,125 @@
+/** PDF: page by page, each page's memory given back before the next (guarantee G3). */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { getDocumentProxy } from "unpdf"
+import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
+import { layOut, type PdfLine, type PdfPage } from "./PdfLayout.ts"
+
+/** Fonts and other shared data are dropped after this many pages. */
+const window = 20
+
+const Item = Schema.Struct({
+  str: Schema.String,
+  transform: Schema.Array(Schema.Number),
+  width: Schema.Number,
+  height: Schema.Number,
+  hasEOL: Schema.Boolean
+})
+type Item = typeof Item.Type
+const isItem = Schema.is(Item)
+
+/** What is used of a page of the library. */
+interface PageProxy {
+  readonly getTextContent: () => Promise<{ readonly items: ReadonlyArray<unknown> }>
+  readonly cleanup: () => unknown
+}
+
+const Info = Schema.Struct({ info: Schema.Struct({ Title: Schema.String }) })
+const isInfo = Schema.is(Info)
+
+const malformed = new ParseError({
+  code: "malformed",
+  message: "The PDF is damaged or incomplete. Save it again and upload the new file."
+})
+const encrypted = new ParseError({
+  code: "encrypted",
+  message: "The PDF is encrypted. Upload a copy without a password."
+})
+const noTextLayer = new ParseError({
+  code: "no_text_layer",
+  message:
+    "The PDF has no text, only images of pages. Run text recognition (OCR) on it and upload the result."
+})
+const tooLong = new ParseError({
+  code: "too_large",
+  message: "The PDF holds more text than one document may. Split it into several files."
+})
+const tooManyPages = (pages: number, most: number) =>
+  new ParseError({
+    code: "too_many_pages",
+    message: `The PDF has ${pages} pages, and at most ${most} are read. Split it into several files.`
+  })
+
+const isPasswordException = (error: unknown): boolean =>
+  error instanceof Error && error.name === "PasswordException"
+
+const attempt = <A>(work: () => Promise<A>): Effect.Effect<A, ParseError> =>
+  Effect.tryPromise({ try: work, catch: (error) => (isPasswordException(error) ? encrypted : malformed) })
+
+/** Text runs of one line; a gap between two runs that no white space fills is a space. */
+const lineOf = (items: ReadonlyArray<Item>): PdfLine => {
+  const parts: Array<string> = []
+  let end = Number.NEGATIVE_INFINITY
+  for (const { str, transform, width, height } of items) {
+    const start = transform[4] ?? 0
+    if (parts.length > 0 && start - end > height * 0.25) parts.push(" ")
+    parts.push(str)
+    end = start + width
+  }
+  const text = parts.join("").replace(/\s+/g, " ").trim()
+  const height = items.reduce((most, item) => Math.max(most, item.str.trim() === "" ? 0 : item.height), 0)
+  return { text, height, baseline: items[0]?.transform[5] ?? 0 }
+}
+
+/** A run ends its line when it says so, or when the next one stands at another height. */
+const linesOf = (items: ReadonlyArray<Item>): PdfPage => {
+  const lines: Array<PdfLine> = []
+  let run: Array<Item> = []
+  items.forEach((item, place) => {
+    run.push(item)
+    const next = items[place + 1]
+    const moved =
+      next !== undefined &&
+      Math.abs((next.transform[5] ?? 0) - (item.transform[5] ?? 0)) > Math.max(2, item.height / 2)
+    if (item.hasEOL || moved || next === undefined) {
+      lines.push(lineOf(run))
+      run = []
+    }
+  })
+  return lines.filter(({ text }) => text !== "")
+}
+
+const lengthOf = (page: PdfPage): number => page.reduce((sum, { text }) => sum + text.length + 1, 0)
+
+/** `title` is empty when neither the metadata nor a heading names one. */
+export const parsePdf = (
+  bytes: Uint8Array,
+  { maxPages, maxCharacters }: ParseLimits
+): Effect.Effect<Pick<ParsedDocument, "title" | "format" | "content">, ParseError> =>
+  Effect.gen(function* () {
+    const pdf = yield* Effect.acquireRelease(
+      attempt(() => getDocumentProxy(bytes, { verbosity: 0, stopAtErrors: false, enableXfa: false })),
+      (proxy) => Effect.ignore(Effect.tryPromise(() => proxy.destroy()))
+    )
+    if (pdf.numPages > maxPages) return yield* tooManyPages(pdf.numPages, maxPages)
+    const pages: Array<PdfPage> = []
+    let length = 0
+    for (let number = 1; number <= pdf.numPages; number++) {
+      const page = yield* attempt((): Promise<PageProxy> => pdf.getPage(number))
+      const { items } = yield* attempt(() => page.getTextContent())
+      page.cleanup()
+      const lines = linesOf(items.filter(isItem))
+      length += lengthOf(lines)
+      if (length > maxCharacters) return yield* tooLong
+      pages.push(lines)
+      if (number % window === 0) yield* attempt(() => pdf.cleanup())
+    }
+    if (length === 0) return yield* noTextLayer
+    const metadata: unknown = yield* Effect.orElseSucceed(
+      Effect.tryPromise(() => pdf.getMetadata()),
+      () => undefined
+    )
+    const { title, content } = layOut(pages)
+    const named = isInfo(metadata) ? metadata.info.Title.trim() : ""
+    return { title: named || title, format: "markdown" as const, content }
+  }).pipe(Effect.scoped)

@@ -1,0 +1,118 @@
+/** From the lines of a PDF to Markdown: headings by the height of the type, paragraphs by the gaps between lines. */
+
+/** A line as it stands on its page; measures in points. */
+export interface PdfLine {
+  readonly text: string
+  readonly height: number
+  /** Distance from the page's bottom to the baseline. */
+  readonly baseline: number
+}
+export type PdfPage = ReadonlyArray<PdfLine>
+
+/** Running heads and page numbers are the same line on page after page, but for its digits. */
+const fingerprint = (line: PdfLine): string => line.text.replace(/\d+/g, "0")
+
+const edges = (page: PdfPage): ReadonlyArray<PdfLine> => {
+  const [first, last] = [page.at(0), page.at(-1)]
+  return [first, last === first ? undefined : last].filter((line) => line !== undefined)
+}
+
+const runningLines = (pages: ReadonlyArray<PdfPage>): ReadonlySet<string> => {
+  const counts = new Map<string, number>()
+  for (const page of pages) {
+    for (const mark of new Set(edges(page).map(fingerprint))) counts.set(mark, (counts.get(mark) ?? 0) + 1)
+  }
+  const written = pages.filter((page) => page.length > 2).length
+  return new Set([...counts].filter(([, count]) => count > 3 && count > written * 0.6).map(([mark]) => mark))
+}
+
+const rounded = (height: number): number => Math.round(height * 2) / 2
+
+/** The height that most characters have. */
+const bodyHeight = (pages: ReadonlyArray<PdfPage>): number => {
+  const characters = new Map<number, number>()
+  for (const { height, text } of pages.flat()) {
+    characters.set(rounded(height), (characters.get(rounded(height)) ?? 0) + text.length)
+  }
+  return [...characters].reduce((best, next) => (next[1] > best[1] ? next : best), [0, 0])[0]
+}
+
+const longestHeading = 200
+
+/** Heights of headings, the largest first; what is taller than the third level shares it. */
+const headingHeights = (pages: ReadonlyArray<PdfPage>, body: number): ReadonlyArray<number> => {
+  const heights = pages
+    .flat()
+    .filter(
+      ({ height, text }) => height > body * 1.15 && text.length <= longestHeading && /\p{L}/u.test(text)
+    )
+    .map(({ height }) => rounded(height))
+  return [...new Set(heights)].toSorted((a, b) => b - a).slice(0, 3)
+}
+
+/** Joins a word that was hyphenated at the line's end. */
+const joined = (paragraph: string, line: string): string => {
+  if (paragraph === "") return line
+  return /\p{L}-$/u.test(paragraph) && /^\p{Ll}/u.test(line)
+    ? paragraph.slice(0, -1) + line
+    : `${paragraph} ${line}`
+}
+
+/** Text must not become structure: a line that starts like a heading stays a line. */
+const plain = (paragraph: string): string => (/^#{1,6} /.test(paragraph) ? `\\${paragraph}` : paragraph)
+
+interface Layout {
+  readonly body: number
+  readonly levels: ReadonlyArray<number>
+  readonly running: ReadonlySet<string>
+}
+
+const levelOf = ({ height, text }: PdfLine, { levels }: Layout): number =>
+  text.length > longestHeading ? 0 : levels.indexOf(rounded(height)) + 1
+
+/** True when `next` begins a paragraph: a gap wider than the line distance, or a jump up into another column. */
+const breaks = (previous: PdfLine | undefined, next: PdfLine): boolean => {
+  if (previous === undefined) return true
+  const gap = previous.baseline - next.baseline
+  return gap < -next.height || gap > Math.max(previous.height, next.height) * 1.75
+}
+
+const pageBlocks = (page: PdfPage, number: number, layout: Layout): ReadonlyArray<string> => {
+  const blocks: Array<string> = []
+  const place = `###### Page ${number}`
+  let paragraph = ""
+  let heading = { level: 0, text: "" }
+  let previous: PdfLine | undefined
+  const flush = () => {
+    if (heading.level > 0) blocks.push(`${"#".repeat(heading.level)} ${heading.text}`, place)
+    if (paragraph !== "") blocks.push(plain(paragraph))
+    heading = { level: 0, text: "" }
+    paragraph = ""
+  }
+  const outer = new Set(edges(page))
+  const lines = page.filter((line) => !outer.has(line) || !layout.running.has(fingerprint(line)))
+  for (const line of lines) {
+    const level = levelOf(line, layout)
+    if (level !== heading.level || (level === 0 && breaks(previous, line))) flush()
+    if (level > 0) heading = { level, text: joined(heading.text, line.text) }
+    else paragraph = joined(paragraph, line.text)
+    previous = line
+  }
+  flush()
+  if (blocks.length === 0) return []
+  return blocks[1] === place && blocks[0]?.startsWith("#") ? blocks : [place, ...blocks]
+}
+
+/**
+ * The whole text. Every section begins with a sixth-level heading that names its page, so that each chunk's heading path
+ * says where it stands. `title` is the first heading, or empty.
+ */
+export const layOut = (
+  pages: ReadonlyArray<PdfPage>
+): { readonly title: string; readonly content: string } => {
+  const body = bodyHeight(pages)
+  const layout = { body, levels: headingHeights(pages, body), running: runningLines(pages) }
+  const title = pages.flat().find((line) => levelOf(line, layout) === 1)?.text ?? ""
+  const blocks = pages.flatMap((page, place) => pageBlocks(page, place + 1, layout))
+  return { title, content: blocks.join("\n\n") }
+}

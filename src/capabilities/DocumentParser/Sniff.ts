@@ -1,0 +1,132 @@
+/** What a document is: from its bytes; name and declared type only choose between kinds of text (contract 7). */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { fileTypeFromBuffer } from "file-type"
+import { sanitize } from "../../domain/Text.ts"
+import { ParseError, type ParseRequest } from "../DocumentParser.ts"
+import { certainEncoding, decodeText } from "./Charset.ts"
+
+export type Sniffed =
+  | { readonly kind: "pdf" | "docx"; readonly mediaType: string }
+  | { readonly kind: "html" | "markdown" | "text" | "csv"; readonly mediaType: string; readonly text: string }
+  | { readonly kind: "json"; readonly mediaType: string; readonly value: unknown }
+
+const docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+const readable = "Send a PDF, DOCX, HTML, Markdown, text, CSV or JSON document."
+const archives = /zip|x-7z|x-rar|x-tar|gzip|x-bzip2|x-xz|zstd|x-lzh|x-cpio|x-unix-archive/
+
+const unsupported = (mediaType: string): ParseError => {
+  const what = mediaType.startsWith("image/")
+    ? "The file is an image, and text in images is not read."
+    : archives.test(mediaType)
+      ? "The file is an archive. Unpack it, or upload a ZIP of documents as a bulk upload."
+      : mediaType === "application/octet-stream"
+        ? "The file is not a document of a known type."
+        : `Documents of type ${mediaType} are not read.`
+  return new ParseError({ code: "unsupported_type", message: `${what} ${readable}` })
+}
+
+const isControl = (byte: number): boolean =>
+  byte < 9 || (byte > 13 && byte < 27) || (byte > 27 && byte < 32) || byte === 127
+
+/** True when more than one byte in twenty is a control character: a stray NUL does not make a page binary. */
+const looksBinary = (bytes: Uint8Array): boolean => {
+  if (certainEncoding(bytes) !== undefined) return false
+  const sample = bytes.subarray(0, 8_192)
+  let controls = 0
+  for (const byte of sample) if (isControl(byte)) controls++
+  return controls * 20 > sample.length
+}
+
+/** Marks made of letters, such as "BM" or "MZ", also begin ordinary text; these do not. */
+const hasBinaryMark = (bytes: Uint8Array): boolean =>
+  certainEncoding(bytes) === undefined && bytes.subarray(0, 8).some((byte) => isControl(byte) || byte > 127)
+
+/** The header may stand behind white space, or anywhere in the first KiB of what is plainly not text. */
+const isPdf = (bytes: Uint8Array, binary: boolean): boolean => {
+  const start = new TextDecoder("latin1").decode(bytes.subarray(0, 1_024))
+  return start.trimStart().startsWith("%PDF-") || (binary && start.includes("%PDF-"))
+}
+
+const mediaTypeOf = (contentType: string | undefined): string =>
+  (contentType ?? "").split(";", 1).join("").trim().toLowerCase()
+
+const extensionOf = (name: string | undefined): string =>
+  /\.([a-z0-9]{1,10})$/i.exec(name ?? "")?.[1]?.toLowerCase() ?? ""
+
+const page = /^(?:<!doctype html|<html[\s>]|<head[\s>]|<body[\s>])/i
+const block = /<(?:p|div|h[1-6]|table|ul|ol|section|article|main|span|a|br)[\s/>]/i
+
+/** Without byte order mark, XML declaration and comments before the root. */
+const fromRoot = (text: string): string => {
+  let rest = text.slice(0, 16_384).trimStart()
+  for (;;) {
+    const close = rest.startsWith("<?") ? "?>" : rest.startsWith("<!--") ? "-->" : undefined
+    if (close === undefined) return rest
+    const end = rest.indexOf(close)
+    if (end === -1) return rest
+    rest = rest.slice(end + close.length).trimStart()
+  }
+}
+
+const headings = /^#{1,6} \S/
+const otherMarks = /^(?:```|~~~|[-*] \S|\d{1,9}\. \S|\|.*\||> )|\]\(|\*\*\S/
+
+/** Structure that plain text does not have by chance: three headings, or one and a list, a fence, a link or a table. */
+const isMarkdown = (text: string): boolean => {
+  let headed = 0
+  let marked = 0
+  for (const line of text.slice(0, 32_768).split("\n")) {
+    if (headings.test(line)) headed++
+    else if (otherMarks.test(line.slice(0, 400))) marked++
+  }
+  return headed > 2 || (headed > 0 && marked > 0)
+}
+
+const parseJson = Option.liftThrowable((text: string): unknown => JSON.parse(text))
+
+const isHtml = (text: string, extension: string, declared: string): boolean => {
+  const root = fromRoot(text)
+  if (page.test(root)) return true
+  if (extension === "md" || extension === "markdown" || declared === "text/markdown") return false
+  const told =
+    ["html", "htm", "xhtml"].includes(extension) || /^(?:text\/html|application\/xhtml)/.test(declared)
+  return (told || root.startsWith("<")) && block.test(root)
+}
+
+const sniffText = ({ bytes, fileName, contentType }: ParseRequest): Sniffed => {
+  const declared = mediaTypeOf(contentType)
+  const extension = extensionOf(fileName)
+  const text = sanitize(decodeText(bytes, contentType, true)).replace(/^\uFEFF/, "")
+  if (isHtml(text, extension, declared)) return { kind: "html", mediaType: "text/html", text }
+  const start = text.trimStart().charAt(0)
+  if (extension === "json" || declared === "application/json" || start === "{" || start === "[") {
+    const value = parseJson(text)
+    if (Option.isSome(value)) return { kind: "json", mediaType: "application/json", value: value.value }
+  }
+  const table =
+    extension === "csv" || extension === "tsv" || /^text\/(?:csv|tab-separated-values)$/.test(declared)
+  if (table) return { kind: "csv", mediaType: "text/csv", text }
+  const told = extension === "md" || extension === "markdown" || declared === "text/markdown"
+  return told || isMarkdown(text)
+    ? { kind: "markdown", mediaType: "text/markdown", text }
+    : { kind: "text", mediaType: "text/plain", text }
+}
+
+/** The kind of the document, with its text where the bytes are text; fails with `unsupported_type` or `empty`. */
+export const sniff = (request: ParseRequest): Effect.Effect<Sniffed, ParseError> =>
+  Effect.gen(function* () {
+    const { bytes } = request
+    if (bytes.length === 0) return yield* new ParseError({ code: "empty", message: "The document is empty." })
+    const binary = looksBinary(bytes)
+    if (isPdf(bytes, binary)) return { kind: "pdf", mediaType: "application/pdf" } as const
+    const found = yield* Effect.orElseSucceed(
+      Effect.tryPromise(() => fileTypeFromBuffer(bytes)),
+      () => undefined
+    )
+    if (found?.mime === docx) return { kind: "docx", mediaType: docx } as const
+    if (binary || (found !== undefined && (found.ext === "rtf" || hasBinaryMark(bytes)))) {
+      return yield* unsupported(found?.mime ?? "application/octet-stream")
+    }
+    return sniffText(request)
+  })
