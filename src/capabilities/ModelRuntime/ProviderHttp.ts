@@ -4,10 +4,11 @@
  */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import * as Undici from "@effect/platform-node/Undici"
+
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { Agent } from "undici"
 
 /** Streams hold their connection while they last, so this is also how many run at a time against one provider. */
 const connections = 512
@@ -19,7 +20,7 @@ const keepAliveAtMost = Duration.minutes(1)
 const dispatcher = Effect.acquireRelease(
   Effect.sync(
     () =>
-      new Undici.Agent({
+      new Agent({
         connections,
         pipelining: 1,
         connect: { timeout: Duration.toMillis(connectTimeout) },
@@ -31,7 +32,7 @@ const dispatcher = Effect.acquireRelease(
 )
 
 /** Pooled connections, closed with the layer. Our trace ids stay here: they are no business of a provider's. */
-export const layerProviderHttp: Layer.Layer<HttpClient.HttpClient> = Layer.effect(
+export const layer: Layer.Layer<HttpClient.HttpClient> = Layer.effect(
   HttpClient.HttpClient,
   Effect.map(HttpClient.HttpClient, HttpClient.withTracerPropagation(false))
 ).pipe(

@@ -35,13 +35,14 @@ export interface ProviderOptions {
   readonly defaultModel: string
   /** Tokens of prompt and reply together that fit the model; 128,000 by default. */
   readonly contextWindow?: number
-  /** Longest wait for the first byte of an answer. */
-  readonly responseTimeout: Duration.DurationInput
+  /** Longest wait for the first byte of an answer; one minute by default. */
+  readonly responseTimeout?: Duration.DurationInput
   /** Longest silence inside an answer; by default as long as `responseTimeout`. */
   readonly idleTimeout?: Duration.DurationInput
 }
 
 export const defaultContextWindow = 128_000
+const defaultTimeout = Duration.minutes(1)
 
 /** UTF-16 units of one event; the last one of `/responses` repeats the whole answer. */
 const maxEvent = 8 * 1024 * 1024
@@ -110,7 +111,7 @@ class Reading {
   })
 
   get #timed(): Pull<Chunk.Chunk<Uint8Array>, ModelError> {
-    const { responseTimeout, idleTimeout = responseTimeout } = this.#options
+    const { responseTimeout = defaultTimeout, idleTimeout = responseTimeout } = this.#options
     return this.#pull.pipe(
       Effect.mapError(Option.map((error) => Failure.fromTransport(error, this.#received))),
       Effect.timeoutFail({
@@ -181,7 +182,7 @@ export const run = (
     .pipe(
       Effect.mapError((error) => Failure.fromTransport(error, false)),
       Effect.flatMap(checked),
-      Effect.timeoutFail({ duration: options.responseTimeout, onTimeout: Failure.noAnswer })
+      Effect.timeoutFail({ duration: options.responseTimeout ?? defaultTimeout, onTimeout: Failure.noAnswer })
     )
   return Stream.unwrapScoped(
     Effect.map(response, ({ stream }) =>

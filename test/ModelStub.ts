@@ -1,0 +1,420 @@
+/**
+ * An OpenAI-compatible provider for tests, on a free port of the loopback address: `/chat/completions` and `/responses`
+ * streamed and whole, `/embeddings`, and every way in which such a provider fails. Answers are scripted, one a request;
+ * when the script has run out, `otherwise` answers.
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+
+export interface StubCall {
+  readonly name: string
+  /** What the model "wrote", valid JSON or not. */
+  readonly arguments: string
+}
+
+export interface StubReply {
+  readonly text?: string
+  readonly calls?: ReadonlyArray<StubCall>
+  /** Null leaves the usage out. */
+  readonly usage?: { readonly input: number; readonly output: number } | null
+  readonly finish?: "stop" | "length" | "content_filter"
+  /** Milliseconds between two tokens. */
+  readonly gap?: number
+  /**
+   * What goes wrong in the middle of the reply: a reset, a clean end without a finish, silence, an error event, a frame
+   * that is not JSON, or a frame of another shape.
+   */
+  readonly breaks?: "reset" | "cut" | "hang" | "error" | "garbage" | "shape"
+}
+
+export type StubAnswer =
+  | StubReply
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: unknown }
+  /** Bytes as they are, with status 200, in the given pieces. */
+  | { readonly raw: ReadonlyArray<string | Uint8Array>; readonly contentType?: string }
+  /** Never an answer, or a reset before the first byte. */
+  | { readonly silent: "hang" | "reset" }
+
+export interface StubRequest {
+  readonly path: string
+  readonly headers: IncomingMessage["headers"]
+  // What it holds differs for each path; assertions look at what they need.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly body: any
+  /** True once the client had left before the answer was complete. */
+  readonly aborted: () => boolean
+  /** Resolves when the exchange is over, with `aborted()`. */
+  readonly over: Promise<boolean>
+}
+
+export interface ModelStub {
+  /** With `/v1`, as OPENAI_BASE_URL takes it. */
+  readonly url: string
+  readonly requests: Array<StubRequest>
+  /** Answers still to give, first to first request. */
+  readonly script: Array<StubAnswer>
+  otherwise: StubAnswer
+  /** Dimensions of embeddings where the request names none. */
+  dimensions: number
+  /** Forgets requests and script. */
+  readonly reset: () => void
+  /** Resolves with the request of this place (from 0) once it has come. */
+  readonly request: (place: number) => Promise<StubRequest>
+}
+
+const plain: StubAnswer = { text: "The stub says hello." }
+
+const tokensOf = (text: string): ReadonlyArray<string> => text.match(/\s*\S+\s*$|\s*\S+/g) ?? []
+
+const json = (response: ServerResponse, status: number, body: unknown, headers = {}) => {
+  response.writeHead(status, { "content-type": "application/json", ...headers })
+  response.end(typeof body === "string" ? body : JSON.stringify(body))
+}
+
+const errorBody = (status: number) => ({
+  error: { message: `Injected failure ${status}, key sk-…`, type: "stub", code: "injected", param: null }
+})
+
+const usageOf = ({ usage, text = "" }: StubReply) =>
+  usage === null ? null : (usage ?? { input: 7, output: tokensOf(text).length })
+
+/** The frames of one reply, for both interfaces; `middle` frames are tokens or calls. */
+interface Frames {
+  readonly begin: ReadonlyArray<string>
+  readonly middle: ReadonlyArray<string>
+  readonly end: ReadonlyArray<string>
+  readonly error: string
+}
+
+const dataFrame = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`
+
+const halves = (text: string): ReadonlyArray<string> => {
+  const half = Math.ceil(text.length / 2)
+  return [text.slice(0, half), text.slice(half)].filter((part) => part !== "")
+}
+
+const chatUsage = (reply: StubReply) => {
+  const usage = usageOf(reply)
+  return usage === null
+    ? null
+    : {
+        prompt_tokens: usage.input,
+        completion_tokens: usage.output,
+        total_tokens: usage.input + usage.output
+      }
+}
+
+const chatFinish = ({ calls = [], finish = "stop" }: StubReply) => (calls.length > 0 ? "tool_calls" : finish)
+
+const chatCalls = ({ calls = [] }: StubReply) =>
+  calls.map((call, index) => ({ index, id: `call_stub_${index}`, type: "function", function: call }))
+
+const chatFrames = (reply: StubReply): Frames => {
+  const frame = (delta: unknown, finish: string | null = null) =>
+    dataFrame({
+      id: "chatcmpl-stub",
+      object: "chat.completion.chunk",
+      choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+      usage: null
+    })
+  const usage = chatUsage(reply)
+  const calls = chatCalls(reply).flatMap((call) => [
+    frame({ tool_calls: [{ ...call, function: { name: call.function.name, arguments: "" } }] }),
+    ...halves(call.function.arguments).map((part) =>
+      frame({ tool_calls: [{ index: call.index, function: { arguments: part } }] })
+    )
+  ])
+  return {
+    begin: [frame({ role: "assistant", content: "" })],
+    middle: [...tokensOf(reply.text ?? "").map((content) => frame({ content })), ...calls],
+    end: [
+      frame({}, chatFinish(reply)),
+      ...(usage === null ? [] : [dataFrame({ id: "chatcmpl-stub", choices: [], usage })]),
+      "data: [DONE]\n\n"
+    ],
+    error: dataFrame({ error: { message: "injected", type: "server_error", code: "server_error" } })
+  }
+}
+
+const chatWhole = (reply: StubReply) => ({
+  id: "chatcmpl-stub",
+  object: "chat.completion",
+  choices: [
+    {
+      index: 0,
+      message: { role: "assistant", content: reply.text ?? null, tool_calls: chatCalls(reply) },
+      finish_reason: chatFinish(reply)
+    }
+  ],
+  usage: chatUsage(reply)
+})
+
+const incompleteReason = { length: "max_output_tokens", content_filter: "content_filter" } as const
+
+const responsesItems = ({ text = "", calls = [] }: StubReply) => [
+  ...(text === ""
+    ? []
+    : [
+        {
+          id: "msg_stub",
+          type: "message",
+          role: "assistant",
+          status: "completed",
+          content: [{ type: "output_text", text, annotations: [] }]
+        }
+      ]),
+  ...calls.map((call, index) => ({
+    id: `fc_stub_${index}`,
+    type: "function_call",
+    status: "completed",
+    call_id: `call_stub_${index}`,
+    ...call
+  }))
+]
+
+const responsesWhole = (reply: StubReply) => {
+  const usage = usageOf(reply)
+  const finish = reply.finish ?? "stop"
+  return {
+    id: "resp_stub",
+    object: "response",
+    status: finish === "stop" ? "completed" : "incomplete",
+    incomplete_details: finish === "stop" ? null : { reason: incompleteReason[finish] },
+    output: responsesItems(reply),
+    usage:
+      usage === null
+        ? null
+        : {
+            input_tokens: usage.input,
+            output_tokens: usage.output,
+            total_tokens: usage.input + usage.output
+          }
+  }
+}
+
+const responsesFrames = (reply: StubReply): Frames => {
+  let sequence = 0
+  const frame = (type: string, fields: object) =>
+    `event: ${type}\n${dataFrame({ type, sequence_number: sequence++, ...fields })}`
+  const started = { id: "resp_stub", object: "response", status: "in_progress", output: [] }
+  const begin = [
+    frame("response.created", { response: started }),
+    frame("response.in_progress", { response: started })
+  ]
+  const middle = [
+    ...tokensOf(reply.text ?? "").map((delta) =>
+      frame("response.output_text.delta", { item_id: "msg_stub", output_index: 0, content_index: 0, delta })
+    ),
+    ...responsesItems(reply).flatMap((item, output_index) => [
+      ...("arguments" in item
+        ? [
+            frame("response.output_item.added", { output_index, item: { ...item, arguments: "" } }),
+            ...halves(item.arguments).map((delta) =>
+              frame("response.function_call_arguments.delta", { item_id: item.id, output_index, delta })
+            )
+          ]
+        : []),
+      frame("response.output_item.done", { output_index, item })
+    ])
+  ]
+  const finish = (reply.finish ?? "stop") === "stop" ? "response.completed" : "response.incomplete"
+  return {
+    begin,
+    middle,
+    end: [frame(finish, { response: responsesWhole(reply) })],
+    error: frame("error", { code: "server_error", message: "injected", param: null })
+  }
+}
+
+const interfaces = {
+  "/chat/completions": { frames: chatFrames, whole: chatWhole },
+  "/responses": { frames: responsesFrames, whole: responsesWhole }
+} as const
+
+const breakFrame = { garbage: 'data: {"broken": \n\n', shape: "data: [1, 2]\n\n" } as const
+
+/** Sends frames one by one; true when it came to the end, false when the script broke the answer off. */
+const send = async (response: ServerResponse, reply: StubReply, frames: Frames): Promise<void> => {
+  const write = async (frame: string) => {
+    response.write(frame)
+    // Each frame leaves on its own, so that the client has read it when the next one is written.
+    await new Promise<void>((resolve) => {
+      if (reply.gap === undefined) setImmediate(resolve)
+      else setTimeout(resolve, reply.gap)
+    })
+  }
+  const half = reply.breaks === undefined ? frames.middle.length : Math.ceil(frames.middle.length / 2)
+  for (const frame of [...frames.begin, ...frames.middle.slice(0, half)]) {
+    if (response.destroyed) return
+    await write(frame)
+  }
+  if (reply.breaks === "hang") return
+  if (reply.breaks === "reset") {
+    // What was written must be on its way: a reset drops what is still in the buffers.
+    setTimeout(() => response.socket?.resetAndDestroy(), 20)
+    return
+  }
+  if (reply.breaks === "cut") response.end()
+  else if (reply.breaks === "error") response.end(frames.error)
+  else if (reply.breaks !== undefined) await write(breakFrame[reply.breaks])
+  for (const frame of [...frames.middle.slice(half), ...frames.end]) {
+    if (response.writableEnded || response.destroyed) return
+    await write(frame)
+  }
+  if (!response.writableEnded) response.end()
+}
+
+const fnv = (text: string): number => {
+  let hash = 0x811c9dc5
+  for (let place = 0; place < text.length; place++) {
+    hash = Math.imul(hash ^ text.charCodeAt(place), 0x01000193)
+  }
+  return hash >>> 0
+}
+
+/** A bag of words, hashed: equal texts are equal, shared words are near. Not of unit length, as providers' need not be. */
+const embedding = (text: string, dimensions: number): Array<number> => {
+  const vector = Array.from({ length: dimensions }, () => 0)
+  for (const word of text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [text]) {
+    const place = fnv(word) % dimensions
+    vector[place] = (vector[place] ?? 0) + 2
+  }
+  return vector
+}
+
+const embeddings = (
+  body: { input: string | Array<string>; dimensions?: number; encoding_format?: string },
+  fallback: number
+) => {
+  const inputs = typeof body.input === "string" ? [body.input] : body.input
+  const vectors = inputs.map((text) => embedding(text, body.dimensions ?? fallback))
+  const encoded = (vector: Array<number>) =>
+    body.encoding_format === "base64"
+      ? Buffer.from(Float32Array.from(vector).buffer).toString("base64")
+      : vector
+  return {
+    object: "list",
+    // Providers name the place of each vector, and need not send them in order.
+    data: vectors
+      .map((vector, index) => ({ object: "embedding", index, embedding: encoded(vector) }))
+      .toReversed(),
+    model: "stub-embedding",
+    usage: { prompt_tokens: inputs.length, total_tokens: inputs.length }
+  }
+}
+
+const respond = async (
+  stub: ModelStub,
+  request: IncomingMessage,
+  response: ServerResponse,
+  record: StubRequest
+) => {
+  const answer = stub.script.shift() ?? stub.otherwise
+  if ("silent" in answer) {
+    if (answer.silent === "reset") request.socket.resetAndDestroy()
+    return
+  }
+  if ("status" in answer) {
+    return json(response, answer.status, answer.body ?? errorBody(answer.status), answer.headers)
+  }
+  if ("raw" in answer) {
+    response.writeHead(200, { "content-type": answer.contentType ?? "text/event-stream; charset=utf-8" })
+    for (const piece of answer.raw) {
+      response.write(piece)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    return response.end()
+  }
+  if (record.path === "/embeddings") return json(response, 200, embeddings(record.body, stub.dimensions))
+  const wire =
+    record.path === "/responses" || record.path === "/chat/completions" ? interfaces[record.path] : null
+  if (wire === null) return json(response, 404, errorBody(404))
+  if (record.body.stream !== true) return json(response, 200, wire.whole(answer))
+  response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" })
+  await send(response, answer, wire.frames(answer))
+}
+
+const bodyOf = async (request: IncomingMessage): Promise<string> => {
+  const chunks: Array<Buffer> = []
+  for await (const chunk of request) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
+/** Keeps what a request was, and whether its client waited for the end. */
+const recordOf = (request: IncomingMessage, response: ServerResponse, body: string): StubRequest => {
+  let aborted = false
+  const over = new Promise<boolean>((resolve) => {
+    response.once("close", () => {
+      aborted = !response.writableFinished
+      resolve(aborted)
+    })
+  })
+  return {
+    path: (request.url ?? "").replace(/^\/v1/, ""),
+    headers: request.headers,
+    body: body === "" ? null : JSON.parse(body),
+    aborted: () => aborted,
+    over
+  }
+}
+
+const listening = (server: Server): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.once("error", reject)
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      if (typeof address === "object" && address !== null) resolve(address.port)
+    })
+  })
+
+const start = async (): Promise<{ readonly stub: ModelStub; readonly server: Server }> => {
+  const waiting = new Set<() => void>()
+  const requests: Array<StubRequest> = []
+  const script: Array<StubAnswer> = []
+  const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    response.on("error", () => undefined)
+    void bodyOf(request).then((body) => {
+      const record = recordOf(request, response, body)
+      requests.push(record)
+      for (const wake of waiting) wake()
+      return respond(stub, request, response, record)
+    })
+  })
+  const stub: ModelStub = {
+    url: `http://127.0.0.1:${await listening(server)}/v1`,
+    requests,
+    script,
+    otherwise: plain,
+    dimensions: 64,
+    reset: () => {
+      requests.length = 0
+      script.length = 0
+      stub.otherwise = plain
+    },
+    request: (place) =>
+      new Promise((resolve) => {
+        const look = () => {
+          const found = requests[place]
+          if (found === undefined) return
+          waiting.delete(look)
+          resolve(found)
+        }
+        waiting.add(look)
+        look()
+      })
+  }
+  return { stub, server }
+}
+
+const close = (server: Server): Promise<void> =>
+  new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+
+/** A stub that lives as long as the scope. */
+export const make: Effect.Effect<ModelStub, never, Scope.Scope> = Effect.map(
+  Effect.acquireRelease(Effect.promise(start), ({ server }) => Effect.promise(() => close(server))),
+  ({ stub }) => stub
+)
