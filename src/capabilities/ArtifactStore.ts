@@ -1,10 +1,13 @@
-/** Content-addressed originals: uploaded and fetched files, by the SHA-256 of their bytes. */
+/** Content-addressed originals: uploaded and fetched files, by the SHA-256 of their bytes (contract 7). */
+import { createHash } from "node:crypto"
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
-import type * as Option from "effect/Option"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import type { ArtifactRef } from "../domain/Source.ts"
+import { ArtifactRef } from "../domain/Source.ts"
 
+/** `message` is for the operator: what could not be done, never a path or a content. */
 export class ArtifactStoreError extends Schema.TaggedError<ArtifactStoreError>()("ArtifactStoreError", {
   message: Schema.String
 }) {}
@@ -14,8 +17,29 @@ export class ArtifactStore extends Context.Tag("capabilities/ArtifactStore")<
   {
     /** Durable when it returns; storing the same bytes again changes nothing. */
     readonly put: (bytes: Uint8Array) => Effect.Effect<ArtifactRef, ArtifactStoreError>
+    /** Exactly the bytes that were stored, or none; fails when what is kept is damaged. */
     readonly get: (ref: ArtifactRef) => Effect.Effect<Option.Option<Uint8Array>, ArtifactStoreError>
     /** Removing what is not there is a success. */
     readonly remove: (ref: ArtifactRef) => Effect.Effect<void, ArtifactStoreError>
   }
 >() {}
+
+/** The address of some bytes. */
+export const refOf = (bytes: Uint8Array): ArtifactRef =>
+  ArtifactRef.make(`sha256:${createHash("sha256").update(bytes).digest("hex")}`)
+
+/** Keeps everything in this process, for as long as it runs. */
+export const layerMemory: Layer.Layer<ArtifactStore> = Layer.sync(ArtifactStore, () => {
+  const kept = new Map<ArtifactRef, Uint8Array>()
+  return {
+    put: (bytes) =>
+      Effect.sync(() => {
+        const ref = refOf(bytes)
+        kept.set(ref, Uint8Array.from(bytes))
+        return ref
+      }),
+    get: (ref) =>
+      Effect.sync(() => Option.map(Option.fromNullable(kept.get(ref)), (bytes) => Uint8Array.from(bytes))),
+    remove: (ref) => Effect.sync(() => void kept.delete(ref))
+  }
+})

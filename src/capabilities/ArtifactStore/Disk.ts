@@ -1,0 +1,141 @@
+/**
+ * Artifacts as files: `<directory>/<first two digits>/<digest>`. A file appears under its name only when all of its bytes
+ * are on the disk, so a process that dies leaves the whole artifact or none. Several processes may share the directory.
+ */
+import { randomUUID } from "node:crypto"
+import * as fs from "node:fs/promises"
+import * as path from "node:path"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type { ArtifactRef } from "../../domain/Source.ts"
+import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
+
+/** Nobody is still writing an unfinished file of this age: its writer died. */
+const abandonedAfter = Duration.hours(24)
+
+const codeOf = (cause: unknown): string =>
+  cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : ""
+
+const attempt = <A>(doing: string, run: () => Promise<A>) =>
+  Effect.tryPromise({
+    try: run,
+    catch: (cause) => {
+      const code = codeOf(cause)
+      return new ArtifactStoreError({
+        message: `The artifact could not be ${doing}${code === "" ? "" : ` (${code})`}.`
+      })
+    }
+  })
+
+/** A name is on the disk only when the directory that holds it is. */
+const syncDirectory = async (directory: string) => {
+  const handle = await fs.open(directory, "r")
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+const readIfPresent = async (file: string): Promise<Uint8Array | null> => {
+  try {
+    return await fs.readFile(file)
+  } catch (cause) {
+    if (codeOf(cause) === "ENOENT") return null
+    throw cause
+  }
+}
+
+const unlinkIfPresent = async (file: string): Promise<boolean> => {
+  try {
+    await fs.unlink(file)
+    return true
+  } catch (cause) {
+    if (codeOf(cause) === "ENOENT") return false
+    throw cause
+  }
+}
+
+const removeAbandoned = async (unfinished: string, now: number) => {
+  for (const name of await fs.readdir(unfinished)) {
+    const file = path.join(unfinished, name)
+    // Another process may be tidying up too.
+    const found = await fs.stat(file).catch(() => null)
+    if (found !== null && now - found.mtimeMs > Duration.toMillis(abandonedAfter))
+      await fs.rm(file, { force: true })
+  }
+}
+
+const make = (directory: string) =>
+  Effect.gen(function* () {
+    const unfinished = path.join(directory, "unfinished")
+    yield* attempt("given a directory", () => fs.mkdir(unfinished, { recursive: true, mode: 0o700 }))
+    const now = yield* Clock.currentTimeMillis
+    yield* attempt("tidied up", () => removeAbandoned(unfinished, now))
+
+    const fileOf = (ref: ArtifactRef) => {
+      const digest = ref.slice("sha256:".length)
+      return path.join(directory, digest.slice(0, 2), digest)
+    }
+
+    const unfinishedFile = Effect.acquireRelease(
+      attempt("written", async () => {
+        const file = path.join(unfinished, randomUUID())
+        return { file, handle: await fs.open(file, "wx", 0o600) }
+      }),
+      ({ file, handle }) =>
+        Effect.promise(async () => {
+          await handle.close().catch(() => undefined)
+          await fs.rm(file, { force: true }).catch(() => undefined)
+        })
+    )
+
+    const write = (bytes: Uint8Array, file: string) =>
+      Effect.gen(function* () {
+        const fresh = yield* unfinishedFile
+        yield* attempt("written", async () => {
+          await fresh.handle.writeFile(bytes)
+          await fresh.handle.sync()
+        })
+        yield* attempt("written", () => fs.rename(fresh.file, file))
+      }).pipe(Effect.scoped)
+
+    const put = Effect.fn("ArtifactStore.put")(function* (bytes: Uint8Array) {
+      const ref = refOf(bytes)
+      const file = fileOf(ref)
+      const parent = path.dirname(file)
+      yield* attempt("given a directory", () => fs.mkdir(parent, { recursive: true, mode: 0o700 }))
+      const kept = yield* attempt("read", () => readIfPresent(file))
+      if (kept === null || refOf(kept) !== ref) yield* write(bytes, file)
+      // Also when the file was there already: whoever put it may not have come this far yet.
+      yield* attempt("written", async () => {
+        await syncDirectory(parent)
+        await syncDirectory(directory)
+      })
+      return ref
+    })
+
+    const get = Effect.fn("ArtifactStore.get")(function* (ref: ArtifactRef) {
+      const kept = yield* attempt("read", () => readIfPresent(fileOf(ref)))
+      if (kept === null) return Option.none<Uint8Array>()
+      if (refOf(kept) !== ref)
+        return yield* new ArtifactStoreError({ message: `The artifact ${ref} is damaged on the disk.` })
+      return Option.some(kept)
+    })
+
+    const remove = Effect.fn("ArtifactStore.remove")(function* (ref: ArtifactRef) {
+      const file = fileOf(ref)
+      yield* attempt("removed", async () => {
+        if (await unlinkIfPresent(file)) await syncDirectory(path.dirname(file))
+      })
+    })
+
+    return { put, get, remove }
+  })
+
+/** Keeps artifacts below `directory`, which it makes when there is none; fails when that cannot be written. */
+export const layerDisk = (directory: string): Layer.Layer<ArtifactStore, ArtifactStoreError> =>
+  Layer.effect(ArtifactStore, make(directory))
