@@ -1,0 +1,259 @@
+/** The table of dependencies, and the habits that can be read off the text of the source. */
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import { describe, expect, it } from "vitest"
+
+const root = Path.join(import.meta.dirname, "../src")
+
+const files = Fs.readdirSync(root, { recursive: true, encoding: "utf8" })
+  .filter((name) => /\.[cm]?[jt]sx?$/.test(name))
+  .map((name) => name.split(Path.sep).join("/"))
+  .toSorted()
+
+const textOf = (file: string) => Fs.readFileSync(Path.join(root, file), "utf8")
+
+/** Comments that stand on lines of their own, or at the end of one. */
+const withoutComments = (text: string) =>
+  text
+    .replace(/^\s*\/\*[\s\S]*?\*\//gm, "")
+    .replace(/^\s*\/\/.*$/gm, "")
+    .replace(/\s\/\/ .*$/gm, "")
+
+/** What a module names after `import`, `export … from`, `import()` and `require()`. */
+export const importsOf = (text: string): ReadonlyArray<string> => {
+  const code = withoutComments(text)
+  const found = [
+    ...code.matchAll(/^[ \t]*(?:import|export)\b(?:[^"'`;]*?\bfrom)?\s*["']([^"'\n]+)["']/gm),
+    ...code.matchAll(/\b(?:import|require)\s*\(\s*["'`]([^"'`\n]+)["'`]/g),
+    ...code.matchAll(/\bnew URL\(\s*["'`](\.[^"'`\n]+)["'`]\s*,\s*import\.meta\.url/g)
+  ]
+  return found.map(([, name]) => name ?? "")
+}
+
+/**
+ * Where a file belongs. A capability's tag lies beside the folder of its backends; an API declaration is what a client
+ * derives from.
+ */
+const zones = {
+  domain: /^domain\/[^/]+\.ts$/,
+  search: /^search\//,
+  tag: /^capabilities\/[^/]+\.ts$/,
+  backend: /^capabilities\/[^/]+\//,
+  store: /^store\//,
+  readers: /^readers\//,
+  channels: /^channels\//,
+  usecases: /^usecases\//,
+  declaration: /^http\/(?:.*Api|Envelope|Auth|RequestId|hosted\/SameOrigin)\.ts$/,
+  handlers: /^http\/.*Handlers\.ts$/,
+  http: /^http\//,
+  workers: /^workers\//,
+  app: /^app\//,
+  ui: /^ui\//,
+  client: /^client\.ts$/,
+  entry: /^(?:main|index|effect)\.ts$/
+} as const
+type Zone = keyof typeof zones
+
+const isZone = (name: string): name is Zone => name in zones
+
+/** The first that matches: `http/Api.ts` is a declaration before it is of `http`. */
+const zoneOf = (file: string): Zone | undefined =>
+  Object.keys(zones)
+    .filter(isZone)
+    .find((zone) => zones[zone].test(file))
+
+interface Rule {
+  readonly local: ReadonlyArray<Zone>
+  readonly packages: ReadonlyArray<RegExp>
+}
+
+const effect = /^effect(?:\/|$)/
+const anything = /./
+const platform = /^@effect\/platform(?:\/|$)/
+const everything = Object.keys(zones).filter(isZone)
+
+/** Who may import whom. A backend may import its own folder as well, which `backend` here does not say. */
+const rules: Record<Zone, Rule> = {
+  domain: { local: ["domain"], packages: [effect, /^@effect\/platform\/HttpApiSchema$/] },
+  search: { local: ["domain", "search"], packages: [effect, /^porter2$/] },
+  tag: { local: ["domain", "search", "tag"], packages: [effect, /^@effect\/ai\/Prompt$/, /^node:crypto$/] },
+  backend: { local: ["domain", "search", "tag"], packages: [anything] },
+  store: { local: ["domain", "search", "tag", "store"], packages: [anything] },
+  readers: { local: ["domain", "search", "tag", "readers"], packages: [anything] },
+  channels: { local: ["domain", "search", "tag", "channels"], packages: [anything] },
+  usecases: {
+    local: ["domain", "search", "tag", "store", "readers", "channels", "usecases"],
+    packages: [effect, /^@effect\/sql\/SqlClient$/, /^@effect\/ai\/Prompt$/, /^node:crypto$/]
+  },
+  declaration: { local: ["domain", "declaration"], packages: [effect, platform] },
+  handlers: { local: ["domain", "declaration", "http", "usecases"], packages: [effect, platform] },
+  http: {
+    local: ["domain", "tag", "declaration", "http", "usecases"],
+    packages: [effect, platform, /^node:/]
+  },
+  workers: { local: ["domain", "search", "tag", "backend", "readers", "workers"], packages: [anything] },
+  app: { local: everything.filter((zone) => zone !== "entry"), packages: [anything] },
+  ui: { local: ["ui"], packages: [anything] },
+  client: { local: ["domain", "declaration"], packages: [effect, platform] },
+  entry: { local: everything, packages: [anything] }
+}
+
+const capabilityOf = (file: string) => /^capabilities\/([^/.]+)/.exec(file)?.[1]
+
+/** What is wrong with `file` importing `name`, or nothing. */
+export const complaint = (file: string, name: string): string | undefined => {
+  const zone = zoneOf(file)
+  if (zone === undefined) return `${file} is in no folder that the design knows`
+  const rule = rules[zone]
+  if (!name.startsWith(".")) {
+    return rule.packages.some((allowed) => allowed.test(name)) ? undefined : `${file} imports ${name}`
+  }
+  const target = Path.posix.join(Path.posix.dirname(file), name)
+  if (target.startsWith(".."))
+    return zone === "app" || zone === "entry" ? undefined : `${file} leaves src: ${name}`
+  const other = zoneOf(target)
+  if (other === undefined) return `${file} imports ${target}, which is in no folder that the design knows`
+  const own = capabilityOf(file) !== undefined && capabilityOf(file) === capabilityOf(target)
+  return own || rule.local.includes(other) ? undefined : `${file} imports ${target}`
+}
+
+/** Habits, each with the one place that is free of it. */
+const forbidden: ReadonlyArray<readonly [what: string, pattern: RegExp, except: RegExp]> = [
+  ["new Date()", /\bnew Date\b/, /^ui\//],
+  ["Date.now()", /\bDate\.now\b/, /^ui\//],
+  ["process.env", /\bprocess\s*(?:\.\s*env\b|\[\s*["']env)/, /^app\/Config\.ts$/],
+  ["console", /\bconsole\s*\./, /^(?:app\/Observability|main)\.ts$|^ui\//],
+  ["raw fetch()", /(?<![.\w])(?:globalThis\.)?fetch\s*\(/, /^capabilities\/OutboundHttp|^ui\//],
+  ["a silenced compiler", /\/\/\s*@ts-/, /^$/]
+]
+
+/** Text in quotes is no code. */
+const withoutStrings = (code: string) =>
+  code.replace(/"(?:\\.|[^"\\\n])*"/g, '""').replace(/`(?:\\.|[^`\\$])*`/g, "``")
+
+describe("The source", () => {
+  it("is there to be read", () => {
+    expect(files.length).toBeGreaterThan(50)
+    expect(files.flatMap((file) => importsOf(textOf(file))).length).toBeGreaterThan(200)
+  })
+
+  it("lies in folders that the design knows", () => {
+    expect(files.filter((file) => zoneOf(file) === undefined)).toEqual([])
+  })
+
+  it("depends one way: every import is in the table", () => {
+    const complaints = files.flatMap((file) =>
+      importsOf(textOf(file)).flatMap((name) => complaint(file, name) ?? [])
+    )
+    expect(complaints).toEqual([])
+  })
+
+  it("names files by what they hold: no utils, helpers, types, common, index of a folder", () => {
+    const vague = /(?:^|\/)(?:utils?|helpers?|types?|common|misc|shared|index)(?:\.[cm]?[jt]sx?|\/)/i
+    expect(files.filter((file) => vague.test(file) && file !== "index.ts")).toEqual([])
+  })
+
+  it("has no barrel: nothing but the public entries only passes on what others export", () => {
+    const passesOn = (code: string) =>
+      code.replace(
+        /^[ \t]*export\s*(?:type\s*)?(?:\*(?:\s*as\s+\w+)?|\{[^}]*\})\s*from\s*["'][^"']+["']\s*/gm,
+        ""
+      )
+    const barrels = files.filter((file) => {
+      const code = withoutComments(textOf(file)).trim()
+      return code !== "" && passesOn(code).trim() === "" && !/^(?:index|effect|client)\.ts$/.test(file)
+    })
+    expect(barrels).toEqual([])
+  })
+
+  it("keeps every file at 400 lines or fewer", () => {
+    const lines = (file: string) => textOf(file).split("\n").length - 1
+    expect(files.filter((file) => !file.startsWith("ui/") && lines(file) > 400)).toEqual([])
+  })
+
+  for (const [what, pattern, except] of forbidden) {
+    it(`has ${what} in its one place or nowhere`, () => {
+      const raw = what === "a silenced compiler"
+      const offenders = files.filter((file) => {
+        const text = textOf(file)
+        const code = raw ? text : withoutStrings(withoutComments(text))
+        return !except.test(file) && pattern.test(code)
+      })
+      expect(offenders).toEqual([])
+    })
+  }
+})
+
+describe("What reads the source", () => {
+  it("sees every form of import, and none in a comment", () => {
+    const text = [
+      'import * as A from "a"',
+      "import type { B } from 'b'",
+      "import {",
+      "  C,",
+      "  type D",
+      '} from "c"',
+      'import "d"',
+      'export { E } from "e"',
+      'export * from "./f.ts"',
+      'const G = () => import("g")',
+      'const H = require("h")',
+      '// import I from "i"',
+      "/**",
+      ' * import J from "j"',
+      " */",
+      'export const K = from("k")',
+      'const worker = new URL("../workers/l.js", import.meta.url)'
+    ].join("\n")
+    expect(importsOf(text).toSorted()).toEqual([
+      "../workers/l.js",
+      "./f.ts",
+      "a",
+      "b",
+      "c",
+      "d",
+      "e",
+      "g",
+      "h"
+    ])
+  })
+
+  it("finds every wrong direction of the table", () => {
+    const wrong: ReadonlyArray<readonly [string, string]> = [
+      ["domain/Ids.ts", "node:crypto"],
+      ["domain/Ids.ts", "../store/Users.ts"],
+      ["domain/Ids.ts", "@effect/platform"],
+      ["search/Words.ts", "../capabilities/KeyStore.ts"],
+      ["capabilities/KeyStore.ts", "./KeyStoreX/Sql.ts"],
+      ["capabilities/KeyStore.ts", "@effect/sql/SqlClient"],
+      ["capabilities/KeyStore/Sql.ts", "../Credentials/Scrypt.ts"],
+      ["capabilities/KeyStore/Sql.ts", "../../store/ApiKeys.ts"],
+      ["store/Users.ts", "../usecases/Accounts.ts"],
+      ["store/Users.ts", "../capabilities/KeyStore/Sql.ts"],
+      ["usecases/Keys.ts", "../http/Envelope.ts"],
+      ["usecases/Keys.ts", "../capabilities/KeyStore/Sql.ts"],
+      ["usecases/Keys.ts", "@effect/platform/HttpServerRequest"],
+      ["usecases/Keys.ts", "../app/Config.ts"],
+      ["http/hosted/KeysApi.ts", "../../usecases/Keys.ts"],
+      ["http/hosted/KeysApi.ts", "./KeysHandlers.ts"],
+      ["http/hosted/KeysHandlers.ts", "./AgentsHandlers.ts"],
+      ["http/hosted/KeysHandlers.ts", "../../store/ApiKeys.ts"],
+      ["http/hosted/SessionAuth.ts", "../../store/Users.ts"],
+      ["client.ts", "./http/Server.ts"],
+      ["utils/text.ts", "effect/Effect"],
+      ["app/Live.ts", "../main.ts"]
+    ]
+    for (const [file, name] of wrong) expect([file, name, complaint(file, name)]).not.toContain(undefined)
+    const right: ReadonlyArray<readonly [string, string]> = [
+      ["domain/Errors.ts", "@effect/platform/HttpApiSchema"],
+      ["capabilities/KeyStore/Sql.ts", "../Credentials.ts"],
+      ["capabilities/JobQueue/table/Claim.ts", "../Table.ts"],
+      ["usecases/Keys.ts", "../store/ApiKeys.ts"],
+      ["http/hosted/KeysApi.ts", "../Auth.ts"],
+      ["http/hosted/KeysHandlers.ts", "../../usecases/Keys.ts"],
+      ["client.ts", "./http/Api.ts"],
+      ["app/Live.ts", "../capabilities/KeyStore/Sql.ts"]
+    ]
+    for (const [file, name] of right) expect(complaint(file, name)).toBe(undefined)
+  })
+})
