@@ -1,5 +1,6 @@
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as Option from "effect/Option"
 import * as SchemaAST from "effect/SchemaAST"
 import { describe, expect, it } from "vitest"
 import { Variables } from "../src/app/Config.ts"
@@ -10,9 +11,9 @@ const readme = fs.readFileSync(path.join(root, "README.md"), "utf8")
 const table = [
   "| Variable | Meaning |",
   "|---|---|",
-  ...Object.entries(Variables.fields).map(([name, field]) => {
-    const meaning = field.ast.annotations[SchemaAST.DescriptionAnnotationId]
-    return `| \`${name}\` | ${String(meaning)} |`
+  ...SchemaAST.getPropertySignatures(Variables.ast).map((variable) => {
+    const meaning = SchemaAST.getDescriptionAnnotation(variable)
+    return `| \`${String(variable.name)}\` | ${Option.getOrElse(meaning, () => "")} |`
   })
 ].join("\n")
 
