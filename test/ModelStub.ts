@@ -42,6 +42,8 @@ export interface StubRequest {
   // What it holds differs for each path; assertions look at what they need.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly body: any
+  /** The client's port: requests over one connection share it. */
+  readonly port: number
   /** True once the client had left before the answer was complete. */
   readonly aborted: () => boolean
   /** Resolves when the exchange is over, with `aborted()`. */
@@ -244,7 +246,8 @@ const send = async (response: ServerResponse, reply: StubReply, frames: Frames):
       else setTimeout(resolve, reply.gap)
     })
   }
-  const half = reply.breaks === undefined ? frames.middle.length : Math.ceil(frames.middle.length / 2)
+  const breakable = tokensOf(reply.text ?? "").length || frames.middle.length
+  const half = reply.breaks === undefined ? frames.middle.length : Math.ceil(breakable / 2)
   for (const frame of [...frames.begin, ...frames.middle.slice(0, half)]) {
     if (response.destroyed) return
     await write(frame)
@@ -353,6 +356,7 @@ const recordOf = (request: IncomingMessage, response: ServerResponse, body: stri
   return {
     path: (request.url ?? "").replace(/^\/v1/, ""),
     headers: request.headers,
+    port: request.socket.remotePort ?? 0,
     body: body === "" ? null : JSON.parse(body),
     aborted: () => aborted,
     over
