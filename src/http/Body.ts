@@ -1,0 +1,132 @@
+/**
+ * Bounded request bodies. The framework's own limit destroys the socket before an answer can be sent, and without it there
+ * is none. Here a body over the limit of its route is refused while the rest of it is drained, so the client reads its 413.
+ */
+import { IncomingMessage } from "node:http"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerError from "@effect/platform/HttpServerError"
+import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Multipart from "@effect/platform/Multipart"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { type CodedError, PayloadTooLarge, ValidationError } from "../domain/Errors.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** Objects and arrays within each other; deeper JSON would overflow the stack of whoever walks it. */
+const depthLimit = 128
+
+const isDeeper = (value: unknown, depth: number): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  (depth === 0 || Object.values(value).some((member) => isDeeper(member, depth - 1)))
+
+/** A body that cannot be read; the boundary answers with `cause` when it is one of the documented errors. */
+const unreadable = (request: Request, cause: CodedError) =>
+  new HttpServerError.RequestError({ request, reason: "Decode", cause })
+
+const tooLarge = (request: Request, limit: number) =>
+  unreadable(request, new PayloadTooLarge({ message: `The body may take at most ${limit} bytes.` }))
+
+const cutOff = (request: Request) =>
+  unreadable(request, new ValidationError({ message: "The body ended too early." }))
+
+const fromNode = (request: Request, source: IncomingMessage, limit: number) =>
+  Effect.async<Uint8Array, HttpServerError.RequestError>((resume) => {
+    const chunks: Array<Uint8Array> = []
+    let size = 0
+    const stop = () => {
+      source.off("data", onData).off("end", onEnd).off("error", onCut).off("close", onCut)
+    }
+    const finish = (result: Effect.Effect<Uint8Array, HttpServerError.RequestError>) => {
+      stop()
+      // Whatever still comes is thrown away.
+      source.resume()
+      resume(result)
+    }
+    const onData = (chunk: Uint8Array) => {
+      size += chunk.length
+      if (size > limit) finish(Effect.fail(tooLarge(request, limit)))
+      else chunks.push(chunk)
+    }
+    const onEnd = () => finish(Effect.succeed(Buffer.concat(chunks)))
+    const onCut = () => finish(Effect.fail(cutOff(request)))
+    if (source.readableEnded || source.destroyed) return onCut()
+    source.on("data", onData).on("end", onEnd).on("error", onCut).on("close", onCut)
+    return Effect.sync(stop)
+  })
+
+/** For every other server: the platform's own stream of the body. */
+const fromStream = (request: Request, limit: number) => {
+  if (request.source instanceof globalThis.Request && request.source.body === null) {
+    return Effect.succeed(new Uint8Array())
+  }
+  return request.stream.pipe(
+    Stream.mapAccumEffect(0, (before, chunk) => {
+      const size = before + chunk.length
+      return size > limit ? Effect.fail(tooLarge(request, limit)) : Effect.succeed([size, chunk] as const)
+    }),
+    Stream.runFold(new Array<Uint8Array>(), (chunks, chunk) => {
+      chunks.push(chunk)
+      return chunks
+    }),
+    Effect.map((chunks): Uint8Array => Buffer.concat(chunks))
+  )
+}
+
+const read = (request: Request, limit: number): Effect.Effect<Uint8Array, HttpServerError.RequestError> => {
+  if (Number(request.headers["content-length"]) > limit) return Effect.fail(tooLarge(request, limit))
+  return request.source instanceof IncomingMessage
+    ? fromNode(request, request.source, limit)
+    : fromStream(request, limit)
+}
+
+const parse = (request: Request, text: string): Effect.Effect<unknown, HttpServerError.RequestError> => {
+  // No body says nothing about any field.
+  if (text.trim() === "") return Effect.succeed({})
+  return Effect.try({
+    try: (): unknown => JSON.parse(text),
+    catch: () => unreadable(request, new ValidationError({ message: "The body is not valid JSON." }))
+  }).pipe(
+    Effect.filterOrFail(
+      (value) => !isDeeper(value, depthLimit),
+      () => unreadable(request, new ValidationError({ message: "The body is nested too deeply." }))
+    )
+  )
+}
+
+const notJson = new ValidationError({ message: "Send a JSON body with content-type application/json." })
+
+/**
+ * `request` with every way to its body bounded by `limitOf` its route. The body is read once and kept for the request;
+ * forms are read by `http/Form`, from the same bytes.
+ */
+export const bounded = (request: Request, limitOf: (route: HttpRouter.Route<unknown, unknown>) => number) => {
+  let cached: Effect.Effect<Uint8Array, HttpServerError.RequestError> | undefined
+  const bytes = Effect.suspend(
+    () =>
+      (cached ??= Effect.serviceOption(HttpRouter.RouteContext).pipe(
+        Effect.flatMap((found) =>
+          read(request, Option.match(found, { onNone: () => 0, onSome: ({ route }) => limitOf(route) }))
+        ),
+        Effect.cached,
+        Effect.runSync
+      ))
+  )
+  const text = Effect.map(bytes, (body) => new TextDecoder().decode(body))
+  const noForm = Effect.fail(new Multipart.MultipartError({ reason: "Parse", cause: notJson }))
+  const wrapped: Request = Object.create(request, {
+    arrayBuffer: {
+      get: () =>
+        Effect.map(bytes, (body) => body.buffer.slice(body.byteOffset, body.byteOffset + body.byteLength))
+    },
+    text: { get: () => text },
+    json: { get: () => Effect.flatMap(text, (body) => parse(request, body)) },
+    stream: { get: () => Stream.fromEffect(bytes) },
+    urlParamsBody: { get: () => Effect.fail(unreadable(request, notJson)) },
+    multipart: { get: () => noForm },
+    multipartStream: { get: () => Stream.fromEffect(noForm) }
+  })
+  return wrapped
+}

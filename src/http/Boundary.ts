@@ -1,0 +1,155 @@
+/**
+ * The one place where a request gets its id and a failure becomes an answer (specification 1 and 7, contract intro and
+ * 11). It is the outermost middleware: it sees what failed before the framework makes something of it.
+ */
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
+import type * as HttpApp from "@effect/platform/HttpApp"
+import * as HttpServerError from "@effect/platform/HttpServerError"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Multipart from "@effect/platform/Multipart"
+import * as Cause from "effect/Cause"
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as HashSet from "effect/HashSet"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import {
+  type CodedError,
+  InternalError,
+  MethodNotAllowed,
+  NotFound,
+  ServiceUnavailable,
+  ValidationError
+} from "../domain/Errors.ts"
+import * as Body from "./Body.ts"
+import { failureBody, isCoded, jsonLimit, statusOf } from "./Envelope.ts"
+import * as Headers from "./Headers.ts"
+import * as Issues from "./Issues.ts"
+import * as RequestId from "./RequestId.ts"
+import * as Routes from "./Routes.ts"
+
+type Methods = ReadonlyArray<string>
+
+const pathOf = (request: HttpServerRequest.HttpServerRequest) => request.url.split("?", 1).join("")
+
+/** The seconds that `RATE_LIMITED` asks to wait, where it says so. */
+const retryAfter = ({ details }: CodedError): Readonly<Record<string, string>> => {
+  const seconds = details?.["retryAfterSeconds"]
+  return typeof seconds === "number" ? { "retry-after": String(Math.max(1, Math.ceil(seconds))) } : {}
+}
+
+const answer = (error: CodedError, requestId: string, headers: Readonly<Record<string, string>> = {}) =>
+  HttpServerResponse.unsafeJson(failureBody(error, requestId), {
+    status: statusOf(error._tag),
+    headers: { ...retryAfter(error), ...headers }
+  })
+
+const unrouted = (method: string, methods: Methods, requestId: string) =>
+  methods.length === 0 || methods.includes(method)
+    ? answer(new NotFound({ message: "There is nothing at this address." }), requestId)
+    : answer(
+        new MethodNotAllowed({
+          message: "This address does not have this method.",
+          details: { allow: methods }
+        }),
+        requestId,
+        { allow: methods.join(", ") }
+      )
+
+/** What a request that could not be read, rather than a route, is answered with. */
+const misread = (cause: unknown): CodedError =>
+  isCoded(cause) ? cause : new ValidationError({ message: "The request could not be read." })
+
+/** The documented error that a failure or defect stands for; none when it is ours alone. */
+const documented = (cause: Cause.Cause<unknown>): Option.Option<CodedError> => {
+  const failed = Cause.failureOption(cause)
+  if (Option.isSome(failed) && isCoded(failed.value)) return Option.some(failed.value)
+  const thrown = Option.getOrUndefined(Option.orElse(failed, () => Cause.dieOption(cause)))
+  if (thrown instanceof HttpApiDecodeError) return Option.some(Issues.toError(thrown))
+  // The framework makes defects of bodies that it cannot read.
+  if (thrown instanceof HttpServerError.RequestError || thrown instanceof Multipart.MultipartError) {
+    return Option.some(misread(thrown.cause))
+  }
+  return Option.none()
+}
+
+const isRouteNotFound = (cause: Cause.Cause<unknown>) =>
+  Option.exists(Cause.failureOption(cause), (failed) => failed instanceof HttpServerError.RouteNotFound)
+
+const internal = new InternalError({ message: "Something went wrong on our side." })
+const stopping = new ServiceUnavailable({ message: "The server is stopping. Try again." })
+
+const recover = (
+  cause: Cause.Cause<unknown>,
+  request: HttpServerRequest.HttpServerRequest,
+  methods: Effect.Effect<Methods>,
+  requestId: string
+) => {
+  if (isRouteNotFound(cause)) {
+    return Effect.map(methods, (known) => unrouted(request.method, known, requestId))
+  }
+  const error = documented(cause)
+  if (Option.isSome(error)) return Effect.succeed(answer(error.value, requestId))
+  if (Cause.isInterruptedOnly(cause)) return Effect.succeed(answer(stopping, requestId))
+  return Effect.as(Effect.logError("A request failed unexpectedly", cause), answer(internal, requestId))
+}
+
+const clientLeft = (cause: Cause.Cause<unknown>) =>
+  HashSet.has(Cause.interruptors(cause), HttpServerError.clientAbortFiberId)
+
+/** The methods of an address; empty when it has none. */
+const methodsAt = (
+  routes: ReadonlyArray<{ readonly method: string; readonly path: string }>,
+  request: HttpServerRequest.HttpServerRequest
+): Methods => {
+  const pathname = pathOf(request)
+  const declared = routes
+    .filter(({ path }) => path !== "*" && path !== "/*" && Routes.matches(path, pathname))
+    .map(({ method }) => method)
+  if (declared.length === 0) return []
+  const implied = declared.includes("GET") ? ["HEAD", "OPTIONS"] : ["OPTIONS"]
+  return [...new Set([...declared, ...implied])].sort()
+}
+
+const options = (request: HttpServerRequest.HttpServerRequest, methods: Methods, requestId: string) => {
+  if (Headers.isPreflight(request)) return Headers.preflight(request)
+  return methods.length === 0
+    ? unrouted(request.method, methods, requestId)
+    : HttpServerResponse.empty({ status: 204, headers: { allow: methods.join(", ") } })
+}
+
+/** Wraps the whole application. */
+export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.middleware(
+  Effect.gen(function* () {
+    const { api } = yield* HttpApi.Api
+    const { router } = yield* HttpApiBuilder.Router
+    const limits = new Map(
+      Routes.table(api).map((route) => [Routes.keyOf(route), route.bodyLimit ?? jsonLimit] as const)
+    )
+    const limitOf = (route: { readonly method: string; readonly path: string }) =>
+      limits.get(Routes.keyOf(route)) ?? jsonLimit
+    // Asked for when routes are complete.
+    const routes = yield* Effect.cached(Effect.map(router, (all) => Chunk.toReadonlyArray(all.routes)))
+    return (app: HttpApp.Default) =>
+      Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const requestId = yield* RequestId.resolve(request.headers[RequestId.header])
+        const methods = Effect.map(routes, (all) => methodsAt(all, request))
+        if (request.method === "OPTIONS") {
+          return Headers.complete(options(request, yield* methods, requestId), requestId)
+        }
+        const response = yield* app.pipe(
+          Effect.catchAllCause((cause) =>
+            clientLeft(cause) ? Effect.failCause(cause) : recover(cause, request, methods, requestId)
+          ),
+          Effect.provideService(HttpServerRequest.HttpServerRequest, Body.bounded(request, limitOf)),
+          Effect.provideService(RequestId.RequestId, requestId),
+          Effect.annotateLogs({ requestId, method: request.method, path: pathOf(request) })
+        )
+        return Headers.complete(response, requestId)
+      })
+  })
+).pipe(Layer.provide(HttpApiBuilder.Router.Live))

@@ -1,0 +1,40 @@
+/**
+ * Opaque, authenticated page cursors (specification 4.14, 4.17). A cursor is good for the list that it came from: the same
+ * agent, route and filter. Any other is 400.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { SecretBox } from "../capabilities/SecretBox.ts"
+import { ValidationError } from "../domain/Errors.ts"
+
+/** The list that a cursor belongs to: whose, which, and how it was filtered. */
+export interface List {
+  readonly scope: string
+  readonly route: string
+  readonly filter?: Readonly<Record<string, string | undefined>>
+}
+
+const nameOf = ({ scope, route, filter = {} }: List) =>
+  JSON.stringify([scope, route, Object.entries(filter).filter(([, value]) => value !== undefined)])
+
+/** A cursor that continues `list` after the row `after`; null stays null. */
+export const seal = Effect.fn("Cursor.seal")(function* (list: List, after: string | null) {
+  if (after === null) return null
+  const box = yield* SecretBox
+  return yield* box.sign("cursor", `${after}\n${nameOf(list)}`)
+})
+
+/** The row after which `list` continues; undefined without a cursor. */
+export const open = Effect.fn("Cursor.open")(function* (list: List, cursor: string | undefined) {
+  if (cursor === undefined) return undefined
+  const box = yield* SecretBox
+  const text = yield* box.verify("cursor", cursor)
+  const suffix = `\n${nameOf(list)}`
+  if (Option.isNone(text) || !text.value.endsWith(suffix)) {
+    return yield* new ValidationError({
+      message: "The cursor does not belong to this list. Start again without one.",
+      details: { issues: [{ path: ["cursor"], message: "Expected a nextCursor of this list" }] }
+    })
+  }
+  return text.value.slice(0, -suffix.length)
+})

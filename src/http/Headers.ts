@@ -1,0 +1,56 @@
+/** The headers that every response carries, and the answer to a CORS preflight. */
+import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as RequestId from "./RequestId.ts"
+
+/** What a page of another origin may read. */
+const exposed = [RequestId.header, "x-end-user-id", "x-run-id", "retry-after"].join(", ")
+
+/** Where a response does not say otherwise: answers belong to their caller, and none is a page. */
+const defaults = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer"
+} as const
+
+/**
+ * Any origin may call, without credentials: keys travel in a header, and the dashboard is same-origin. A key's own list of
+ * origins is checked when it authenticates (specification 5.3).
+ */
+export const complete = (
+  response: HttpServerResponse.HttpServerResponse,
+  requestId: string
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.setHeaders(response, {
+    ...defaults,
+    ...response.headers,
+    "access-control-allow-origin": "*",
+    "access-control-expose-headers": exposed,
+    "x-content-type-options": "nosniff",
+    [RequestId.header]: requestId
+  })
+
+/** The header that proves a dashboard request is same-origin must never be granted to another origin. */
+const sameOriginOnly = "x-spoke-csrf"
+
+const grantable = (requested: string | undefined) =>
+  (requested ?? "")
+    .split(",")
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => /^[a-z0-9-]{1,64}$/.test(name) && name !== sameOriginOnly)
+    .slice(0, 50)
+    .join(", ")
+
+export const isPreflight = (request: HttpServerRequest.HttpServerRequest): boolean =>
+  request.method === "OPTIONS" && request.headers["access-control-request-method"] !== undefined
+
+export const preflight = (request: HttpServerRequest.HttpServerRequest) =>
+  HttpServerResponse.empty({
+    status: 204,
+    headers: {
+      "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
+      "access-control-allow-headers": grantable(request.headers["access-control-request-headers"]),
+      "access-control-max-age": "86400",
+      vary: "access-control-request-headers"
+    }
+  })

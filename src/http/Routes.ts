@@ -1,0 +1,78 @@
+/** What the declarations say of every route: who may call it and how large its body may be. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import type { HttpMethod } from "@effect/platform/HttpMethod"
+import * as Context from "effect/Context"
+import * as Option from "effect/Option"
+import type { Requirement, Role } from "../domain/Access.ts"
+import { AgentKeyAuth, Open, OperatorAuth, RequiredPermission, RequiredRole, SessionAuth } from "./Auth.ts"
+import { BodyLimit } from "./Envelope.ts"
+
+export interface Route {
+  readonly method: HttpMethod
+  /** The pattern, like `/v1/sources/:id`. */
+  readonly path: string
+  readonly group: string
+  /** Set under `AgentKeyAuth`. */
+  readonly permission: Requirement | undefined
+  /** Set under `SessionAuth`. */
+  readonly role: Role | undefined
+  readonly bodyLimit: number | undefined
+  /** Status codes of success. */
+  readonly statuses: ReadonlyArray<number>
+}
+
+/** The key under which a route is looked up: its method and its pattern. */
+export const keyOf = (route: { readonly method: string; readonly path: string }) =>
+  `${route.method} ${route.path}`
+
+/**
+ * Every endpoint of `api`. Throws when one does not say who may call it: what is not declared is not served
+ * (guarantee G31).
+ */
+export const table = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
+  api: HttpApi.HttpApi<Id, Groups, E, R>
+): ReadonlyArray<Route> => {
+  const routes: Array<Route> = []
+  HttpApi.reflect(api, {
+    onGroup: () => undefined,
+    onEndpoint: ({ endpoint, group, mergedAnnotations, middleware, successes }) => {
+      const keys = new Set([...middleware].map(({ key }) => key))
+      const permission = Option.getOrUndefined(Context.getOption(mergedAnnotations, RequiredPermission))
+      const role = Option.getOrUndefined(Context.getOption(mergedAnnotations, RequiredRole))
+      const open = Option.isSome(Context.getOption(mergedAnnotations, Open))
+      const declared =
+        (keys.has(AgentKeyAuth.key) && permission !== undefined) ||
+        (keys.has(SessionAuth.key) && role !== undefined) ||
+        keys.has(OperatorAuth.key) ||
+        open
+      if (!declared) {
+        throw new Error(`${keyOf(endpoint)} does not declare who may call it.`)
+      }
+      routes.push({
+        method: endpoint.method,
+        path: endpoint.path,
+        group: group.identifier,
+        permission,
+        role,
+        bodyLimit: Option.getOrUndefined(Context.getOption(mergedAnnotations, BodyLimit)),
+        statuses: [...successes.keys()]
+      })
+    }
+  })
+  return routes
+}
+
+const segmentsOf = (path: string) => path.split("/").filter((segment) => segment !== "")
+
+/** True when the router would take `pathname` for `pattern`; repeated and trailing slashes do not count. */
+export const matches = (pattern: string, pathname: string): boolean => {
+  const wanted = segmentsOf(pattern)
+  const given = segmentsOf(pathname)
+  for (const [place, segment] of wanted.entries()) {
+    if (segment === "*") return true
+    if (given[place] === undefined) return false
+    if (!segment.startsWith(":") && segment !== given[place]) return false
+  }
+  return wanted.length === given.length
+}
