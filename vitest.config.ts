@@ -6,6 +6,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/globalSetup.ts"],
+    silent: "passed-only",
     pool: "forks",
     isolate: false,
     poolOptions: { forks: { isolate: false, minForks: 1, maxForks: 2 } },

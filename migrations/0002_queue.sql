@@ -13,10 +13,14 @@ create table queue_jobs (
   lease_token text,
   lease_until timestamptz,
   last_error text,
+  -- What ended each attempt: [{attempt, at, message}], oldest first.
+  errors jsonb not null default '[]',
   created_at timestamptz not null default now(),
   finished_at timestamptz
 );
 create index queue_jobs_due on queue_jobs (queue, run_at, seq) where state = 'waiting';
 create index queue_jobs_leases on queue_jobs (queue, lease_until) where state = 'active';
 create index queue_jobs_serial on queue_jobs (queue, serial_key, seq) where state in ('waiting', 'active') and serial_key is not null;
-create index queue_jobs_finished on queue_jobs (queue, state, seq desc) where state in ('completed', 'failed');
+-- Two claims of jobs that share a key cannot both win, whatever each of them could see.
+create unique index queue_jobs_one_active on queue_jobs (queue, serial_key) where state = 'active' and serial_key is not null;
+create index queue_jobs_finished on queue_jobs (queue, state, finished_at desc, seq desc) where state in ('completed', 'failed');

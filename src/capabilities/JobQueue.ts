@@ -58,7 +58,10 @@ export class JobQueueError extends Schema.TaggedError<JobQueueError>()("JobQueue
   message: Schema.String
 }) {}
 
-/** What a handler fails with: `message` is kept as the attempt's last error, `fatal` ends the job without another attempt. */
+/**
+ * What a handler fails with: `message` is kept as the attempt's error, `fatal` ends the job without another attempt, and
+ * the next attempt comes no sooner than `retryAfter`.
+ */
 export class JobFailure extends Schema.TaggedError<JobFailure>()("JobFailure", {
   message: Schema.String,
   fatal: Schema.Boolean,
@@ -101,14 +104,21 @@ export class JobQueue extends Context.Tag("capabilities/JobQueue")<
       options?: EnqueueOptions
     ) => Effect.Effect<QueueJobId, JobQueueError>
     /**
-     * Claims and runs jobs until the scope closes; then takes no more and waits for the running ones. A defect of the
-     * handler counts as a failed attempt. An interrupted job goes back to the queue without losing an attempt.
+     * Claims and runs jobs, at most `concurrency` at once, until the scope closes; then takes no more and waits for the
+     * running ones, as long as the layer allows. What still runs after that is interrupted and goes back to the queue
+     * without losing an attempt. A defect of the handler counts as a failed attempt.
+     *
+     * A job runs at least once: it is repeated when its worker died, and its handler is interrupted when its lease was
+     * lost. When the worker of the last attempt died, no handler is left to say so: then `onDead` runs (again, if need
+     * be) before the job fails with the reason "worker died".
      */
     readonly work: <R>(
       queue: QueueName,
       concurrency: number,
-      handler: (job: QueueJob) => Effect.Effect<void, JobFailure, R>
+      handler: (job: QueueJob) => Effect.Effect<void, JobFailure, R>,
+      onDead?: (job: QueueJob) => Effect.Effect<void, never, R>
     ) => Effect.Effect<void, never, R | Scope.Scope>
+    /** One row for each queue, none left out. `waiting` jobs are due, `delayed` ones are not yet. */
     readonly counts: Effect.Effect<ReadonlyArray<QueueCounts>, JobQueueError>
   }
 >() {}

@@ -1,0 +1,86 @@
+/**
+ * Jobs in the table `queue_jobs`, on either engine. Enqueueing joins the caller's transaction. Workers of this process
+ * are woken directly, those of others by NOTIFY when the transaction commits; a worker also looks by itself at least
+ * every five seconds.
+ */
+import * as PgClient from "@effect/sql-pg/PgClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import { newId } from "../../domain/Ids.ts"
+import { JobQueue, JobQueueError, policies, type QueueName, type QueuePolicy } from "../JobQueue.ts"
+import { channel, makeRows } from "./table/Rows.ts"
+import { startWorker } from "./table/Worker.ts"
+
+export interface TableOptions {
+  /** By queue; those of the specification by default. */
+  readonly policies?: Readonly<Record<QueueName, QueuePolicy>>
+  /** How long running jobs may take when a worker stops, before they are interrupted and given back: 30 seconds. */
+  readonly drain?: Duration.DurationInput
+}
+
+const unreachable = <A>(effect: Effect.Effect<A, unknown>) =>
+  Effect.catchAll(effect, (cause) =>
+    Effect.zipRight(
+      Effect.logError("The job queue cannot be reached", cause),
+      new JobQueueError({ message: "The job queue cannot be reached." })
+    )
+  )
+
+const make = (options: TableOptions) =>
+  Effect.gen(function* () {
+    const sql = yield* PgClient.PgClient
+    const rows = makeRows(sql)
+    const policyOf = (queue: QueueName): QueuePolicy => (options.policies ?? policies)[queue]
+    const local = new Set<{ readonly queue: QueueName; readonly wake: Effect.Effect<void> }>()
+    const wakeLocal = (queue: string) =>
+      Effect.forEach(local, (worker) => (worker.queue === queue ? worker.wake : Effect.void), {
+        discard: true
+      })
+
+    return JobQueue.of({
+      enqueue: (queue, payload, { delay = 0, serialKey } = {}) =>
+        Effect.gen(function* () {
+          const id = yield* newId.queueJob
+          const job = { id, queue, payload, serialKey: serialKey ?? null, delay: Duration.decode(delay) }
+          yield* unreachable(rows.insert(job, policyOf(queue)))
+          // Within a transaction this comes too soon and does no harm: its commit brings the notification.
+          yield* wakeLocal(queue)
+          return id
+        }).pipe(Effect.withSpan("JobQueue.enqueue", { attributes: { queue } })),
+
+      work: (queue, concurrency, handler, onDead = () => Effect.void) =>
+        Effect.gen(function* () {
+          const wake = yield* startWorker(rows, {
+            queue,
+            concurrency,
+            handler,
+            onDead,
+            policy: policyOf(queue),
+            drain: options.drain ?? "30 seconds"
+          })
+          const worker = { queue, wake }
+          yield* Effect.acquireRelease(
+            Effect.sync(() => local.add(worker)),
+            () => Effect.sync(() => local.delete(worker))
+          )
+          yield* sql.listen(channel).pipe(
+            // The empty one says that listening has begun: what was enqueued before that may not have been heard.
+            Stream.runForEach((name) => (name === queue || name === "" ? wake : Effect.void)),
+            Effect.retry(Schedule.spaced("1 second")),
+            Effect.forkScoped
+          )
+        }),
+
+      counts: unreachable(rows.counts).pipe(Effect.withSpan("JobQueue.counts"))
+    })
+  })
+
+/** The queue over `queue_jobs` with these options. */
+export const layerTableWith = (options: TableOptions): Layer.Layer<JobQueue, never, PgClient.PgClient> =>
+  Layer.effect(JobQueue, make(options))
+
+/** The queue over `queue_jobs` with the policies of the specification. */
+export const layerTable: Layer.Layer<JobQueue, never, PgClient.PgClient> = layerTableWith({})

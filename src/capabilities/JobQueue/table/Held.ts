@@ -1,0 +1,96 @@
+/** A job in the hands of a worker, and how its end is written. */
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import type { JobFailure, QueueJob, QueuePolicy } from "../../JobQueue.ts"
+import type { Lease, Rows } from "./Rows.ts"
+
+export interface Held extends Lease {
+  readonly job: QueueJob
+  /** The worker of its last attempt died: only that is left to be told. */
+  readonly dead: boolean
+  /** When the lease was last known to run in full, by this process's clock: the moment before it was asked for. */
+  renewedAt: number
+  /** Why we interrupted its handler, if we did. */
+  ending: "lost" | "stopped" | undefined
+  fiber: Fiber.RuntimeFiber<void> | undefined
+}
+
+/** A claim's name: a worker may hold a job twice, when it lost the lease and was the one to get it again. */
+export const nameOf = ({ id, token }: Lease) => `${id} ${token}`
+
+/** Interrupts the handler; does not wait for it. */
+export const endEarly = (held: Held, why: "lost" | "stopped") =>
+  Effect.suspend(() => {
+    if (held.ending !== undefined || held.fiber === undefined) return Effect.void
+    held.ending = why
+    return Fiber.interruptFork(held.fiber)
+  })
+
+/** Before attempt n + 1: the policy's backoff times 2^(n - 1), and no sooner than the failure asks for. */
+const delayOf = (policy: QueuePolicy, attempt: number, failure: Option.Option<JobFailure>) =>
+  Duration.max(
+    Duration.times(Duration.decode(policy.backoff), 2 ** (attempt - 1)),
+    Option.match(failure, {
+      onNone: () => Duration.zero,
+      onSome: ({ retryAfter }) => retryAfter ?? Duration.zero
+    })
+  )
+
+const failed = (rows: Rows, policy: QueuePolicy, held: Held, cause: Cause.Cause<JobFailure>) =>
+  Effect.gen(function* () {
+    const { attempt, lastAttempt } = held.job
+    const failure = Cause.failureOption(cause)
+    const message = Option.match(failure, {
+      onNone: () => "An unexpected error stopped the job.",
+      onSome: (error) => error.message
+    })
+    if (Option.isNone(failure)) yield* Effect.logError("A job broke", cause)
+    if (lastAttempt || Option.exists(failure, ({ fatal }) => fatal)) {
+      yield* Effect.logError("A job failed for good", message)
+      return yield* rows.fail(held, message)
+    }
+    yield* Effect.logWarning("An attempt failed, another will follow", message)
+    return yield* rows.retry(held, message, delayOf(policy, attempt, failure))
+  })
+
+const outcome = (rows: Rows, policy: QueuePolicy, held: Held, exit: Exit.Exit<void, JobFailure>) => {
+  if (Exit.isSuccess(exit)) return held.dead ? rows.bury(held) : rows.complete(held)
+  if (held.dead) {
+    return Effect.zipRight(
+      Effect.logError("The end of a dead job could not be told", exit.cause),
+      rows.bury(held)
+    )
+  }
+  return held.ending === "stopped" && Cause.isInterrupted(exit.cause)
+    ? rows.giveBack(held)
+    : failed(rows, policy, held, exit.cause)
+}
+
+/**
+ * Writes how the handler ended, unless the lease is somebody else's by now. Tries for as long as the lease would last;
+ * what cannot be written then is repeated by another worker.
+ */
+export const settle = (
+  rows: Rows,
+  policy: QueuePolicy,
+  held: Held,
+  exit: Exit.Exit<void, JobFailure>
+): Effect.Effect<void> => {
+  // A dead job that was not told of is left to whom its lease falls to next.
+  const untold = held.dead && held.ending === "stopped" && Exit.isFailure(exit)
+  if (held.ending === "lost" || untold) return Effect.logWarning("A job was left to another worker")
+  return Effect.suspend(() => outcome(rows, policy, held, exit)).pipe(
+    Effect.retry(Schedule.exponential("100 millis").pipe(Schedule.upTo(policy.lease))),
+    Effect.flatMap((kept) =>
+      kept ? Effect.void : Effect.logWarning("A job ended after its lease was lost")
+    ),
+    Effect.catchAllCause((cause) =>
+      Effect.logError("How a job ended could not be written; it will be repeated", cause)
+    )
+  )
+}

@@ -1,0 +1,202 @@
+/**
+ * The statements over `queue_jobs`. Every one is a transaction of its own, or part of the caller's; times are the
+ * database's, so that the clocks of processes do not matter.
+ */
+import type { PgClient } from "@effect/sql-pg/PgClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { QueueJobId } from "../../../domain/Ids.ts"
+import { JsonObject, sanitize } from "../../../domain/Text.ts"
+import { type QueueCounts, QueueName, type QueuePolicy } from "../../JobQueue.ts"
+
+/** Where enqueueing is told; the payload is the queue's name. */
+export const channel = "queue_jobs"
+
+/** The error of an attempt whose worker was lost. */
+export const workerDied = "worker died"
+
+const longestError = 2_000
+
+export const Claimed = Schema.Struct({
+  id: QueueJobId,
+  payload: JsonObject,
+  attempts: Schema.Int,
+  maxAttempts: Schema.Int,
+  /** The worker of the last attempt died: nothing is left to run. */
+  dead: Schema.Boolean
+})
+export type Claimed = typeof Claimed.Type
+
+const Counts = Schema.Struct({
+  name: QueueName,
+  waiting: Schema.Int,
+  active: Schema.Int,
+  delayed: Schema.Int,
+  completed: Schema.Int,
+  failed: Schema.Int
+})
+
+/** A claim: the rows of `id` belong to who knows `token`. */
+export interface Lease {
+  readonly id: QueueJobId
+  readonly token: string
+}
+
+export interface NewJob {
+  readonly id: QueueJobId
+  readonly queue: QueueName
+  readonly payload: JsonObject
+  readonly serialKey: string | null
+  readonly delay: Duration.Duration
+}
+
+export const makeRows = (sql: PgClient) => {
+  const after = (duration: Duration.Duration) =>
+    sql`clock_timestamp() + ${Duration.toMillis(duration)}::float8 * interval '1 millisecond'`
+
+  const attemptError = (message: string) => sql`
+    errors || jsonb_build_array(jsonb_build_object('attempt', attempts, 'at', clock_timestamp(), 'message', ${message}::text))`
+
+  /** Heard by other processes when the caller's transaction commits. */
+  const insert = (job: NewJob, policy: QueuePolicy) => sql`
+    with job as (
+      insert into queue_jobs (id, queue, payload, serial_key, max_attempts, run_at)
+      values (${job.id}, ${job.queue}, ${JSON.stringify(job.payload)}::jsonb, ${job.serialKey},
+        ${policy.attempts}::int, ${after(job.delay)})
+      returning queue
+    )
+    select pg_notify(${channel}, queue) from job`
+
+  /**
+   * Takes up to `limit` jobs: first those whose worker let its lease run out, then those that are due. A job with a
+   * serial key waits for every earlier one of its key, also for one that is itself waiting to be tried again.
+   */
+  const claim = (queue: QueueName, limit: number, token: string, lease: Duration.Duration) =>
+    SqlSchema.findAll({
+      Request: Schema.Void,
+      Result: Claimed,
+      execute: () => sql`
+        with expired as (
+          select id, attempts >= max_attempts as dead from queue_jobs
+          where queue = ${queue} and state = 'active' and lease_until < clock_timestamp()
+          order by lease_until limit ${limit}::int for update skip locked
+        ), due as (
+          select id from queue_jobs j
+          where queue = ${queue} and state = 'waiting' and run_at <= clock_timestamp()
+            and (serial_key is null or not exists (
+              select from queue_jobs other
+              where other.queue = j.queue and other.serial_key = j.serial_key and other.id <> j.id
+                and (other.state = 'active' or other.state = 'waiting' and other.seq < j.seq)
+            ))
+          order by run_at, seq limit ${limit}::int - (select count(*) from expired) for update skip locked
+        ), picked as (
+          select id, dead, true as lost from expired union all select id, false, false from due
+        ), claimed as (
+          update queue_jobs j set state = 'active', lease_token = ${token}, lease_until = ${after(lease)},
+            attempts = case when dead then attempts else attempts + 1 end,
+            last_error = case when lost then ${workerDied} else last_error end,
+            errors = case when lost then ${attemptError(workerDied)} else errors end
+          from picked where j.id = picked.id
+          returning j.id, payload, attempts, max_attempts, dead, run_at, seq
+        )
+        select id, payload, attempts, max_attempts as "maxAttempts", dead from claimed order by run_at, seq`
+    })(undefined)
+
+  /** Milliseconds until a job of the queue becomes due or a lease runs out, if one will. */
+  const nextDue = (queue: QueueName) =>
+    sql<{ wait: number | null }>`
+      select extract(epoch from least(
+        (select min(run_at) from queue_jobs
+          where queue = ${queue} and state = 'waiting' and run_at > clock_timestamp()),
+        (select min(lease_until) from queue_jobs where queue = ${queue} and state = 'active')
+      ) - clock_timestamp())::float8 * 1000 as wait`.pipe(
+      Effect.map(([row]) => Option.fromNullable(row?.wait))
+    )
+
+  /** Answers which of the leases are still held. */
+  const renew = (leases: ReadonlyArray<Lease>, lease: Duration.Duration) =>
+    sql<{ id: string; token: string }>`
+      update queue_jobs j set lease_until = ${after(lease)}
+      from unnest(${leases.map(({ id }) => id)}::text[], ${leases.map(({ token }) => token)}::text[]) as held (id, token)
+      where j.id = held.id and j.lease_token = held.token and j.state = 'active'
+      returning j.id, j.lease_token as token`.pipe(
+      Effect.map((rows) => new Set(rows.map(({ token, id }) => `${id} ${token}`)))
+    )
+
+  /** Each of these answers false when the lease is not held any more, and then changes nothing. */
+  const settled = (statement: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>
+    Effect.map(statement, (rows) => rows.length > 0)
+
+  const complete = ({ id, token }: Lease) =>
+    settled(sql`
+      update queue_jobs set state = 'completed', finished_at = clock_timestamp(), lease_token = null, lease_until = null
+      where id = ${id} and lease_token = ${token} and state = 'active' returning id`)
+
+  const fail = ({ id, token }: Lease, message: string) => {
+    const error = sanitize(message).slice(0, longestError)
+    return settled(sql`
+      update queue_jobs set state = 'failed', finished_at = clock_timestamp(), lease_token = null, lease_until = null,
+        last_error = ${error}, errors = ${attemptError(error)}
+      where id = ${id} and lease_token = ${token} and state = 'active' returning id`)
+  }
+
+  /** {@link fail} for a job that was claimed dead: its last error is written already. */
+  const bury = ({ id, token }: Lease) =>
+    settled(sql`
+      update queue_jobs set state = 'failed', finished_at = clock_timestamp(), lease_token = null, lease_until = null
+      where id = ${id} and lease_token = ${token} and state = 'active' returning id`)
+
+  const retry = ({ id, token }: Lease, message: string, delay: Duration.Duration) => {
+    const error = sanitize(message).slice(0, longestError)
+    return settled(sql`
+      update queue_jobs set state = 'waiting', run_at = ${after(delay)}, lease_token = null, lease_until = null,
+        last_error = ${error}, errors = ${attemptError(error)}
+      where id = ${id} and lease_token = ${token} and state = 'active' returning id`)
+  }
+
+  /** As if it had never been claimed; others are told. */
+  const giveBack = ({ id, token }: Lease) =>
+    settled(sql`
+      with job as (
+        update queue_jobs set state = 'waiting', attempts = greatest(attempts - 1, 0), lease_token = null, lease_until = null
+        where id = ${id} and lease_token = ${token} and state = 'active' returning queue
+      )
+      select pg_notify(${channel}, queue) from job`)
+
+  /** Keeps the newest finished jobs of a queue. False when another process is at it: two at once would deadlock. */
+  const prune = (queue: QueueName, policy: QueuePolicy) => {
+    const surplus = (state: "completed" | "failed", keep: number) => sql`
+      select id from queue_jobs where queue = ${queue} and state = ${state}
+      order by finished_at desc, seq desc offset ${keep}::int`
+    return sql<{ mine: boolean }>`
+      with gate as materialized (
+        select pg_try_advisory_xact_lock(hashtextextended(${`queue_jobs prune ${queue}`}, 0)) as mine
+      ), gone as (
+        delete from queue_jobs where (select mine from gate)
+          and (id in (${surplus("completed", policy.keepCompleted)}) or id in (${surplus("failed", policy.keepFailed)}))
+      )
+      select mine from gate`.pipe(Effect.map(([row]) => row?.mine === true))
+  }
+
+  const counts: Effect.Effect<ReadonlyArray<QueueCounts>, unknown> = SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: Counts,
+    execute: () => sql`
+      select name,
+        (count(*) filter (where state = 'waiting' and run_at <= clock_timestamp()))::int as waiting,
+        (count(*) filter (where state = 'active'))::int as active,
+        (count(*) filter (where state = 'waiting' and run_at > clock_timestamp()))::int as delayed,
+        (count(*) filter (where state = 'completed'))::int as completed,
+        (count(*) filter (where state = 'failed'))::int as failed
+      from unnest(${[...QueueName.literals]}::text[]) with ordinality as queues (name, place)
+        left join queue_jobs on queue = name
+      group by name, place order by place`
+  })(undefined)
+
+  return { insert, claim, nextDue, renew, complete, fail, bury, retry, giveBack, prune, counts } as const
+}
+
+export type Rows = ReturnType<typeof makeRows>

@@ -1,0 +1,198 @@
+/**
+ * One worker of one queue: claims when woken, renews the leases of what it runs, prunes what has ended.
+ *
+ * A wake-up can come at any moment, so it is kept (one is as good as many) until the loop looks. It looks at least every
+ * five seconds, because a notification can get lost. A job stays in `running` from its claim until its row tells how it
+ * ended, and `idle` is open when there is none.
+ */
+import { SqlError } from "@effect/sql/SqlError"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Queue from "effect/Queue"
+import * as Schedule from "effect/Schedule"
+import { randomUUID } from "node:crypto"
+import type { JobFailure, QueueJob, QueueName, QueuePolicy } from "../../JobQueue.ts"
+import { endEarly, type Held, nameOf, settle } from "./Held.ts"
+import type { Claimed, Rows } from "./Rows.ts"
+
+export interface WorkerOptions<R> {
+  readonly queue: QueueName
+  readonly policy: QueuePolicy
+  readonly concurrency: number
+  readonly handler: (job: QueueJob) => Effect.Effect<void, JobFailure, R>
+  readonly onDead: (job: QueueJob) => Effect.Effect<void, never, R>
+  /** How long running jobs may take when the scope closes. */
+  readonly drain: Duration.DurationInput
+}
+
+interface State {
+  readonly queue: QueueName
+  readonly policy: QueuePolicy
+  readonly concurrency: number
+  readonly drain: Duration.DurationInput
+  readonly rows: Rows
+  readonly lease: Duration.Duration
+  readonly running: Map<string, Held>
+  readonly idle: Effect.Latch
+  readonly wakes: Queue.Queue<void>
+  readonly finished: Queue.Queue<void>
+}
+
+type Worker<R> = WorkerOptions<R> & State
+
+const longestPoll = Duration.seconds(5)
+/** Milliseconds; what is due a moment from now is not worth a look before. */
+const shortestPoll = 20
+const pruneEvery = Duration.seconds(1)
+/** What handlers that ignore interruption are given before the process goes on without them. */
+const farewell = Duration.seconds(5)
+
+const wake = ({ wakes }: State) => Effect.asVoid(Queue.offer(wakes, undefined))
+
+const ended = (worker: State, held: Held) =>
+  Effect.gen(function* () {
+    worker.running.delete(nameOf(held))
+    if (worker.running.size === 0) yield* worker.idle.open
+    yield* Queue.offer(worker.finished, undefined)
+    yield* wake(worker)
+  })
+
+const run = <R>(worker: Worker<R>, held: Held): Effect.Effect<void, never, R> => {
+  const about = { queue: worker.queue, job: held.id, attempt: held.job.attempt }
+  return (held.dead ? worker.onDead(held.job) : worker.handler(held.job)).pipe(
+    Effect.interruptible,
+    Effect.exit,
+    Effect.flatMap((exit) => settle(worker.rows, worker.policy, held, exit)),
+    Effect.ensuring(ended(worker, held)),
+    Effect.annotateLogs(about),
+    Effect.withSpan("JobQueue.run", { root: true, attributes: about })
+  )
+}
+
+const isUniqueViolation = (error: unknown) =>
+  error instanceof SqlError && Predicate.hasProperty(error.cause, "code") && error.cause.code === "23505"
+
+const heldFrom = (queue: QueueName, row: Claimed, token: string, renewedAt: number): Held => ({
+  id: row.id,
+  token,
+  job: {
+    id: row.id,
+    queue,
+    payload: row.payload,
+    attempt: row.attempts,
+    lastAttempt: row.attempts >= row.maxAttempts
+  },
+  dead: row.dead,
+  renewedAt,
+  ending: undefined,
+  fiber: undefined
+})
+
+/** Claims what there is room for and starts it; true when there may be more. */
+const takeUp = <R>(worker: Worker<R>) =>
+  Effect.gen(function* () {
+    const room = worker.concurrency - worker.running.size
+    if (room <= 0) return false
+    const token = randomUUID()
+    const renewedAt = yield* Clock.currentTimeMillis
+    const claimed = yield* worker.rows.claim(worker.queue, room, token, worker.lease).pipe(
+      // Another worker has claimed a job of the same serial key in this very moment: look again.
+      Effect.catchIf(isUniqueViolation, () => Effect.as(wake(worker), []))
+    )
+    if (claimed.length > 0) yield* worker.idle.close
+    for (const row of claimed) {
+      const held = heldFrom(worker.queue, row, token, renewedAt)
+      worker.running.set(nameOf(held), held)
+      held.fiber = yield* Effect.forkDaemon(run(worker, held))
+    }
+    return claimed.length === room
+    // Between the claim and the start nobody would know of the jobs.
+  }).pipe(Effect.uninterruptible)
+
+const pause = (worker: State) =>
+  Effect.gen(function* () {
+    const next = yield* worker.rows.nextDue(worker.queue)
+    const wait = Option.match(next, {
+      onNone: () => longestPoll,
+      onSome: (milliseconds) =>
+        Duration.min(longestPoll, Duration.millis(Math.max(shortestPoll, milliseconds)))
+    })
+    yield* Effect.timeoutOption(Queue.take(worker.wakes), wait)
+  })
+
+const loop = <R>(worker: Worker<R>) =>
+  Effect.gen(function* () {
+    const more = yield* takeUp(worker)
+    // Without room it is the end of a job that wakes us.
+    if (worker.running.size >= worker.concurrency) yield* Queue.take(worker.wakes)
+    else if (!more) yield* pause(worker)
+  }).pipe(
+    Effect.catchAllCause((cause) =>
+      Effect.zipRight(
+        Effect.logWarning("The job queue cannot be reached; trying again", cause),
+        Effect.sleep("1 second")
+      )
+    ),
+    Effect.forever
+  )
+
+const heartbeat = (worker: State) => {
+  const third = Duration.times(worker.lease, 1 / 3)
+  return Effect.gen(function* () {
+    const before = yield* Clock.currentTimeMillis
+    const all = [...worker.running.values()].filter(
+      ({ ending, fiber }) => ending === undefined && fiber !== undefined
+    )
+    if (all.length === 0) return
+    const kept = yield* Effect.option(Effect.timeout(worker.rows.renew(all, worker.lease), third))
+    const now = yield* Clock.currentTimeMillis
+    for (const held of all) {
+      const mine = Option.map(kept, (names) => names.has(nameOf(held)))
+      // Without an answer the lease is ours until it must have run out.
+      const over = now - held.renewedAt >= Duration.toMillis(worker.lease)
+      if (Option.contains(mine, true)) held.renewedAt = before
+      else if (Option.isSome(mine) || over) yield* endEarly(held, "lost")
+    }
+  }).pipe(Effect.repeat(Schedule.spaced(third)))
+}
+
+const prune = (worker: State) =>
+  Effect.gen(function* () {
+    const done = yield* Effect.orElseSucceed(worker.rows.prune(worker.queue, worker.policy), () => false)
+    yield* Effect.sleep(pruneEvery)
+    if (done) yield* Queue.take(worker.finished)
+  }).pipe(Effect.forever)
+
+/** Also where nothing can be interrupted, as in a finalizer. */
+const until = (effect: Effect.Effect<void>, limit: Duration.DurationInput) =>
+  Effect.timeoutOption(Effect.interruptible(effect), limit)
+
+const stop = (worker: State) =>
+  Effect.gen(function* () {
+    yield* until(worker.idle.await, worker.drain)
+    for (const held of worker.running.values()) yield* endEarly(held, "stopped")
+    yield* until(worker.idle.await, farewell)
+  })
+
+/** Starts a worker that stops with the scope; answers what wakes it. */
+export const startWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
+  Effect.gen(function* () {
+    const worker: Worker<R> = {
+      ...options,
+      rows,
+      lease: Duration.decode(options.policy.lease),
+      running: new Map(),
+      idle: yield* Effect.makeLatch(true),
+      wakes: yield* Queue.sliding<void>(1),
+      finished: yield* Queue.sliding<void>(1)
+    }
+    // Finalizers run from the last to the first: no more claims, then the end of what runs, then of its heartbeat.
+    yield* Effect.forkScoped(Effect.interruptible(heartbeat(worker)))
+    yield* Effect.forkScoped(Effect.interruptible(prune(worker)))
+    yield* Effect.addFinalizer(() => stop(worker))
+    yield* Effect.forkScoped(Effect.interruptible(loop(worker)))
+    return wake(worker)
+  })
