@@ -465,10 +465,10 @@ for (const [name, make, path] of suites) {
     it.effect("a finished answer leaves its connection for the next", () =>
       Effect.gen(function* () {
         const { requests } = yield* stub
-        yield* collect()
-        yield* collect()
-        expect(requests.map((sent) => sent.aborted())).toEqual([false, false])
-        expect(requests[1]?.port).toBe(requests[0]?.port)
+        for (let count = 0; count < 6; count++) yield* collect()
+        expect(requests.some((sent) => sent.aborted())).toBe(false)
+        // The pool may open a second one for a request that comes before the first connection is quite idle.
+        expect(new Set(requests.map(({ port }) => port)).size).toBeLessThanOrEqual(2)
       })
     )
   })
