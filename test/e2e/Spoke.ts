@@ -1,0 +1,157 @@
+/** A real `spoke serve` in a process of its own, on a free port and a data directory of its own. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import * as Fs from "node:fs"
+import * as Os from "node:os"
+import * as Path from "node:path"
+
+export const root = Path.resolve(import.meta.dirname, "../..")
+export const command = Path.join(root, "dist/main.js")
+
+export const temporaryFolder = (): string => Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-e2e-"))
+
+export const removeFolder = (folder: string): void =>
+  Fs.rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
+
+/** Variables of the machine that would change what is tested. */
+const ours = /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_URL|HOST$|PORT$|LOG_)/
+
+const environment = (variables: Readonly<Record<string, string>>) => ({
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name))),
+  ...variables
+})
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  // Bodies are asserted on field by field.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly body: any
+}
+
+export interface Spoke {
+  readonly url: string
+  readonly dataDir: string
+  readonly apiKey: string
+  readonly operatorToken: string
+  readonly process: ChildProcess
+  /** What it has printed so far. */
+  readonly output: () => string
+  readonly request: (method: string, path: string, options?: RequestOptions) => Promise<Answer>
+  /** SIGTERM; resolves to the exit code. */
+  readonly stop: () => Promise<number | null>
+  /** SIGKILL. */
+  readonly kill: () => Promise<void>
+}
+
+export interface RequestOptions {
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  /** Null: none. */
+  readonly key?: string | null
+}
+
+const readJson = (file: string): Readonly<Record<string, string>> =>
+  Fs.existsSync(file) ? JSON.parse(Fs.readFileSync(file, "utf8")) : {}
+
+/** Starts a server and resolves when it says that it listens. */
+export const start = async (
+  dataDir: string,
+  variables: Readonly<Record<string, string>> = {}
+): Promise<Spoke> => {
+  const child = spawn(process.execPath, [command, "serve"], {
+    cwd: root,
+    env: environment({ SPOKE_DATA_DIR: dataDir, PORT: "0", SPOKE_DRAIN_DELAY: "50 millis", ...variables }),
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  const ended = once(child, "exit")
+  let output = ""
+  const listening = new Promise<string>((resolve, reject) => {
+    const read = (chunk: Buffer) => {
+      output += chunk.toString()
+      const [, url] = /Spoke is listening on (\S+)[\s\S]*?\n\n/u.exec(output) ?? []
+      if (url !== undefined) resolve(url)
+    }
+    child.stdout.on("data", read)
+    child.stderr.on("data", read)
+    void ended.then(() => reject(new Error(`The server ended before it listened:\n${output}`)))
+  })
+  const url = await listening
+  const { apiKey = "" } = readJson(Path.join(dataDir, "credentials.json"))
+  const { operatorToken = "" } = readJson(Path.join(dataDir, "secrets.json"))
+  const request = async (method: string, path: string, options: RequestOptions = {}): Promise<Answer> => {
+    const key = options.key === undefined ? apiKey : options.key
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: {
+        ...(key === null ? {} : { "x-api-key": key }),
+        ...(options.body === undefined ? {} : { "content-type": "application/json" }),
+        ...options.headers
+      },
+      ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) })
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) }
+  }
+  return {
+    url,
+    dataDir,
+    apiKey,
+    operatorToken,
+    process: child,
+    output: () => output,
+    request,
+    stop: async () => {
+      child.kill("SIGTERM")
+      await ended
+      return child.exitCode
+    },
+    kill: async () => {
+      child.kill("SIGKILL")
+      await ended
+    }
+  }
+}
+
+/** Runs the command to its end. */
+export const run = async (
+  args: ReadonlyArray<string>,
+  variables: Readonly<Record<string, string>>,
+  program: readonly [string, ...ReadonlyArray<string>] = [process.execPath, command]
+): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> => {
+  const [file, ...first] = program
+  const child = spawn(file, [...first, ...args], {
+    cwd: root,
+    env: environment(variables),
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  let stdout = ""
+  let stderr = ""
+  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()))
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()))
+  await once(child, "close")
+  return { code: child.exitCode, stdout, stderr }
+}
+
+/** Asks until `done` says so. */
+export const until = async <A>(
+  ask: () => Promise<A>,
+  done: (answer: A) => boolean,
+  patience = 60_000
+): Promise<A> => {
+  const end = Date.now() + patience
+  for (;;) {
+    const answer = await ask()
+    if (done(answer)) return answer
+    if (Date.now() > end) throw new Error(`Still not so: ${JSON.stringify(answer)}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+/** Waits for the job's end. */
+export const finished = (spoke: Spoke, jobId: string, patience?: number): Promise<Answer> =>
+  until(
+    () => spoke.request("GET", `/v1/ingestion-jobs/${jobId}`),
+    ({ body }) => !["QUEUED", "RUNNING"].includes(body.data.status),
+    patience
+  )
