@@ -1,0 +1,133 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as FastCheck from "effect/FastCheck"
+import { b, idf, k1, Postings, queryTerms } from "../../src/search/Bm25.ts"
+import { indexRow } from "../../src/search/IndexRow.ts"
+import { eachTerm, terms } from "../../src/search/Tokenizer.ts"
+
+const indexed = (documents: ReadonlyArray<ReadonlyArray<string>>) => {
+  const postings = new Postings()
+  for (const words of documents) {
+    postings.add(words.length)
+    for (const word of new Set(words)) postings.count(word, words.filter((other) => other === word).length)
+  }
+  return postings
+}
+
+/** BM25 by its formula, over words. */
+const byFormula = (documents: ReadonlyArray<ReadonlyArray<string>>, query: ReadonlyArray<string>) => {
+  const average = documents.flat().length / documents.length
+  const count = (words: ReadonlyArray<string>, word: string) => words.filter((other) => other === word).length
+  const weight = (word: string) => {
+    const containing = documents.filter((words) => words.includes(word)).length
+    return Math.log(1 + (documents.length - containing + 0.5) / (containing + 0.5))
+  }
+  const most = query.reduce((sum, word) => sum + weight(word) * (k1 + 1), 0)
+  return documents.map((words) => {
+    const part = (word: string) => {
+      const frequency = count(words, word)
+      return (weight(word) * frequency * (k1 + 1)) / (frequency + k1 * (1 - b + (b * words.length) / average))
+    }
+    return query.reduce((sum, word) => sum + part(word), 0) / most
+  })
+}
+
+const word = FastCheck.constantFrom("a", "b", "c", "d", "e", "f")
+const someDocuments = FastCheck.array(FastCheck.array(word, { minLength: 1, maxLength: 12 }), {
+  minLength: 1,
+  maxLength: 12
+})
+const someQuery = FastCheck.array(FastCheck.oneof(word, FastCheck.constant("unseen")), {
+  minLength: 1,
+  maxLength: 6
+})
+const counted = (query: ReadonlyArray<string>) =>
+  new Map(query.map((term) => [term, query.filter((other) => other === term).length]))
+
+const close = (actual: Iterable<number>, expected: ReadonlyArray<number>) => {
+  const all = Array.from(actual)
+  expect(all.length).toBe(expected.length)
+  for (const [place, score] of all.entries()) expect(score).toBeCloseTo(expected[place] ?? Number.NaN, 12)
+}
+
+describe("Bm25", () => {
+  it("scores as the formula says, as a share of what the query could reach", () => {
+    FastCheck.assert(
+      FastCheck.property(someDocuments, someQuery, (documents, query) => {
+        const scores = indexed(documents).scores(counted(query))
+        close(scores, byFormula(documents, query))
+        for (const score of scores) expect(score >= 0 && score < 1).toBe(true)
+      })
+    )
+  })
+
+  it("forgets dropped chunks as if they had never been there", () => {
+    FastCheck.assert(
+      FastCheck.property(
+        someDocuments,
+        someQuery,
+        FastCheck.infiniteStream(FastCheck.boolean()),
+        (documents, query, coin) => {
+          const keeps = documents.map(() => coin.next().value === true)
+          const kept = documents.filter((_, slot) => keeps[slot])
+          let next = 0
+          const postings = indexed(documents)
+          postings.retain(Int32Array.from(keeps, (keep) => (keep ? next++ : -1)))
+          expect(postings.size).toBe(kept.length)
+          close(postings.scores(counted(query)), kept.length === 0 ? [] : byFormula(kept, query))
+        }
+      )
+    )
+  })
+
+  it("pulls all scores down by words that no chunk has", () => {
+    const postings = indexed([["a", "b"], ["c"]])
+    const [seen = 0] = postings.scores(new Map([["a", 1]]))
+    const [mixed = 0] = postings.scores(
+      new Map([
+        ["a", 1],
+        ["unseen", 1]
+      ])
+    )
+    expect(mixed).toBeLessThan(seen / 2)
+  })
+
+  it("weighs a rare word more than a common one", () => {
+    expect(idf(100, 1)).toBeGreaterThan(idf(100, 50))
+    expect(idf(100, 100)).toBeGreaterThan(0)
+  })
+
+  it("counts repeated words of a query and cuts one with very many", () => {
+    expect(Array.from(queryTerms("backup the backups daily"))).toEqual([
+      ["backup", 2],
+      ["daili", 1]
+    ])
+    expect(queryTerms(Array.from({ length: 500 }, (_, place) => `w${place}`).join(" ")).size).toBe(64)
+    expect(queryTerms("what is it").size).toBe(0)
+  })
+})
+
+describe("IndexRow", () => {
+  it("counts the words of title and headings three times", () => {
+    const { length, tsv } = indexRow({
+      title: "Backups",
+      heading: "Restore > Daily",
+      content: "Restore a backup."
+    })
+    const found = new Map<string, number>()
+    eachTerm(tsv, (term, frequency) => found.set(term, frequency))
+    expect(found).toEqual(
+      new Map([
+        ["backup", 4],
+        ["restor", 4],
+        ["daili", 3]
+      ])
+    )
+    expect(length).toBe(11)
+  })
+
+  it("cuts an endless title, so that it cannot drown the text", () => {
+    const { tsv } = indexRow({ title: "x y z ".repeat(100_000), heading: "", content: "text" })
+    expect(tsv).toContain("'text':301")
+    expect(terms("text")).toEqual(["text"])
+  })
+})

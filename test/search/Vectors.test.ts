@@ -1,0 +1,78 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as FastCheck from "effect/FastCheck"
+import { Vectors } from "../../src/search/Vectors.ts"
+
+const unit = (values: ReadonlyArray<number>) => {
+  const norm = Math.hypot(...values)
+  return Float32Array.from(values, (value) => (norm === 0 ? 0 : value / norm))
+}
+const bytes = (vector: Float32Array) => new Uint8Array(vector.buffer.slice(0))
+const dot = (one: Float32Array, other: Float32Array) =>
+  one.reduce((sum, value, place) => sum + value * (other[place] ?? 0), 0)
+
+const size = 37
+const vector = FastCheck.array(FastCheck.double({ min: -1, max: 1, noNaN: true }), {
+  minLength: size,
+  maxLength: size
+}).map(unit)
+const optional = FastCheck.array(FastCheck.option(vector), { maxLength: 20 })
+
+const filled = (all: ReadonlyArray<Float32Array | null>) => {
+  const vectors = new Vectors(size)
+  for (const [slot, one] of all.entries()) if (one !== null) vectors.set(slot, bytes(one))
+  return vectors
+}
+
+describe("Vectors", () => {
+  it("computes exact cosines of the slots that have a vector", () => {
+    FastCheck.assert(
+      FastCheck.property(optional, vector, (all, query) => {
+        const vectors = filled(all)
+        expect(vectors.count).toBe(all.filter((one) => one !== null).length)
+        for (const [slot, one] of all.entries()) {
+          expect(vectors.has(slot)).toBe(one !== null)
+          if (one !== null) expect(vectors.cosine(slot, query)).toBeCloseTo(dot(one, query), 6)
+        }
+      })
+    )
+  })
+
+  it("estimates a cosine by the share of equal signs, and none where there is no vector", () => {
+    FastCheck.assert(
+      FastCheck.property(optional, vector, (all, query) => {
+        const estimates = filled(all).estimates(query, all.length)
+        for (const [slot, one] of all.entries()) {
+          const unequal = one?.filter((value, place) => value > 0 !== (query[place] ?? 0) > 0).length
+          const expected = unequal === undefined ? Number.NaN : Math.cos((Math.PI * unequal) / size)
+          expect(estimates[slot]).toBe(expected)
+        }
+      })
+    )
+  })
+
+  it("drops and renumbers slots as if they had been filled so from the start", () => {
+    FastCheck.assert(
+      FastCheck.property(
+        optional,
+        vector,
+        FastCheck.infiniteStream(FastCheck.boolean()),
+        (all, query, coin) => {
+          const keeps = all.map(() => coin.next().value === true)
+          let next = 0
+          const vectors = filled(all)
+          vectors.retain(Int32Array.from(keeps, (keep) => (keep ? next++ : -1)))
+          const expected = filled(all.filter((_, slot) => keeps[slot]))
+          expect(vectors.count).toBe(expected.count)
+          expect(vectors.estimates(query, all.length)).toEqual(expected.estimates(query, all.length))
+          for (let slot = 0; slot < all.length; slot++) expect(vectors.has(slot)).toBe(expected.has(slot))
+        }
+      )
+    )
+  })
+
+  it("passes over a vector of another model's length", () => {
+    const vectors = new Vectors(size)
+    vectors.set(0, new Uint8Array(size * 4 + 4))
+    expect(vectors.count).toBe(0)
+  })
+})
