@@ -2,7 +2,7 @@
  * Which addresses a request may go to (contract 7, guarantee G30): those that are routed globally, and what the operator
  * allows (`SPOKE_FETCH_ALLOW`, contract 11). The ranges are those of the IANA special-purpose registries.
  */
-import { isIP, isIPv6 } from "node:net"
+import { isIPv4, isIPv6 } from "node:net"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import ipaddr from "ipaddr.js"
@@ -89,9 +89,11 @@ const meaningOf = (address: Address): string | null => {
 
 /** Strict: dotted decimals or RFC 4291 alone. A mapped address is the IPv4 address that the kernel would connect to. */
 const parse = (text: string): Address | null => {
-  if (isIP(text) === 0 || text.includes("%")) return null
-  const address = ipaddr.parse(text)
-  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address
+  if (isIPv4(text)) return ipaddr.IPv4.parse(text)
+  if (!isIPv6(text) || text.includes("%")) return null
+  // ipaddr.js takes ::8.8.8.8 for ::ffff:8.8.8.8; with an URL's hexadecimal groups there is nothing to mistake.
+  const address = ipaddr.IPv6.parse(new URL(`http://[${text}]/`).hostname.slice(1, -1))
+  return address.isIPv4MappedAddress() ? address.toIPv4Address() : address
 }
 
 /** What is wrong with an address, such as `a private address`, or null when it is routed globally. */
@@ -123,7 +125,7 @@ const whole = (address: Address): [Address, number] => [address, address.kind() 
 const parseHost = (text: string): string | null => {
   // The scheme gives the host the same spelling as in the URLs that it is compared with.
   const url = `http://${text}/`
-  if (!/^[^\s/?#@\\:]+$|^\[[\da-f:.]+\]$/i.test(text) || !URL.canParse(url)) return null
+  if (!/^[^\s/?#@\\:*]+$|^\[[\da-f:.]+\]$/i.test(text) || !URL.canParse(url)) return null
   return bareHost(new URL(url).hostname) || null
 }
 
