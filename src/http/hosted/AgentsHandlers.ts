@@ -1,0 +1,43 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { Agents } from "../../usecases/Agents.ts"
+import { CurrentUser } from "../Auth.ts"
+import * as Cursor from "../Cursor.ts"
+import { HostedApi } from "./HostedApi.ts"
+
+/** The tenant's agents. */
+export const AgentsHandlers = HttpApiBuilder.group(HostedApi, "agents", (handlers) =>
+  Effect.gen(function* () {
+    const agents = yield* Agents
+    return handlers
+      .handle("list", ({ urlParams: { limit = 20, cursor } }) =>
+        Effect.gen(function* () {
+          const user = yield* CurrentUser
+          const of = { scope: user.tenantId, route: "/api/agents" }
+          const page = yield* agents.list(user, { limit, after: yield* Cursor.open(of, cursor) })
+          return { agents: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
+        })
+      )
+      .handle("create", ({ payload }) =>
+        Effect.gen(function* () {
+          return { agent: yield* agents.create(yield* CurrentUser, payload) }
+        })
+      )
+      .handle("get", ({ path }) =>
+        Effect.gen(function* () {
+          return { agent: yield* agents.get(yield* CurrentUser, path.id) }
+        })
+      )
+      .handle("patch", ({ path, payload }) =>
+        Effect.gen(function* () {
+          return { agent: yield* agents.patch(yield* CurrentUser, path.id, payload) }
+        })
+      )
+      .handle("remove", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          yield* agents.remove(yield* CurrentUser, id)
+          return { id, deleted: true } as const
+        })
+      )
+  })
+)

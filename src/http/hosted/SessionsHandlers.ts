@@ -1,0 +1,34 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { Accounts, sessionLasts } from "../../usecases/Accounts.ts"
+import { CurrentUser } from "../Auth.ts"
+import { HostedApi } from "./HostedApi.ts"
+import { SessionCookie, sessionToken } from "./SessionCookie.ts"
+
+/** Sign-in, sign-out and who is signed in. */
+export const SessionsHandlers = HttpApiBuilder.group(HostedApi, "sessions", (handlers) =>
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const cookie = yield* SessionCookie
+    return handlers
+      .handle("login", ({ payload, request }) =>
+        Effect.gen(function* () {
+          const address = Option.getOrElse(request.remoteAddress, () => "unknown")
+          const { user, token } = yield* accounts.signIn(payload, address)
+          yield* cookie.set(token, sessionLasts)
+          return { user }
+        })
+      )
+      .handle("logout", () =>
+        Effect.gen(function* () {
+          yield* Effect.flatMap(sessionToken, Effect.transposeMapOption(accounts.signOut))
+          yield* cookie.clear
+          return { signedOut: true } as const
+        })
+      )
+      .handle("session", () =>
+        Effect.map(CurrentUser, ({ userId, ...user }) => ({ user: { ...user, id: userId } }))
+      )
+  })
+)

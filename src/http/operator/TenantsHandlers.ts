@@ -1,0 +1,29 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { Accounts } from "../../usecases/Accounts.ts"
+import { Subscriptions } from "../../usecases/Subscriptions.ts"
+import * as Cursor from "../Cursor.ts"
+import { OperatorApi } from "./OperatorApi.ts"
+
+const tenantList = { scope: "operator", route: "/api/operator/tenants" }
+
+/** Tenants and their subscriptions. */
+export const TenantsHandlers = HttpApiBuilder.group(OperatorApi, "tenants", (handlers) =>
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const subscriptions = yield* Subscriptions
+    return handlers
+      .handle("create", ({ payload }) => accounts.createTenant(payload))
+      .handle("list", ({ urlParams: { limit = 20, cursor } }) =>
+        Effect.gen(function* () {
+          const page = yield* accounts.listTenants({ limit, after: yield* Cursor.open(tenantList, cursor) })
+          return { tenants: page.rows, nextCursor: yield* Cursor.seal(tenantList, page.next) }
+        })
+      )
+      .handle("putSubscription", ({ path, payload }) =>
+        Effect.gen(function* () {
+          return { subscription: yield* subscriptions.put({ tenantId: path.id }, payload) }
+        })
+      )
+  })
+)
