@@ -1,0 +1,98 @@
+/** Source type BULK_UPLOAD: every readable document of an uploaded ZIP (specification 2.5, contract 7). */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Stream from "effect/Stream"
+import { DocumentParser } from "../capabilities/DocumentParser.ts"
+import type { BulkUploadConfig } from "../domain/Source.ts"
+import { sanitize } from "../domain/Text.ts"
+import { loadArtifact, uploadUri } from "./File.ts"
+import { documentOf, unreadable } from "./Page.ts"
+import { type ReadDocument, type Reader, ReaderError } from "./Reader.ts"
+import { unzipEntry, zipEntries, type ZipEntry, zipLimits } from "./Zip.ts"
+
+const maxName = 255
+
+const noArchive = new ReaderError({
+  code: "no_archive",
+  message: "The source has no ZIP archive. Upload one on the dashboard.",
+  retryable: false
+})
+const nothingInside = new ReaderError({
+  code: "empty",
+  message: "The ZIP holds no documents.",
+  retryable: false
+})
+const noneReadable = (entries: number, { code, message }: ReaderError): ReaderError =>
+  new ReaderError({
+    code,
+    message: `None of the ${entries} files in the ZIP could be read. The first: ${message}`,
+    retryable: false
+  })
+
+/** Folders, hidden files and what macOS adds are no documents. */
+const isDocument = ({ name }: ZipEntry): boolean => {
+  const segments = name.split(/[\\/]/)
+  const last = segments.at(-1) ?? ""
+  return last !== "" && !segments.includes("__MACOSX") && !segments.some((segment) => /^\.[^.]/.test(segment))
+}
+
+/** A name for each entry, readable and unlike the others: control characters are dropped, repeats are numbered. */
+const makeNames = () => {
+  const taken = new Set<string>()
+  return (name: string): string => {
+    const plain = sanitize(name)
+      .replaceAll("\\", "/")
+      .replace(/\p{Cc}/gu, "")
+      .slice(-maxName)
+    let unique = plain
+    for (let number = 2; taken.has(unique); number++) unique = `${plain} (${number})`
+    taken.add(unique)
+    return unique
+  }
+}
+
+const readEntry = Effect.fn("BulkUpload.readEntry")(function* (bytes: Uint8Array, name: string) {
+  const parser = yield* DocumentParser
+  const parsed = yield* Effect.mapError(parser.parse({ bytes, fileName: name }), unreadable)
+  return documentOf(uploadUri(name), parsed, {})
+})
+
+const readArchive = (archive: Uint8Array) =>
+  Effect.gen(function* () {
+    const entries = (yield* zipEntries(archive)).filter(isDocument)
+    if (entries.length === 0) return yield* nothingInside
+    const nameOf = makeNames()
+    let left: number = zipLimits.totalBytes
+    let failure: ReaderError | undefined
+    let emitted = 0
+    const read = (entry: ZipEntry) =>
+      Effect.gen(function* () {
+        const bytes = yield* unzipEntry(archive, entry, left)
+        left -= bytes.length
+        return yield* readEntry(bytes, nameOf(entry.name))
+      })
+    const documents = Stream.fromIterable(entries).pipe(
+      Stream.mapEffect((entry) => Effect.either(read(entry))),
+      Stream.mapConcat((document): ReadonlyArray<ReadDocument> => {
+        if (Either.isLeft(document)) {
+          failure ??= document.left
+          return []
+        }
+        emitted++
+        return [document.right]
+      })
+    )
+    const verdict = Stream.suspend(() =>
+      emitted === 0 && failure !== undefined
+        ? Stream.fail(noneReadable(entries.length, failure))
+        : Stream.empty
+    )
+    return Stream.concat(documents, verdict)
+  })
+
+export const reader: Reader<typeof BulkUploadConfig.Type> = {
+  read: ({ artifact }, { maxDocuments }) =>
+    artifact === undefined
+      ? Stream.fail(noArchive)
+      : Stream.unwrap(Effect.flatMap(loadArtifact(artifact), readArchive)).pipe(Stream.take(maxDocuments))
+}

@@ -1,0 +1,72 @@
+/** Asks for a page or a file of a source, and says in plain words why it was not to be had. */
+import * as Effect from "effect/Effect"
+import { OutboundHttp, type OutboundHttpError, type OutboundResponse } from "../capabilities/OutboundHttp.ts"
+import { HostPlaces } from "./HostPlaces.ts"
+import { ReaderError } from "./Reader.ts"
+
+/** The product token that robots.txt knows us by. */
+export const agent = "SpokeBot"
+
+const headers = {
+  "user-agent": `Mozilla/5.0 (compatible; ${agent}/1.0)`,
+  accept:
+    "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.9,application/pdf;q=0.9,application/xml;q=0.8,*/*;q=0.5",
+  "accept-language": "en;q=0.8,*;q=0.5"
+} as const
+
+const transient: ReadonlySet<OutboundHttpError["reason"]> = new Set(["Unresolved", "Unreachable", "TimedOut"])
+
+const unreachable = ({ reason, message }: OutboundHttpError): ReaderError =>
+  new ReaderError({
+    code: `fetch_${reason.replace(/(?<=.)[A-Z]/g, "_$&").toLowerCase()}`,
+    message,
+    retryable: transient.has(reason)
+  })
+
+/** The normal form of an absolute URL, `#…` dropped. */
+export const withoutFragment = (href: string): string => {
+  const url = new URL(href)
+  url.hash = ""
+  return url.href
+}
+
+/** Any status; `url` of the response is where redirects led, without fragment. */
+export const request = Effect.fn("Fetch.request")(function* (
+  url: string,
+  limits: { readonly maxBytes?: number } = {}
+) {
+  const http = yield* OutboundHttp
+  const hosts = yield* HostPlaces
+  const response = yield* hosts
+    .within(new URL(url).host, http.fetch({ url, headers, ...limits }))
+    .pipe(Effect.mapError(unreachable))
+  const final: OutboundResponse = { ...response, url: withoutFragment(response.url) }
+  return final
+})
+
+const advice: Readonly<Record<number, string>> = {
+  401: " It asks for a login, and only public pages are read.",
+  403: " It does not let Spoke in.",
+  404: " Check the address.",
+  410: " It is gone for good.",
+  429: " It asks for fewer requests."
+}
+
+/** What a status outside 2xx means; `what` is "page", "file" or "sitemap". */
+export const refusal = (what: string, status: number): ReaderError =>
+  new ReaderError({
+    code: `status_${status}`,
+    message: `The ${what} answered ${status}.${advice[status] ?? ""}`,
+    retryable: status === 408 || status === 425 || status === 429 || status >= 500
+  })
+
+/** A response with a status of 2xx, else {@link refusal}. */
+export const fetchOk = Effect.fn("Fetch.fetchOk")(function* (
+  what: string,
+  url: string,
+  limits: { readonly maxBytes?: number } = {}
+) {
+  const response = yield* request(url, limits)
+  if (response.status < 200 || response.status > 299) return yield* refusal(what, response.status)
+  return response
+})

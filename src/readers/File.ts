@@ -1,0 +1,72 @@
+/** Source type FILE: one document, uploaded or fetched (specification 2.5). */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { ArtifactStore } from "../capabilities/ArtifactStore.ts"
+import { DocumentParser } from "../capabilities/DocumentParser.ts"
+import type { ArtifactRef, FileConfig, UploadedFileConfig } from "../domain/Source.ts"
+import { fetchOk } from "./Fetch.ts"
+import { documentOf, unreadable } from "./Page.ts"
+import { type ReadDocument, type Reader, ReaderError, type ReaderServices } from "./Reader.ts"
+
+/** The bytes of an uploaded original. */
+export const loadArtifact = Effect.fn("File.loadArtifact")(function* (ref: ArtifactRef) {
+  const store = yield* ArtifactStore
+  const bytes = yield* store.get(ref).pipe(
+    Effect.mapError(
+      () =>
+        new ReaderError({
+          code: "artifact_unavailable",
+          message: "The uploaded file cannot be loaded now.",
+          retryable: true
+        })
+    )
+  )
+  return yield* Option.match(bytes, {
+    onSome: Effect.succeed,
+    onNone: () =>
+      new ReaderError({
+        code: "artifact_missing",
+        message: "The uploaded file is no longer there. Upload it again.",
+        retryable: false
+      })
+  })
+})
+
+/** Names an uploaded document within its source. */
+export const uploadUri = (name: string): string => `upload:${name}`
+
+const readUpload = Effect.fn("File.readUpload")(function* ({
+  artifact,
+  fileName
+}: typeof UploadedFileConfig.Type) {
+  const parser = yield* DocumentParser
+  const bytes = yield* loadArtifact(artifact)
+  const parsed = yield* Effect.mapError(parser.parse({ bytes, fileName }), unreadable)
+  return documentOf(uploadUri(fileName), parsed, {})
+})
+
+const readFetched = Effect.fn("File.readFetched")(function* ({ fileUrl, fileName }: typeof FileConfig.Type) {
+  const parser = yield* DocumentParser
+  const { url, body, headers } = yield* fetchOk("file", fileUrl)
+  const contentType = headers["content-type"]
+  const parsed = yield* parser
+    .parse({
+      bytes: body,
+      url,
+      ...(fileName === undefined ? {} : { fileName }),
+      ...(contentType === undefined ? {} : { contentType })
+    })
+    .pipe(Effect.mapError(unreadable))
+  // The configured address, not where it led today: download links often redirect to addresses that expire.
+  return documentOf(fileUrl, parsed, headers)
+})
+
+const readFile = (
+  config: typeof FileConfig.Type | typeof UploadedFileConfig.Type
+): Effect.Effect<ReadDocument, ReaderError, ReaderServices> =>
+  "artifact" in config ? readUpload(config) : readFetched(config)
+
+export const reader: Reader<typeof FileConfig.Type | typeof UploadedFileConfig.Type> = {
+  read: (config) => Stream.fromEffect(readFile(config))
+}

@@ -1,0 +1,34 @@
+/** The reader of each source type. */
+import type { SourceType, StoredSourceConfig } from "../domain/Source.ts"
+import * as BulkUpload from "./BulkUpload.ts"
+import * as File from "./File.ts"
+import * as Image from "./Image.ts"
+import type { Reader, ReadOptions } from "./Reader.ts"
+import * as Sitemap from "./Sitemap.ts"
+import * as Url from "./Url.ts"
+
+/** What a source of each type is configured with. */
+type Configs = {
+  [Type in SourceType]: StoredSourceConfig extends infer Stored
+    ? Stored extends { readonly type: infer Types; readonly config: infer Config }
+      ? Type extends Types
+        ? Config
+        : never
+      : never
+    : never
+}
+type Readers = { readonly [Type in SourceType]: Reader<Configs[Type]> }
+
+export const readers: Readers = {
+  URL: Url.reader,
+  SITEMAP: Sitemap.reader,
+  FILE: File.reader,
+  IMAGE: Image.reader,
+  BULK_UPLOAD: BulkUpload.reader
+}
+
+/** The documents of a source, at most `maxDocuments`, each with a `uri` of its own. */
+export const read = <Type extends SourceType>(
+  source: { readonly type: Type; readonly config: Configs[Type] },
+  options: ReadOptions
+) => readers[source.type].read(source.config, options)

@@ -1,0 +1,128 @@
+/**
+ * robots.txt (RFC 9309): groups by user agent, the longest matching rule decides, allow wins a tie, `*` and a final `$`
+ * in paths; and the customary `crawl-delay` and `sitemap` lines.
+ */
+interface Rule {
+  readonly allow: boolean
+  /** Of the whole pattern: the longest match decides. */
+  readonly length: number
+  /** Ends in `$`: the match must reach the end of the path. */
+  readonly anchored: boolean
+  /** What stands between the stars. */
+  readonly pieces: ReadonlyArray<string>
+}
+interface Group {
+  readonly agents: Array<string>
+  readonly rules: Array<Rule>
+  delay: number | undefined
+}
+
+export interface Robots {
+  readonly groups: ReadonlyArray<Group>
+  readonly sitemaps: ReadonlyArray<string>
+}
+
+/** RFC 9309 asks to read at least 500 KiB. */
+const maxLength = 512 * 1024
+
+export const allowAll: Robots = { groups: [], sitemaps: [] }
+
+/** One spelling for each path: what is not ASCII is escaped, escapes of letters and digits are not, hexadecimals are large. */
+const normalized = (path: string): string =>
+  path
+    .toWellFormed()
+    .replace(/[^\u0021-\u007e]+/gu, (text) => encodeURIComponent(text))
+    .replace(/%([0-9a-f]{2})/gi, (escape, hexadecimal) => {
+      const character = String.fromCharCode(Number.parseInt(String(hexadecimal), 16))
+      return /[A-Za-z0-9._~-]/.test(character) ? character : escape.toUpperCase()
+    })
+
+const ruleOf = (allow: boolean, path: string): Rule => {
+  const anchored = path.endsWith("$")
+  const pieces = (anchored ? path.slice(0, -1) : path).split(/\*+/)
+  return { allow, length: path.length, anchored, pieces }
+}
+
+const lineOf = (line: string): { readonly field: string; readonly value: string } | undefined => {
+  const comment = line.indexOf("#")
+  const text = comment === -1 ? line : line.slice(0, comment)
+  const colon = text.indexOf(":")
+  if (colon === -1) return undefined
+  return { field: text.slice(0, colon).trim().toLowerCase(), value: text.slice(colon + 1).trim() }
+}
+
+/** The product token alone: "SpokeBot/1.0" names SpokeBot. */
+const agentOf = (value: string): string =>
+  value === "*" ? "*" : (/^[A-Za-z_-]+/.exec(value)?.[0] ?? value).toLowerCase()
+
+/** Lenient: what is not understood is passed over. */
+export const parseRobots = (text: string): Robots => {
+  const groups: Array<Group> = []
+  const sitemaps: Array<string> = []
+  let open: Group | undefined
+  let naming = false
+  for (const raw of text
+    .slice(0, maxLength)
+    .replace(/^\uFEFF/, "")
+    .split(/\r\n|\n|\r/)) {
+    const line = lineOf(raw)
+    if (line === undefined) continue
+    const { field, value } = line
+    if (field === "user-agent") {
+      if (open === undefined || !naming) {
+        open = { agents: [], rules: [], delay: undefined }
+        groups.push(open)
+      }
+      open.agents.push(agentOf(value))
+      naming = true
+    } else if (field === "sitemap") sitemaps.push(value)
+    else if (field === "allow" || field === "disallow") {
+      naming = false
+      // An empty rule matches nothing.
+      if (value !== "") open?.rules.push(ruleOf(field === "allow", normalized(value)))
+    } else if (field === "crawl-delay") {
+      naming = false
+      const delay = Number(value)
+      if (open !== undefined && value !== "" && Number.isFinite(delay) && delay >= 0) open.delay = delay
+    }
+  }
+  return { groups, sitemaps }
+}
+
+/** The groups that name the agent, else those for everybody; several with one name count as one. */
+const groupsFor = ({ groups }: Robots, agent: string): ReadonlyArray<Group> => {
+  const own = groups.filter(({ agents }) => agents.includes(agent.toLowerCase()))
+  return own.length > 0 ? own : groups.filter(({ agents }) => agents.includes("*"))
+}
+
+/** An unanchored rule is a prefix. */
+const matchesRule = (path: string, { anchored, pieces }: Rule): boolean => {
+  const [first = "", ...rest] = pieces
+  if (!path.startsWith(first)) return false
+  const last = anchored ? rest.pop() : undefined
+  let at = first.length
+  for (const piece of rest) {
+    const found = path.indexOf(piece, at)
+    if (found === -1) return false
+    at = found + piece.length
+  }
+  if (!anchored) return true
+  return last === undefined ? at === path.length : path.length - last.length >= at && path.endsWith(last)
+}
+
+/** True when `agent` may fetch `url`, an absolute URL of the host whose robots.txt this is. */
+export const mayFetch = (robots: Robots, agent: string, url: string): boolean => {
+  const { pathname, search } = new URL(url)
+  const path = normalized(pathname + search)
+  if (path === "/robots.txt") return true
+  let best = { allow: true, length: 0 }
+  for (const rule of groupsFor(robots, agent).flatMap(({ rules }) => rules)) {
+    const stronger = rule.length > best.length || (rule.length === best.length && rule.allow)
+    if (stronger && matchesRule(path, rule)) best = rule
+  }
+  return best.allow
+}
+
+/** Seconds that the host asks to leave between two requests of `agent`. */
+export const crawlDelay = (robots: Robots, agent: string): number =>
+  groupsFor(robots, agent).reduce((most, { delay = 0 }) => Math.max(most, delay), 0)

@@ -1,0 +1,10 @@
+/** Source type URL: a page, and with `maxDepth` the site around it (contract 7). */
+import type { UrlConfig } from "../domain/Source.ts"
+import { crawl } from "./Crawl.ts"
+import { withoutFragment } from "./Fetch.ts"
+import type { Reader } from "./Reader.ts"
+
+export const reader: Reader<typeof UrlConfig.Type> = {
+  read: ({ url, maxDepth = 0, ...patterns }, options) =>
+    crawl({ url: withoutFragment(url), maxDepth, ...patterns }, options)
+}

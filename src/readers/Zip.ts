@@ -1,0 +1,206 @@
+/**
+ * Reads ZIP archives from memory by their central directory, one entry at a time, with a cap on everything (guarantee
+ * G31). Names of entries are names and never become paths.
+ */
+import * as Effect from "effect/Effect"
+import { Inflate } from "fflate"
+import { ReaderError } from "./Reader.ts"
+
+export const zipLimits = {
+  entries: 2_000,
+  /** Bytes of one entry. */
+  entryBytes: 50 * 1024 * 1024,
+  /** Bytes of all entries. */
+  totalBytes: 500 * 1024 * 1024,
+  /** How many times larger than its compressed form an entry past a mebibyte may be. */
+  ratio: 200
+} as const
+
+export interface ZipEntry {
+  readonly name: string
+  readonly encrypted: boolean
+  readonly method: number
+  readonly packedBytes: number
+  readonly bytes: number
+  /** Of the local header, from the archive's start. */
+  readonly offset: number
+}
+
+const error = (code: string, message: string) => new ReaderError({ code, message, retryable: false })
+
+const notAZip = error(
+  "malformed",
+  "The file is no ZIP archive, or it is damaged. Pack it again and upload the new one."
+)
+const tooMany = error(
+  "too_many_entries",
+  `The ZIP has more than ${zipLimits.entries} files. Split it into several.`
+)
+const tooLarge = error("too_large", "The ZIP unpacks to more than 500 MB. Split it into several.")
+
+/** What one entry can be refused for; the archive's other entries are not affected. */
+export const entryTooLarge = error(
+  "too_large",
+  "The file unpacks to more than 50 MB, or is packed suspiciously tightly."
+)
+const entryEncrypted = error("encrypted", "The file is encrypted. Pack it again without a password.")
+const entryMethod = error(
+  "malformed",
+  "The file is packed by a method that is not read. Use deflate, which is the usual one."
+)
+const entryDamaged = error("malformed", "The file is damaged in the archive.")
+
+const endMark = 0x06054b50
+const directoryMark = 0x02014b50
+const localMark = 0x04034b50
+const wide = 0xffffffff
+
+const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+const nameOf = (bytes: Uint8Array): string => {
+  const utf8 = new TextDecoder("utf-8", { fatal: true })
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return new TextDecoder("latin1").decode(bytes)
+  }
+}
+
+/** Where the end record stands: at the end, behind at most 64 KiB of comment. */
+const findEnd = (view: DataView): number => {
+  for (let at = view.byteLength - 22; at >= Math.max(0, view.byteLength - 22 - 0xffff); at--) {
+    if (view.getUint32(at, true) === endMark) return at
+  }
+  return -1
+}
+
+/** The 64-bit values that replace `wide` ones, in their fixed order. */
+const widened = (
+  view: DataView,
+  start: number,
+  length: number,
+  values: ReadonlyArray<number>
+): ReadonlyArray<number> => {
+  for (let at = start; at + 4 <= start + length;) {
+    const size = view.getUint16(at + 2, true)
+    if (view.getUint16(at, true) === 1) {
+      let place = at + 4
+      return values.map((value) => {
+        if (value !== wide || place + 8 > at + 4 + size) return value
+        const large = Number(view.getBigUint64(place, true))
+        place += 8
+        return large
+      })
+    }
+    at += 4 + size
+  }
+  return values
+}
+
+const entryAt = (
+  archive: Uint8Array,
+  view: DataView,
+  at: number
+): { readonly entry: ZipEntry; readonly next: number } => {
+  const [nameLength, extraLength, commentLength] = [28, 30, 32].map((place) =>
+    view.getUint16(at + place, true)
+  )
+  const nameStart = at + 46
+  const extraStart = nameStart + (nameLength ?? 0)
+  const sizes = [24, 20, 42].map((place) => view.getUint32(at + place, true))
+  const [bytes = 0, packedBytes = 0, offset = 0] = widened(view, extraStart, extraLength ?? 0, sizes)
+  const entry: ZipEntry = {
+    name: nameOf(archive.subarray(nameStart, extraStart)),
+    encrypted: (view.getUint16(at + 8, true) & 1) === 1,
+    method: view.getUint16(at + 10, true),
+    packedBytes,
+    bytes,
+    offset
+  }
+  return { entry, next: extraStart + (extraLength ?? 0) + (commentLength ?? 0) }
+}
+
+const readDirectory = (archive: Uint8Array): ReadonlyArray<ZipEntry> | ReaderError => {
+  const view = viewOf(archive)
+  const end = findEnd(view)
+  if (end === -1) return notAZip
+  const entries: Array<ZipEntry> = []
+  let at = view.getUint32(end + 16, true)
+  // A ZIP64 archive keeps the true place in a record that a locator before the end record points to.
+  if (at === wide && end >= 20)
+    at = Number(view.getBigUint64(Number(view.getBigUint64(end - 12, true)) + 48, true))
+  while (at + 46 <= end && view.getUint32(at, true) === directoryMark) {
+    if (entries.length === zipLimits.entries) return tooMany
+    const { entry, next } = entryAt(archive, view, at)
+    entries.push(entry)
+    at = next
+  }
+  return entries.length === 0 && view.getUint16(end + 10, true) > 0 ? notAZip : entries
+}
+
+/** The entries in the archive's order, directories included; nothing is unpacked yet. */
+export const zipEntries = (archive: Uint8Array): Effect.Effect<ReadonlyArray<ZipEntry>, ReaderError> =>
+  Effect.try({ try: () => readDirectory(archive), catch: () => notAZip }).pipe(
+    Effect.flatMap((found) => (found instanceof ReaderError ? Effect.fail(found) : Effect.succeed(found))),
+    Effect.filterOrFail(
+      (entries) => entries.reduce((sum, { bytes }) => sum + bytes, 0) <= zipLimits.totalBytes,
+      () => tooLarge
+    )
+  )
+
+const packed = (archive: Uint8Array, { offset, packedBytes }: ZipEntry): Uint8Array | undefined => {
+  const view = viewOf(archive)
+  if (view.getUint32(offset, true) !== localMark) return undefined
+  const start = offset + 30 + view.getUint16(offset + 26, true) + view.getUint16(offset + 28, true)
+  return start + packedBytes > archive.length ? undefined : archive.subarray(start, start + packedBytes)
+}
+
+/** Compressed bytes at a time: a thousand times as much is held at most. */
+const step = 16 * 1024
+
+const joined = (parts: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
+  const whole = new Uint8Array(length)
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
+}
+
+const inflate = (data: Uint8Array, limit: number): Effect.Effect<Uint8Array, ReaderError> =>
+  Effect.gen(function* () {
+    const parts: Array<Uint8Array> = []
+    let length = 0
+    const stream = new Inflate((part) => {
+      length += part.length
+      if (length <= limit) parts.push(part)
+    })
+    for (let at = 0; at < data.length; at += step) {
+      yield* Effect.try({
+        try: () => stream.push(data.subarray(at, at + step), at + step >= data.length),
+        catch: () => entryDamaged
+      })
+      if (length > limit) return yield* entryTooLarge
+      // A large entry shares the thread with everybody else.
+      yield* Effect.yieldNow()
+    }
+    return joined(parts, length)
+  })
+
+/** The entry's bytes, at most `zipLimits.entryBytes` and `left`; what the directory says of its size is not believed. */
+export const unzipEntry = (
+  archive: Uint8Array,
+  entry: ZipEntry,
+  left: number
+): Effect.Effect<Uint8Array, ReaderError> =>
+  Effect.gen(function* () {
+    if (entry.encrypted) return yield* entryEncrypted
+    const data = yield* Effect.try({ try: () => packed(archive, entry), catch: () => entryDamaged })
+    if (data === undefined) return yield* entryDamaged
+    const limit = Math.min(zipLimits.entryBytes, left, Math.max(1024 * 1024, data.length * zipLimits.ratio))
+    if (entry.bytes > limit) return yield* entryTooLarge
+    if (entry.method === 8) return yield* inflate(data, limit)
+    if (entry.method !== 0) return yield* entryMethod
+    return data.length > limit ? yield* entryTooLarge : data
+  })
