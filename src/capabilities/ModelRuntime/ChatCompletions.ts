@@ -14,6 +14,7 @@ import {
 } from "../ModelRuntime.ts"
 import { refusal } from "./Attachments.ts"
 import { accepts, chatMessages } from "./ChatMessages.ts"
+import type { Decoder } from "./ProviderAnswer.ts"
 import * as Failure from "./ProviderFailure.ts"
 import * as ProviderStream from "./ProviderStream.ts"
 import { estimatePrompt, estimateTokens } from "./Tokens.ts"
@@ -45,7 +46,7 @@ const pieceOf = (value: unknown, place: number): CallPiece | null => {
   }
 }
 
-class ChatDecoder implements ProviderStream.Decoder {
+class ChatDecoder implements Decoder {
   readonly #request: ModelRequest
   readonly #calls = new ToolCalls()
   #text = ""

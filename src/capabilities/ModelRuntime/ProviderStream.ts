@@ -3,29 +3,18 @@
  * to a decoder and its parts to the stream, with nothing between them (findings 11).
  */
 import * as HttpClient from "@effect/platform/HttpClient"
-import type * as HttpClientError from "@effect/platform/HttpClientError"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
-import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
+import * as Exit from "effect/Exit"
 import type * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { ModelError, ModelPart } from "../ModelRuntime.ts"
+import { Answer, type Decoder } from "./ProviderAnswer.ts"
 import * as Failure from "./ProviderFailure.ts"
-import { SseLines } from "./SseLines.ts"
-
-/** Reads one answer, event by event. */
-export interface Decoder {
-  /** True once the answer's finish was among the parts. */
-  readonly isFinished: boolean
-  /** Adds what the event says to `parts`; a returned error ends the stream after them. */
-  readonly read: (data: string, parts: Array<ModelPart>) => ModelError | null
-  /** The provider closed the connection. */
-  readonly end: (parts: Array<ModelPart>) => ModelError | null
-}
 
 export interface ProviderOptions {
   readonly apiKey: Redacted.Redacted
@@ -44,11 +33,9 @@ export interface ProviderOptions {
 export const defaultContextWindow = 128_000
 const defaultTimeout = Duration.minutes(1)
 
-/** UTF-16 units of one event; the last one of `/responses` repeats the whole answer. */
-const maxEvent = 8 * 1024 * 1024
 /** Bytes of an error's body that are looked at for its code. */
 const maxErrorBody = 16 * 1024
-/** How long the end of an error's body, or of the connection behind a finished answer, is waited for. */
+/** How long the end of an error's body is waited for. */
 const patience = Duration.seconds(1)
 
 const beginningOf = (response: HttpClientResponse.HttpClientResponse): Effect.Effect<string> =>
@@ -78,92 +65,6 @@ const checked = (response: HttpClientResponse.HttpClientResponse) =>
     return response
   })
 
-type Pull<A, E> = Effect.Effect<A, Option.Option<E>>
-
-/** Turns pulls of bytes into pulls of parts. One at a time, like every pull. */
-class Reading {
-  readonly #pull: Pull<Chunk.Chunk<Uint8Array>, HttpClientError.HttpClientError>
-  readonly #decoder: Decoder
-  readonly #options: ProviderOptions
-  readonly #lines = new SseLines(maxEvent)
-  #failure: ModelError | null = null
-  #received = false
-  #closed = false
-
-  constructor(
-    pull: Pull<Chunk.Chunk<Uint8Array>, HttpClientError.HttpClientError>,
-    decoder: Decoder,
-    options: ProviderOptions
-  ) {
-    this.#pull = pull
-    this.#decoder = decoder
-    this.#options = options
-  }
-
-  readonly next: Pull<Chunk.Chunk<ModelPart>, ModelError> = Effect.suspend(() => {
-    if (this.#failure !== null) return Effect.fail(Option.some(this.#failure))
-    if (this.#closed) return Effect.fail(Option.none())
-    if (this.#decoder.isFinished) return this.#drained
-    return Effect.matchEffect(this.#timed, {
-      onSuccess: (bytes) => this.#emit(this.#read(bytes)),
-      onFailure: (error) => this.#emit(this.#stop(error))
-    })
-  })
-
-  get #timed(): Pull<Chunk.Chunk<Uint8Array>, ModelError> {
-    const { responseTimeout = defaultTimeout, idleTimeout = responseTimeout } = this.#options
-    return this.#pull.pipe(
-      Effect.mapError(Option.map((error) => Failure.fromTransport(error, this.#received))),
-      Effect.timeoutFail({
-        duration: this.#received ? idleTimeout : responseTimeout,
-        onTimeout: () => Option.some(this.#received ? Failure.silence() : Failure.noAnswer())
-      })
-    )
-  }
-
-  /** The rest of a finished answer is read and dropped, for a connection that is closed early cannot be used again. */
-  get #drained(): Pull<never, ModelError> {
-    return this.#pull.pipe(
-      Effect.forever,
-      Effect.ignore,
-      Effect.timeoutOption(patience),
-      Effect.zipRight(Effect.fail(Option.none()))
-    )
-  }
-
-  #read(chunk: Chunk.Chunk<Uint8Array>): Array<ModelPart> {
-    const parts: Array<ModelPart> = []
-    this.#received = true
-    for (const bytes of chunk) {
-      const events = this.#lines.push(bytes)
-      if (events === null) this.#failure = Failure.malformed("an event is too long")
-      for (const data of events ?? []) {
-        this.#failure = this.#decoder.read(data, parts)
-        if (this.#failure !== null || this.#decoder.isFinished) return parts
-      }
-      if (this.#failure !== null) return parts
-    }
-    return parts
-  }
-
-  #stop(error: Option.Option<ModelError>): Array<ModelPart> {
-    const parts: Array<ModelPart> = []
-    this.#closed = true
-    if (Option.isSome(error)) this.#failure = error.value
-    else {
-      // Some providers end with the last line and no blank one; a frame cut in two is a cut answer.
-      const rest = this.#lines.end()
-      if (rest !== null) this.#decoder.read(rest, parts)
-      this.#failure = this.#decoder.isFinished ? null : this.#decoder.end(parts)
-    }
-    return parts
-  }
-
-  #emit(parts: Array<ModelPart>): Pull<Chunk.Chunk<ModelPart>, ModelError> {
-    return parts.length === 0 ? this.next : Effect.succeed(Chunk.unsafeFromArray(parts))
-  }
-}
-
 /** Posts `body` to `path` and streams what `decoder` reads. Leaving the stream, for whatever reason, aborts the request. */
 export const run = (
   client: HttpClient.HttpClient,
@@ -181,12 +82,22 @@ export const run = (
     .execute(request)
     .pipe(
       Effect.mapError((error) => Failure.fromTransport(error, false)),
-      Effect.flatMap(checked),
-      Effect.timeoutFail({ duration: options.responseTimeout ?? defaultTimeout, onTimeout: Failure.noAnswer })
+      Effect.flatMap(checked)
     )
   return Stream.unwrapScoped(
-    Effect.map(response, ({ stream }) =>
-      Stream.fromPull(Effect.map(Stream.toPull(stream), (pull) => new Reading(pull, decoder(), options).next))
-    )
+    Effect.gen(function* () {
+      const { responseTimeout = defaultTimeout, idleTimeout = responseTimeout } = options
+      const connection = yield* Effect.acquireRelease(Scope.make(), Scope.close)
+      const { stream } = yield* Scope.extend(response, connection).pipe(
+        Effect.timeoutFail({ duration: responseTimeout, onTimeout: Failure.noAnswer })
+      )
+      const deadlines = {
+        first: Duration.toMillis(responseTimeout),
+        next: Duration.toMillis(idleTimeout)
+      }
+      const answer = new Answer(yield* Stream.toPull(stream), decoder(), deadlines, yield* Effect.clock)
+      yield* Effect.forkScoped(answer.watch(Scope.close(connection, Exit.void)))
+      return Stream.fromPull(Effect.succeed(answer.next))
+    })
   )
 }

@@ -12,6 +12,7 @@ import {
   type ToolDeclaration
 } from "../ModelRuntime.ts"
 import { refusal } from "./Attachments.ts"
+import type { Decoder } from "./ProviderAnswer.ts"
 import * as Failure from "./ProviderFailure.ts"
 import * as ProviderStream from "./ProviderStream.ts"
 import { responsesInput } from "./ResponsesInput.ts"
@@ -27,7 +28,7 @@ const incompleteReasons: Readonly<Record<string, FinishReason>> = {
 /** Most calls in one reply. */
 const maxCalls = 128
 
-class ResponsesDecoder implements ProviderStream.Decoder {
+class ResponsesDecoder implements Decoder {
   readonly #request: ModelRequest
   /** Ids of the calls that were handed on. */
   readonly #called = new Set<string>()
