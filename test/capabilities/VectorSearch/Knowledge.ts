@@ -1,0 +1,106 @@
+/** Writes knowledge as ingestion does, for suites that search it. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { Embedder } from "../../../src/capabilities/Embedder.ts"
+import type { AgentScope } from "../../../src/domain/Access.ts"
+import { newId, type SourceId } from "../../../src/domain/Ids.ts"
+import { indexRow } from "../../../src/search/IndexRow.ts"
+import { embeddingText } from "../../../src/search/Packer.ts"
+import { IngestionJobStore } from "../../../src/store/IngestionJobs.ts"
+import { KnowledgeStore } from "../../../src/store/Knowledge.ts"
+
+export interface Written {
+  readonly title: string
+  readonly chunks: ReadonlyArray<{ readonly heading: string; readonly content: string }>
+}
+
+/** One document of one chunk. */
+export const page = (content: string, title = "Page", heading = ""): Written => ({
+  title,
+  chunks: [{ heading, content }]
+})
+
+const digest = "00".repeat(32)
+
+export const stores = Layer.merge(KnowledgeStore.Default, IngestionJobStore.Default)
+
+export const source = (scope: AgentScope, name = "Source") =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const id = yield* newId.source
+    yield* sql`
+      insert into sources (id, tenant_id, agent_id, type, name, config)
+      values (${id}, ${scope.tenantId}, ${scope.agentId}, 'URL', ${name}, '{}')`
+    return id
+  }).pipe(Effect.orDie)
+
+/** Builds a generation and leaves it aside; `goLive` makes it the one that answers. */
+export const build = (scope: AgentScope, sourceId: SourceId, documents: ReadonlyArray<Written>) =>
+  Effect.gen(function* () {
+    const jobs = yield* IngestionJobStore
+    const knowledge = yield* KnowledgeStore
+    const sql = yield* SqlClient.SqlClient
+    const { profile } = yield* Embedder
+    const { id } = yield* jobs.insert(scope, { id: yield* newId.ingestionJob, sourceId, type: "REINDEX" })
+    const task = yield* Effect.flatMap(jobs.task(id), Effect.orDie)
+    yield* jobs.start(task)
+    for (const [place, { title, chunks }] of documents.entries()) {
+      const rows = yield* Effect.forEach(chunks, ({ heading, content }, ordinal) =>
+        Effect.map(newId.chunk, (chunkId) => ({
+          id: chunkId,
+          ordinal,
+          heading,
+          content,
+          contentHash: digest,
+          ...indexRow({ title, heading, content })
+        }))
+      )
+      const uri = `https://example.com/${place}`
+      yield* knowledge.addDocument(task, {
+        id: yield* newId.document,
+        uri,
+        title,
+        contentHash: digest,
+        chunks: rows
+      })
+    }
+    const goLive = Effect.gen(function* () {
+      const { chunks } = yield* knowledge.swap(task, profile)
+      yield* jobs.succeed(task, chunks)
+    }).pipe(sql.withTransaction, Effect.orDie)
+    return goLive
+  })
+
+/** Replaces what the source says. */
+export const ingest = (scope: AgentScope, sourceId: SourceId, documents: ReadonlyArray<Written>) =>
+  Effect.flatten(build(scope, sourceId, documents))
+
+/** Adds the vectors that are missing. */
+export const embed = (scope: AgentScope, sourceId: SourceId) =>
+  Effect.gen(function* () {
+    const knowledge = yield* KnowledgeStore
+    const embedder = yield* Embedder
+    const missing = yield* knowledge.unembedded(sourceId, embedder.profile, 100_000)
+    const vectors = yield* Effect.orDie(embedder.embedAll(missing.map(embeddingText)))
+    yield* knowledge.addVectors(
+      scope.agentId,
+      embedder.profile,
+      missing.flatMap(({ id }, place) =>
+        Option.match(Option.fromNullable(vectors[place]), {
+          onNone: () => [],
+          onSome: (vector) => [{ id, vector }]
+        })
+      )
+    )
+  })
+
+/** A source that says `documents`, with vectors. */
+export const known = (scope: AgentScope, documents: ReadonlyArray<Written>, name?: string) =>
+  Effect.gen(function* () {
+    const id = yield* source(scope, name)
+    yield* ingest(scope, id, documents)
+    yield* embed(scope, id)
+    return id
+  })

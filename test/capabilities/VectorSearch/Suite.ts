@@ -1,0 +1,312 @@
+/** What every `VectorSearch` promises, on both database engines. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Embedder, EmbedderError } from "../../../src/capabilities/Embedder.ts"
+import { type SearchQuery, VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
+import type { AgentScope } from "../../../src/domain/Access.ts"
+import { embeddingText } from "../../../src/search/Packer.ts"
+import * as Fixtures from "../../Fixtures.ts"
+import { hashVector, makeHashing } from "../../HashingEmbedder.ts"
+import { eachEngineLive, reset } from "../../TestDatabase.ts"
+import { build, embed, ingest, known, page, source, stores, type Written } from "./Knowledge.ts"
+import { reference, type ReferenceChunk } from "./Reference.ts"
+
+const weight = 0.7
+
+export type SearchLayer = Layer.Layer<VectorSearch, never, SqlClient.SqlClient | Embedder>
+
+const search = (scope: AgentScope, text: string, options: Partial<SearchQuery> = {}) =>
+  Effect.flatMap(VectorSearch, ({ search }) => search(scope, { text, topK: 10, minScore: 0, ...options }))
+
+const texts = (scope: AgentScope, text: string, options: Partial<SearchQuery> = {}) =>
+  Effect.map(search(scope, text, options), ({ chunks }) => chunks.map((chunk) => chunk.text))
+
+const vocabulary = (
+  "backup restore database connection pool timeout server client install upgrade version license invoice payment " +
+  "refund customer widget channel message webhook signature token secret rotate agent source crawl sitemap chunk " +
+  "vector score citation answer stream browser cookie session password login role tenant usage limit plan quota don't"
+).split(" ")
+
+/** Numbers that look random and are the same every time. */
+const dice = (seed: number) => {
+  let state = seed
+  return (sides: number): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * sides)
+  }
+}
+
+const corpus = (documents: number, chunks: number): ReadonlyArray<Written> => {
+  const roll = dice(7)
+  const word = () => vocabulary[Math.min(roll(vocabulary.length), roll(vocabulary.length))] ?? ""
+  const words = (count: number) => Array.from({ length: count }, word).join(" ")
+  return Array.from({ length: documents }, () => ({
+    title: words(2),
+    chunks: Array.from({ length: chunks }, () => ({
+      heading: roll(3) === 0 ? words(2) : "",
+      content: words(5 + roll(60))
+    }))
+  }))
+}
+
+const stored = (scope: AgentScope) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const rows = yield* sql<{
+      id: string
+      title: string
+      heading: string
+      content: string
+      embedded: boolean
+    }>`
+      select c.id, d.title, c.heading, c.content, e.chunk_id is not null as embedded
+      from chunks c join documents d on d.id = c.document_id left join chunk_embeddings e on e.chunk_id = c.id
+      where c.agent_id = ${scope.agentId}`
+    return rows.map((row): ReferenceChunk => ({
+      ...row,
+      vector: row.embedded ? hashVector(embeddingText(row)) : null
+    }))
+  })
+
+const broken = Layer.succeed(
+  Embedder,
+  Embedder.of({
+    ...makeHashing(),
+    embedQuery: () => Effect.fail(new EmbedderError({ message: "down", retryable: true }))
+  })
+)
+const silent = Layer.succeed(
+  Embedder,
+  Embedder.of({ ...makeHashing(), queryTimeout: "20 millis", embedQuery: () => Effect.never })
+)
+
+/** Runs the suite on a backend; each test gets a fresh one over an empty database. */
+export const vectorSearchSuite = (name: string, layer: SearchLayer): void => {
+  const over = (embedder: Layer.Layer<Embedder>) => Layer.provideMerge(Layer.merge(layer, stores), embedder)
+  const live = over(Layer.succeed(Embedder, makeHashing({ lexicalWeight: weight })))
+
+  eachEngineLive(`VectorSearch ${name}`, (it) => {
+    it.scoped("ranks 500 chunks exactly as the formulas of contract 7 say", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        const documents = corpus(25, 20)
+        yield* known(scope, documents.slice(0, 20))
+        // Chunks whose vectors are still to come.
+        yield* ingest(scope, yield* source(scope), documents.slice(20))
+        const chunks = yield* stored(scope)
+        expect(chunks.length).toBe(500)
+        const queries = [
+          "How do I restore the database from a backup?",
+          "rotate the secret token",
+          "what is it about",
+          "zeppelin upgrade",
+          "don't 'quote' \\ the \"pool\" & | ! : * ()",
+          "invoice invoice invoice refund",
+          "数据库",
+          vocabulary.join(" ")
+        ]
+        for (const text of queries) {
+          for (const [topK, minScore] of [
+            [10, 0],
+            [3, 0.25],
+            [20, 0.5]
+          ] as const) {
+            const found = yield* search(scope, text, { topK, minScore })
+            const expected = reference(chunks, { text, vector: hashVector(text), topK, minScore }, weight)
+            expect(found.degraded).toBe(false)
+            expect(found.chunks.map(({ id }) => id)).toEqual(expected.map(({ id }) => id))
+            for (const [place, { score }] of found.chunks.entries()) {
+              expect(Math.abs(score - (expected[place]?.score ?? Number.NaN))).toBeLessThan(1e-4)
+            }
+          }
+        }
+      }).pipe(Effect.provide(live))
+    )
+
+    it.scoped("says what was found where: text, titles, source, address and the parts of the score", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        const sourceId = yield* known(
+          scope,
+          [page("Backups run daily.", "Operations", "Data > Backups")],
+          "Handbook"
+        )
+        const { chunks } = yield* search(scope, "daily backups")
+        expect(chunks).toMatchObject([
+          {
+            sourceId,
+            sourceName: "Handbook",
+            title: "Operations",
+            heading: "Data > Backups",
+            text: "Backups run daily.",
+            url: "https://example.com/0"
+          }
+        ])
+        for (const { score, lexical, semantic } of chunks) {
+          expect(lexical).toBeGreaterThan(0)
+          expect(semantic).toBeGreaterThan(0)
+          expect(score).toBeCloseTo(weight * lexical + (1 - weight) * semantic, 10)
+        }
+      }).pipe(Effect.provide(live))
+    )
+
+    it.scoped("finds Chinese, Japanese, Korean and Thai text by parts of it (G24)", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        const passages = [
+          "如何恢复数据库备份",
+          "データベースの復元方法",
+          "데이터베이스를 복원하는 방법",
+          "วิธีกู้คืนฐานข้อมูล"
+        ]
+        const id = yield* source(scope)
+        yield* ingest(
+          scope,
+          id,
+          [...passages, "An English page"].map((passage) => page(passage))
+        )
+        for (const [place, part] of ["数据库", "復元", "복원", "ฐานข้อมูล"].entries()) {
+          expect(yield* texts(scope, part)).toEqual([passages[place]])
+        }
+      }).pipe(Effect.provide(live))
+    )
+
+    it.scoped("never returns what has been deleted (G6), even when the deletion raised no version", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        const kept = yield* known(scope, [page("backup kept")])
+        const gone = yield* known(scope, [page("backup gone"), page("backup one more")])
+        expect((yield* texts(scope, "backup")).length).toBe(3)
+        yield* sql`delete from sources where id = ${gone}`
+        expect(yield* texts(scope, "backup", { topK: 1 })).toEqual(["backup kept"])
+        yield* sql`delete from documents where source_id = ${kept}`
+        expect(yield* texts(scope, "backup")).toEqual([])
+      }).pipe(Effect.provide(live))
+    )
+
+    it.scoped("returns after a re-sync the new chunks once and no old ones (G7)", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        const id = yield* known(scope, [page("backup old one"), page("backup old two")])
+        expect((yield* texts(scope, "backup")).toSorted()).toEqual(["backup old one", "backup old two"])
+        const goLive = yield* build(scope, id, [page("backup new")])
+        expect((yield* texts(scope, "backup")).length).toBe(2)
+        yield* goLive
+        expect(yield* texts(scope, "backup")).toEqual(["backup new"])
+        yield* ingest(scope, id, [page("backup new")])
+        expect(yield* texts(scope, "backup")).toEqual(["backup new"])
+      }).pipe(Effect.provide(live))
+    )
+
+    it.scoped("finds chunks by their words until their vectors come, then by both", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        const id = yield* source(scope)
+        yield* ingest(scope, id, [page("Restoring backups", "Page one")])
+        const before = yield* search(scope, "restoring")
+        expect(before.degraded).toBe(false)
+        expect(before.chunks.map(({ score, lexical, semantic }) => [score - lexical, semantic])).toEqual([
+          [0, 0]
+        ])
+        yield* embed(scope, id)
+        const [after] = (yield* search(scope, "restoring")).chunks
+        expect(after?.semantic).toBeGreaterThan(0)
+        expect(after?.lexical).toBe(before.chunks[0]?.lexical)
+      }).pipe(Effect.provide(live))
+    )
+
+    it.scoped("shows a source's new name at once", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        const id = yield* known(scope, [page("backup")], "Old")
+        const names = Effect.map(search(scope, "backup"), ({ chunks }) =>
+          chunks.map(({ sourceName }) => sourceName)
+        )
+        expect(yield* names).toEqual(["Old"])
+        yield* sql`update sources set name = 'New' where id = ${id}`
+        expect(yield* names).toEqual(["New"])
+      }).pipe(Effect.provide(live))
+    )
+
+    it.scoped("gives a small agent all it has beside a large one, and nothing of another's (G23)", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const large = yield* Fixtures.agent()
+        const small = yield* Fixtures.agent()
+        yield* known(large, corpus(10, 30))
+        const own = ["restore a backup", "backup tokens", "database backup"]
+        yield* known(
+          small,
+          own.map((text) => page(text))
+        )
+        expect((yield* texts(small, "backup", { topK: 20 })).toSorted()).toEqual(own.toSorted())
+        const ofLarge = yield* texts(large, "backup", { topK: 20 })
+        expect(ofLarge.length).toBe(20)
+        expect(ofLarge.filter((text) => own.includes(text))).toEqual([])
+        expect(yield* texts({ ...small, tenantId: large.tenantId }, "backup")).toEqual([])
+        expect(yield* texts(yield* Fixtures.agent(), "backup")).toEqual([])
+      }).pipe(Effect.provide(live))
+    )
+
+    it.scoped("answers by words alone and says so when the query cannot be embedded, or not in time", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        yield* known(scope, [page("backup"), page("unrelated")]).pipe(Effect.provide(live))
+        for (const embedder of [broken, silent]) {
+          const { chunks, degraded } = yield* search(scope, "backup").pipe(Effect.provide(over(embedder)))
+          expect(degraded).toBe(true)
+          expect(
+            chunks.map(({ text, score, lexical, semantic }) => [text, score - lexical, semantic])
+          ).toEqual([["backup", 0, 0]])
+        }
+      })
+    )
+
+    it.scoped("never compares vectors of two models (G25)", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        yield* known(scope, [page("backup")]).pipe(Effect.provide(live))
+        const other = over(Layer.succeed(Embedder, makeHashing({ dimensions: 64 })))
+        const { chunks } = yield* search(scope, "backup").pipe(Effect.provide(other))
+        expect(chunks.map(({ semantic }) => semantic)).toEqual([0])
+      })
+    )
+
+    it.scoped("sees at every search all that was committed before it, whoever writes meanwhile", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        const writer = (name: string) =>
+          Effect.gen(function* () {
+            const id = yield* source(scope, name)
+            for (let round = 0; round < 5; round++) {
+              yield* ingest(scope, id, [page(`backup ${name}${round}`)])
+              expect(yield* texts(scope, `${name}${round}`, { topK: 1 })).toEqual([`backup ${name}${round}`])
+              yield* embed(scope, id)
+              const [found] = (yield* search(scope, `${name}${round}`, { topK: 1 })).chunks
+              expect([found?.text, (found?.semantic ?? 0) > 0]).toEqual([`backup ${name}${round}`, true])
+            }
+          })
+        yield* Effect.all(["alpha", "beta", "gamma"].map(writer), { concurrency: "unbounded", discard: true })
+        expect((yield* texts(scope, "backup")).toSorted()).toEqual([
+          "backup alpha4",
+          "backup beta4",
+          "backup gamma4"
+        ])
+      }).pipe(Effect.provide(live))
+    )
+  })
+}
