@@ -1,5 +1,6 @@
 /** The composition root: picks each backend from the settings and wires everything once. */
 import * as path from "node:path"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Disk from "../capabilities/ArtifactStore/Disk.ts"
@@ -49,7 +50,7 @@ import * as Secrets from "./Secrets.ts"
 /** Bytes of in-process search indexes that are kept; the least recently used agents give way. */
 const indexBytes = 512 * 1_048_576
 /** How long running turns may settle after the listener has closed (contract 11). */
-const drain = "30 seconds"
+const drain = Duration.seconds(30)
 
 /** The database alone, not migrated. */
 export const database = (settings: Settings) =>

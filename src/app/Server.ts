@@ -1,6 +1,4 @@
 /** The running server: listens, works, and drains in the order that loses nothing (contract 11). */
-import * as http from "node:http"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -8,10 +6,11 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import { httpLayer } from "./Http.ts"
+import { listen } from "../http/Server.ts"
 import * as Banner from "./Banner.ts"
 import { Draining } from "./Lifecycle.ts"
 import type { Settings } from "./Config.ts"
+import * as Http from "./Http.ts"
 import * as FirstRun from "./FirstRun.ts"
 import * as Live from "./Live.ts"
 import * as Package from "./Package.ts"
@@ -19,25 +18,8 @@ import * as Workers from "./Workers.ts"
 
 export type Role = "all" | "api" | "worker"
 
-/** Open connections get this long after the listener has closed. */
-const patience = Duration.seconds(35)
-
-/** Closing waits for open streams; a client that never leaves must not hold the process for ever. */
-const nodeServer = () => {
-  const server = http.createServer({ requestTimeout: 0, keepAliveTimeout: 65_000, headersTimeout: 66_000 })
-  const close = server.close.bind(server)
-  server.close = (done) => {
-    const timer = setTimeout(() => server.closeAllConnections(), Duration.toMillis(patience))
-    close((error) => {
-      clearTimeout(timer)
-      done?.(error)
-    })
-    return server
-  }
-  return server
-}
-
-const listener = ({ host, port }: Settings) => NodeHttpServer.layer(nodeServer, { host, port })
+/** Open requests get this long after the listener has closed; a running turn settles within 30 seconds. */
+const grace = Duration.seconds(35)
 
 /** Runs until it is interrupted; then workers take no more jobs, requests are served for the drain delay, turns settle. */
 export const run = (settings: Settings, role: Role) =>
@@ -57,8 +39,8 @@ export const run = (settings: Settings, role: Role) =>
     if (role !== "api")
       yield* Workers.layer.pipe(Layer.provide(Layer.succeedContext(live)), Layer.buildWithScope(work))
     if (role !== "worker") {
-      const served = httpLayer(settings).pipe(
-        Layer.provide(listener(settings)),
+      const served = Http.layer(settings).pipe(
+        Layer.provide(listen({ host: settings.host, port: settings.port, grace })),
         Layer.provide(Layer.succeedContext(live))
       )
       yield* Layer.buildWithScope(served, scope)

@@ -1,0 +1,38 @@
+/** Every surface on the wire, mounted on one listener. */
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Api } from "../http/Api.ts"
+import { AgentsHandlers } from "../http/hosted/AgentsHandlers.ts"
+import { KeysHandlers } from "../http/hosted/KeysHandlers.ts"
+import * as SessionAuth from "../http/hosted/SessionAuth.ts"
+import * as SessionCookie from "../http/hosted/SessionCookie.ts"
+import { SessionsHandlers } from "../http/hosted/SessionsHandlers.ts"
+import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
+import { TenantsHandlers } from "../http/operator/TenantsHandlers.ts"
+import { publicHandlers, serve } from "../http/Server.ts"
+import type { Settings } from "./Config.ts"
+import * as Lifecycle from "./Lifecycle.ts"
+import { Secrets } from "./Secrets.ts"
+
+const hosted = ({ appUrl }: Settings) =>
+  Layer.mergeAll(AgentsHandlers, KeysHandlers, SessionsHandlers).pipe(
+    Layer.provide(Layer.merge(SessionAuth.layer(Api, appUrl), SessionCookie.layer(appUrl)))
+  )
+
+const operator = TenantsHandlers.pipe(
+  Layer.provide(
+    Layer.unwrapEffect(Effect.map(Secrets, ({ operatorToken }) => OperatorAuth.layer(operatorToken)))
+  )
+)
+
+/** Serves on the `HttpServer` of the context, over the use-cases of `app/Live`. */
+export const layer = (settings: Settings) =>
+  serve(
+    HttpApiBuilder.api(Api).pipe(
+      Layer.provide(publicHandlers),
+      Layer.provide(hosted(settings)),
+      Layer.provide(operator),
+      Layer.provide(Lifecycle.readiness)
+    )
+  )
