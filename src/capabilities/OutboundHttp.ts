@@ -8,9 +8,16 @@ import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
 export interface OutboundRequest {
+  /** Absolute, http or https, without credentials. */
   readonly url: string
+  /** GET (the default), HEAD, OPTIONS, POST, PUT, PATCH or DELETE. */
   readonly method?: string
+  /**
+   * `host`, `accept-encoding`, lengths and what concerns the connection alone are left out. A redirect to another origin
+   * keeps `accept`, `accept-language` and `user-agent`; the same host moved from http to https counts as the same.
+   */
   readonly headers?: Readonly<Record<string, string>>
+  /** Never handed to another origin by a redirect. */
   readonly body?: Uint8Array | string
   /** Largest accepted body after decompression, in bytes; default 50 MiB. */
   readonly maxBytes?: number
@@ -24,12 +31,15 @@ export interface OutboundResponse {
   /** Where the last redirect led. */
   readonly url: string
   readonly status: number
-  /** Lower-case names; repeated headers are joined by `, `. */
+  /** Lower-case names; repeated headers are joined by `, `. `content-encoding` is gone when `body` was decompressed. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
 }
 
-/** `message` is for the customer: it names the host and the rule, never a header or a resolved secret. */
+/**
+ * `message` is for the customer: it names the host and the rule, never a path, a header or the private address of a name.
+ * `Unresolved`, `Unreachable` and `TimedOut` may pass by themselves; the others stay until somebody changes something.
+ */
 export class OutboundHttpError extends Schema.TaggedError<OutboundHttpError>()("OutboundHttpError", {
   reason: Schema.Literal(
     "InvalidUrl",

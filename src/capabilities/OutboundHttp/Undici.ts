@@ -174,14 +174,13 @@ const make = ({ allow, resolver: given }: UndiciOptions) =>
     const exchange = (hop: Hop, maxBytes: number) =>
       Effect.gen(function* () {
         const destination = yield* resolve(resolver, allow, hop.url)
-        const safe = safeMethods.has(hop.method)
-        const pool = yield* safe ? connections.shared(destination) : connections.fresh(destination)
         const signal = yield* aborting
         const failed = (cause: unknown) => broken(hop.url, cause, maxBytes)
-        const response = yield* send(pool, hop, signal).pipe(
-          Effect.retry({ times: 1, while: (cause) => safe && isStale(cause) }),
-          Effect.mapError(failed)
-        )
+        const fresh = Effect.flatMap(connections.fresh(destination), (pool) => send(pool, hop, signal))
+        const kept = Effect.flatMap(connections.shared(destination), (pool) => send(pool, hop, signal))
+        const response = yield* (
+          safeMethods.has(hop.method) ? Effect.catchIf(kept, isStale, () => fresh) : fresh
+        ).pipe(Effect.mapError(failed))
         const { location } = flat(response.headers)
         if (isRedirect(response.statusCode, location)) {
           yield* Effect.ignore(
