@@ -32,7 +32,7 @@ export const importsOf = (text: string): ReadonlyArray<string> => {
 
 /**
  * Where a file belongs. A capability's tag lies beside the folder of its backends; an API declaration is what a client
- * derives from.
+ * derives from; the mount puts handlers behind their declarations.
  */
 const zones = {
   domain: /^domain\/[^/]+\.ts$/,
@@ -45,6 +45,7 @@ const zones = {
   usecases: /^usecases\//,
   declaration: /^http\/(?:.*Api|Envelope|Auth|RequestId|hosted\/SameOrigin)\.ts$/,
   handlers: /^http\/.*Handlers\.ts$/,
+  mount: /^http\/Server\.ts$/,
   http: /^http\//,
   workers: /^workers\//,
   app: /^app\//,
@@ -90,6 +91,10 @@ const rules: Record<Zone, Rule> = {
   http: {
     local: ["domain", "tag", "declaration", "http", "usecases"],
     packages: [effect, platform, /^node:/]
+  },
+  mount: {
+    local: ["declaration", "handlers", "http"],
+    packages: [effect, platform, /^@effect\/platform-node\//, /^node:/]
   },
   workers: { local: ["domain", "search", "tag", "backend", "readers", "workers"], packages: [anything] },
   app: { local: everything.filter((zone) => zone !== "entry"), packages: [anything] },

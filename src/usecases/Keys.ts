@@ -28,7 +28,7 @@ const ahead = Effect.fn(function* (expiresAt: DateTime.Utc | null | undefined) {
   const message = "Expected a moment that lies ahead"
   return yield* new ValidationError({
     message: "expiresAt has passed already.",
-    details: { issues: [{ path: "expiresAt", message }] }
+    details: { issues: [{ path: ["expiresAt"], message }] }
   })
 })
 

@@ -1,12 +1,12 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { Agents } from "../../usecases/Agents.ts"
+import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
 import * as Cursor from "../Cursor.ts"
-import { HostedApi } from "./HostedApi.ts"
 
 /** The tenant's agents. */
-export const AgentsHandlers = HttpApiBuilder.group(HostedApi, "agents", (handlers) =>
+export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
   Effect.gen(function* () {
     const agents = yield* Agents
     return handlers

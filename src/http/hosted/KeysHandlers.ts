@@ -1,12 +1,12 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { Keys } from "../../usecases/Keys.ts"
+import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
 import * as Cursor from "../Cursor.ts"
-import { HostedApi } from "./HostedApi.ts"
 
 /** API keys of the tenant's agents and of the tenant itself. */
-export const KeysHandlers = HttpApiBuilder.group(HostedApi, "keys", (handlers) =>
+export const KeysHandlers = HttpApiBuilder.group(Api, "keys", (handlers) =>
   Effect.gen(function* () {
     const keys = yield* Keys
     return handlers

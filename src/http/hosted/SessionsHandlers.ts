@@ -2,12 +2,12 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { Accounts, sessionLasts } from "../../usecases/Accounts.ts"
+import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
-import { HostedApi } from "./HostedApi.ts"
 import { SessionCookie, sessionToken } from "./SessionCookie.ts"
 
 /** Sign-in, sign-out and who is signed in. */
-export const SessionsHandlers = HttpApiBuilder.group(HostedApi, "sessions", (handlers) =>
+export const SessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const cookie = yield* SessionCookie

@@ -2,13 +2,13 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { Accounts } from "../../usecases/Accounts.ts"
 import { Subscriptions } from "../../usecases/Subscriptions.ts"
+import { Api } from "../Api.ts"
 import * as Cursor from "../Cursor.ts"
-import { OperatorApi } from "./OperatorApi.ts"
 
 const tenantList = { scope: "operator", route: "/api/operator/tenants" }
 
 /** Tenants and their subscriptions. */
-export const TenantsHandlers = HttpApiBuilder.group(OperatorApi, "tenants", (handlers) =>
+export const TenantsHandlers = HttpApiBuilder.group(Api, "tenants", (handlers) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const subscriptions = yield* Subscriptions

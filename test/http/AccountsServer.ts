@@ -1,0 +1,151 @@
+/** The operator's and the dashboard's routes over real HTTP on a free port, on the worker's database. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServer from "@effect/platform/HttpServer"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { createServer } from "node:http"
+import { layerScrypt } from "../../src/capabilities/Credentials/Scrypt.ts"
+import { layerSql } from "../../src/capabilities/KeyStore/Sql.ts"
+import { layer as layerSecretBox } from "../../src/capabilities/SecretBox/DerivedKeys.ts"
+import * as Boundary from "../../src/http/Boundary.ts"
+import { AgentsApi } from "../../src/http/hosted/AgentsApi.ts"
+import { AgentsHandlers } from "../../src/http/hosted/AgentsHandlers.ts"
+import { KeysApi } from "../../src/http/hosted/KeysApi.ts"
+import { KeysHandlers } from "../../src/http/hosted/KeysHandlers.ts"
+import * as SessionAuth from "../../src/http/hosted/SessionAuth.ts"
+import * as SessionCookie from "../../src/http/hosted/SessionCookie.ts"
+import { SessionsApi } from "../../src/http/hosted/SessionsApi.ts"
+import { SessionsHandlers } from "../../src/http/hosted/SessionsHandlers.ts"
+import * as OperatorAuth from "../../src/http/operator/OperatorAuth.ts"
+import { TenantsApi } from "../../src/http/operator/TenantsApi.ts"
+import { TenantsHandlers } from "../../src/http/operator/TenantsHandlers.ts"
+import { AgentStore } from "../../src/store/Agents.ts"
+import { ApiKeyStore } from "../../src/store/ApiKeys.ts"
+import { SessionStore } from "../../src/store/Sessions.ts"
+import { SubscriptionStore } from "../../src/store/Subscriptions.ts"
+import { TenantStore } from "../../src/store/Tenants.ts"
+import { UserStore } from "../../src/store/Users.ts"
+import { Accounts } from "../../src/usecases/Accounts.ts"
+import { Agents } from "../../src/usecases/Agents.ts"
+import { Keys } from "../../src/usecases/Keys.ts"
+import { Subscriptions } from "../../src/usecases/Subscriptions.ts"
+
+export const operatorToken = "operator-token-of-the-tests"
+export const appUrl = "https://app.example"
+
+const Surface = HttpApi.make("spoke").add(TenantsApi).add(SessionsApi).add(AgentsApi).add(KeysApi)
+
+const Stores = Layer.mergeAll(
+  AgentStore.Default,
+  ApiKeyStore.Default,
+  SessionStore.Default,
+  SubscriptionStore.Default,
+  TenantStore.Default,
+  UserStore.Default
+)
+
+const UseCases = Layer.mergeAll(Accounts.Default, Agents.Default, Keys.Default, Subscriptions.Default).pipe(
+  Layer.provideMerge(layerSql),
+  Layer.provideMerge(layerScrypt({ log2N: 10, r: 8, p: 1 })),
+  Layer.provide(Stores)
+)
+
+export interface Options {
+  readonly token?: Option.Option<Redacted.Redacted>
+  readonly appUrl?: string
+}
+
+/** `HttpServer`, and `KeyStore` as the server uses it. */
+export const accountsServer = (options: Options = {}) => {
+  const url = options.appUrl ?? appUrl
+  const handlers = Layer.mergeAll(TenantsHandlers, SessionsHandlers, AgentsHandlers, KeysHandlers).pipe(
+    Layer.provide(SessionAuth.layer(Surface, url)),
+    Layer.provide(SessionCookie.layer(url)),
+    Layer.provide(OperatorAuth.layer(options.token ?? Option.some(Redacted.make(operatorToken)))),
+    Layer.provide(layerSecretBox([Redacted.make("a master secret of the tests, long enough")]))
+  )
+  return HttpApiBuilder.serve().pipe(
+    Layer.provide(Boundary.layer),
+    Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), handlers)),
+    Layer.provideMerge(UseCases),
+    Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" }))
+  )
+}
+
+/** Whatever was sent: the assertions say what it has to be. */
+type Json = ReturnType<typeof JSON.parse>
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  /** The whole body. */
+  readonly text: string
+  /** `data` of the envelope. */
+  readonly data: Json
+  /** `error` of the envelope. */
+  readonly error: Json
+}
+
+export interface Call {
+  readonly body?: unknown
+  readonly raw?: string
+  readonly headers?: Record<string, string>
+  /** The session's cookie, as {@link cookieOf} reads it. */
+  readonly cookie?: string
+}
+
+/** One request as the app's own pages make it: with their origin, unless `headers` say otherwise; an empty header is not sent. */
+export const call = (method: string, path: string, { body, raw, headers = {}, cookie }: Call = {}) =>
+  Effect.flatMap(HttpServer.HttpServer, ({ address }) =>
+    Effect.promise(async (signal): Promise<Answer> => {
+      if (address._tag !== "TcpAddress") throw new Error("The server has no port.")
+      const text = raw ?? (body === undefined ? undefined : JSON.stringify(body))
+      const sent = {
+        ...(text === undefined ? {} : { "content-type": "application/json" }),
+        ...(method === "GET" ? {} : { origin: appUrl }),
+        ...(cookie === undefined ? {} : { cookie }),
+        ...headers
+      }
+      const response = await fetch(`http://127.0.0.1:${address.port}${path}`, {
+        method,
+        signal,
+        headers: Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== "")),
+        ...(text === undefined ? {} : { body: text })
+      })
+      const received = await response.text()
+      const parsed = JSON.parse(received)
+      return {
+        status: response.status,
+        headers: response.headers,
+        text: received,
+        data: parsed.data,
+        error: parsed.error
+      }
+    })
+  )
+
+/** As the operator. */
+export const operate = (method: string, path: string, options: Call = {}) =>
+  call(method, path, {
+    ...options,
+    headers: { authorization: `Bearer ${operatorToken}`, ...options.headers }
+  })
+
+export const cookieOf = (answer: Answer): string => answer.headers.getSetCookie()[0]?.split(";")[0] ?? ""
+
+export const password = "correct horse battery"
+
+/** A tenant and its owner's session. */
+export const signedIn = (email: string) =>
+  Effect.gen(function* () {
+    const made = yield* operate("POST", "/api/operator/tenants", {
+      body: { name: "Shop", owner: { email, password } }
+    })
+    const login = yield* call("POST", "/api/auth/login", { body: { email, password } })
+    const tenantId: string = made.data.tenant.id
+    return { tenantId, cookie: cookieOf(login) }
+  })
