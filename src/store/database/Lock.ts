@@ -142,10 +142,30 @@ const unusable = (directory: string) => () =>
     message: `The data directory ${directory} cannot be made or written.`
   })
 
+const refuseRivals = (directory: string, own: string, place: string) =>
+  Effect.gen(function* () {
+    const [by] = yield* rivals(directory, own, place)
+    const now = yield* Clock.currentTimeMillis
+    if (by !== undefined) return yield* new Contended({ by, settled: now - by.since > settledAfter })
+  })
+
+/** Puts a claim down for the life of the scope and answers its file; withdraws it when there is another. */
+const claim = (directory: string, place: string, started: string) =>
+  Effect.gen(function* () {
+    yield* refuseRivals(directory, "", place)
+    const since = yield* Clock.currentTimeMillis
+    const name = `lock.${process.pid}.${started}.${place}.${since}.${Crypto.randomUUID()}`
+    const own = Path.join(directory, name)
+    yield* Effect.addFinalizer(() => remove(own))
+    yield* Effect.tryPromise(() => Fs.writeFile(own, "", { flag: "wx", mode: 0o600 }))
+    yield* Effect.tapErrorTag(refuseRivals(directory, own, place), "Contended", () => remove(own))
+    return own
+  })
+
 /**
  * Holds `directory` (made with mode 0700 when missing) for the life of the scope. A lock that a dead process left, also
- * after `kill -9` or a power cut, is no obstacle. Fails within about a second when another process holds it, and within
- * ten when that one may be in another container.
+ * after `kill -9` or a power cut, is no obstacle. Fails within about two seconds when another process holds it, and
+ * within ten when that one may be in another container.
  */
 export const lockDirectory = (
   directory: string
@@ -154,27 +174,10 @@ export const lockDirectory = (
     yield* Effect.tryPromise(() => Fs.mkdir(directory, { recursive: true, mode: 0o700 }))
     const place = yield* here
     const started = Option.getOrElse(yield* startedAt(process.pid), () => "0")
-    const since = yield* Clock.currentTimeMillis
-    const own = Path.join(
-      directory,
-      `lock.${process.pid}.${started}.${place}.${since}.${Crypto.randomUUID()}`
-    )
-
-    const refuseRivals = Effect.gen(function* () {
-      const [by] = yield* rivals(directory, own, place)
-      const now = yield* Clock.currentTimeMillis
-      if (by !== undefined) return yield* new Contended({ by, settled: now - by.since > settledAfter })
-    })
-    const claim = Effect.gen(function* () {
-      yield* refuseRivals
-      yield* Effect.tryPromise(() => Fs.writeFile(own, "", { flag: "wx", mode: 0o600 }))
-      yield* Effect.tapErrorTag(refuseRivals, "Contended", () => remove(own))
-    })
-
-    yield* Effect.addFinalizer(() => remove(own))
-    yield* Effect.retry(claim, {
-      schedule: Schedule.jittered(Schedule.spaced("150 millis")),
-      times: 8,
+    const own = yield* Effect.retry(claim(directory, place, started), {
+      // Starters that met withdraw both, so they come back at different times.
+      schedule: Schedule.jitteredWith(Schedule.spaced("150 millis"), { min: 0.1, max: 2 }),
+      times: 12,
       while: (error) => error._tag === "Contended" && !error.settled
     })
     yield* Effect.flatMap(Clock.currentTimeMillis, (now) =>

@@ -92,6 +92,17 @@ describe("The data directory's lock", () => {
     60_000
   )
 
+  it.scopedLive("has exactly one holder when many look before any has claimed it", () =>
+    Effect.gen(function* () {
+      for (let round = 0; round < 3; round++) {
+        const directory = yield* temporary
+        const starters = Array.from({ length: 5 }, () => Effect.exit(lockDirectory(directory)))
+        const exits = yield* Effect.all(starters, { concurrency: "unbounded" })
+        expect(exits.filter(Exit.isSuccess)).toHaveLength(1)
+      }
+    })
+  )
+
   it.scopedLive("is not held by a process that only got the dead one's id", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
