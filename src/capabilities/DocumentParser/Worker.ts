@@ -73,13 +73,18 @@ const decodeAnswer = Schema.decodeUnknown(Answer)
 /** Sends a copy of the bytes, whose memory moves to the thread, and waits for the answer. */
 const ask = (worker: Worker, job: Job): Effect.Effect<unknown, ParseError> =>
   Effect.async((resume) => {
-    const onMessage = (message: unknown) => resume(Effect.succeed(message))
-    const onError = (error: unknown) => resume(Effect.fail(isOutOfMemory(error) ? outOfMemory : broken))
-    const onExit = () => resume(Effect.fail(broken))
-    worker.once("message", onMessage).once("error", onError).once("exit", onExit)
+    const settle = (outcome: Effect.Effect<unknown, ParseError>) => {
+      stop()
+      resume(outcome)
+    }
+    const onMessage = (message: unknown) => settle(Effect.succeed(message))
+    const onError = (error: unknown) => settle(Effect.fail(isOutOfMemory(error) ? outOfMemory : broken))
+    const onExit = () => settle(Effect.fail(broken))
+    const stop = () => worker.off("message", onMessage).off("error", onError).off("exit", onExit)
+    worker.on("message", onMessage).on("error", onError).on("exit", onExit)
     const bytes = new Uint8Array(job.request.bytes)
     worker.postMessage({ ...job, request: { ...job.request, bytes } }, [bytes.buffer])
-    return Effect.sync(() => worker.off("message", onMessage).off("error", onError).off("exit", onExit))
+    return Effect.sync(stop)
   })
 
 /** Fails when the process grows by more than `limit` bytes: buffers lie outside the heap that the thread's own limit bounds. */
