@@ -42,7 +42,9 @@ const syncDirectory = async (directory: string) => {
 
 const readIfPresent = async (file: string): Promise<Uint8Array | null> => {
   try {
-    return await fs.readFile(file)
+    const bytes = await fs.readFile(file)
+    // Not a Buffer, whose slices would share its memory.
+    return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length)
   } catch (cause) {
     if (codeOf(cause) === "ENOENT") return null
     throw cause

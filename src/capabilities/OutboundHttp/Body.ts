@@ -68,7 +68,8 @@ export const decode = async (
     })
   }
   if (unpacked.length > maxBytes) throw new BodyTooLarge()
-  return unpacked
+  // Not a Buffer, whose slices would share its memory.
+  return names.length === 0 ? bytes : new Uint8Array(unpacked.buffer, unpacked.byteOffset, unpacked.length)
 }
 
 /** All bytes of a stream. Rejects with {@link BodyTooLarge} as soon as there are more than `maxBytes`. */

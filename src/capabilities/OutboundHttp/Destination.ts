@@ -22,7 +22,7 @@ const noSuchName: ReadonlySet<string | undefined> = new Set(["ENOTFOUND", "ENODA
 
 const lookUp = (hostname: string) =>
   Effect.async<ReadonlyArray<string>, OutboundHttpError>((resume) => {
-    lookup(hostname, { all: true, verbatim: true }, (error, found) => {
+    lookup(hostname, { all: true }, (error, found) => {
       if (error === null) return resume(Effect.succeed(found.map(({ address }) => address)))
       const message = noSuchName.has(error.code)
         ? `The host ${hostname} does not exist. Check the address.`

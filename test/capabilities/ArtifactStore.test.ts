@@ -1,0 +1,127 @@
+import { afterAll, describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { ArtifactStore, layerMemory, refOf } from "../../src/capabilities/ArtifactStore.ts"
+import { layerDisk } from "../../src/capabilities/ArtifactStore/Disk.ts"
+import { artifactStoreSuite } from "./ArtifactStoreSuite.ts"
+
+const root = fs.mkdtempSync(path.join(os.tmpdir(), "spoke-artifacts-"))
+afterAll(() => fs.rmSync(root, { recursive: true, force: true }))
+
+artifactStoreSuite("memory", layerMemory)
+artifactStoreSuite("disk", layerDisk(path.join(root, "suite")))
+
+const hello = new TextEncoder().encode("hello")
+const digest = refOf(hello).slice("sha256:".length)
+
+/** Names and modes of all files below a directory. */
+const filesBelow = (directory: string) =>
+  fs
+    .readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name))
+
+const mode = (file: string) => (fs.statSync(file).mode & 0o777).toString(8)
+
+/** Runs with a store in a directory of its own. */
+const onDisk = <A, E>(use: (store: ArtifactStore["Type"], directory: string) => Effect.Effect<A, E>) =>
+  Effect.suspend(() => {
+    const directory = path.join(fs.mkdtempSync(path.join(root, "test-")), "artifacts")
+    return Effect.flatMap(ArtifactStore, (store) => use(store, directory)).pipe(
+      Effect.provide(layerDisk(directory))
+    )
+  })
+
+describe("artifacts on disk", () => {
+  it.live("are files only their owner can read, fanned out by the first digits of their name", () =>
+    onDisk((store, directory) =>
+      Effect.gen(function* () {
+        yield* store.put(hello)
+        const file = path.join(directory, digest.slice(0, 2), digest)
+        expect(filesBelow(directory)).toEqual([file])
+        expect([mode(file), mode(path.dirname(file)), mode(directory)]).toEqual(["600", "700", "700"])
+      })
+    )
+  )
+
+  it.live("outlive the process", () =>
+    onDisk((store, directory) =>
+      Effect.gen(function* () {
+        const ref = yield* store.put(hello)
+        const again = yield* Effect.flatMap(ArtifactStore, (other) => other.get(ref)).pipe(
+          Effect.provide(layerDisk(directory))
+        )
+        expect(again).toMatchObject({ _tag: "Some" })
+      })
+    )
+  )
+
+  it.live("that were damaged are an error, not other bytes; storing them again mends them", () =>
+    onDisk((store, directory) =>
+      Effect.gen(function* () {
+        const ref = yield* store.put(hello)
+        fs.writeFileSync(path.join(directory, digest.slice(0, 2), digest), "hellp")
+        const error = yield* Effect.flip(store.get(ref))
+        expect(error.message).toBe(`The artifact ${ref} is damaged on the disk.`)
+        yield* store.put(hello)
+        expect(yield* store.get(ref)).toMatchObject({ _tag: "Some" })
+      })
+    )
+  )
+
+  it.live("leave nothing unfinished behind when storing is interrupted", () =>
+    onDisk((store, directory) =>
+      Effect.gen(function* () {
+        const bytes = new Uint8Array(4 * 1_024 * 1_024)
+        for (const yields of [0, 1, 2, 4, 8, 16]) {
+          const running = yield* Effect.fork(store.put(bytes))
+          yield* Effect.repeatN(Effect.yieldNow(), yields)
+          yield* Fiber.interrupt(running)
+        }
+        const ref = refOf(bytes)
+        const left = filesBelow(directory)
+        expect(left.filter((file) => !file.endsWith(ref.slice("sha256:".length)))).toEqual([])
+        // Whole or not at all.
+        yield* store.get(ref)
+      })
+    )
+  )
+
+  it.live("that a dead process left unfinished go at the next start, others stay", () =>
+    onDisk((_, directory) =>
+      Effect.gen(function* () {
+        const old = path.join(directory, "unfinished", "old")
+        const fresh = path.join(directory, "unfinished", "fresh")
+        fs.writeFileSync(old, "half")
+        fs.writeFileSync(fresh, "half")
+        fs.utimesSync(old, 0, 0)
+        yield* Effect.void.pipe(Effect.provide(layerDisk(directory)))
+        expect(filesBelow(directory)).toEqual([fresh])
+      })
+    )
+  )
+
+  it.live("that cannot be written fail with what the system says, without a path", () =>
+    onDisk((store, directory) =>
+      Effect.gen(function* () {
+        fs.writeFileSync(path.join(directory, digest.slice(0, 2)), "in the way")
+        const error = yield* Effect.flip(store.put(hello))
+        expect(error._tag).toBe("ArtifactStoreError")
+        expect(error.message).toMatch(/\((EEXIST|ENOTDIR)\)\.$/)
+        expect(error.message).not.toContain(directory)
+      })
+    )
+  )
+
+  it.live("need a directory: the layer fails when it cannot be made", () =>
+    Effect.gen(function* () {
+      const file = path.join(root, "a-file")
+      fs.writeFileSync(file, "")
+      const error = yield* Effect.flip(Effect.void.pipe(Effect.provide(layerDisk(path.join(file, "below")))))
+      expect(error._tag).toBe("ArtifactStoreError")
+    })
+  )
+})
