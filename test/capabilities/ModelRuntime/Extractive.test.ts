@@ -107,7 +107,7 @@ describe("Extractive", () => {
       passage(2, "B", "The warranty lasts two years for batteries!"),
       passage(3, "C", "Warranty claims for batteries need the receipt.")
     ]
-    expect(answer("How long does the warranty last, and which receipt does it need?", passages)).toBe(
+    expect(answer("How many years does the warranty last, and with which receipt?", passages)).toBe(
       "The warranty lasts two years for batteries. [1]\n\nWarranty claims for batteries need the receipt. [3]"
     )
   })
