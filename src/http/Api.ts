@@ -1,0 +1,30 @@
+/** Every group, declarations only: servers, clients and documentation derive from this. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as OpenApi from "@effect/platform/OpenApi"
+import { AgentsApi } from "./hosted/AgentsApi.ts"
+import { KeysApi } from "./hosted/KeysApi.ts"
+import { SessionsApi } from "./hosted/SessionsApi.ts"
+import { TenantsApi } from "./operator/TenantsApi.ts"
+import { ChatApi } from "./public/ChatApi.ts"
+import { IngestionJobsApi } from "./public/IngestionJobsApi.ts"
+import { RetrieveApi } from "./public/RetrieveApi.ts"
+import { SourcesApi } from "./public/SourcesApi.ts"
+import { SystemApi } from "./system/SystemApi.ts"
+
+/** The public REST API (specification 4.1): what the typed client and `/openapi.json` are made from. */
+export const PublicApi = HttpApi.make("public")
+  .add(ChatApi)
+  .add(RetrieveApi)
+  .add(SourcesApi)
+  .add(IngestionJobsApi)
+
+/** Everything this process answers. */
+export const Api = HttpApi.make("spoke")
+  .addHttpApi(PublicApi)
+  .add(SessionsApi)
+  .add(AgentsApi)
+  .add(KeysApi)
+  .add(TenantsApi)
+  .add(SystemApi)
+  .annotate(OpenApi.Title, "Spoke")
+  .annotate(OpenApi.Version, "1")

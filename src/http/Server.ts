@@ -1,0 +1,71 @@
+/** The API served: the boundary around whatever groups are wired, and a listener that can be closed. */
+import { createServer, type Server } from "node:http"
+import type * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServer from "@effect/platform/HttpServer"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import { Api } from "./Api.ts"
+import * as Boundary from "./Boundary.ts"
+import * as KeyAuth from "./KeyAuth.ts"
+import * as ChatHandlers from "./public/ChatHandlers.ts"
+import * as IngestionJobsHandlers from "./public/IngestionJobsHandlers.ts"
+import * as RetrieveHandlers from "./public/RetrieveHandlers.ts"
+import * as SourcesHandlers from "./public/SourcesHandlers.ts"
+import * as SystemHandlers from "./system/SystemHandlers.ts"
+
+/** The groups of `/v1` and the system routes; the other surfaces are wired beside them. */
+export const publicHandlers = Layer.mergeAll(
+  ChatHandlers.layer,
+  RetrieveHandlers.layer,
+  SourcesHandlers.layer,
+  IngestionJobsHandlers.layer
+).pipe(Layer.provide(KeyAuth.layer(Api)), Layer.merge(SystemHandlers.layer))
+
+/**
+ * Serves `api`, which is `HttpApiBuilder.api(…)` with its handlers, on the server of the context. Does not start when an
+ * endpoint does not declare who may call it.
+ */
+export const serve = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
+  HttpApiBuilder.serve().pipe(Layer.provide(Boundary.layer), Layer.provide(api))
+
+export interface Listen {
+  readonly host: string
+  /** 0 takes a free one; `HttpServer.address` says which. */
+  readonly port: number
+  /** How long open requests may go on once the listener closes; then their connections are cut. */
+  readonly grace: Duration.DurationInput
+}
+
+/** Cuts what is still open `grace` after closing has begun; waiting without limit would keep the process alive. */
+const cutAfter = (server: Server, grace: Duration.DurationInput) =>
+  Effect.gen(function* () {
+    const timer = yield* Effect.makeLatch(false)
+    const cut = timer.await.pipe(
+      Effect.zipRight(Effect.sleep(grace)),
+      Effect.zipRight(Effect.sync(() => server.closeAllConnections()))
+    )
+    yield* Effect.acquireRelease(Effect.forkDaemon(Effect.interruptible(cut)), Fiber.interrupt)
+    return timer
+  })
+
+/** A Node server with its time-outs set, and the platform services that serving needs. */
+export const listen = ({ host, port, grace }: Listen) =>
+  Layer.scoped(
+    HttpServer.HttpServer,
+    Effect.gen(function* () {
+      const server = createServer({
+        headersTimeout: Duration.toMillis("30 seconds"),
+        requestTimeout: Duration.toMillis("5 minutes"),
+        // Longer than the usual load balancer's, so that it is not we who close a connection in use.
+        keepAliveTimeout: Duration.toMillis("75 seconds")
+      })
+      const timer = yield* cutAfter(server, grace)
+      const http = yield* NodeHttpServer.make(() => server, { host, port })
+      yield* Effect.addFinalizer(() => timer.open)
+      return http
+    })
+  ).pipe(Layer.merge(NodeHttpServer.layerContext))

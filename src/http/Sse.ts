@@ -1,0 +1,204 @@
+/**
+ * A turn as an AI SDK UI-message stream (specification 4.3, contract 5). Only the chunk types and fields that the clients
+ * of versions 5, 6 and 7 all accept are sent; what is ours travels inside `data-*`. Waiting parts leave in one write.
+ */
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Cause from "effect/Cause"
+import * as Chunk from "effect/Chunk"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import { redactedForEndUser, type RunEvent } from "../domain/AgentRun.ts"
+import type { ChatTurnResult, Citation, TurnPart } from "../domain/ChatTurn.ts"
+import type { RuntimeTimeout, TurnFailed } from "../domain/Errors.ts"
+import type { EndUserId, RunId } from "../domain/Ids.ts"
+
+type Failure = TurnFailed | RuntimeTimeout
+
+const utf8 = new TextEncoder()
+const done = "data: [DONE]\n\n"
+/** Proxies pass the first byte on at once, and this one comes before any part. */
+const opening = ': stream-open\n\ndata: {"type":"start"}\n\n'
+const keepAlive = utf8.encode(": keep-alive\n\n")
+const keepAliveEvery = Duration.seconds(12)
+
+const frame = (chunk: Readonly<Record<string, unknown>>) => `data: ${JSON.stringify(chunk)}\n\n`
+
+const isWeb = (url: string) => /^https?:\/\//iu.test(url)
+
+const source = ({ chunkId, title, url }: Citation) =>
+  isWeb(url)
+    ? frame({ type: "source-url", sourceId: chunkId, url, title })
+    : frame({ type: "source-document", sourceId: chunkId, mediaType: "text/plain", title })
+
+const runEvent = (event: RunEvent) =>
+  frame({
+    type: "data-agent-run-event",
+    data: { ...event, timestamp: DateTime.formatIso(event.timestamp) },
+    // For onData; it is no part of the message.
+    transient: true
+  })
+
+const finished = ({ media, ...result }: ChatTurnResult) =>
+  [
+    ...media.map(({ url, mimeType }) => frame({ type: "file", url, mediaType: mimeType })),
+    frame({ type: "finish", finishReason: "stop" }),
+    frame({ type: "data-done", data: { result: { ...result, media } } })
+  ].join("")
+
+/** The frames of one stream, told part by part. */
+class Writer {
+  private readonly full: boolean
+  private text = 0
+  private inText = false
+  private inStep = false
+  private broken = false
+  private ended = false
+
+  /** `full`: for a key that may read traces. */
+  constructor(full: boolean) {
+    this.full = full
+  }
+
+  /** The frames of parts that were waiting together, their text as one delta. */
+  frames(parts: Iterable<TurnPart>): string {
+    let out = ""
+    let delta = ""
+    for (const part of parts) {
+      if (part._tag === "TextDelta") {
+        delta += part.delta
+        continue
+      }
+      out += this.delta(delta) + this.part(part)
+      delta = ""
+    }
+    return out + this.delta(delta)
+  }
+
+  /** One error where there is no result; nothing but the end follows it. */
+  failed(code: Failure["_tag"]): string {
+    if (this.ended || this.broken) return ""
+    this.broken = true
+    return frame({ type: "error", errorText: code })
+  }
+
+  /** The last frames. A turn that stopped without saying how it ended has failed. */
+  close(): string {
+    return this.failed("TURN_FAILED") + done
+  }
+
+  private delta(delta: string): string {
+    if (delta === "") return ""
+    const start = this.inText
+      ? ""
+      : this.step(true) + `data: {"type":"text-start","id":"txt_${++this.text}"}\n\n`
+    this.inText = true
+    return `${start}data: {"type":"text-delta","id":"txt_${this.text}","delta":${JSON.stringify(delta)}}\n\n`
+  }
+
+  private endText(): string {
+    if (!this.inText) return ""
+    this.inText = false
+    return `data: {"type":"text-end","id":"txt_${this.text}"}\n\n`
+  }
+
+  private step(open: boolean): string {
+    if (this.inStep === open) return ""
+    this.inStep = open
+    return open ? 'data: {"type":"start-step"}\n\n' : this.endText() + 'data: {"type":"finish-step"}\n\n'
+  }
+
+  private part(part: Exclude<TurnPart, { readonly _tag: "TextDelta" }>): string {
+    switch (part._tag) {
+      case "RunEvent":
+        return runEvent(this.full ? part.event : redactedForEndUser(part.event))
+      case "StepStart":
+        return this.step(false) + this.step(true)
+      case "StepEnd":
+        return this.step(false)
+      case "Citation":
+        return this.endText() + source(part.citation)
+      case "ToolCall":
+        return this.endText() + this.toolCall(part.id, part.name, part.input)
+      case "ToolResult":
+        return this.toolOutput(part.id, {
+          type: "tool-output-available",
+          output: this.full ? (part.output ?? null) : {}
+        })
+      case "ToolFailure":
+        return this.toolOutput(part.id, {
+          type: "tool-output-error",
+          errorText: this.full ? part.message : "The tool did not answer."
+        })
+      case "Done":
+        this.ended = true
+        return this.step(false) + finished(part.result)
+    }
+  }
+
+  private toolCall(toolCallId: string, toolName: string, input: unknown) {
+    const shown = this.full ? (input ?? {}) : {}
+    return frame({ type: "tool-input-available", toolCallId, toolName, input: shown, dynamic: true })
+  }
+
+  private toolOutput(
+    toolCallId: string,
+    { type, ...outcome }: { readonly type: string; readonly [key: string]: unknown }
+  ) {
+    return frame({ type, toolCallId, ...outcome, dynamic: true })
+  }
+}
+
+const codeOf = (cause: Cause.Cause<Failure>): Failure["_tag"] =>
+  Option.match(Cause.failureOption(cause), { onNone: () => "TURN_FAILED", onSome: ({ _tag }) => _tag })
+
+const logged = (cause: Cause.Cause<Failure>) =>
+  Option.isSome(Cause.failureOption(cause)) ? Effect.void : Effect.logError("A turn's stream broke", cause)
+
+const keepAlives = Stream.as(Stream.fromSchedule(Schedule.spaced(keepAliveEvery)), keepAlive)
+
+/** The bytes of the stream; `full` as in {@link response}. */
+export const body = (parts: Stream.Stream<TurnPart, Failure>, full: boolean): Stream.Stream<Uint8Array> =>
+  Stream.suspend(() => {
+    const writer = new Writer(full)
+    return parts.pipe(
+      Stream.mapChunks((waiting) => Chunk.of(writer.frames(waiting))),
+      Stream.catchAllCause((cause) =>
+        Stream.fromEffect(Effect.as(logged(cause), writer.failed(codeOf(cause))))
+      ),
+      Stream.concat(Stream.sync(() => writer.close())),
+      Stream.prepend(Chunk.of(opening)),
+      Stream.filter((frames) => frames !== ""),
+      Stream.map((frames) => utf8.encode(frames)),
+      Stream.merge(keepAlives, { haltStrategy: "left" })
+    )
+  })
+
+const present = (name: string, value: string | null): Readonly<Record<string, string>> =>
+  value === null ? {} : { [name]: value }
+
+/**
+ * The response that streams `turn`. To stop reading it changes nothing about the turn. `full` shows what an operator may
+ * see: payloads of events, input and output of tools (contract 5 and 11).
+ */
+export const response = (
+  turn: {
+    readonly runId: RunId | null
+    readonly endUserId: EndUserId | null
+    readonly parts: Stream.Stream<TurnPart, Failure>
+  },
+  full: boolean
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.stream(body(turn.parts, full), {
+    contentType: "text/event-stream",
+    headers: {
+      "cache-control": "no-cache, no-transform",
+      "x-accel-buffering": "no",
+      "x-vercel-ai-ui-message-stream": "v1",
+      ...present("x-run-id", turn.runId),
+      ...present("x-end-user-id", turn.endUserId)
+    }
+  })

@@ -1,0 +1,21 @@
+/** Ingestion jobs (specification 4.11). */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as Schema from "effect/Schema"
+import { NotFound } from "../../domain/Errors.ts"
+import { IngestionJobId } from "../../domain/Ids.ts"
+import { IngestionJob } from "../../domain/Source.ts"
+import { AgentKeyAuth, RequiredPermission } from "../Auth.ts"
+import { failure, success } from "../Envelope.ts"
+
+export const IngestionJobsApi = HttpApiGroup.make("ingestionJobs")
+  .add(
+    HttpApiEndpoint.get("get", "/v1/ingestion-jobs/:id")
+      .setPath(Schema.Struct({ id: IngestionJobId }))
+      .addSuccess(success(Schema.Struct(IngestionJob.fields)))
+      .addError(failure(NotFound))
+      .annotate(OpenApi.Summary, "Fetch a job's status")
+  )
+  .annotateEndpoints(RequiredPermission, "ingest")
+  .middleware(AgentKeyAuth)

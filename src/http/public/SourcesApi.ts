@@ -1,0 +1,142 @@
+/** Knowledge sources (specification 4.5–4.7 and 4.10), and the upload of one document, which the command line uses. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as Multipart from "@effect/platform/Multipart"
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as Schema from "effect/Schema"
+import {
+  FileTooLarge,
+  LimitExceeded,
+  NotFound,
+  ServiceUnavailable,
+  ValidationError
+} from "../../domain/Errors.ts"
+import { IngestionJobId, SourceId } from "../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../domain/Page.ts"
+import {
+  CreateSource,
+  IngestionJobStatus,
+  LatestJob,
+  Source,
+  SourceName,
+  SourceStatus,
+  SourceType
+} from "../../domain/Source.ts"
+import { AgentKeyAuth, RequiredPermission } from "../Auth.ts"
+import { BodyLimit, failure, MiB, success } from "../Envelope.ts"
+
+const { id, agentId, type, name, status, config, lastSyncedAt, lastError } = Source.fields
+
+/** A source as it was created. */
+export const CreatedSource = Schema.Struct({ id, agentId, type, name, status, config })
+
+const latestJob = Schema.NullOr(LatestJob)
+
+/** An item of the list. */
+export const SourceItem = Schema.Struct({
+  ...CreatedSource.fields,
+  lastSyncedAt,
+  lastError,
+  latestJob
+})
+
+/** One source, which calls `error` what the list calls `lastError`. */
+export const SourceDetail = Schema.Struct({ ...CreatedSource.fields, error: lastError, latestJob })
+
+export const SourceCreation = Schema.Struct({
+  source: CreatedSource,
+  ingestionJob: Schema.NullOr(Schema.Struct({ id: IngestionJobId, status: IngestionJobStatus }))
+})
+
+/** A filter whose unknown values are not applied, and are no error. */
+const lenient = <A extends string, I>(known: Schema.Schema<A, I>) => {
+  const isKnown = Schema.is(known)
+  return Schema.optionalWith(
+    Schema.transform(
+      Schema.Union(Schema.String, Schema.Array(Schema.String)),
+      Schema.UndefinedOr(Schema.typeSchema(known)),
+      {
+        strict: true,
+        decode: (given) => (isKnown(given) ? given : undefined),
+        encode: (value) => value ?? ""
+      }
+    ),
+    { exact: true }
+  )
+}
+
+/** 1 to 255 visible ASCII characters (contract 11, sources). */
+const IdempotencyKey = Schema.String.pipe(
+  Schema.pattern(/^[\x21-\x7e]{1,255}$/, { message: () => "Expected 1 to 255 visible ASCII characters" })
+)
+
+/** Most bytes of an uploaded document; the form around it may take one MiB more. */
+export const uploadLimit = 50 * MiB
+
+const sourcePath = Schema.Struct({ id: SourceId })
+
+export const SourcesApi = HttpApiGroup.make("sources")
+  .add(
+    HttpApiEndpoint.get("list", "/v1/sources")
+      .setUrlParams(
+        Schema.Struct({
+          limit: limitParam(100),
+          cursor: cursorParam,
+          status: lenient(SourceStatus),
+          type: lenient(SourceType)
+        })
+      )
+      .addSuccess(
+        success(
+          Schema.Struct({ sources: Schema.Array(SourceItem), nextCursor: Schema.NullOr(Schema.String) })
+        )
+      )
+      .addError(failure(ValidationError))
+      .annotate(OpenApi.Summary, "List sources, newest first")
+  )
+  .add(
+    HttpApiEndpoint.post("create", "/v1/sources")
+      .setHeaders(Schema.Struct({ "idempotency-key": Schema.optionalWith(IdempotencyKey, { exact: true }) }))
+      .setPayload(CreateSource)
+      .addSuccess(success(SourceCreation), { status: 201 })
+      .addError(failure(LimitExceeded, ServiceUnavailable))
+      .annotate(OpenApi.Summary, "Create a source and queue its ingestion")
+  )
+  .add(
+    HttpApiEndpoint.post("upload", "/v1/sources/upload")
+      .setPayload(
+        HttpApiSchema.Multipart(
+          Schema.Struct({
+            file: Multipart.SingleFileSchema,
+            name: Schema.optionalWith(SourceName, { exact: true })
+          })
+        )
+      )
+      .addSuccess(success(SourceCreation), { status: 201 })
+      .addError(failure(ValidationError, FileTooLarge, LimitExceeded, ServiceUnavailable))
+      .annotate(BodyLimit, uploadLimit + MiB)
+      .annotate(OpenApi.Summary, "Create a source from an uploaded document")
+  )
+  .add(
+    HttpApiEndpoint.get("get", "/v1/sources/:id")
+      .setPath(sourcePath)
+      .addSuccess(success(SourceDetail))
+      .addError(failure(NotFound))
+      .annotate(OpenApi.Summary, "Fetch a source and its latest job")
+  )
+  .add(
+    HttpApiEndpoint.post("sync", "/v1/sources/:id/sync")
+      .setPath(sourcePath)
+      .setPayload(
+        Schema.Struct({ force: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => false }) })
+      )
+      .addSuccess(
+        success(Schema.Struct({ jobId: IngestionJobId, status: IngestionJobStatus, sourceId: SourceId })),
+        { status: 202 }
+      )
+      .addError(failure(NotFound, LimitExceeded, ServiceUnavailable))
+      .annotate(OpenApi.Summary, "Queue ingestion, or a full re-index")
+  )
+  .annotateEndpoints(RequiredPermission, "ingest")
+  .middleware(AgentKeyAuth)

@@ -1,0 +1,18 @@
+/** What `/readyz` asks. */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+
+export interface Report {
+  /** False while draining, too. */
+  readonly ready: boolean
+  /** Names are public: `database`, `queue`, `migrations`, `draining`. */
+  readonly checks: ReadonlyArray<{ readonly name: string; readonly ok: boolean }>
+}
+
+export class Readiness extends Context.Tag("http/Readiness")<
+  Readiness,
+  {
+    /** Bounded in time by whoever provides it; a check that takes too long is not `ok`. */
+    readonly check: Effect.Effect<Report>
+  }
+>() {}

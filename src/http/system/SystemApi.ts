@@ -1,0 +1,29 @@
+/** Whether the process is up, and whether it may be sent requests (contract 1). */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as Schema from "effect/Schema"
+import { ServiceUnavailable } from "../../domain/Errors.ts"
+import { Open } from "../Auth.ts"
+import { failure, success } from "../Envelope.ts"
+
+export const SystemApi = HttpApiGroup.make("system")
+  .add(
+    HttpApiEndpoint.get("healthz", "/healthz")
+      .addSuccess(success(Schema.Struct({ status: Schema.Literal("ok") })))
+      .annotate(OpenApi.Summary, "The process is up")
+  )
+  .add(
+    HttpApiEndpoint.get("readyz", "/readyz")
+      .addSuccess(
+        success(
+          Schema.Struct({
+            status: Schema.Literal("ready"),
+            checks: Schema.Array(Schema.Struct({ name: Schema.String, ok: Schema.Boolean }))
+          })
+        )
+      )
+      .addError(failure(ServiceUnavailable))
+      .annotate(OpenApi.Summary, "Database, queue and migrations are ready; 503 while draining")
+  )
+  .annotateEndpoints(Open, "Load balancers have no key, and learn nothing but names of checks.")

@@ -1,0 +1,253 @@
+/** The public API with scripted use-cases, and keys that the tests name. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Context from "effect/Context"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { createHmac } from "node:crypto"
+import { KeyStore, type LiveKey } from "../../src/capabilities/KeyStore.ts"
+import { SecretBox } from "../../src/capabilities/SecretBox.ts"
+import { NotFound } from "../../src/domain/Errors.ts"
+import {
+  AgentId,
+  ChunkId,
+  DocumentId,
+  EndUserId,
+  IngestionJobId,
+  KeyId,
+  RunId,
+  SourceId,
+  TenantId
+} from "../../src/domain/Ids.ts"
+import { IngestionJob, Source } from "../../src/domain/Source.ts"
+import { PublicApi } from "../../src/http/Api.ts"
+import { Open } from "../../src/http/Auth.ts"
+import { success } from "../../src/http/Envelope.ts"
+import * as Server from "../../src/http/Server.ts"
+import { SystemApi } from "../../src/http/system/SystemApi.ts"
+import { Readiness } from "../../src/http/system/Readiness.ts"
+import { ChatTurn, type RunningTurn } from "../../src/usecases/chat/ChatTurn.ts"
+import { Retrieve } from "../../src/usecases/Retrieve.ts"
+import { Sources } from "../../src/usecases/Sources.ts"
+import * as TestServer from "./TestServer.ts"
+
+export const liveKey = (changes: Partial<LiveKey> = {}): LiveKey => ({
+  keyId: KeyId.make("key_1"),
+  tenantId: TenantId.make("ten_1"),
+  scope: "agent",
+  agentId: AgentId.make("agt_1"),
+  permissions: ["*"],
+  allowedOrigins: [],
+  publicApi: true,
+  ...changes
+})
+
+/** Keys by their secret. */
+const keys: Readonly<Record<string, LiveKey>> = {
+  spk_all: liveKey(),
+  spk_chat: liveKey({ permissions: ["chat"] }),
+  spk_other: liveKey({ agentId: AgentId.make("agt_2") }),
+  spk_retrieve: liveKey({ permissions: ["retrieve"] }),
+  spk_org: liveKey({ scope: "org", agentId: null }),
+  spk_lost: liveKey({ agentId: null }),
+  spk_plan: liveKey({ publicApi: false, allowedOrigins: ["https://a.test"], permissions: [] }),
+  spk_origin: liveKey({ allowedOrigins: ["https://a.test", "https://b.test"], permissions: ["trace_read"] })
+}
+
+const keyStore = Layer.succeed(KeyStore, {
+  find: (secret: Redacted.Redacted) => Effect.succeed(Option.fromNullable(keys[Redacted.value(secret)])),
+  invalidate: () => Effect.void
+})
+
+const tag = (text: string) => createHmac("sha256", "test").update(text).digest("base64url")
+
+const box = Layer.succeed(SecretBox, {
+  sign: (_, text) => Effect.succeed(`${Buffer.from(text).toString("base64url")}.${tag(text)}`),
+  verify: (_, signed) => {
+    const [body = "", given] = signed.split(".")
+    const text = Buffer.from(body, "base64url").toString()
+    return Effect.succeed(given === tag(text) ? Option.some(text) : Option.none())
+  },
+  seal: (_, text) => Effect.succeed(text),
+  open: (_, text) => Effect.succeed(Option.some(text))
+})
+
+type Start = (...request: Parameters<ChatTurn["start"]>) => ReturnType<ChatTurn["start"]>
+
+/** What the use-cases answer and were asked; tests set and read them. */
+export class Script extends Context.Tag("test/http/Script")<
+  Script,
+  {
+    readonly start: Ref.Ref<Start>
+    readonly asked: Ref.Ref<ReadonlyArray<{ readonly use: string; readonly args: ReadonlyArray<unknown> }>>
+    readonly ready: Ref.Ref<boolean>
+  }
+>() {}
+
+export const turn = (parts: RunningTurn["parts"], changes: Partial<RunningTurn> = {}): RunningTurn => ({
+  runId: RunId.make("run_1"),
+  endUserId: EndUserId.make("usr_1"),
+  parts,
+  ...changes
+})
+
+const script = Layer.effect(
+  Script,
+  Effect.gen(function* () {
+    return {
+      start: yield* Ref.make<Start>(() => Effect.succeed(turn(Stream.empty))),
+      asked: yield* Ref.make<ReadonlyArray<{ use: string; args: ReadonlyArray<unknown> }>>([]),
+      ready: yield* Ref.make(true)
+    }
+  })
+)
+
+export const source = (id: string) =>
+  Source.make({
+    id: SourceId.make(id),
+    agentId: AgentId.make("agt_1"),
+    type: "URL",
+    name: "Handbook",
+    status: "READY",
+    config: { url: "https://example.test/" },
+    lastSyncedAt: DateTime.unsafeMake("2025-01-02T03:04:05.678Z"),
+    lastError: null,
+    latestJob: {
+      id: IngestionJobId.make("job_1"),
+      type: "INGEST",
+      status: "SUCCEEDED",
+      progress: 100,
+      chunksCreated: 3,
+      error: null
+    }
+  })
+
+export const job = IngestionJob.make({
+  id: IngestionJobId.make("job_1"),
+  sourceId: SourceId.make("src_1"),
+  type: "INGEST",
+  status: "QUEUED",
+  progress: 0,
+  chunksCreated: null,
+  error: null,
+  startedAt: null,
+  completedAt: null
+})
+
+const absent = new NotFound({ message: "There is no such source." })
+
+const useCases = Layer.unwrapEffect(
+  Effect.map(Script, ({ asked, start }) => {
+    const note = (use: string, ...args: ReadonlyArray<unknown>) =>
+      Ref.update(asked, (all) => [...all, { use, args }])
+    const sources = Sources.make({
+      get: (scope, id) =>
+        note("get", scope, id).pipe(
+          Effect.zipRight(id === "src_1" ? Effect.succeed(source(id)) : Effect.fail(absent))
+        ),
+      list: (scope, filter) =>
+        Effect.as(note("list", scope, filter), {
+          rows: [source(filter.after === undefined ? "src_2" : "src_1")],
+          next: filter.after === undefined ? "src_2" : null
+        }),
+      job: (scope, id) =>
+        note("job", scope, id).pipe(
+          Effect.zipRight(id === "job_1" ? Effect.succeed(job) : Effect.fail(absent))
+        ),
+      create: (key, input, idempotencyKey) =>
+        Effect.as(note("create", key, input, idempotencyKey), {
+          source: source("src_1"),
+          ingestionJob: input.autoSync === false ? null : job
+        }),
+      upload: (key, type, upload) =>
+        Effect.as(note("upload", key, type, { ...upload, bytes: upload.bytes.length }), {
+          source: source("src_1"),
+          ingestionJob: job
+        }),
+      sync: (scope, id, options) =>
+        Effect.as(note("sync", scope, id, options), {
+          jobId: job.id,
+          status: "QUEUED" as const,
+          sourceId: id
+        })
+    })
+    const retrieve = Retrieve.make({
+      run: (scope, request) =>
+        Effect.as(note("retrieve", scope, request), {
+          chunks: [
+            {
+              id: ChunkId.make("chk_1"),
+              documentId: DocumentId.make("doc_1"),
+              sourceName: "Handbook",
+              text: "Fact",
+              // Retrieval of "broken" breaks the contract of the use-case: our own mistake.
+              score: request.query === "broken" ? (undefined as never) : 0.5,
+              url: "https://example.test/"
+            }
+          ]
+        })
+    })
+    const turns = ChatTurn.make({
+      start: (...request: Parameters<ChatTurn["start"]>) =>
+        Effect.flatMap(Ref.get(start), (begin) => begin(...request)),
+      complete: (...request: Parameters<ChatTurn["complete"]>) =>
+        Effect.as(note("complete", ...request), { reply: "Hello", citations: [], media: [] })
+    })
+    return Layer.mergeAll(
+      Layer.succeed(Sources, sources),
+      Layer.succeed(Retrieve, retrieve),
+      Layer.succeed(ChatTurn, turns)
+    )
+  })
+)
+
+const readiness = Layer.effect(
+  Readiness,
+  Effect.map(Script, ({ ready }) => ({
+    check: Effect.map(Ref.get(ready), (ready) => ({ ready, checks: [{ name: "database", ok: ready }] }))
+  }))
+)
+
+/** Routes that break in ways which no declared error covers. */
+export const BrokenApi = HttpApiGroup.make("broken")
+  .add(HttpApiEndpoint.get("defect", "/test/defect").addSuccess(success(Schema.Struct({}))))
+  .add(
+    HttpApiEndpoint.get("documentedDefect", "/test/documented-defect").addSuccess(success(Schema.Struct({})))
+  )
+  .add(
+    HttpApiEndpoint.get("unencodable", "/test/unencodable").addSuccess(
+      success(Schema.Struct({ n: Schema.Number }))
+    )
+  )
+  .annotateEndpoints(Open, "They exist in tests alone.")
+
+export const TestApi = HttpApi.make("spoke").addHttpApi(PublicApi).add(SystemApi).add(BrokenApi)
+
+const broken = HttpApiBuilder.group(TestApi, "broken", (handlers) =>
+  handlers
+    .handle("defect", () => Effect.die(new Error("internal detail: spk_secret")))
+    .handle("documentedDefect", () => Effect.die(absent))
+    .handle("unencodable", () => Effect.succeed({ n: "internal detail" } as never))
+)
+
+/** The API layer, for servers and web handlers. */
+export const api = HttpApiBuilder.api(TestApi).pipe(
+  Layer.provide(broken),
+  Layer.provide(Server.publicHandlers),
+  Layer.provide(Layer.mergeAll(useCases, readiness, keyStore, box))
+)
+
+export const layer = TestServer.layer(api).pipe(Layer.provideMerge(script))
+
+export { script }
+
+/** The header of a key. */
+export const as = (secret: string) => ({ "x-api-key": secret })
