@@ -576,6 +576,18 @@ describe("the response", () => {
     })
   )
 
+  it.live("is never unpacked further than the limit, however much there would be", () =>
+    Effect.gen(function* () {
+      const member = zlib.gzipSync(new Uint8Array(1_048_576))
+      const bomb = Buffer.concat(Array.from({ length: 1_000 }, () => member))
+      const before = process.resourceUsage().maxRSS
+      const error = yield* Effect.flip(from(sending(bomb, "gzip"), { maxBytes: 2_000_000 }))
+      expect(error.reason).toBe("TooLarge")
+      // In KiB, where all of it would be a million.
+      expect(process.resourceUsage().maxRSS - before).toBeLessThan(300_000)
+    })
+  )
+
   it.live("to HEAD has headers and no body, compressed or not", () =>
     Effect.gen(function* () {
       const response = yield* from(sending(zlib.gzipSync("hello"), "gzip"), { method: "HEAD" })
