@@ -1,0 +1,144 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { gzipSync } from "node:zlib"
+import type { SitemapConfig } from "../../src/domain/Source.ts"
+import { read } from "../../src/readers/Readers.ts"
+import { parseSitemap } from "../../src/readers/SitemapXml.ts"
+import { layerReaders, page, serveSite } from "./Site.ts"
+
+const titles = (config: typeof SitemapConfig.Type) =>
+  read({ type: "SITEMAP", config }, { maxDocuments: 1_000 }).pipe(
+    Stream.runCollect,
+    Effect.map((found) => Chunk.toReadonlyArray(found).map(({ title }) => title))
+  )
+
+const test = (
+  sentence: string,
+  body: Effect.Effect<void, unknown, Scope.Scope | Layer.Layer.Success<typeof layerReaders>>
+) => it.live(sentence, () => Effect.scoped(body).pipe(Effect.provide(layerReaders)))
+
+const urlset = (...urls: ReadonlyArray<string>) =>
+  `<?xml version="1.0"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${urls
+    .map((url) => `<url>\n<loc> ${url} </loc><lastmod>2026-01-01</lastmod></url>`)
+    .join("")}</urlset>`
+const index = (...urls: ReadonlyArray<string>) =>
+  `<sitemapindex>${urls.map((url) => `<sitemap><loc>${url}</loc></sitemap>`).join("")}</sitemapindex>`
+
+const pages = { "/a": page("A"), "/b": page("B"), "/c": page("C"), "/q?x=1&y=2": page("Q") }
+
+describe("A SITEMAP source", () => {
+  test(
+    "The sitemap's pages are read in its order, each once, and nothing that they link to",
+    Effect.gen(function* () {
+      const site = yield* serveSite((origin) => ({
+        ...pages,
+        "/a": page("A", ["/c"]),
+        "/sitemap.xml": {
+          body: urlset(`${origin}/b`, `${origin}/a#x`, `${origin}/a`, `${origin}/q?x=1&amp;y=2`)
+        }
+      }))
+      expect(yield* titles({ sitemapUrl: `${site.origin}/sitemap.xml` })).toEqual(["B", "A", "Q"])
+      expect(site.asked).not.toContain("/c")
+    })
+  )
+
+  test(
+    "Indexes and compressed sitemaps are followed; one that fails is left out",
+    Effect.gen(function* () {
+      const site = yield* serveSite((origin) => ({
+        ...pages,
+        "/index.xml": {
+          body: index(
+            `${origin}/one.xml.gz`,
+            `${origin}/gone.xml`,
+            `${origin}/index.xml`,
+            `${origin}/two.xml`
+          )
+        },
+        "/one.xml.gz": {
+          headers: { "content-type": "application/gzip" },
+          body: gzipSync(urlset(`${origin}/a`))
+        },
+        "/two.xml": {
+          headers: { "content-encoding": "gzip" },
+          body: gzipSync(index(`${origin}/three.txt`))
+        },
+        "/three.txt": { body: `${origin}/b\n${origin}/c\n` }
+      }))
+      expect(yield* titles({ url: `${site.origin}/index.xml` })).toEqual(["A", "B", "C"])
+    })
+  )
+
+  test(
+    "Patterns choose pages, and robots.txt is honoured",
+    Effect.gen(function* () {
+      const site = yield* serveSite((origin) => ({
+        ...pages,
+        "/robots.txt": { body: "User-agent: *\nDisallow: /c" },
+        "/sitemap.xml": { body: urlset(`${origin}/a`, `${origin}/b`, `${origin}/c`) }
+      }))
+      const sitemapUrl = `${site.origin}/sitemap.xml`
+      expect(yield* titles({ sitemapUrl })).toEqual(["A", "B"])
+      expect(yield* titles({ sitemapUrl, excludePatterns: ["*/a"] })).toEqual(["B"])
+      expect(site.asked).not.toContain("/c")
+      expect(yield* Effect.flip(titles({ sitemapUrl, includePatterns: ["*/x"] }))).toMatchObject({
+        code: "nothing_selected"
+      })
+    })
+  )
+
+  test(
+    "config.url may be a page of the site: robots.txt or the customary place says where the sitemap is",
+    Effect.gen(function* () {
+      const named = yield* serveSite((origin) => ({
+        "/": page("Home"),
+        "/robots.txt": { body: `Sitemap: ${origin}/deep/map.xml` },
+        "/deep/map.xml": { body: urlset(`${origin}/a`) },
+        "/a": page("A")
+      }))
+      expect(yield* titles({ url: named.origin })).toEqual(["A"])
+      const customary = yield* serveSite((origin) => ({
+        "/": page("Home"),
+        "/sitemap.xml": { body: urlset(`${origin}/b`) },
+        "/b": page("B")
+      }))
+      expect(yield* titles({ url: customary.origin })).toEqual(["B"])
+    })
+  )
+
+  test(
+    "A sitemap that is missing, no sitemap, a bomb, or full of dead pages fails and says so",
+    Effect.gen(function* () {
+      const site = yield* serveSite((origin) => ({
+        "/page": page("Page"),
+        "/bomb.xml.gz": { body: gzipSync(Buffer.alloc(60 * 1024 * 1024, " ")) },
+        "/dead.xml": { body: urlset(`${origin}/x`, `${origin}/y`) }
+      }))
+      const why = (path: string) => Effect.flip(titles({ sitemapUrl: site.origin + path }))
+      expect((yield* why("/none.xml")).message).toMatch(/^The sitemap answered 404\./)
+      expect((yield* why("/page")).code).toBe("no_sitemap")
+      expect((yield* why("/bomb.xml.gz")).code).toBe("too_large")
+      const dead = yield* why("/dead.xml")
+      expect(dead).toMatchObject({ code: "status_404", retryable: false })
+      expect(dead.message).toMatch(/None of the sitemap's 2 pages .* answered 404/)
+    })
+  )
+
+  it("Only locations of pages count: CDATA and entities are read, images, other schemes and long addresses are not", () => {
+    const xml = `<urlset xmlns:image="x"><url><loc><![CDATA[https://a.example/x?a=1&b=2]]></loc>
+      <image:image><image:loc>https://a.example/i.png</image:loc></image:image></url>
+      <url><loc>ftp://a.example/</loc></url><url><loc>/relative</loc></url><url><loc>https://a.example/${"x".repeat(3_000)}</loc></url>
+      <url><loc>https://a.example/&lt;y&gt;</loc></url><url><loc>never closed`
+    expect(parseSitemap(xml)).toEqual({
+      kind: "pages",
+      locations: ["https://a.example/x?a=1&b=2", "https://a.example/%3Cy%3E"]
+    })
+    expect(parseSitemap("<html></html>")).toBeUndefined()
+    expect(parseSitemap("just words")).toBeUndefined()
+    expect(parseSitemap(`<urlset>${"<loc>".repeat(1_000_000)}`)).toEqual({ kind: "pages", locations: [] })
+  })
+})
