@@ -2,8 +2,9 @@
 import { terms, type TermVector, toTsvector } from "./Tokenizer.ts"
 
 const contextWeight = 3
-/** Longer titles and heading paths are cut here, so that they cannot drown the text. */
+/** Longer titles and heading paths are cut here, so that they cannot drown the text; in terms, and in UTF-16 units. */
 const maxContextTerms = 100
+const maxContextLength = 2_000
 
 /** The columns `tsv` (text form of a tsvector) and `length` of table `chunks`. */
 export const indexRow = (chunk: {
@@ -12,7 +13,9 @@ export const indexRow = (chunk: {
   readonly heading: string
   readonly content: string
 }): TermVector => {
-  const context = [chunk.title, chunk.heading].flatMap((text) => terms(text).slice(0, maxContextTerms))
+  const context = [chunk.title, chunk.heading].flatMap((text) =>
+    terms(text.slice(0, maxContextLength)).slice(0, maxContextTerms)
+  )
   const repeated = Array.from({ length: contextWeight }, () => context).flat()
   return toTsvector([...repeated, ...terms(chunk.content)])
 }

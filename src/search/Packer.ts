@@ -92,9 +92,15 @@ export const packMarkdown = (document: {
     .flatMap(({ heading, blocks }) => pack(blocks).map((content) => ({ heading, content })))
     .map((chunk, ordinal) => ({ ordinal, ...chunk }))
 
+/** A longer title is cut where it stands before each chunk's text. */
+const titleLength = 200
+
 /** What stands for a chunk when it is embedded: models that read only the beginning see title and headings first. */
 export const embeddingText = (chunk: {
   readonly title: string
   readonly heading: string
   readonly content: string
-}): string => [chunk.title, chunk.heading, chunk.content].filter((text) => text !== "").join("\n")
+}): string =>
+  [chunk.title.slice(0, titleLength).toWellFormed(), chunk.heading, chunk.content]
+    .filter((text) => text !== "")
+    .join("\n")

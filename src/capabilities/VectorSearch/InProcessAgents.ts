@@ -12,7 +12,7 @@ import type { Rows } from "./InProcessRows.ts"
 /** An agent with very much to read is given up after this, and read again by the next search. */
 const catchUpLimit = Duration.minutes(5)
 /** Chunks read by one statement; the process and the database do other things between two. */
-const batch = 500
+const batch = 200
 
 /** An agent's place in memory. `index` is null until it has been read once. */
 export interface Held {

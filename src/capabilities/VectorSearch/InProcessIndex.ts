@@ -14,8 +14,8 @@ const exhaustive = 4_096
 const leastReranked = 300
 /** Most chunks whose exact score is computed, however close their estimates lie. */
 const mostReranked = 3_000
-/** How far an estimated cosine is trusted to be from the exact one. */
-const margin = 0.25
+/** How far from the exact cosine an estimate may be: about four standard deviations, more for fewer signs. */
+const margin = (dimensions: number): number => Math.max(0.2, 6 / Math.sqrt(dimensions))
 /** Estimated scores are sorted into this many classes. */
 const classes = 2_048
 
@@ -139,7 +139,7 @@ export class InProcessIndex {
       lexical,
       lexicalWeight
     )
-    const slack = (1 - lexicalWeight) * margin + 1 / classes
+    const slack = (1 - lexicalWeight) * margin(this.#vectors.dimensions) + 1 / classes
     for (let done = 0; done < ordered.length && done < mostReranked; done++) {
       const slot = ordered[done] ?? 0
       const estimate = (classOf[slot] ?? 0) / classes

@@ -1,4 +1,7 @@
-/** The rows that the in-process index is made of, and those that a search returns. */
+/**
+ * The rows that the in-process index is made of, and those that a search returns. `offset 0` keeps the planner to one
+ * look-up an id: the embedded engine gathers no statistics, and without them it would rather read the whole table.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -44,8 +47,8 @@ const Hits = Schema.Struct({ version: Schema.Number, hits: Schema.Array(Hit) })
 const Ids = Schema.Array(Schema.String)
 
 export const makeRows = (sql: SqlClient.SqlClient, profile: string) => {
-  const among = (ids: ReadonlyArray<string>) =>
-    sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`
+  const wanted = (ids: ReadonlyArray<string>) =>
+    sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) as id)`
 
   /**
    * One statement, one snapshot. Whatever has at most the version it answers has been committed before it: writers raise
@@ -64,8 +67,11 @@ export const makeRows = (sql: SqlClient.SqlClient, profile: string) => {
           (select coalesce(json_agg(json_build_array(id, generation::text)), '[]') from live) as live,
           (
             select coalesce(json_agg(c.id), '[]')
-            from chunks c join live on live.id = c.source_id and live.generation = c.generation
-            where c.agent_id = ${agentId} and c.version > ${seen}::bigint
+            from (
+              select id, source_id, generation from chunks
+              where agent_id = ${agentId} and version > ${seen}::bigint offset 0
+            ) c
+            join live on live.id = c.source_id and live.generation = c.generation
           ) as chunks,
           (
             select coalesce(json_agg(e.chunk_id), '[]') from chunk_embeddings e
@@ -80,8 +86,13 @@ export const makeRows = (sql: SqlClient.SqlClient, profile: string) => {
     Result: IndexedRow,
     execute: (ids) => sql`
       select c.id, c.source_id as "sourceId", c.generation::text as generation, c.tsv::text as tsv, c.length, e.embedding
-      from chunks c left join chunk_embeddings e on e.chunk_id = c.id and e.profile = ${profile}
-      where c.id in ${among(ids)}`
+      from ${wanted(ids)} w
+      cross join lateral (
+        select id, source_id, generation, tsv, length from chunks where id = w.id offset 0
+      ) c
+      left join lateral (
+        select embedding from chunk_embeddings where chunk_id = w.id and profile = ${profile} offset 0
+      ) e on true`
   })
 
   /** The vectors of `ids` that still exist. */
@@ -89,8 +100,10 @@ export const makeRows = (sql: SqlClient.SqlClient, profile: string) => {
     Request: Ids,
     Result: VectorRow,
     execute: (ids) => sql`
-      select chunk_id as id, embedding from chunk_embeddings
-      where profile = ${profile} and chunk_id in ${among(ids)}`
+      select w.id, e.embedding from ${wanted(ids)} w
+      cross join lateral (
+        select embedding from chunk_embeddings where chunk_id = w.id and profile = ${profile} offset 0
+      ) e`
   })
 
   /** The agent's version now, and those chunks of `ids` that are live in the same snapshot. */
@@ -104,11 +117,18 @@ export const makeRows = (sql: SqlClient.SqlClient, profile: string) => {
           (
             select coalesce(json_agg(json_build_object('id', c.id, 'documentId', d.id, 'sourceId', s.id,
               'sourceName', s.name, 'title', d.title, 'heading', c.heading, 'text', c.content, 'url', d.uri)), '[]')
-            from chunks c
-            join documents d on d.id = c.document_id
-            join sources s on s.id = c.source_id and s.live_generation = c.generation
-            where c.id in ${among(ids)} and c.agent_id = ${scope.agentId} and s.agent_id = ${scope.agentId}
-              and s.tenant_id = ${scope.tenantId}
+            from ${wanted(ids)} w
+            cross join lateral (
+              select id, document_id, source_id, generation, heading, content from chunks
+              where id = w.id and agent_id = ${scope.agentId} offset 0
+            ) c
+            cross join lateral (select id, title, uri from documents where id = c.document_id offset 0) d
+            cross join lateral (
+              select id, name from sources
+              where id = c.source_id and live_generation = c.generation
+                and agent_id = ${scope.agentId} and tenant_id = ${scope.tenantId}
+              offset 0
+            ) s
           ) as hits`
     })(undefined).pipe(Effect.orDie)
 
