@@ -46,15 +46,16 @@ const Hits = Schema.Struct({ version: Schema.Number, hits: Schema.Array(Hit) })
 
 const Ids = Schema.Array(Schema.String)
 
-export const makeRows = (sql: SqlClient.SqlClient, profile: string) => {
-  const wanted = (ids: ReadonlyArray<string>) =>
-    sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) as id)`
+const wanted = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
+  sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) as id)`
 
+const changesOf =
+  (sql: SqlClient.SqlClient, profile: string) =>
   /**
    * One statement, one snapshot. Whatever has at most the version it answers has been committed before it: writers raise
    * the version under its row lock, so later statements may read those rows one batch at a time.
    */
-  const changes = (agentId: AgentId, seen: number) =>
+  (agentId: AgentId, seen: number) =>
     SqlSchema.single({
       Request: Schema.Void,
       Result: Changes,
@@ -80,13 +81,14 @@ export const makeRows = (sql: SqlClient.SqlClient, profile: string) => {
           ) as vectors`
     })(undefined).pipe(Effect.orDie)
 
+const indexRowsOf = (sql: SqlClient.SqlClient, profile: string) => {
   /** The chunks of `ids` that still exist, with their vectors. */
   const chunks = SqlSchema.findAll({
     Request: Ids,
     Result: IndexedRow,
     execute: (ids) => sql`
       select c.id, c.source_id as "sourceId", c.generation::text as generation, c.tsv::text as tsv, c.length, e.embedding
-      from ${wanted(ids)} w
+      from ${wanted(sql, ids)} w
       cross join lateral (
         select id, source_id, generation, tsv, length from chunks where id = w.id offset 0
       ) c
@@ -100,14 +102,22 @@ export const makeRows = (sql: SqlClient.SqlClient, profile: string) => {
     Request: Ids,
     Result: VectorRow,
     execute: (ids) => sql`
-      select w.id, e.embedding from ${wanted(ids)} w
+      select w.id, e.embedding from ${wanted(sql, ids)} w
       cross join lateral (
         select embedding from chunk_embeddings where chunk_id = w.id and profile = ${profile} offset 0
       ) e`
   })
 
+  return {
+    chunks: (ids: ReadonlyArray<string>) => Effect.orDie(chunks(ids)),
+    vectors: (ids: ReadonlyArray<string>) => Effect.orDie(vectors(ids))
+  } as const
+}
+
+const hitsOf =
+  (sql: SqlClient.SqlClient) =>
   /** The agent's version now, and those chunks of `ids` that are live in the same snapshot. */
-  const hits = (scope: AgentScope, ids: ReadonlyArray<string>) =>
+  (scope: AgentScope, ids: ReadonlyArray<string>) =>
     SqlSchema.single({
       Request: Schema.Void,
       Result: Hits,
@@ -117,7 +127,7 @@ export const makeRows = (sql: SqlClient.SqlClient, profile: string) => {
           (
             select coalesce(json_agg(json_build_object('id', c.id, 'documentId', d.id, 'sourceId', s.id,
               'sourceName', s.name, 'title', d.title, 'heading', c.heading, 'text', c.content, 'url', d.uri)), '[]')
-            from ${wanted(ids)} w
+            from ${wanted(sql, ids)} w
             cross join lateral (
               select id, document_id, source_id, generation, heading, content from chunks
               where id = w.id and agent_id = ${scope.agentId} offset 0
@@ -132,12 +142,7 @@ export const makeRows = (sql: SqlClient.SqlClient, profile: string) => {
           ) as hits`
     })(undefined).pipe(Effect.orDie)
 
-  return {
-    changes,
-    chunks: (ids: ReadonlyArray<string>) => Effect.orDie(chunks(ids)),
-    vectors: (ids: ReadonlyArray<string>) => Effect.orDie(vectors(ids)),
-    hits
-  } as const
-}
+export const makeRows = (sql: SqlClient.SqlClient, profile: string) =>
+  ({ changes: changesOf(sql, profile), hits: hitsOf(sql), ...indexRowsOf(sql, profile) }) as const
 
 export type Rows = ReturnType<typeof makeRows>

@@ -62,12 +62,14 @@ eachEngineLive("VectorSearch in process", (it) => {
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
-      yield* known(scope, [page("backup")])
+      const id = yield* known(scope, [page("backup")])
       yield* search(scope, "backup")
       const again = yield* spansOf(search(scope, "restore a backup"))
       expect(count(again, "sql.execute")).toBe(1)
       expect(count(again, "VectorSearch.catchUp")).toBe(0)
       yield* known(scope, [page("another backup")])
+      expect(count(yield* spansOf(search(scope, "backup")), "VectorSearch.catchUp")).toBe(1)
+      yield* ingest(scope, id, [page("a new backup")])
       expect(count(yield* spansOf(search(scope, "backup")), "VectorSearch.catchUp")).toBe(1)
     }).pipe(Effect.provide(live))
   )
