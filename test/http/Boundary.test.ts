@@ -328,6 +328,7 @@ describe("the web handler", () => {
       )
     const status = async (answer: Promise<Response>) => {
       const response = await answer
+      // oxlint-disable-next-line typescript/no-explicit-any -- looked into field by field
       const json: any = await response.json()
       expect(json.meta).toEqual({ requestId: response.headers.get("x-request-id") })
       return [response.status, json.error?.code ?? json.data.reply]

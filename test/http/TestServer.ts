@@ -12,6 +12,7 @@ export interface Answer {
   readonly headers: Headers
   readonly text: string
   /** The parsed body; undefined when it is no JSON. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into it field by field
   readonly json: any
 }
 

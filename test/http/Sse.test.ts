@@ -1,0 +1,90 @@
+import { it } from "@effect/vitest"
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as FastCheck from "effect/FastCheck"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/TestClock"
+import { describe, expect } from "vitest"
+import type { TurnPart } from "../../src/domain/ChatTurn.ts"
+import { TurnFailed } from "../../src/domain/Errors.ts"
+import * as Sse from "../../src/http/Sse.ts"
+import { chunksOf, citation, event, type Parts, result, say, types } from "./UiStream.ts"
+
+describe("the stream of a turn", () => {
+  const text = (stream: Parts, full = true) => Stream.mkString(Stream.decodeText(Sse.body(stream, full)))
+
+  it.effect("says that it is alive at least every 15 seconds while nothing happens", () =>
+    Effect.gen(function* () {
+      const seen = yield* Sse.body(Stream.never, true).pipe(
+        Stream.decodeText(),
+        Stream.take(4),
+        Stream.runCollect,
+        Effect.fork
+      )
+      yield* TestClock.adjust("45 seconds")
+      const frames = Chunk.toReadonlyArray(yield* Fiber.join(seen))
+      expect(frames.filter((frame) => frame === ": keep-alive\n\n")).toHaveLength(3)
+    })
+  )
+
+  it.effect("joins deltas that wait together", () =>
+    Effect.gen(function* () {
+      const deltas = Array.from({ length: 500 }, (_, place) => say(`${place} `))
+      const all = yield* text(Stream.fromIterable([...deltas, { _tag: "Done", result } as const]))
+      expect(all.match(/"text-delta"/g)).toHaveLength(1)
+      expect(all).toContain(deltas.map((part) => (part._tag === "TextDelta" ? part.delta : "")).join(""))
+    })
+  )
+
+  const unicode = FastCheck.string({ unit: "binary" })
+  const anyPart = FastCheck.oneof(
+    FastCheck.record({ _tag: FastCheck.constant("TextDelta" as const), delta: unicode }),
+    FastCheck.constantFrom<TurnPart>({ _tag: "StepStart" }, { _tag: "StepEnd" }, { _tag: "RunEvent", event }),
+    FastCheck.record({
+      _tag: FastCheck.constant("Citation" as const),
+      citation: FastCheck.constantFrom(
+        ...["https://example.test/", "artifact:x", "javascript:x"].map(citation)
+      )
+    }),
+    FastCheck.record({
+      _tag: FastCheck.constant("ToolCall" as const),
+      id: FastCheck.constantFrom("a", "b"),
+      name: unicode,
+      input: FastCheck.oneof(FastCheck.jsonValue(), FastCheck.constant(undefined))
+    })
+  )
+
+  it.effect.prop(
+    "is what the real client takes, whatever the turn does",
+    [
+      FastCheck.array(anyPart, { maxLength: 30 }),
+      FastCheck.constantFrom("done", "fail", "stop"),
+      FastCheck.boolean()
+    ],
+    ([random, ending, full]) =>
+      Effect.gen(function* () {
+        const last: Parts =
+          ending === "done"
+            ? Stream.make({ _tag: "Done", result } as const)
+            : ending === "fail"
+              ? Stream.fail(new TurnFailed({ message: "x" }))
+              : Stream.empty
+        const chunked = Stream.rechunk(Stream.fromIterable<TurnPart>(random), 3)
+        const chunks = yield* Effect.flatMap(text(Stream.concat(chunked, last), full), (all) =>
+          Effect.promise(() => chunksOf(all))
+        )
+        expect(types(chunks).filter((type) => type === "error" || type === "data-done")).toEqual([
+          ending === "done" ? "data-done" : "error"
+        ])
+        const open = new Set<unknown>()
+        for (const { type, id } of chunks) {
+          if (type === "text-start") open.add(id)
+          if (type === "text-delta" || type === "text-end") expect(open.has(id)).toBe(true)
+          if (type === "text-end") open.delete(id)
+        }
+        const said = chunks.flatMap(({ type, delta }) => (type === "text-delta" ? [delta] : [])).join("")
+        expect(said).toBe(random.flatMap((part) => (part._tag === "TextDelta" ? [part.delta] : [])).join(""))
+      })
+  )
+})
