@@ -59,12 +59,13 @@ export interface ModelStub {
   otherwise: StubAnswer
   /** Dimensions of embeddings where the request names none. */
   dimensions: number
-  /** Forgets requests and script. */
+  /** Forgets requests and script, and whatever else was set. */
   readonly reset: () => void
   /** Resolves with the request of this place (from 0) once it has come. */
   readonly request: (place: number) => Promise<StubRequest>
 }
 
+const dimensions = 1_536
 const plain: StubAnswer = { text: "The stub says hello." }
 
 const tokensOf = (text: string): ReadonlyArray<string> => text.match(/\s*\S+\s*$|\s*\S+/g) ?? []
@@ -277,10 +278,10 @@ const fnv = (text: string): number => {
 }
 
 /** A bag of words, hashed: equal texts are equal, shared words are near. Not of unit length, as providers' need not be. */
-const embedding = (text: string, dimensions: number): Array<number> => {
-  const vector = Array.from({ length: dimensions }, () => 0)
+const embedding = (text: string, length: number): Array<number> => {
+  const vector = Array.from({ length }, () => 0)
   for (const word of text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [text]) {
-    const place = fnv(word) % dimensions
+    const place = fnv(word) % length
     vector[place] = (vector[place] ?? 0) + 2
   }
   return vector
@@ -390,11 +391,12 @@ const start = async (): Promise<{ readonly stub: ModelStub; readonly server: Ser
     requests,
     script,
     otherwise: plain,
-    dimensions: 64,
+    dimensions,
     reset: () => {
       requests.length = 0
       script.length = 0
       stub.otherwise = plain
+      stub.dimensions = dimensions
     },
     request: (place) =>
       new Promise((resolve) => {

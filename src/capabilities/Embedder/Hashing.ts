@@ -1,0 +1,45 @@
+/** Vectors of hashed words: equal texts are equal, shared words are near, meaning is not known. No model, no waiting. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { terms } from "../../search/Tokenizer.ts"
+import { Embedder } from "../Embedder.ts"
+import { toUnit } from "./UnitVector.ts"
+
+const trigramWeight = 0.25
+
+/** FNV-1a with a final mix, for neighbouring texts must not land in neighbouring places. */
+const hash = (text: string): number => {
+  let code = 0x811c9dc5
+  for (let place = 0; place < text.length; place++)
+    code = Math.imul(code ^ text.charCodeAt(place), 0x01000193)
+  code = Math.imul(code ^ (code >>> 15), 0x2c1b3c6d)
+  return (code ^ (code >>> 12)) >>> 0
+}
+
+const vectorOf = (text: string, dimensions: number): Float32Array => {
+  const sums = new Float64Array(dimensions)
+  const add = (feature: string, weight: number) => {
+    const code = hash(feature)
+    const place = code % dimensions
+    sums[place] = (sums[place] ?? 0) + (code & 0x40000000 ? weight : -weight)
+  }
+  for (const term of terms(text)) {
+    add(term, 1)
+    for (let from = 0; from + 3 < term.length; from++) add(term.slice(from, from + 3), trigramWeight)
+  }
+  // A text without words, or one whose words cancel each other, has a direction all the same.
+  return toUnit(sums) ?? Float32Array.from({ length: dimensions }, (_, place) => (place === 0 ? 1 : 0))
+}
+
+/** Deterministic; `dimensions` is at least 1. */
+export const layerHashing = (dimensions: number) =>
+  Layer.succeed(Embedder, {
+    profile: `hashing/${dimensions}`,
+    dimensions,
+    lexicalWeight: 0.7,
+    minScore: 0.25,
+    maxBatch: 256,
+    queryTimeout: "1 second",
+    embedQuery: (text) => Effect.sync(() => vectorOf(text, dimensions)),
+    embedAll: (texts) => Effect.sync(() => texts.map((text) => vectorOf(text, dimensions)))
+  })

@@ -1,0 +1,19 @@
+/** What the embedding thread is sent and what it answers. */
+import * as Schema from "effect/Schema"
+
+export const Job = Schema.Struct({
+  id: Schema.Int,
+  /** Never empty texts. */
+  texts: Schema.Array(Schema.String)
+})
+export type Job = typeof Job.Type
+
+export const Answer = Schema.Union(
+  /** All vectors one after another. */
+  Schema.TaggedStruct("Embedded", {
+    id: Schema.Int,
+    vectors: Schema.declare((value): value is Float32Array => value instanceof Float32Array)
+  }),
+  Schema.TaggedStruct("Failed", { id: Schema.Int })
+)
+export type Answer = typeof Answer.Type

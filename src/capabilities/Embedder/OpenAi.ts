@@ -1,0 +1,223 @@
+/** Any provider that speaks OpenAI's `POST /embeddings`. */
+import type * as AiError from "@effect/ai/AiError"
+import type * as OpenAiClient from "@effect/ai-openai/OpenAiClient"
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
+import { retryAfter } from "../../domain/RetryAfter.ts"
+import { Embedder, EmbedderError } from "../Embedder.ts"
+import { toUnit } from "./UnitVector.ts"
+
+export interface OpenAiOptions {
+  readonly apiKey: Redacted.Redacted
+  /** Such as `https://api.openai.com/v1`. */
+  readonly baseUrl: string
+  readonly model: string
+  /** What the model gives by itself, when not set. */
+  readonly dimensions?: number
+  /** For one request; 30 seconds by default. */
+  readonly timeout?: Duration.DurationInput
+  /** Batches of documents under way at a time; 4 by default. Queries do not wait for them. */
+  readonly concurrency?: number
+}
+
+/** Dimensions that OpenAI's models give unasked. */
+const native: Readonly<Record<string, number>> = {
+  "text-embedding-3-small": 1_536,
+  "text-embedding-3-large": 3_072,
+  "text-embedding-ada-002": 1_536
+}
+/** All batches of a provider take at most 300,000 tokens, and a chunk of 1,600 characters may have 2,000 of them. */
+const maxBatch = 128
+/** The models take 8,192 tokens, of which one character may be more than one. */
+const readable = 6_000
+/** A longer pause is left to the job queue, which keeps no connection and no thread meanwhile. */
+const patience = Duration.seconds(20)
+const attempts = 4
+
+const failure = (
+  message: string,
+  retryable: boolean,
+  pause: Option.Option<Duration.Duration> = Option.none()
+) => new EmbedderError({ message, retryable, ...(Option.isSome(pause) && { retryAfter: pause.value }) })
+
+const fromStatus = (
+  status: number,
+  headers: Readonly<Record<string, string | undefined>>,
+  now: number
+): EmbedderError => {
+  const retryable = status === 408 || status === 429 || status >= 500
+  const pause = retryable ? retryAfter(headers, now) : Option.none()
+  return failure(`The embedding provider answered with status ${status}.`, retryable, pause)
+}
+
+const plainHeaders = (headers: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      typeof value === "string" ? [[name.toLowerCase(), value] as const] : []
+    )
+  )
+
+/** An AiError holds the request and with it the key, so nothing of it goes on but the status and two headers. */
+const reduced = (error: AiError.AiError): Effect.Effect<never, EmbedderError> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now): Effect.Effect<never, EmbedderError> => {
+    if (error._tag === "HttpResponseError" && error.reason === "StatusCode") {
+      return Effect.fail(fromStatus(error.response.status, plainHeaders(error.response.headers), now))
+    }
+    if (error._tag === "HttpRequestError" && error.reason === "Transport") {
+      return Effect.fail(failure("The embedding provider could not be reached.", true))
+    }
+    // A body that breaks off in the middle is a response error, and comes whole the next time.
+    const broken = error._tag === "HttpResponseError"
+    return Effect.fail(failure("The embedding provider's answer cannot be read.", broken))
+  })
+
+const statusOf = (error: AiError.AiError): number =>
+  error._tag === "HttpResponseError" ? error.response.status : 0
+
+type Response = Effect.Effect.Success<ReturnType<OpenAiClient.Service["createEmbedding"]>>
+
+/** Unit vectors in the order of the texts, whatever order they came in. */
+const toVectors = (
+  { data }: Response,
+  count: number,
+  dimensions: number
+): Effect.Effect<ReadonlyArray<Float32Array>, EmbedderError> => {
+  const byPlace = new Map(data.map(({ index, embedding }) => [index, embedding]))
+  const vectors: Array<Float32Array> = []
+  for (let place = 0; place < count; place++) {
+    const embedding = byPlace.get(place)
+    if (embedding === undefined) return Effect.fail(failure("The embedding provider left a text out.", true))
+    if (embedding.length !== dimensions) {
+      const message = `The embedding model gives ${embedding.length} dimensions, not ${dimensions}; set SPOKE_EMBEDDING_DIMENSIONS to what it gives.`
+      return Effect.fail(failure(message, false))
+    }
+    const vector = toUnit(embedding)
+    if (vector === null) return Effect.fail(failure("The embedding provider sent no vector.", false))
+    vectors.push(vector)
+  }
+  return Effect.succeed(vectors)
+}
+
+const toReadable = (text: string): string => (text === "" ? " " : text.slice(0, readable).toWellFormed())
+
+const retries = Schedule.exponential("500 millis").pipe(
+  Schedule.jittered,
+  Schedule.intersect(Schedule.recurs(attempts - 1)),
+  Schedule.whileInput(
+    ({ retryable, retryAfter: pause }: EmbedderError) =>
+      retryable && (pause === undefined || Duration.lessThanOrEqualTo(pause, patience))
+  )
+)
+
+type Create = OpenAiClient.Service["createEmbedding"]
+
+/** The client, once it is needed: megabytes of schemas that a service which embeds offline, or starts up, does not read. */
+const makeClient = ({ apiKey, baseUrl }: OpenAiOptions) =>
+  Effect.gen(function* () {
+    const http = yield* HttpClient.HttpClient
+    const scope = yield* Effect.scope
+    return yield* Effect.promise(() => import("@effect/ai-openai/OpenAiClient")).pipe(
+      Effect.flatMap(({ make }) => make({ apiKey, apiUrl: baseUrl.replace(/\/+$/, "") })),
+      Effect.provideService(HttpClient.HttpClient, http),
+      Scope.extend(scope),
+      Effect.map(({ createEmbedding }) => createEmbedding),
+      Effect.cached
+    )
+  })
+
+/** Whether to name the dimensions, found out once: servers of other models may refuse the parameter. */
+const makeNaming = ({ model }: OpenAiOptions, dimensions: number) => {
+  let named = native[model] !== dimensions
+  return (create: Create, input: Arr.NonEmptyReadonlyArray<string>) => {
+    const ask = Effect.suspend(() =>
+      create({ model, input: [...input], encoding_format: "float", ...(named && { dimensions }) })
+    )
+    return Effect.catchAll(ask, (error) => {
+      if (!named || native[model] !== undefined || ![400, 422].includes(statusOf(error)))
+        return Effect.fail(error)
+      named = false
+      return ask
+    })
+  }
+}
+
+/** The pause that a provider asked for, which holds for everybody. */
+const makePause = () => {
+  let until = 0
+  /** Milliseconds that are left of it. */
+  const left = Effect.map(Clock.currentTimeMillis, (now) => Math.max(0, until - now))
+  const begin = ({ retryAfter: pause }: EmbedderError) =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      if (pause !== undefined) until = Math.max(until, now + Duration.toMillis(pause))
+    })
+  /** Waits up to `limit` for its end, and fails when it is longer. */
+  const respect = (limit: Duration.Duration) =>
+    Effect.flatMap(left, (millis) =>
+      millis <= Duration.toMillis(limit)
+        ? Effect.sleep(millis)
+        : Effect.fail(
+            failure("The embedding provider asked for a pause.", true, Option.some(Duration.millis(millis)))
+          )
+    )
+  return { begin, respect }
+}
+
+const make = (options: OpenAiOptions) =>
+  Effect.gen(function* () {
+    const { model, timeout = "30 seconds", concurrency = 4 } = options
+    const dimensions = options.dimensions ?? native[model] ?? 1_536
+    const client = yield* makeClient(options)
+    const ask = makeNaming(options, dimensions)
+    const pause = makePause()
+    const room = yield* Effect.makeSemaphore(concurrency)
+
+    const embed = (texts: ReadonlyArray<string>, limit: Duration.Duration) => {
+      const input = texts.map(toReadable)
+      if (!Arr.isNonEmptyReadonlyArray(input)) return Effect.succeed<ReadonlyArray<Float32Array>>([])
+      return pause.respect(limit).pipe(
+        Effect.zipRight(client),
+        Effect.flatMap((create) => ask(create, input).pipe(Effect.catchAll(reduced))),
+        Effect.timeoutFail({
+          duration: Duration.sum(limit, timeout),
+          onTimeout: () => failure("The embedding provider did not answer in time.", true)
+        }),
+        Effect.tapError(pause.begin),
+        Effect.flatMap((response) => toVectors(response, texts.length, dimensions))
+      )
+    }
+
+    return Embedder.of({
+      profile: `${model}/${dimensions}`,
+      dimensions,
+      lexicalWeight: 0.5,
+      minScore: 0.35,
+      maxBatch,
+      queryTimeout: "2 seconds",
+      embedQuery: (text) =>
+        embed([text], Duration.zero).pipe(
+          Effect.flatMap(Arr.head),
+          Effect.catchTag("NoSuchElementException", () =>
+            Effect.fail(failure("The embedding provider left a text out.", true))
+          ),
+          Effect.withSpan("Embedder.embedQuery")
+        ),
+      embedAll: (texts) =>
+        room
+          .withPermits(1)(embed(texts, patience))
+          .pipe(
+            Effect.retry(retries),
+            Effect.withSpan("Embedder.embedAll", { attributes: { texts: texts.length } })
+          )
+    })
+  })
+
+/** Honours `retry-after` for all batches at once, and repeats a batch that failed for a passing reason (guarantee G5). */
+export const layerOpenAi = (options: OpenAiOptions) => Layer.scoped(Embedder, make(options))

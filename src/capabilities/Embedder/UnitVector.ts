@@ -1,0 +1,10 @@
+/** What every embedder gives: vectors of length one, so that their product is their cosine. */
+
+/** `values` scaled to length one, or null when they are no vector: a component that is no number, or all zero. */
+export const toUnit = (values: ArrayLike<number>): Float32Array | null => {
+  let squares = 0
+  for (let place = 0; place < values.length; place++) squares += (values[place] ?? 0) ** 2
+  const length = Math.sqrt(squares)
+  if (!Number.isFinite(length) || length === 0) return null
+  return Float32Array.from(values, (value) => value / length)
+}
