@@ -6,6 +6,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/globalSetup.ts"],
+    setupFiles: ["test/setup.ts"],
     silent: "passed-only",
     pool: "forks",
     isolate: false,

@@ -13,6 +13,7 @@ import * as Path from "node:path"
 import { inject, it } from "vitest"
 import { type Database, layerMemory, layerPostgres, migrate } from "../src/store/Database.ts"
 import { binaries, startServer } from "./PostgresServer.ts"
+import { restoreIt } from "./setup.ts"
 
 /** The folder of the migrations. */
 export const migrations = Path.join(import.meta.dirname, "../migrations")
@@ -95,7 +96,10 @@ export const eachEngine = (
   suite: (it: Vitest.MethodsNonLive<Database>, engine: Engine) => void
 ): void =>
   eachOf(name, (engine, title) =>
-    layer(databaseOf(engine), { timeout: "60 seconds" })(title, (it) => suite(it, engine))
+    layer(databaseOf(engine), { timeout: "60 seconds" })(title, (it) => {
+      suite(it, engine)
+      restoreIt()
+    })
   )
 
 /** {@link eachEngine} under the real clock, for what waits on the database. */
@@ -104,7 +108,8 @@ export const eachEngineLive = (
   suite: (it: Vitest.MethodsNonLive<Database, true>, engine: Engine) => void
 ): void =>
   eachOf(name, (engine, title) =>
-    layer(databaseOf(engine), { timeout: "60 seconds", excludeTestServices: true })(title, (it) =>
+    layer(databaseOf(engine), { timeout: "60 seconds", excludeTestServices: true })(title, (it) => {
       suite(it, engine)
-    )
+      restoreIt()
+    })
   )
