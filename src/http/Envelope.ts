@@ -15,6 +15,9 @@ import { RequestId } from "./RequestId.ts"
 /** Most bytes of an endpoint's body; {@link jsonLimit} where it is not annotated. Larger bodies are 413. */
 export class BodyLimit extends Context.Tag("http/BodyLimit")<BodyLimit, number>() {}
 
+/** When the endpoint last changed for its callers, ISO 8601: what `/openapi.json` tells (specification 9). */
+export class UpdatedAt extends Context.Tag("http/UpdatedAt")<UpdatedAt, string>() {}
+
 export const MiB = 1_048_576
 export const jsonLimit = MiB
 export const webhookLimit = 4 * MiB

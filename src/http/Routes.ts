@@ -2,11 +2,12 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import type { HttpMethod } from "@effect/platform/HttpMethod"
+import * as OpenApi from "@effect/platform/OpenApi"
 import * as Context from "effect/Context"
 import * as Option from "effect/Option"
 import type { Requirement, Role } from "../domain/Access.ts"
 import { AgentKeyAuth, Open, OperatorAuth, RequiredPermission, RequiredRole, SessionAuth } from "./Auth.ts"
-import { BodyLimit } from "./Envelope.ts"
+import { BodyLimit, UpdatedAt } from "./Envelope.ts"
 
 export interface Route {
   readonly method: HttpMethod
@@ -20,6 +21,8 @@ export interface Route {
   readonly bodyLimit: number | undefined
   /** Status codes of success. */
   readonly statuses: ReadonlyArray<number>
+  readonly summary: string | undefined
+  readonly updatedAt: string | undefined
 }
 
 /** The key under which a route is looked up: its method and its pattern. */
@@ -56,7 +59,9 @@ export const table = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         permission,
         role,
         bodyLimit: Option.getOrUndefined(Context.getOption(mergedAnnotations, BodyLimit)),
-        statuses: [...successes.keys()]
+        statuses: [...successes.keys()],
+        summary: Option.getOrUndefined(Context.getOption(mergedAnnotations, OpenApi.Summary)),
+        updatedAt: Option.getOrUndefined(Context.getOption(mergedAnnotations, UpdatedAt))
       })
     }
   })

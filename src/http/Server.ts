@@ -8,7 +8,9 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import { Api } from "./Api.ts"
+import * as Docs from "./Docs.ts"
 import * as Boundary from "./Boundary.ts"
 import * as KeyAuth from "./KeyAuth.ts"
 import * as ChatHandlers from "./public/ChatHandlers.ts"
@@ -30,7 +32,7 @@ export const publicHandlers = Layer.mergeAll(
  * endpoint does not declare who may call it.
  */
 export const serve = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
-  HttpApiBuilder.serve().pipe(Layer.provide(Boundary.layer), Layer.provide(api))
+  HttpApiBuilder.serve().pipe(Layer.provide([Boundary.layer, Docs.layer]), Layer.provide(api))
 
 export interface Listen {
   readonly host: string
@@ -40,16 +42,23 @@ export interface Listen {
   readonly grace: Duration.DurationInput
 }
 
-/** Cuts what is still open `grace` after closing has begun; waiting without limit would keep the process alive. */
-const cutAfter = (server: Server, grace: Duration.DurationInput) =>
+/**
+ * What closing needs besides: a connection goes as soon as its last answer is out, where it would idle until its client
+ * lets go, and what is still at work after `grace` is cut. Returns what begins it.
+ */
+const closer = (server: Server, grace: Duration.DurationInput) =>
   Effect.gen(function* () {
-    const timer = yield* Effect.makeLatch(false)
-    const cut = timer.await.pipe(
-      Effect.zipRight(Effect.sleep(grace)),
+    const begun = yield* Effect.makeLatch(false)
+    const closeIdle = Effect.sync(() => server.closeIdleConnections())
+    const close = Effect.repeat(closeIdle, Schedule.spaced("50 millis")).pipe(
+      Effect.timeoutOption(grace),
       Effect.zipRight(Effect.sync(() => server.closeAllConnections()))
     )
-    yield* Effect.acquireRelease(Effect.forkDaemon(Effect.interruptible(cut)), Fiber.interrupt)
-    return timer
+    yield* Effect.acquireRelease(
+      Effect.forkDaemon(Effect.interruptible(Effect.zipRight(begun.await, close))),
+      Fiber.interrupt
+    )
+    return begun.open
   })
 
 /** A Node server with its time-outs set, and the platform services that serving needs. */
@@ -63,9 +72,9 @@ export const listen = ({ host, port, grace }: Listen) =>
         // Longer than the usual load balancer's, so that it is not we who close a connection in use.
         keepAliveTimeout: Duration.toMillis("75 seconds")
       })
-      const timer = yield* cutAfter(server, grace)
+      const begin = yield* closer(server, grace)
       const http = yield* NodeHttpServer.make(() => server, { host, port })
-      yield* Effect.addFinalizer(() => timer.open)
+      yield* Effect.addFinalizer(() => begin)
       return http
     })
   ).pipe(Layer.merge(NodeHttpServer.layerContext))

@@ -15,7 +15,7 @@ import {
   TurnLimitExceeded
 } from "../../domain/Errors.ts"
 import { AgentKeyAuth, RequiredPermission } from "../Auth.ts"
-import { failure, success } from "../Envelope.ts"
+import { failure, success, UpdatedAt } from "../Envelope.ts"
 
 const failures = failure(
   ConversationNotFound,
@@ -52,5 +52,6 @@ export const ChatApi = HttpApiGroup.make("chat")
           "`data-done` says that the turn is settled: do not repeat a turn whose stream was cut off."
       )
   )
+  .annotate(UpdatedAt, "2026-11-21T00:00:00.000Z")
   .annotateEndpoints(RequiredPermission, "chat")
   .middleware(AgentKeyAuth)

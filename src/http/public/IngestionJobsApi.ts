@@ -7,7 +7,7 @@ import { NotFound } from "../../domain/Errors.ts"
 import { IngestionJobId } from "../../domain/Ids.ts"
 import { IngestionJob } from "../../domain/Source.ts"
 import { AgentKeyAuth, RequiredPermission } from "../Auth.ts"
-import { failure, success } from "../Envelope.ts"
+import { failure, success, UpdatedAt } from "../Envelope.ts"
 
 export const IngestionJobsApi = HttpApiGroup.make("ingestionJobs")
   .add(
@@ -17,5 +17,6 @@ export const IngestionJobsApi = HttpApiGroup.make("ingestionJobs")
       .addError(failure(NotFound))
       .annotate(OpenApi.Summary, "Fetch a job's status")
   )
+  .annotate(UpdatedAt, "2026-11-21T00:00:00.000Z")
   .annotateEndpoints(RequiredPermission, "ingest")
   .middleware(AgentKeyAuth)

@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import { ChunkId, DocumentId } from "../../domain/Ids.ts"
 import { trimmed } from "../../domain/Text.ts"
 import { AgentKeyAuth, RequiredPermission } from "../Auth.ts"
-import { success } from "../Envelope.ts"
+import { success, UpdatedAt } from "../Envelope.ts"
 
 /** Body of `POST /v1/retrieve`; defaults of contract 7. */
 export const RetrieveRequest = Schema.Struct({
@@ -32,5 +32,6 @@ export const RetrieveApi = HttpApiGroup.make("retrieve")
       .addSuccess(success(Schema.Struct({ chunks: Schema.Array(ChunkView) })))
       .annotate(OpenApi.Summary, "Search chunks of the agent's sources")
   )
+  .annotate(UpdatedAt, "2026-11-21T00:00:00.000Z")
   .annotateEndpoints(RequiredPermission, "retrieve")
   .middleware(AgentKeyAuth)

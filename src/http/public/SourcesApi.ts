@@ -24,7 +24,7 @@ import {
   SourceType
 } from "../../domain/Source.ts"
 import { AgentKeyAuth, RequiredPermission } from "../Auth.ts"
-import { BodyLimit, failure, MiB, success } from "../Envelope.ts"
+import { BodyLimit, failure, MiB, success, UpdatedAt } from "../Envelope.ts"
 
 const { id, agentId, type, name, status, config, lastSyncedAt, lastError } = Source.fields
 
@@ -138,5 +138,6 @@ export const SourcesApi = HttpApiGroup.make("sources")
       .addError(failure(NotFound, LimitExceeded, ServiceUnavailable))
       .annotate(OpenApi.Summary, "Queue ingestion, or a full re-index")
   )
+  .annotate(UpdatedAt, "2026-11-21T00:00:00.000Z")
   .annotateEndpoints(RequiredPermission, "ingest")
   .middleware(AgentKeyAuth)
