@@ -316,7 +316,7 @@ describe("the web handler", () => {
       )
     )
 
-  test("answers as the server does: envelope, 404, 405, 400, 413", async () => {
+  test("answers as the server does: envelope, 404, 405, 400, 413, streams and uploads", async () => {
     const { handler, dispose } = web()
     const post = (body: string, headers: Record<string, string> = {}) =>
       handler(
@@ -339,6 +339,19 @@ describe("the web handler", () => {
     expect(await status(handler(new Request("http://x/v1/chat")))).toEqual([405, "METHOD_NOT_ALLOWED"])
     expect(await status(handler(new Request("http://x/nothing")))).toEqual([404, "NOT_FOUND"])
     expect(await status(handler(new Request("http://x/healthz")))).toEqual([200, undefined])
+    const streamed = await handler(
+      new Request("http://x/v1/chat/stream", {
+        method: "POST",
+        body: '{"message":"Hi"}',
+        headers: { "x-api-key": "spk_all", "content-type": "application/json" }
+      })
+    )
+    expect(streamed.headers.get("content-type")).toBe("text/event-stream")
+    expect(await streamed.text()).toMatch(/^: stream-open\n\n[\s\S]+data: \[DONE\]\n\n$/)
+    const form = new FormData()
+    form.append("file", new Blob(["# Title"]), "a.md")
+    const upload = { method: "POST", body: form, headers: { "x-api-key": "spk_all" } }
+    expect((await handler(new Request("http://x/v1/sources/upload", upload))).status).toBe(201)
     await dispose()
   })
 })
