@@ -1,6 +1,5 @@
 /**
  * Bundles src/ into dist/ and makes the seed archive. Does nothing, in a few milliseconds, when nothing has changed.
- * `node scripts/build.mjs` builds everything; the test runner asks for the workers alone.
  */
 import { createHash } from "node:crypto"
 import * as Fs from "node:fs"
@@ -56,20 +55,20 @@ const programs = () =>
     .map((name) => Path.join(source, name))
     .filter((file) => Fs.existsSync(file))
 
-/** What the last complete build of this kind was made from and what it wrote. */
-const recordOf = (kind) => {
+const recordFile = Path.join(dist, "build.json")
+
+/** What the last complete build was made from and what it wrote. */
+const lastBuild = () => {
   try {
-    return JSON.parse(Fs.readFileSync(Path.join(dist, `${kind}.json`), "utf8"))
+    return JSON.parse(Fs.readFileSync(recordFile, "utf8"))
   } catch {
     return { hash: "", files: [] }
   }
 }
 
-const record = (kind, made) => replaceFile(Path.join(dist, `${kind}.json`), JSON.stringify(made))
-
-const bundle = async (kind, entryPoints) => {
+const bundle = async (entryPoints) => {
   const hash = inputHash()
-  const before = recordOf(kind)
+  const before = lastBuild()
   if (before.hash === hash && before.files.every((name) => Fs.existsSync(Path.join(dist, name)))) return
   const { build } = await import("esbuild")
   const { outputFiles } = await build({
@@ -97,28 +96,18 @@ const bundle = async (kind, entryPoints) => {
   )
   for (const { path, contents } of written) replaceFile(path, contents)
   const files = written.map(({ path }) => Path.relative(dist, path))
-  record(kind, { hash, files })
-  // The other kind shares files with this one, so it may no longer be what its record says.
-  const other = kind === "build" ? "workers" : "build"
-  const others = recordOf(other).files
-  if (others.length > 0) record(other, { hash: "", files: others })
+  replaceFile(recordFile, JSON.stringify({ hash, files }))
   for (const name of before.files) {
-    if (![...files, ...others].includes(name)) Fs.rmSync(Path.join(dist, name), { force: true })
+    if (!files.includes(name)) Fs.rmSync(Path.join(dist, name), { force: true })
   }
 }
 
 /** True when {@link buildAll} would have something to do. */
-export const isStale = () => recordOf("build").hash !== inputHash()
+export const isStale = () => lastBuild().hash !== inputHash()
 
 /** Programs, workers and the seed archive, each unless it is there and fresh. */
 export const buildAll = async () => {
-  await bundle("build", [...programs(), ...workers()])
-  await ensureSeed()
-}
-
-/** What the tests need of dist/: the workers, which run as processes or threads of their own, and the seed. */
-export const buildForTests = async () => {
-  if (isStale()) await bundle("workers", workers())
+  await bundle([...programs(), ...workers()])
   await ensureSeed()
 }
 

@@ -1,10 +1,10 @@
 /** `npm test`: builds what the tests run beside themselves, then hands its arguments to vitest. */
 import { spawn } from "node:child_process"
 import * as Path from "node:path"
-import { buildForTests } from "./build.mjs"
+import { buildAll } from "./build.mjs"
 import { root } from "./seed.mjs"
 
-await buildForTests()
+await buildAll()
 const vitest = spawn(
   process.execPath,
   [Path.join(root, "node_modules/vitest/vitest.mjs"), "run", ...process.argv.slice(2)],

@@ -1,4 +1,4 @@
-/** Once a run: the workers and the embedded database's seed archive, and a folder for the PostgreSQL servers that suites start. */
+/** Once a run: the programs, the embedded database's seed archive, and a folder for the PostgreSQL servers that suites start. */
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
@@ -30,9 +30,9 @@ const stopServers = (folder: string) => {
 }
 
 export default async (project: TestProject) => {
-  const { buildForTests } = await import(scripts.build)
+  const { buildAll } = await import(scripts.build)
   const { currentSeed } = await import(scripts.seed)
-  await buildForTests()
+  await buildAll()
   const servers = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-test-"))
   Fs.chmodSync(servers, 0o755)
   project.provide("seed", currentSeed())

@@ -87,6 +87,14 @@ const make = (settings: Settings, docs: string) =>
     return made
   })
 
+/** The command line finds the server where it listens now, whatever address an earlier start had. */
+export const rememberAddress = ({ appUrl, dataDir }: Settings) =>
+  Effect.gen(function* () {
+    const kept = yield* DataDirectory.credentials.read(dataDir)
+    if (Option.isNone(kept) || kept.value.url === appUrl) return
+    yield* DataDirectory.credentials.write(dataDir, { ...kept.value, url: appUrl })
+  })
+
 /** None when there is a tenant already. `docs` is the folder of the project's documentation. */
 export const run = Effect.fn("FirstRun.run")(function* (settings: Settings, docs: string) {
   if (!(yield* isFresh)) return Option.none<FirstRun>()

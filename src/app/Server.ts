@@ -45,6 +45,7 @@ export const run = (settings: Settings, role: Role) =>
       )
       yield* Layer.buildWithScope(served, scope)
     }
+    if (settings.database === null) yield* FirstRun.rememberAddress(settings)
     yield* Banner.print(settings, role, first).pipe(Effect.provide(live))
     yield* Effect.never.pipe(
       Effect.onInterrupt(() =>

@@ -29,7 +29,7 @@ export const layer = Layer.scopedDiscard(
     const queue = yield* JobQueue
     const ingest = yield* Ingest
     const embed = yield* Embed
-    yield* queue.work("ingestion", ingestions, ingest.process)
+    yield* queue.work("ingestion", ingestions, ingest.process, ingest.abandoned)
     yield* queue.work("embedding", 1, embed.process)
     yield* tidy
   })

@@ -143,6 +143,15 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
       )
     })
 
-    return { process } as const
+    /** Ends the job whose worker died on the last attempt: nobody else is left to say so (guarantee G2). */
+    const abandoned = Effect.fn("Ingest.abandoned")(function* (job: QueueJob) {
+      const { jobId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+      const task = yield* jobs.task(jobId)
+      if (Option.isNone(task)) return
+      yield* jobs.fail(jobId, "The worker stopped before the job ended, each time it was tried.")
+      yield* knowledge.discard(task.value)
+    })
+
+    return { process, abandoned } as const
   })
 }) {}

@@ -11,7 +11,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Package from "../Package.ts"
 import { chat } from "./Chat.ts"
-import { CommandFailed } from "./Connection.ts"
 import { doctor } from "./Doctor.ts"
 import { ingest } from "./Ingest.ts"
 import { migrateCommand } from "./Migrate.ts"
@@ -25,13 +24,25 @@ const spoke = Command.make("spoke").pipe(
 
 const cli = Command.run(spoke, { name: "Spoke", version: Package.version, executable: "spoke" })
 
+/** Failures whose message is written for the person at the terminal. */
+const spoken = new Set([
+  "CommandFailed",
+  "InvalidConfig",
+  "DataDirectoryError",
+  "DataDirectoryLocked",
+  "DataDirectoryUnusable",
+  "DatabaseUnavailable",
+  "MigrationError"
+])
+
 /** What the person at the terminal is told; an unknown failure shows its cause, for a report. */
 const explanation = (cause: Cause.Cause<unknown>): Option.Option<string> => {
-  const failure = Cause.failureOption(cause)
+  const failure = Option.getOrNull(Cause.failureOption(cause))
   // The parser has printed its own help already.
-  if (Option.isSome(failure) && ValidationError.isValidationError(failure.value)) return Option.none()
-  if (Option.isSome(failure) && failure.value instanceof CommandFailed)
-    return Option.some(failure.value.message)
+  if (ValidationError.isValidationError(failure)) return Option.none()
+  if (failure instanceof Error && "_tag" in failure && spoken.has(String(failure._tag))) {
+    return Option.some(failure.message)
+  }
   return Option.some(Cause.pretty(cause).slice(0, 4_000))
 }
 

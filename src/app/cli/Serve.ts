@@ -3,7 +3,7 @@ import { createServer } from "node:http"
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
-import { fromEnvironment } from "../Config.ts"
+import { fromEnvironment, type Settings } from "../Config.ts"
 import * as Observability from "../Observability.ts"
 import * as Server from "../Server.ts"
 import { CommandFailed } from "./Connection.ts"
@@ -27,6 +27,9 @@ const freePort = (host: string) =>
     })
   })
 
+const cannotListen = ({ host, port }: Settings) =>
+  `${host}:${port} cannot be listened on: another program has it. Choose another with PORT.`
+
 export const serve = Command.make("serve", { role }, ({ role: chosen }) =>
   Effect.gen(function* () {
     const given = yield* fromEnvironment()
@@ -37,6 +40,9 @@ export const serve = Command.make("serve", { role }, ({ role: chosen }) =>
         message: "The embedded database belongs to one process. Set DATABASE_URL to run roles apart."
       })
     }
-    yield* Server.run(settings, chosen).pipe(Effect.provide(Observability.layer(settings)))
+    yield* Server.run(settings, chosen).pipe(
+      Effect.catchTag("ServeError", () => new CommandFailed({ message: cannotListen(settings) })),
+      Effect.provide(Observability.layer(settings))
+    )
   })
 ).pipe(Command.withDescription("Start the server: API, hosted app and workers"))
