@@ -69,6 +69,8 @@ export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
     readonly defaultModel: string
     /** Tokens of prompt and reply together that fit the model. */
     readonly contextWindow: number
+    /** True when it marks every statement that rests on a passage: a reply without marks then rests on none. */
+    readonly alwaysCites: boolean
     readonly stream: (request: ModelRequest) => Stream.Stream<ModelPart, ModelError>
   }
 >() {}

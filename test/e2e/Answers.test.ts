@@ -8,9 +8,9 @@ import { finished, removeFolder, root, type Spoke, start, temporaryFolder } from
 /** The documentation of undici as its package ships it: some forty pages of Markdown. */
 const library = Path.join(root, "node_modules/undici/docs/docs")
 
-/** A question and the page that answers it. */
-const questions: ReadonlyArray<readonly [question: string, page: string]> = [
-  ["What is the maximum number of retries of a failed request by default?", "RetryHandler"],
+/** A question and the pages that answer it. */
+const questions: ReadonlyArray<readonly [question: string, ...pages: ReadonlyArray<string>]> = [
+  ["What is the maximum number of retries of a failed request by default?", "RetryHandler", "RetryAgent"],
   ["How do I send requests through a SOCKS5 proxy?", "Socks5ProxyAgent"],
   ["How can I read the cookies of an incoming request's headers?", "Cookies"],
   ["How do I send a ping frame on a websocket?", "WebSocket"],
@@ -63,7 +63,7 @@ describe("Answers from the documentation of a large public project", () => {
 
   it("cite the right document for at least nine of ten questions, before the vectors are there", async () => {
     const wrong: Array<string> = []
-    for (const [question, page] of questions) {
+    for (const [question, ...right] of questions) {
       const { body, status } = await spoke.request("POST", "/v1/chat", {
         body: { message: question, persist: false }
       })
@@ -71,7 +71,7 @@ describe("Answers from the documentation of a large public project", () => {
       const cited: ReadonlyArray<string> = body.data.citations.map(({ url }: { url: string }) =>
         Path.basename(url, ".md")
       )
-      if (!cited.includes(page)) wrong.push(`${question} → ${cited.join(", ")}`)
+      if (!cited.some((page) => right.includes(page))) wrong.push(`${question} → ${cited.join(", ")}`)
     }
     expect(wrong.length, wrong.join("\n")).toBeLessThanOrEqual(1)
   }, 60_000)

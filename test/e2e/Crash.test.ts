@@ -8,7 +8,7 @@ const pages = 60
 const page = (number: number): string =>
   `<!doctype html><title>Part ${number}</title><main><h1>Part ${number}</h1>
    <p>The serial number of part ${number} is SN-${1000 + number}. It is kept on shelf ${number % 7}.</p>
-   ${Array.from({ length: pages }, (_, other) => `<a href="/part/${other}">Part ${other}</a>`).join(" ")}</main>`
+   </main><nav>${Array.from({ length: pages }, (_, other) => `<a href="/part/${other}">Part ${other}</a>`).join(" ")}</nav>`
 
 describe("A process killed (-9) during an ingestion", () => {
   const dataDir = temporaryFolder()

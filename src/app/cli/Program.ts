@@ -3,7 +3,7 @@ import * as CliConfig from "@effect/cli/CliConfig"
 import * as Command from "@effect/cli/Command"
 import * as ValidationError from "@effect/cli/ValidationError"
 import * as NodeContext from "@effect/platform-node/NodeContext"
-import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -55,6 +55,6 @@ export const program = (argv: ReadonlyArray<string>) =>
         : Option.match(explanation(cause), { onNone: () => Effect.void, onSome: Console.error })
     ),
     Effect.provide(
-      Layer.mergeAll(NodeContext.layer, NodeHttpClient.layerUndici, CliConfig.layer({ showBuiltIns: false }))
+      Layer.mergeAll(NodeContext.layer, FetchHttpClient.layer, CliConfig.layer({ showBuiltIns: false }))
     )
   )

@@ -136,6 +136,7 @@ export const layer = (options: ProviderStream.ProviderOptions) =>
     Effect.map(HttpClient.HttpClient, (client) => ({
       defaultModel: options.defaultModel,
       contextWindow: options.contextWindow ?? ProviderStream.defaultContextWindow,
+      alwaysCites: false,
       stream: (request: ModelRequest) =>
         Stream.suspend(() => {
           const refused = refusal(request.prompt, accepts)

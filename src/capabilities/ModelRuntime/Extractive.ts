@@ -15,8 +15,10 @@ const contextWindow = 128_000
 const mostExcerpts = 4
 /** UTF-16 units after which no further excerpt is added. */
 const enough = 900
-/** Share of the question's weight that an excerpt must carry to answer at all. */
+/** Share of the question's weight that an excerpt must carry to answer at all, when the search was not sure either. */
 const least = 0.25
+/** Score of a passage from which the search was sure. */
+const sure = 0.35
 /** Further excerpts must be this good beside the best. */
 const besides = 0.6
 /** Share of common words from which two excerpts say the same. */
@@ -24,7 +26,8 @@ const same = 0.7
 /** What a word of the question counts when only the passage's title or what stands beside the excerpt has it. */
 const asideWeight = 0.5
 const firstOfPassage = 0.05
-const passageWeight = 0.15
+/** The search has judged each passage as a whole: excerpts of a worse one lose by its distance to the best, raised to this. */
+const distance = 3
 const commandWeight = 0.15
 /** Most that length takes away: a long excerpt has many words by chance. */
 const longest = 0.2
@@ -60,13 +63,13 @@ const candidatesOf = (passages: ReadonlyArray<Passage>): ReadonlyArray<Candidate
     }))
   )
 
-/** How much each word of the question tells: rare ones more, as in BM25. */
+/** How much each word of the question tells: rare ones more, yet what all passages share is what the search found them by. */
 const weightsOf = (question: string, candidates: ReadonlyArray<Candidate>): ReadonlyMap<string, number> => {
   const count = candidates.length
   return new Map(
     [...new Set(terms(question))].map((word) => {
       const having = candidates.filter(({ words, aside }) => words.has(word) || aside.has(word)).length
-      return [word, Math.log(1 + (count - having + 0.5) / (having + 0.5))]
+      return [word, 1 + Math.log(1 + (count - having + 0.5) / (having + 0.5)) / 2]
     })
   )
 }
@@ -78,6 +81,7 @@ const scored = (question: string, passages: ReadonlyArray<Passage>): ReadonlyArr
   const weights = weightsOf(question, candidates)
   const total = [...weights.values()].reduce((sum, weight) => sum + weight, 0)
   const wantsCommand = asksForCommand.test(question)
+  const bestScore = Math.max(Number.EPSILON, ...passages.map(({ score }) => score))
   return candidates.map((candidate) => {
     let carried = 0
     for (const [word, weight] of weights) {
@@ -86,11 +90,11 @@ const scored = (question: string, passages: ReadonlyArray<Passage>): ReadonlyArr
     }
     const relevance = total === 0 ? 0 : carried / total
     const extra =
-      passageWeight * candidate.passage.score +
       (candidate.place === 0 ? firstOfPassage : 0) +
       (wantsCommand && candidate.excerpt.kind === "block" ? commandWeight : 0) -
       Math.min(longest, candidate.words.size / 400)
-    return { ...candidate, relevance, score: relevance + extra }
+    const founded = (candidate.passage.score / bestScore) ** distance
+    return { ...candidate, relevance, score: (relevance + extra) * founded }
   })
 }
 
@@ -117,13 +121,15 @@ const supportOf = (chosen: Scored, all: ReadonlyArray<Scored>): Scored | undefin
 /** The best excerpts, none saying what another says, in the order in which they stand in the passages. */
 const choose = (all: ReadonlyArray<Scored>): ReadonlyArray<Scored> => {
   const ranked = all
-    .filter(({ relevance }) => relevance >= least)
+    .filter(({ passage, relevance }) => relevance >= (passage.score >= sure ? Number.EPSILON : least))
     .toSorted((one, other) => other.score - one.score || inOrder(one, other))
   const [best] = ranked
+  // The passage that the search put first always has its say.
+  const first = ranked.filter(({ passage }) => passage.index === 1 && passage.score >= sure).slice(0, 1)
   const chosen: Array<Scored> = []
   let length = 0
-  for (const candidate of ranked) {
-    if (best === undefined || candidate.score < best.score * besides) break
+  for (const candidate of new Set([...first, ...ranked])) {
+    if (best === undefined || (candidate.score < best.score * besides && !first.includes(candidate))) break
     if (chosen.length >= mostExcerpts || length >= enough) break
     if (chosen.some(({ words }) => overlap(words, candidate.words) >= same)) continue
     const support = supportOf(candidate, all)
@@ -181,5 +187,6 @@ const partsOf = (request: ModelRequest): ReadonlyArray<ModelPart> => {
 export const layerExtractive = Layer.succeed(ModelRuntime, {
   defaultModel: name,
   contextWindow,
+  alwaysCites: true,
   stream: (request) => Stream.suspend(() => Stream.fromIterable(partsOf(request)))
 })

@@ -196,7 +196,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         inputTokens,
         outputTokens
       })
-      const citations = Citations.citationsOf(step.text, chunks)
+      const citations = Citations.citationsOf(step.text, chunks, runtime)
       yield* Effect.forEach(citations, (citation) => emit(turn, { _tag: "Citation", citation }), {
         discard: true
       })

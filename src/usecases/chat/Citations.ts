@@ -17,10 +17,14 @@ export const toPassages = (chunks: ReadonlyArray<FoundChunk>): ReadonlyArray<Pas
 const marks = /\[(\d{1,3})\]/gu
 
 /**
- * The chunks that the reply marks `[1]`, `[2]`, each once, by number; all that it was given when it marks none, for then it
- * rests on them as a whole.
+ * The chunks that the reply marks `[1]`, `[2]`, each once, by number. A model may forget to mark: then all that it was given,
+ * for the reply rests on them as a whole; of a runtime that always marks, a reply without marks rests on none.
  */
-export const citationsOf = (reply: string, chunks: ReadonlyArray<FoundChunk>): ReadonlyArray<Citation> => {
+export const citationsOf = (
+  reply: string,
+  chunks: ReadonlyArray<FoundChunk>,
+  { alwaysCites }: { readonly alwaysCites: boolean }
+): ReadonlyArray<Citation> => {
   const all = chunks.map((chunk, place): Citation => ({
     index: place + 1,
     sourceId: chunk.sourceId,
@@ -34,5 +38,5 @@ export const citationsOf = (reply: string, chunks: ReadonlyArray<FoundChunk>): R
   }))
   const marked = new Set(Array.from(reply.matchAll(marks), ([, number]) => Number(number)))
   const cited = all.filter(({ index }) => marked.has(index))
-  return cited.length === 0 ? all : cited
+  return cited.length === 0 && !alwaysCites ? all : cited
 }

@@ -76,6 +76,7 @@ const model = Layer.effect(
   Effect.map(Script, ({ reply, requests }) => ({
     defaultModel: "scripted",
     contextWindow: 8_000,
+    alwaysCites: false,
     stream: (request) =>
       Stream.unwrap(
         Effect.zipRight(
