@@ -63,7 +63,9 @@ const ready = (settings: Settings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       yield* migrate(Package.migrations)
-      if (settings.database === null) yield* (yield* Instances).leaveAll
+      if (settings.database !== null) return
+      yield* (yield* Instances).leaveAll
+      yield* QueueTable.expireLeases
     })
   ).pipe(Layer.provideMerge(Instances.Default), Layer.provideMerge(database(settings)))
 

@@ -84,3 +84,13 @@ export const layerTableWith = (options: TableOptions): Layer.Layer<JobQueue, nev
 
 /** The queue over `queue_jobs` with the policies of the specification. */
 export const layerTable: Layer.Layer<JobQueue, never, PgClient.PgClient> = layerTableWith({})
+
+/**
+ * Takes every running job from its worker, so that the next claim goes on with it at once. Only for a store that one
+ * process holds alone, when it starts: whatever ran before has died with its process.
+ */
+export const expireLeases = Effect.flatMap(PgClient.PgClient, (sql) =>
+  sql`update queue_jobs set lease_until = clock_timestamp() - interval '1 second' where state = 'active'`.pipe(
+    Effect.asVoid
+  )
+)
