@@ -65,7 +65,7 @@ class Outline {
   #lines: Array<string> = []
   #whole = false
   /** Headings with nothing under them yet, as they were written. */
-  #bare: Array<{ readonly level: number; readonly line: string }> = []
+  #bare: Array<{ readonly heading: Heading; readonly line: string }> = []
 
   constructor(title: string) {
     this.#title = title.trim()
@@ -87,13 +87,13 @@ class Outline {
     this.endSection()
     // A heading whose section stayed empty is kept as text, unless this one is below it: then it is in the path.
     this.#path = [...this.#path.filter(({ level }) => level < heading.level), heading]
-    this.#bare.push({ level: heading.level, line: line.trim() })
+    this.#bare.push({ heading, line: line.trim() })
   }
 
   endSection(): void {
     this.endBlock()
     if (this.#blocks.length === 0) return
-    const lost = this.#bare.filter(({ level }, place) => level >= (this.#bare[place + 1]?.level ?? 7))
+    const lost = this.#bare.filter(({ heading }) => !this.#path.includes(heading))
     const carried = lost.map(({ line }): Block => ({ whole: false, text: line }))
     this.sections.push({ heading: this.#heading, blocks: [...carried, ...this.#blocks] })
     this.#blocks = []

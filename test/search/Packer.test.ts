@@ -90,6 +90,9 @@ describe("Packer", () => {
     expect(chunks).toEqual([
       { ordinal: 0, heading: "One > 1.2", content: "## 1.1\n\ntext\n\n## 1.3\n\n# Two" }
     ])
+    expect(markdown("# One\n## 1.1\n# Two\ntext").map(({ content }) => content)).toEqual([
+      "# One\n\n## 1.1\n\ntext"
+    ])
     expect(markdown("# Guide").map(({ content }) => content)).toEqual(["# Guide"])
   })
 
