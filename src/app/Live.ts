@@ -4,6 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Disk from "../capabilities/ArtifactStore/Disk.ts"
+import * as SqlAudit from "../capabilities/AuditLog/Sql.ts"
 import * as Scrypt from "../capabilities/Credentials/Scrypt.ts"
 import * as ParserWorker from "../capabilities/DocumentParser/Worker.ts"
 import * as OfflineEmbedder from "../capabilities/Embedder/Offline.ts"
@@ -17,6 +18,7 @@ import * as Responses from "../capabilities/ModelRuntime/Responses.ts"
 import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
 import * as DerivedKeys from "../capabilities/SecretBox/DerivedKeys.ts"
 import * as InProcess from "../capabilities/VectorSearch/InProcess.ts"
+import { AgentRunStore } from "../store/AgentRuns.ts"
 import { AgentStore } from "../store/Agents.ts"
 import { ApiKeyStore } from "../store/ApiKeys.ts"
 import { layerEmbedded, layerPostgres, migrate } from "../store/Database.ts"
@@ -35,6 +37,7 @@ import { Accounts } from "../usecases/Accounts.ts"
 import { Agents } from "../usecases/Agents.ts"
 import { ChatTurn } from "../usecases/chat/ChatTurn.ts"
 import { Instance } from "../usecases/chat/Instance.ts"
+import { LiveRuns } from "../usecases/chat/LiveRuns.ts"
 import { RealtimeAccess } from "../usecases/chat/RealtimeAccess.ts"
 import { TurnSettings } from "../usecases/chat/TurnSettings.ts"
 import { Embed } from "../usecases/Embed.ts"
@@ -70,6 +73,7 @@ const ready = (settings: Settings) =>
   ).pipe(Layer.provideMerge(Instances.Default), Layer.provideMerge(database(settings)))
 
 const stores = Layer.mergeAll(
+  AgentRunStore.Default,
   AgentStore.Default,
   ApiKeyStore.Default,
   EntitlementStore.Default,
@@ -111,6 +115,7 @@ const secretBox = Layer.unwrapEffect(Effect.map(Secrets.Secrets, ({ masters }) =
 
 const capabilities = (settings: Settings) =>
   Layer.mergeAll(
+    SqlAudit.layerSql,
     SqlKeys.layerSql,
     QueueTable.layerTable,
     secretBox,
@@ -124,6 +129,7 @@ const turnSettings = ({ realtimeUrl, runtimeData, turnTimeout }: Settings) =>
   Layer.succeed(TurnSettings, { timeout: turnTimeout, runtimeData, realtimeUrl, drain })
 
 const turns = ChatTurn.Default.pipe(
+  Layer.provideMerge(LiveRuns.Default),
   Layer.provideMerge(Layer.mergeAll(RealtimeAccess.Default, Instance.Default))
 )
 

@@ -87,7 +87,7 @@ export interface Settlement {
     readonly content: string
     readonly citations: ReadonlyArray<Citation>
   } | null
-  /** All but the first, which was stored when the turn began. */
+  /** All that are not known to be stored; one that is stored all the same stays as it is. */
   readonly events: ReadonlyArray<RunEvent>
 }
 
@@ -282,6 +282,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
           select run.id, e.sequence, e.type, e.status, e.label, e.payload, e.timestamp
           from run, jsonb_to_recordset(${encodeEvents(settlement.events)}::jsonb)
             as e (sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
+          on conflict (run_id, sequence) do nothing
         ),
         ${
           settlement.counted

@@ -15,32 +15,22 @@ import type { AgentScope } from "../../domain/Access.ts"
 import {
   type ChatTurnRequest,
   type ChatTurnResult,
-  type Citation,
   hasRuntimeData,
   type TurnPart
 } from "../../domain/ChatTurn.ts"
 import type { ConversationChannel } from "../../domain/Conversation.ts"
-import {
-  type ConversationNotActive,
-  RuntimeDataUnavailable,
-  type RuntimeTimeout,
-  type TurnFailed
-} from "../../domain/Errors.ts"
+import { type ConversationNotActive, RuntimeDataUnavailable } from "../../domain/Errors.ts"
 import { type ConversationId, type EndUserId, newId, type RunId } from "../../domain/Ids.ts"
-import {
-  type Admission,
-  type HistoryMessage,
-  type Opening,
-  type Settlement,
-  Turns
-} from "../../store/Turns.ts"
-import * as Citations from "./Citations.ts"
+import { type Opening, type Settlement, Turns } from "../../store/Turns.ts"
+import * as Answer from "./Answer.ts"
 import * as Identity from "./Identity.ts"
 import { Instance } from "./Instance.ts"
+import { LiveRuns } from "./LiveRuns.ts"
 import * as ModelStep from "./ModelStep.ts"
-import * as Prompt from "./Prompt.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
+import { Replay } from "./Replay.ts"
 import * as Trace from "./Trace.ts"
+import { emit, type Failure, record, type Turn, unlessStopped } from "./Turn.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
 /** A turn that has been admitted and is under way. */
@@ -49,25 +39,7 @@ export interface RunningTurn {
   readonly runId: RunId | null
   readonly endUserId: EndUserId | null
   /** Ends after `Done`. To stop reading changes nothing about the turn. */
-  readonly parts: Stream.Stream<TurnPart, TurnFailed | RuntimeTimeout>
-}
-
-type Failure = TurnFailed | RuntimeTimeout
-
-/** Everything that the steps of one turn share. */
-interface Turn {
-  readonly scope: AgentScope
-  readonly request: ChatTurnRequest
-  readonly opening: Opening
-  readonly admission: Admission & { readonly periodStart: Date }
-  /** Null for a turn without one. */
-  readonly conversationId: ConversationId | null
-  readonly endUserId: EndUserId | null
-  readonly trace: Trace.Trace
-  readonly parts: Mailbox.Mailbox<TurnPart, Failure>
-  /** True once the model has been called: from then on the turn counts. */
-  counted: boolean
-  settled: boolean
+  readonly parts: Stream.Stream<TurnPart, Failure>
 }
 
 /** Parts that may wait for a slow reader before the turn waits for it. */
@@ -76,12 +48,15 @@ const backlog = 16_384
 export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn", {
   scoped: Effect.gen(function* () {
     const turns = yield* Turns
-    const search = yield* VectorSearch
-    const embedder = yield* Embedder
-    const runtime = yield* ModelRuntime
+    const means: Answer.Means = {
+      search: yield* VectorSearch,
+      embedder: yield* Embedder,
+      runtime: yield* ModelRuntime
+    }
     const settings = yield* TurnSettings
     const realtime = yield* RealtimeAccess
     const instance = yield* Instance
+    const live = yield* LiveRuns
     const running = yield* FiberSet.make()
     // Registered after the set, so it runs before the set interrupts what is left.
     yield* Effect.addFinalizer(() =>
@@ -114,7 +89,6 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       }
       const admission = yield* Identity.admitted(opening.target, yield* turns.begin(scope, opening))
       const parts = yield* Mailbox.make<TurnPart, Failure>({ capacity: backlog })
-      yield* parts.offer({ _tag: "RunEvent", event: started })
       const turn: Turn = {
         scope,
         request,
@@ -124,16 +98,15 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         endUserId: Identity.visibleEndUser(opening.target, admission),
         trace,
         parts,
+        replay: new Replay(),
+        stopped: yield* Deferred.make<void>(),
+        ended: yield* Deferred.make<void>(),
         counted: false,
         settled: false
       }
+      yield* emit(turn, { _tag: "RunEvent", event: started })
       return turn
     })
-
-    const emit = (turn: Turn, part: TurnPart) => turn.parts.offer(part)
-
-    const record = (turn: Turn, ...event: Parameters<Trace.Trace["record"]>) =>
-      Effect.tap(turn.trace.record(...event), (recorded) => emit(turn, { _tag: "RunEvent", event: recorded }))
 
     /** Waits until every earlier turn of the conversation has ended, and returns the history as they left it. */
     const takePlace = Effect.fn("ChatTurn.takePlace")(function* (turn: Turn) {
@@ -152,59 +125,6 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       }
     })
 
-    const answer = Effect.fn("ChatTurn.answer")(function* (
-      turn: Turn,
-      history: ReadonlyArray<HistoryMessage>
-    ) {
-      const { admission, request, scope } = turn
-      const { chunks, degraded } = yield* search.search(scope, {
-        text: request.message,
-        topK: admission.topK,
-        minScore: admission.minScore ?? embedder.minScore
-      })
-      yield* record(turn, "retrieval.completed", "complete", "Knowledge base searched", {
-        query: request.message,
-        degraded,
-        chunks: chunks.map(({ id, sourceId, title, score }) => ({ id, sourceId, title, score }))
-      })
-      const passages = Citations.toPassages(chunks)
-      yield* emit(turn, { _tag: "StepStart" })
-      turn.counted = true
-      const model = admission.model ?? runtime.defaultModel
-      const step = yield* ModelStep.run(
-        runtime,
-        {
-          model: admission.model,
-          prompt: Prompt.render({
-            instructions: admission.instructions,
-            passages,
-            context: request.context,
-            history,
-            message: request.message,
-            contextWindow: runtime.contextWindow
-          }),
-          tools: [],
-          question: request.message,
-          passages
-        },
-        (delta) => emit(turn, { _tag: "TextDelta", delta })
-      )
-      const { inputTokens, outputTokens, reason } = step
-      yield* record(turn, "model.completed", "complete", "Model replied", {
-        model,
-        reason,
-        inputTokens,
-        outputTokens
-      })
-      const citations = Citations.citationsOf(step.text, chunks, runtime)
-      yield* Effect.forEach(citations, (citation) => emit(turn, { _tag: "Citation", citation }), {
-        discard: true
-      })
-      yield* emit(turn, { _tag: "StepEnd" })
-      const answered: Answer = { reply: step.text, citations, inputTokens, outputTokens }
-      return answered
-    })
-
     const settle = Effect.fn("ChatTurn.settle")(function* (turn: Turn, outcome: Outcome) {
       turn.settled = true
       const { admission, opening, scope } = turn
@@ -220,15 +140,15 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         counted: turn.counted,
         ...tokens,
         reply: outcome.reply,
-        events: turn.trace.events().slice(1)
+        events: turn.trace.unstored()
       }
       return yield* turns.settle(scope, settlement)
     }, Effect.uninterruptible)
 
     /** Settles first, then says so: nothing leaves as done that is not stored. */
-    const conclude = Effect.fn("ChatTurn.conclude")(function* (turn: Turn, { reply, ...answered }: Answer) {
-      const event = yield* turn.trace.record("run.completed", "complete", "Run completed")
-      const { citations, inputTokens, outputTokens } = answered
+    const conclude = Effect.fn("ChatTurn.conclude")(function* (turn: Turn, answer: Answer.Answer) {
+      const { citations, inputTokens, outputTokens, reply } = answer
+      const event = yield* turn.trace.record("run.completed", "complete", answer.label)
       const id = yield* newId.message
       const written = yield* settle(turn, {
         reply: { id, content: reply, citations },
@@ -261,31 +181,49 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const documented = (cause: Parameters<typeof Effect.logError>[0]) =>
       Effect.zipRight(Effect.logError("A turn broke", cause), ModelStep.turnFailed())
 
+    /** Tells everybody that nothing follows, and how the turn ended. */
+    const close = (
+      turn: Turn,
+      admitted: Deferred.Deferred<void, Failure | ConversationNotActive>,
+      exit: Exit.Exit<void, Failure | ConversationNotActive>
+    ) => {
+      const ending = Exit.isInterrupted(exit) ? Exit.fail(ModelStep.turnFailed()) : exit
+      const ended = Exit.mapError(ending, (failure) =>
+        failure._tag === "CONVERSATION_NOT_ACTIVE" ? ModelStep.turnFailed() : failure
+      )
+      return Deferred.done(admitted, ending).pipe(
+        Effect.zipRight(Effect.sync(() => turn.replay.close(ended))),
+        Effect.zipRight(turn.parts.done(ended)),
+        Effect.zipRight(live.remove(turn.opening.runId)),
+        Effect.zipRight(Deferred.succeed(turn.ended, undefined))
+      )
+    }
+
     /** The turn's fiber: admitted when it is its turn, and ended exactly once. */
     const lifetime = (turn: Turn, admitted: Deferred.Deferred<void, Failure | ConversationNotActive>) =>
-      takePlace(turn).pipe(
+      unlessStopped(turn, takePlace(turn), ModelStep.turnFailed()).pipe(
         Effect.tap(Deferred.succeed(admitted, undefined)),
-        Effect.flatMap((history) => answer(turn, history)),
+        Effect.flatMap((history) => Answer.run(means, turn, history)),
         Effect.timeoutFail({ duration: settings.timeout, onTimeout: ModelStep.runtimeTimeout }),
         Effect.flatMap((answered) => conclude(turn, answered)),
         Effect.catchAllDefect(documented),
         Effect.onInterrupt(() => abandon(turn, ModelStep.turnFailed())),
         Effect.tapError((failure) => abandon(turn, failure)),
-        Effect.onExit((exit) =>
-          Effect.zipRight(
-            Deferred.done(admitted, Exit.isInterrupted(exit) ? Exit.fail(ModelStep.turnFailed()) : exit),
-            turn.parts.done(
-              Exit.isSuccess(exit)
-                ? Exit.void
-                : Exit.mapError(
-                    Exit.isInterrupted(exit) ? Exit.fail(ModelStep.turnFailed()) : Exit.asVoid(exit),
-                    (failure) =>
-                      failure._tag === "CONVERSATION_NOT_ACTIVE" ? ModelStep.turnFailed() : failure
-                  )
-            )
-          )
-        )
+        Effect.asVoid,
+        Effect.onExit((exit) => close(turn, admitted, exit))
       )
+
+    /** Lets the turn be followed and stopped, and runs it. */
+    const launch = (turn: Turn, admitted: Deferred.Deferred<void, Failure | ConversationNotActive>) => {
+      const { opening, replay, request, scope, trace } = turn
+      const stop = Deferred.succeed(turn.stopped, undefined)
+      const ended = Deferred.await(turn.ended)
+      const followed = live.add({ scope, runId: opening.runId, trace, replay, stop, ended })
+      return Effect.zipRight(
+        Effect.when(followed, () => request.persist),
+        FiberSet.run(running, Effect.interruptible(lifetime(turn, admitted)))
+      )
+    }
 
     /**
      * Starts a turn and returns when it is under way. Fails with what a request may be refused for (specification 4.2);
@@ -299,7 +237,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       const admitted = yield* Deferred.make<void, Failure | ConversationNotActive>()
       // From the first row to the fiber that settles it nothing may come between.
       const turn = yield* begin(scope, channel, request).pipe(
-        Effect.tap((turn) => FiberSet.run(running, Effect.interruptible(lifetime(turn, admitted)))),
+        Effect.tap((turn) => launch(turn, admitted)),
         Effect.uninterruptible
       )
       // A client that leaves while its turn waits will read nothing: the turn must not wait for it.
@@ -332,14 +270,6 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     return { start, complete } as const
   })
 }) {}
-
-/** What the model made of the turn. */
-interface Answer {
-  readonly reply: string
-  readonly citations: ReadonlyArray<Citation>
-  readonly inputTokens: number
-  readonly outputTokens: number
-}
 
 type Outcome = Pick<Settlement, "reply" | "inputTokens" | "outputTokens">
 

@@ -15,12 +15,15 @@ export interface Trace {
     label: string,
     payload?: Payload
   ) => Effect.Effect<RunEvent>
-  /** All events so far. */
-  readonly events: () => ReadonlyArray<RunEvent>
+  /** Events that are not known to be stored; the first is stored when the turn begins. */
+  readonly unstored: () => ReadonlyArray<RunEvent>
+  /** Says that `events`, which {@link unstored} returned, are stored. */
+  readonly stored: (events: ReadonlyArray<RunEvent>) => void
 }
 
 export const make = (runId: RunId): Trace => {
   const recorded: Array<RunEvent> = []
+  let kept = 1
   return {
     record: (type, status, label, payload) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
@@ -38,6 +41,9 @@ export const make = (runId: RunId): Trace => {
         recorded.push(event)
         return event
       }),
-    events: () => recorded
+    unstored: () => recorded.slice(kept),
+    stored: (events) => {
+      kept = Math.max(kept, events.at(-1)?.sequence ?? 0)
+    }
   }
 }

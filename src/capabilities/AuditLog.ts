@@ -1,0 +1,46 @@
+/** Who did what, and when: written before the deed is shown, so that nothing happens unseen (specification 4.15). */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { TenantId } from "../domain/Ids.ts"
+import type { Page } from "../domain/Page.ts"
+
+/** Who did it: an API key, a dashboard user or the operator, by id. */
+export const Actor = Schema.Struct({ type: Schema.Literal("key", "user", "operator"), id: Schema.String })
+export type Actor = typeof Actor.Type
+
+/** An entry as it is listed. */
+export const AuditEntry = Schema.Struct({
+  id: Schema.String,
+  at: Schema.DateTimeUtc,
+  actor: Actor,
+  /** The deed, as `noun.verb`: `agent_run.read`. */
+  action: Schema.String,
+  /** The id of what it was done to. */
+  target: Schema.String,
+  requestId: Schema.String
+})
+export type AuditEntry = typeof AuditEntry.Type
+
+/** An entry as it is recorded; the log gives it its id and its time. */
+export interface AuditRecord extends Omit<AuditEntry, "id" | "at"> {
+  readonly tenantId: TenantId
+}
+
+/** The entry could not be written: what it tells of must not happen. */
+export class AuditUnavailable extends Schema.TaggedError<AuditUnavailable>()("AuditUnavailable", {
+  cause: Schema.Defect
+}) {}
+
+export class AuditLog extends Context.Tag("capabilities/AuditLog")<
+  AuditLog,
+  {
+    /** Durable once it returns. */
+    readonly record: (entry: AuditRecord) => Effect.Effect<void, AuditUnavailable>
+    /** Newest first; `after` is the id of the last entry of the page before. */
+    readonly list: (
+      tenantId: TenantId,
+      page: { readonly limit: number; readonly after?: string | undefined }
+    ) => Effect.Effect<Page<AuditEntry>>
+  }
+>() {}

@@ -1,0 +1,56 @@
+/** The audit trail in PostgreSQL: each entry a statement of its own, so that no other work can take it back. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { typeId } from "../../domain/Ids.ts"
+import { AuditEntry, AuditLog, type AuditRecord, AuditUnavailable } from "../AuditLog.ts"
+
+/** A log that is silent for longer counts as unavailable. */
+const patience = Duration.seconds(5)
+
+const Row = Schema.Struct({
+  ...AuditEntry.fields,
+  at: Schema.DateTimeUtcFromDate
+})
+
+export const layerSql = Layer.effect(
+  AuditLog,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const record = Effect.fn("AuditLog.record")(function* (entry: AuditRecord) {
+      const { action, actor, requestId, target, tenantId } = entry
+      const id = typeId("aud", yield* Clock.currentTimeMillis)
+      yield* sql`
+        insert into audit_entries (id, tenant_id, actor_type, actor_id, action, target, request_id)
+        values (${id}, ${tenantId}, ${actor.type}, ${actor.id}, ${action}, ${target}, ${requestId})`.pipe(
+        Effect.timeout(patience),
+        Effect.mapError((cause) => new AuditUnavailable({ cause }))
+      )
+    })
+
+    const list = Effect.fn("AuditLog.list")(function* (
+      tenantId: AuditRecord["tenantId"],
+      { limit, after }: { readonly limit: number; readonly after?: string | undefined }
+    ) {
+      const found = yield* SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          select id, at, json_build_object('type', actor_type, 'id', actor_id) as actor, action, target,
+            request_id as "requestId"
+          from audit_entries
+          where tenant_id = ${tenantId} ${after === undefined ? sql`` : sql`and id < ${after}`}
+          order by id desc limit ${limit + 1}`
+      })(undefined)
+      const rows = found.slice(0, limit)
+      return { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
+    }, Effect.orDie)
+
+    return { record, list }
+  })
+)

@@ -1,0 +1,110 @@
+/** What the model makes of a turn: searched, asked, cited. A turn that is stopped keeps what was said until then. */
+import * as Effect from "effect/Effect"
+import type { Context } from "effect"
+import type { Embedder } from "../../capabilities/Embedder.ts"
+import type { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
+import type { FoundChunk, VectorSearch } from "../../capabilities/VectorSearch.ts"
+import type { Citation } from "../../domain/ChatTurn.ts"
+import type { HistoryMessage } from "../../store/Turns.ts"
+import * as Citations from "./Citations.ts"
+import * as ModelStep from "./ModelStep.ts"
+import * as Prompt from "./Prompt.ts"
+import { emit, record, type Turn, unlessStopped } from "./Turn.ts"
+
+export interface Answer {
+  readonly reply: string
+  readonly citations: ReadonlyArray<Citation>
+  /** 0 for a reply that was cut short: the provider did not say. */
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** Label of the run's last event. */
+  readonly label: "Run completed" | "Stopped"
+}
+
+/** What answering needs of the outside. */
+export interface Means {
+  readonly search: Context.Tag.Service<typeof VectorSearch>
+  readonly embedder: Context.Tag.Service<typeof Embedder>
+  readonly runtime: Context.Tag.Service<typeof ModelRuntime>
+}
+
+const find = Effect.fn("Answer.find")(function* ({ embedder, search }: Means, turn: Turn) {
+  const { admission, request, scope } = turn
+  const { chunks, degraded } = yield* search.search(scope, {
+    text: request.message,
+    topK: admission.topK,
+    minScore: admission.minScore ?? embedder.minScore
+  })
+  yield* record(turn, "retrieval.completed", "complete", "Knowledge base searched", {
+    query: request.message,
+    degraded,
+    chunks: chunks.map(({ id, sourceId, title, score }) => ({ id, sourceId, title, score }))
+  })
+  return chunks
+})
+
+/** The model's reply, or as much of it as there was when the turn was stopped. */
+const write = Effect.fn("Answer.write")(function* (
+  { runtime }: Means,
+  turn: Turn,
+  history: ReadonlyArray<HistoryMessage>,
+  chunks: ReadonlyArray<FoundChunk>
+) {
+  const { admission, request } = turn
+  const passages = Citations.toPassages(chunks)
+  turn.counted = true
+  let said = ""
+  const step = ModelStep.run(
+    runtime,
+    {
+      model: admission.model,
+      prompt: Prompt.render({
+        instructions: admission.instructions,
+        passages,
+        context: request.context,
+        history,
+        message: request.message,
+        contextWindow: runtime.contextWindow
+      }),
+      tools: [],
+      question: request.message,
+      passages
+    },
+    (delta) =>
+      Effect.suspend(() => {
+        said += delta
+        return emit(turn, { _tag: "TextDelta", delta })
+      })
+  )
+  const cutShort = Effect.suspend(() =>
+    said === ""
+      ? ModelStep.turnFailed()
+      : Effect.succeed({ text: said, inputTokens: 0, outputTokens: 0, reason: "stopped" as const })
+  )
+  return yield* unlessStopped(turn, step, cutShort)
+})
+
+/** Fails when the model does, and when the turn is stopped before anything was said. */
+export const run = Effect.fn("Answer.run")(function* (
+  means: Means,
+  turn: Turn,
+  history: ReadonlyArray<HistoryMessage>
+) {
+  const chunks = yield* unlessStopped(turn, find(means, turn), ModelStep.turnFailed())
+  yield* emit(turn, { _tag: "StepStart" })
+  const { inputTokens, outputTokens, reason, text } = yield* write(means, turn, history, chunks)
+  yield* record(turn, "model.completed", "complete", "Model replied", {
+    model: turn.admission.model ?? means.runtime.defaultModel,
+    reason,
+    inputTokens,
+    outputTokens
+  })
+  const citations = Citations.citationsOf(text, chunks, means.runtime)
+  yield* Effect.forEach(citations, (citation) => emit(turn, { _tag: "Citation", citation }), {
+    discard: true
+  })
+  yield* emit(turn, { _tag: "StepEnd" })
+  const label = reason === "stopped" ? "Stopped" : "Run completed"
+  const answered: Answer = { reply: text, citations, inputTokens, outputTokens, label }
+  return answered
+})

@@ -1,0 +1,99 @@
+/** What a running turn has emitted so far, for whoever joins late: from the first part, then as it happens. */
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { TurnPart } from "../../domain/ChatTurn.ts"
+import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
+
+type Failure = TurnFailed | RuntimeTimeout
+
+/** Most characters of text, and most parts beside the text, that are kept of one turn. */
+const mostText = 1_048_576
+const mostParts = 4_096
+
+/** How far a reader has come: so many whole parts, and so many characters of the text after them. */
+interface Position {
+  readonly parts: number
+  readonly characters: number
+}
+
+/** Text that came in pieces is kept as one part, so that the bound holds for any number of pieces. */
+export class Replay {
+  private parts: Array<TurnPart> = []
+  private text = 0
+  private end: Exit.Exit<void, Failure> | null = null
+  private readonly waiting = new Set<() => void>()
+  private over = false
+
+  /** False once the turn has said more than is kept: then there is nothing to replay. */
+  get whole(): boolean {
+    return !this.over
+  }
+
+  append(part: TurnPart): void {
+    if (this.over) return
+    const last = this.parts.at(-1)
+    if (part._tag === "TextDelta") this.text += part.delta.length
+    if (part._tag === "TextDelta" && last?._tag === "TextDelta") {
+      this.parts[this.parts.length - 1] = { _tag: "TextDelta", delta: last.delta + part.delta }
+    } else this.parts.push(part)
+    if (this.text > mostText || this.parts.length > mostParts) {
+      this.over = true
+      this.parts = []
+    }
+    this.wake()
+  }
+
+  /** Nothing follows. */
+  close(exit: Exit.Exit<void, Failure>): void {
+    this.end = exit
+    this.wake()
+  }
+
+  private wake(): void {
+    for (const resume of this.waiting) resume()
+    this.waiting.clear()
+  }
+
+  private readonly changed = Effect.async<void>((resume) => {
+    const once = () => resume(Effect.void)
+    this.waiting.add(once)
+    return Effect.sync(() => this.waiting.delete(once))
+  })
+
+  /** What came after `from`, and where the reader stands then. */
+  private since({ parts, characters }: Position): readonly [ReadonlyArray<TurnPart>, Position] {
+    const [first, ...rest] = this.parts.slice(parts)
+    if (first === undefined) return [[], { parts, characters }]
+    const cut = first._tag === "TextDelta" ? { ...first, delta: first.delta.slice(characters) } : first
+    const fresh = cut._tag === "TextDelta" && cut.delta === "" ? rest : [cut, ...rest]
+    const last = this.parts.at(-1)
+    // Text may still grow where it is the last.
+    return last?._tag === "TextDelta"
+      ? [fresh, { parts: this.parts.length - 1, characters: last.delta.length }]
+      : [fresh, { parts: this.parts.length, characters: 0 }]
+  }
+
+  private next(
+    position: Position
+  ): Effect.Effect<readonly [Chunk.Chunk<TurnPart>, Option.Option<Position>], Failure> {
+    return Effect.suspend(() => {
+      const [fresh, reached] = this.since(position)
+      if (fresh.length > 0) return Effect.succeed([Chunk.fromIterable(fresh), Option.some(reached)] as const)
+      // A reader who is behind what is no longer kept cannot go on; its client may resume once the turn is settled.
+      if (this.end !== null || this.over) {
+        return Effect.as(this.end ?? Exit.void, [Chunk.empty<TurnPart>(), Option.none<Position>()] as const)
+      }
+      return Effect.zipRight(this.changed, this.next(position))
+    })
+  }
+
+  /** Every part from the first, to the end of the turn. */
+  get stream(): Stream.Stream<TurnPart, Failure> {
+    return Stream.paginateChunkEffect({ parts: 0, characters: 0 }, (position: Position) =>
+      this.next(position)
+    )
+  }
+}

@@ -1,0 +1,53 @@
+/** One turn under way: what its steps share, and how they tell what happens. */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type * as Mailbox from "effect/Mailbox"
+import type { AgentScope } from "../../domain/Access.ts"
+import type { ChatTurnRequest, TurnPart } from "../../domain/ChatTurn.ts"
+import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
+import type { ConversationId, EndUserId } from "../../domain/Ids.ts"
+import type { Admission, Opening } from "../../store/Turns.ts"
+import type { Replay } from "./Replay.ts"
+import type * as Trace from "./Trace.ts"
+
+/** How a turn may fail once it is under way. */
+export type Failure = TurnFailed | RuntimeTimeout
+
+export interface Turn {
+  readonly scope: AgentScope
+  readonly request: ChatTurnRequest
+  readonly opening: Opening
+  readonly admission: Admission & { readonly periodStart: Date }
+  /** Null for a turn without one. */
+  readonly conversationId: ConversationId | null
+  readonly endUserId: EndUserId | null
+  readonly trace: Trace.Trace
+  readonly parts: Mailbox.Mailbox<TurnPart, Failure>
+  /** For those who join late. */
+  readonly replay: Replay
+  /** Done once somebody wants the turn to stop. */
+  readonly stopped: Deferred.Deferred<void>
+  /** Done once the turn is settled. */
+  readonly ended: Deferred.Deferred<void>
+  /** True once the model has been called: from then on the turn counts. */
+  counted: boolean
+  settled: boolean
+}
+
+/** To the client of the turn, and to whoever joins late; a turn that stores nothing cannot be joined. */
+export const emit = (turn: Turn, part: TurnPart) =>
+  Effect.suspend(() => {
+    if (turn.request.persist) turn.replay.append(part)
+    return turn.parts.offer(part)
+  })
+
+/** Adds an event to the trace and emits it. */
+export const record = (turn: Turn, ...event: Parameters<Trace.Trace["record"]>) =>
+  Effect.tap(turn.trace.record(...event), (recorded) => emit(turn, { _tag: "RunEvent", event: recorded }))
+
+/** `effect`, interrupted by a wish to stop, which then goes on as `otherwise`. */
+export const unlessStopped = <A, E, R, A2, E2, R2>(
+  turn: Turn,
+  effect: Effect.Effect<A, E, R>,
+  otherwise: Effect.Effect<A2, E2, R2>
+) => Effect.raceFirst(effect, Effect.zipRight(Deferred.await(turn.stopped), otherwise))
