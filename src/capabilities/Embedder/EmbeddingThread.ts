@@ -73,22 +73,28 @@ export const makeThread = (options: ThreadOptions) =>
     const idle = yield* FiberHandle.make()
     let current: Worker | undefined
     let lastId = 0
+    let closed = false
 
     const end = Effect.suspend(() => {
       const worker = current
       current = undefined
       return worker === undefined ? Effect.void : Effect.promise(() => worker.terminate())
     })
-    yield* Effect.addFinalizer(() => end)
+    yield* Effect.addFinalizer(() => {
+      closed = true
+      return end
+    })
 
-    const running = Effect.sync(() => {
-      if (current !== undefined) return current
+    const running = Effect.suspend((): Effect.Effect<Worker, EmbedderError> => {
+      // Who still embeds while the service closes must not start what nobody would end.
+      if (closed) return Effect.failSync(broken)
+      if (current !== undefined) return Effect.succeed(current)
       const worker = start(options.script)
       worker.once("exit", () => {
         if (current === worker) current = undefined
       })
       current = worker
-      return worker
+      return Effect.succeed(worker)
     })
     const endLater = FiberHandle.run(idle, Effect.delay(end, options.idleTimeout))
 

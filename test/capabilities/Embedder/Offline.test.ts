@@ -1,7 +1,11 @@
 import { expect, it } from "@effect/vitest"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
@@ -118,6 +122,19 @@ describe("Offline embedder", () => {
         expect(after).toBeGreaterThan(before)
       })
     )
+  )
+
+  it.live("who still embeds while the service closes fails, and starts nothing that stays", () =>
+    Effect.gen(function* () {
+      const { url } = yield* script
+      const scope = yield* Scope.make()
+      const context = yield* Layer.buildWithScope(layerUniversalSentenceEncoder({ script: url }), scope)
+      const { embedAll } = Context.get(context, Embedder)
+      const fiber = yield* Effect.fork(Effect.flip(embedAll(["hang", "hang"])))
+      yield* Effect.yieldNow()
+      yield* Scope.close(scope, Exit.void)
+      expect(yield* Fiber.join(fiber)).toMatchObject({ _tag: "EmbedderError", retryable: true })
+    }).pipe(Effect.scoped)
   )
 
   it.live("nothing is started before the first text; a script that is not there fails then", () =>
