@@ -24,20 +24,21 @@ export const readiness = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const draining = yield* Draining
-    const database = sql`select 1 from queue_jobs limit 1`.pipe(
-      Effect.timeout(patience),
-      Effect.as(true),
-      Effect.catchAllCause(() => Effect.succeed(false))
-    )
+    const answers = (query: Effect.Effect<unknown, unknown>) =>
+      query.pipe(
+        Effect.timeout(patience),
+        Effect.as(true),
+        Effect.catchAllCause(() => Effect.succeed(false))
+      )
     return {
       check: Effect.gen(function* () {
-        const accepting = !(yield* draining.begun)
-        const answers = yield* database
         const checks = [
-          { name: "accepting", ok: accepting },
-          { name: "database", ok: answers }
+          { name: "accepting", ok: !(yield* draining.begun) },
+          { name: "database", ok: yield* answers(sql`select 1`) },
+          { name: "queue", ok: yield* answers(sql`select 1 from queue_jobs limit 1`) },
+          { name: "migrations", ok: yield* answers(sql`select 1 from agent_usage limit 1`) }
         ]
-        return { ready: accepting && answers, checks }
+        return { ready: checks.every(({ ok }) => ok), checks }
       })
     }
   })

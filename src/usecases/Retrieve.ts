@@ -1,20 +1,8 @@
 /** Search of source chunks without generation (specification 4.4). */
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import { type FoundChunk, VectorSearch } from "../capabilities/VectorSearch.ts"
 import type { AgentScope } from "../domain/Access.ts"
-import { ChunkId, DocumentId } from "../domain/Ids.ts"
-
-/** Specification 2.3. */
-export const Chunk = Schema.Struct({
-  id: ChunkId,
-  documentId: DocumentId,
-  sourceName: Schema.String,
-  text: Schema.String,
-  score: Schema.Number,
-  url: Schema.String
-})
-export type Chunk = typeof Chunk.Type
+import type { Chunk, RetrieveRequest } from "../domain/Chunk.ts"
 
 const view = ({ id, documentId, sourceName, text, score, url }: FoundChunk): Chunk => ({
   id,
@@ -29,10 +17,7 @@ export class Retrieve extends Effect.Service<Retrieve>()("usecases/Retrieve", {
   effect: Effect.gen(function* () {
     const search = yield* VectorSearch
     /** Best first; only chunks of the scope's agent that score at least `minScore`. */
-    const run = Effect.fn("Retrieve.run")(function* (
-      scope: AgentScope,
-      request: { readonly query: string; readonly topK: number; readonly minScore: number }
-    ) {
+    const run = Effect.fn("Retrieve.run")(function* (scope: AgentScope, request: RetrieveRequest) {
       const { chunks } = yield* search.search(scope, {
         text: request.query,
         topK: request.topK,

@@ -73,6 +73,7 @@ describe("Answers from the documentation of a large public project", () => {
       )
       if (!cited.some((page) => right.includes(page))) wrong.push(`${question} → ${cited.join(", ")}`)
     }
-    expect(wrong.length, wrong.join("\n")).toBeLessThanOrEqual(1)
+    // One may go wrong; all of them stand in the failure.
+    expect(wrong.slice(1)).toEqual([])
   }, 60_000)
 })
