@@ -230,6 +230,36 @@ for (const [name, make, path] of suites) {
       })
     )
 
+    it.effect("hands on only text that can be stored: no NUL, no half of a character", () =>
+      Effect.gen(function* () {
+        const { script } = yield* stub
+        const call = { name: "we\u0000ather", arguments: '{"ci\\u0000ty":["a\\u0000b","\\ud800"]}' }
+        script.push({ text: "nul\u0000 lone\ud800", calls: [call] })
+        const split = (delta: string) =>
+          path === "/responses"
+            ? { type: "response.output_text.delta", delta }
+            : { choices: [{ delta: { content: delta } }] }
+        const finish =
+          path === "/responses"
+            ? { type: "response.completed", response: {} }
+            : { choices: [{ delta: {}, finish_reason: "stop" }] }
+        script.push({
+          raw: [split("a\ud83d"), split("\udc4b"), split("\ud83d"), finish].map(
+            (event) => `data: ${JSON.stringify(event)}\n\n`
+          )
+        })
+        const parts = yield* collect()
+        expect(textOf(parts)).toBe("nul lone\ufffd")
+        expect(parts.find(({ _tag }) => _tag === "ToolCall")).toMatchObject({
+          name: "weather",
+          input: { city: ["ab", "\ufffd"] }
+        })
+        expect((yield* collect()).filter(({ _tag }) => _tag === "TextDelta")).toEqual(
+          ["a", "👋", "\ufffd"].map((delta) => ({ _tag: "TextDelta", delta }))
+        )
+      })
+    )
+
     it.effect("sends history, tool calls and tool results in the interface's words", () =>
       Effect.gen(function* () {
         const { requests } = yield* stub

@@ -17,6 +17,7 @@ import { accepts, chatMessages } from "./ChatMessages.ts"
 import type { Decoder } from "./ProviderAnswer.ts"
 import * as Failure from "./ProviderFailure.ts"
 import * as ProviderStream from "./ProviderStream.ts"
+import { ReplyText } from "./ReplyText.ts"
 import { estimatePrompt, estimateTokens } from "./Tokens.ts"
 import { type CallPiece, ToolCalls } from "./ToolCalls.ts"
 import { countOf, isAbsent, isObject, itemsOf, parseObject, type WireObject } from "./WireJson.ts"
@@ -49,7 +50,7 @@ const pieceOf = (value: unknown, place: number): CallPiece | null => {
 class ChatDecoder implements Decoder {
   readonly #request: ModelRequest
   readonly #calls = new ToolCalls()
-  #text = ""
+  readonly #text = new ReplyText()
   #reason: string | null = null
   #usage: WireObject | null = null
   isFinished = false
@@ -76,13 +77,14 @@ class ChatDecoder implements Decoder {
 
   end(parts: Array<ModelPart>): ModelError | null {
     if (this.#reason === null) return Failure.truncated()
+    this.#text.end(parts)
     parts.push(...this.#calls.finished(() => typeId("call", 0)))
     const stopped = this.#reason === "stop" && !this.#calls.isEmpty
     parts.push({
       _tag: "Finish",
       reason: stopped ? "tool-calls" : (reasons[this.#reason] ?? "other"),
       inputTokens: countOf(this.#usage?.prompt_tokens) ?? estimatePrompt(this.#request),
-      outputTokens: countOf(this.#usage?.completion_tokens) ?? estimateTokens(this.#text)
+      outputTokens: countOf(this.#usage?.completion_tokens) ?? estimateTokens(this.#text.text)
     })
     this.isFinished = true
     return null
@@ -94,8 +96,7 @@ class ChatDecoder implements Decoder {
       for (const text of [delta.content, delta.refusal]) {
         if (isAbsent(text) || text === "") continue
         if (typeof text !== "string") return Failure.malformed("a delta's text has a wrong shape")
-        this.#text += text
-        parts.push({ _tag: "TextDelta", delta: text })
+        this.#text.add(text, parts)
       }
       if (!isAbsent(delta.tool_calls) && !this.#addCalls(delta.tool_calls)) {
         return Failure.malformed("a tool call has a wrong shape")

@@ -15,6 +15,7 @@ import { refusal } from "./Attachments.ts"
 import type { Decoder } from "./ProviderAnswer.ts"
 import * as Failure from "./ProviderFailure.ts"
 import * as ProviderStream from "./ProviderStream.ts"
+import { ReplyText } from "./ReplyText.ts"
 import { responsesInput } from "./ResponsesInput.ts"
 import { estimatePrompt, estimateTokens } from "./Tokens.ts"
 import { toolCall } from "./ToolCalls.ts"
@@ -32,7 +33,7 @@ class ResponsesDecoder implements Decoder {
   readonly #request: ModelRequest
   /** Ids of the calls that were handed on. */
   readonly #called = new Set<string>()
-  #text = ""
+  readonly #text = new ReplyText()
   isFinished = false
 
   constructor(request: ModelRequest) {
@@ -69,9 +70,7 @@ class ResponsesDecoder implements Decoder {
 
   #delta(delta: unknown, parts: Array<ModelPart>): ModelError | null {
     if (typeof delta !== "string") return Failure.malformed("a delta's text has a wrong shape")
-    if (delta === "") return null
-    this.#text += delta
-    parts.push({ _tag: "TextDelta", delta })
+    this.#text.add(delta, parts)
     return null
   }
 
@@ -90,6 +89,7 @@ class ResponsesDecoder implements Decoder {
 
   #finish(response: unknown, parts: Array<ModelPart>): ModelError | null {
     if (!isObject(response)) return Failure.malformed("the finish has a wrong shape")
+    this.#text.end(parts)
     // Servers that leave `output_item.done` out still list every item here.
     for (const item of itemsOf(response.output)) {
       const failure = this.#item(item, parts)
@@ -100,7 +100,7 @@ class ResponsesDecoder implements Decoder {
       _tag: "Finish",
       reason: this.#reasonOf(response),
       inputTokens: countOf(usage.input_tokens) ?? estimatePrompt(this.#request),
-      outputTokens: countOf(usage.output_tokens) ?? estimateTokens(this.#text)
+      outputTokens: countOf(usage.output_tokens) ?? estimateTokens(this.#text.text)
     })
     this.isFinished = true
     return null

@@ -1,0 +1,38 @@
+/** The text of one reply, cleaned as it streams: what a model writes is stored, and no store holds NUL (guarantee G26). */
+import { sanitize } from "../../domain/Text.ts"
+import type { ModelPart } from "../ModelRuntime.ts"
+
+const endsInHalf = (text: string): boolean => {
+  const last = text.charCodeAt(text.length - 1)
+  return last >= 0xd800 && last <= 0xdbff
+}
+
+export class ReplyText {
+  /** The first half of a surrogate pair, whose other half some providers send in the next delta. */
+  #half = ""
+  #text = ""
+
+  /** All of it so far. */
+  get text(): string {
+    return this.#text
+  }
+
+  add(delta: string, parts: Array<ModelPart>): void {
+    const whole = this.#half === "" ? delta : this.#half + delta
+    this.#half = endsInHalf(whole) ? whole.slice(-1) : ""
+    this.#push(this.#half === "" ? whole : whole.slice(0, -1), parts)
+  }
+
+  /** A half that stayed alone becomes U+FFFD. */
+  end(parts: Array<ModelPart>): void {
+    this.#push(this.#half, parts)
+    this.#half = ""
+  }
+
+  #push(text: string, parts: Array<ModelPart>): void {
+    const delta = sanitize(text)
+    if (delta === "") return
+    this.#text += delta
+    parts.push({ _tag: "TextDelta", delta })
+  }
+}
