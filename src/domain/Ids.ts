@@ -7,9 +7,8 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Text } from "./Text.ts"
 
-/** What a caller may send where an id is expected: anything short. An id that names nothing is a 404, not a 400. */
-const id = <const B extends string>(brand: B) =>
-  Text.pipe(Schema.minLength(1), Schema.maxLength(200), Schema.brand(brand))
+/** What a caller may send where an id is expected: any text. An id that names nothing is a 404, not a 400. */
+const id = <const B extends string>(brand: B) => Text.pipe(Schema.minLength(1), Schema.brand(brand))
 
 export const TenantId = id("TenantId")
 export type TenantId = typeof TenantId.Type
