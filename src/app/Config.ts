@@ -105,7 +105,7 @@ export const Variables = Schema.Struct({
     secret,
     "The master secret before the last rotation, still good for reading."
   ),
-  SPOKE_OPERATOR_TOKEN: variable(secret, "Bearer token of the operator routes; generated when embedded."),
+  SPOKE_OPERATOR_TOKEN: variable(hidden, "Bearer token of the operator routes; generated when embedded."),
   SPOKE_ADMIN_EMAIL: variable(
     Value,
     "First dashboard owner of an embedded start; admin@localhost by default."
@@ -130,7 +130,10 @@ export const Variables = Schema.Struct({
     "Private hosts, host:port, addresses or CIDRs that crawling may reach, separated by commas; none by default."
   ),
   SPOKE_DRAIN_DELAY: variable(duration, "From SIGTERM to the closed listener; 1 second by default."),
-  LOG_LEVEL: variable(choice("trace", "debug", "info", "warning", "error", "none"), "info by default."),
+  LOG_LEVEL: variable(
+    choice("trace", "debug", "info", "warn", "warning", "error", "none"),
+    "info by default."
+  ),
   LOG_FORMAT: variable(choice("pretty", "json"), "pretty on a terminal, else json.")
 })
 
@@ -256,7 +259,7 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
     runtimeData: given.SPOKE_RUNTIME_DATA !== "disabled",
     fetchAllow: given.SPOKE_FETCH_ALLOW ?? null,
     drainDelay: given.SPOKE_DRAIN_DELAY ?? Duration.seconds(1),
-    logLevel: given.LOG_LEVEL ?? "info",
+    logLevel: given.LOG_LEVEL === "warn" ? "warning" : (given.LOG_LEVEL ?? "info"),
     logFormat: given.LOG_FORMAT ?? (terminal ? "pretty" : "json")
   }
 }
@@ -272,6 +275,22 @@ export const fromRecord = (environment: Readonly<Record<string, string | undefin
     if (problems.length > 0) return yield* new InvalidConfig({ problems })
     return settingsOf(given, terminal)
   })
+
+/** Of the command line's own, beside those of the server. */
+const clientVariables = ["SPOKE_URL", "SPOKE_API_KEY"]
+
+/** Names that look like ours and are not: most likely misspelt. */
+export const strangers = (environment: Readonly<Record<string, string | undefined>>): ReadonlyArray<string> =>
+  Object.keys(environment).filter(
+    (name) => name.startsWith("SPOKE_") && !(name in Variables.fields) && !clientVariables.includes(name)
+  )
+
+/** Warns of misspelt variables of this process, which would silently do nothing. */
+export const warnOfStrangers = Effect.suspend(() =>
+  Effect.forEach(strangers(process.env), (name) => Effect.logWarning(`${name} is not a variable of Spoke`), {
+    discard: true
+  })
+)
 
 /** The settings of this process; `overrides` come before its environment. */
 export const fromEnvironment = (overrides: Readonly<Record<string, string>> = {}) =>

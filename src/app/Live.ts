@@ -34,6 +34,7 @@ import { TenantStore } from "../store/Tenants.ts"
 import { Turns } from "../store/Turns.ts"
 import { UserStore } from "../store/Users.ts"
 import { Accounts } from "../usecases/Accounts.ts"
+import { AgentRuns } from "../usecases/AgentRuns.ts"
 import { Agents } from "../usecases/Agents.ts"
 import { ChatTurn } from "../usecases/chat/ChatTurn.ts"
 import { Instance } from "../usecases/chat/Instance.ts"
@@ -128,7 +129,7 @@ const capabilities = (settings: Settings) =>
 const turnSettings = ({ realtimeUrl, runtimeData, turnTimeout }: Settings) =>
   Layer.succeed(TurnSettings, { timeout: turnTimeout, runtimeData, realtimeUrl, drain })
 
-const turns = ChatTurn.Default.pipe(
+const turns = Layer.merge(ChatTurn.Default, AgentRuns.Default).pipe(
   Layer.provideMerge(LiveRuns.Default),
   Layer.provideMerge(Layer.mergeAll(RealtimeAccess.Default, Instance.Default))
 )

@@ -3,7 +3,7 @@ import { createServer } from "node:http"
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
-import { fromEnvironment, type Settings } from "../Config.ts"
+import { fromEnvironment, type Settings, warnOfStrangers } from "../Config.ts"
 import * as Observability from "../Observability.ts"
 import * as Server from "../Server.ts"
 import { CommandFailed } from "./Connection.ts"
@@ -40,7 +40,8 @@ export const serve = Command.make("serve", { role }, ({ role: chosen }) =>
         message: "The embedded database belongs to one process. Set DATABASE_URL to run roles apart."
       })
     }
-    yield* Server.run(settings, chosen).pipe(
+    yield* warnOfStrangers.pipe(
+      Effect.zipRight(Server.run(settings, chosen)),
       Effect.catchTag("ServeError", () => new CommandFailed({ message: cannotListen(settings) })),
       Effect.provide(Observability.layer(settings))
     )

@@ -1,0 +1,104 @@
+import { expect, it } from "@effect/vitest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { describe } from "vitest"
+import { fromRecord, strangers } from "../../src/app/Config.ts"
+
+const problems = (environment: Readonly<Record<string, string>>) =>
+  Effect.map(Effect.flip(fromRecord(environment, false)), (error) =>
+    Object.fromEntries(error.problems.map(({ variable, message }) => [variable, message]))
+  )
+
+describe("The configuration", () => {
+  it.effect("has a default for everything, and takes an empty variable for unset", () =>
+    Effect.gen(function* () {
+      const settings = yield* fromRecord({ PORT: "", DATABASE_URL: " " }, false)
+      expect(settings).toMatchObject({
+        host: "127.0.0.1",
+        port: 3000,
+        database: null,
+        model: null,
+        embedding: null,
+        appUrl: "http://127.0.0.1:3000",
+        apiUrl: "http://127.0.0.1:3000/v1",
+        realtimeUrl: "ws://127.0.0.1:3000/api/realtime",
+        runtimeData: true,
+        logFormat: "json"
+      })
+      expect(Duration.toSeconds(settings.turnTimeout)).toBe(60)
+      expect(Duration.toSeconds(settings.drainDelay)).toBe(1)
+      expect(Option.isNone(settings.operatorToken)).toBe(true)
+    })
+  )
+
+  it.effect("reports all problems together, by variable name, and never repeats a value", () =>
+    Effect.gen(function* () {
+      const found = yield* problems({
+        PORT: "99999",
+        SPOKE_SECRET: "too-short",
+        SPOKE_TURN_TIMEOUT: "soon",
+        SPOKE_RUNTIME_DATA: "perhaps",
+        APP_URL: "ftp://example.com",
+        DATABASE_URL: "mysql://root:hunter2@db/x",
+        SPOKE_FETCH_ALLOW: "10.0.0.0/99"
+      })
+      expect(Object.keys(found).sort()).toEqual([
+        "APP_URL",
+        "DATABASE_URL",
+        "PORT",
+        "SPOKE_FETCH_ALLOW",
+        "SPOKE_RUNTIME_DATA",
+        "SPOKE_SECRET",
+        "SPOKE_TURN_TIMEOUT"
+      ])
+      expect(JSON.stringify(found)).not.toMatch(/hunter2|too-short|99999|perhaps/)
+    })
+  )
+
+  it.effect("demands SPOKE_SECRET with DATABASE_URL, and an API_URL that ends in /v1", () =>
+    Effect.gen(function* () {
+      const found = yield* problems({
+        DATABASE_URL: "postgres://localhost/spoke",
+        API_URL: "https://api.example.com"
+      })
+      expect(Object.keys(found)).toEqual(["SPOKE_SECRET", "API_URL"])
+    })
+  )
+
+  it.effect("speaks responses with the provider's own address and chat-completions with any other", () =>
+    Effect.gen(function* () {
+      const key = { OPENAI_API_KEY: "sk-test" }
+      const own = yield* fromRecord(key, false)
+      const other = yield* fromRecord({ ...key, OPENAI_BASE_URL: "http://127.0.0.1:9100/v1/" }, false)
+      const forced = yield* fromRecord({ ...key, SPOKE_OPENAI_API: "chat-completions" }, false)
+      expect([own, other, forced].map(({ model }) => model?.api)).toEqual([
+        "responses",
+        "chat-completions",
+        "chat-completions"
+      ])
+      expect(other.model?.baseUrl).toBe("http://127.0.0.1:9100/v1")
+      expect(other.embedding).toEqual({ model: "text-embedding-3-small", dimensions: 1_536 })
+      expect(own.model === null ? "" : Redacted.value(own.model.apiKey)).toBe("sk-test")
+    })
+  )
+
+  it.effect("derives every public address from APP_URL", () =>
+    Effect.gen(function* () {
+      const settings = yield* fromRecord({ APP_URL: "https://spoke.example.com/" }, true)
+      expect(settings).toMatchObject({
+        appUrl: "https://spoke.example.com",
+        apiUrl: "https://spoke.example.com/v1",
+        realtimeUrl: "wss://spoke.example.com/api/realtime",
+        logFormat: "pretty"
+      })
+    })
+  )
+
+  it("knows a misspelt variable", () => {
+    expect(
+      strangers({ SPOKE_TURN_TIMOUT: "1 second", SPOKE_URL: "x", SPOKE_SECRET: "x", PATH: "x" })
+    ).toEqual(["SPOKE_TURN_TIMOUT"])
+  })
+})
