@@ -1,0 +1,163 @@
+/** Turns of a slow, silent or failing model on a real server, and what becomes of them when the server ends. */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import * as ModelStub from "../ModelStub.ts"
+import { removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
+
+const scope = Effect.runSync(Scope.make())
+let stub: ModelStub.ModelStub
+let dataDir = ""
+let spoke: Spoke
+
+const variables = (more: Readonly<Record<string, string>> = {}) => ({
+  OPENAI_BASE_URL: stub.url,
+  OPENAI_API_KEY: "sk-stub-4711",
+  SPOKE_EMBEDDING_MODEL: "offline",
+  ...more
+})
+
+beforeAll(async () => {
+  stub = await Effect.runPromise(Scope.extend(ModelStub.make, scope))
+})
+
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+beforeEach(() => {
+  stub.reset()
+  dataDir = temporaryFolder()
+})
+
+afterEach(async () => {
+  await spoke.kill()
+  removeFolder(dataDir)
+})
+
+const slow = { text: "One two three four five six seven eight.", gap: 150 }
+
+const chat = (body: object) => spoke.request("POST", "/v1/chat", { body: { message: "Hello", ...body } })
+
+const stream = (body: object) =>
+  fetch(`${spoke.url}/v1/chat/stream`, {
+    method: "POST",
+    headers: { "x-api-key": spoke.apiKey, "content-type": "application/json" },
+    body: JSON.stringify({ message: "Hello", ...body })
+  })
+
+const seen = (count: number) =>
+  until(
+    async () => stub.requests.length,
+    (length) => length >= count,
+    10_000
+  )
+
+describe("A turn whose model", () => {
+  it("fails is 500 TURN_FAILED without internal details, one that is silent 504 RUNTIME_TIMEOUT", async () => {
+    spoke = await start(
+      dataDir,
+      variables({ SPOKE_TURN_TIMEOUT: "1 second", SPOKE_RUNTIME_DATA: "disabled" })
+    )
+    for (const status of [400, 401, 403, 404, 429, 500, 503]) {
+      stub.otherwise = { status, body: { error: { message: "internal-detail", code: "x" } } }
+      const { body, status: answered } = await chat({})
+      expect([status, answered, body.error.code]).toEqual([status, 500, "TURN_FAILED"])
+      expect(JSON.stringify(body)).not.toContain("internal-detail")
+    }
+    stub.otherwise = { silent: "hang" }
+    const late = await chat({})
+    expect([late.status, late.body.error.code]).toEqual([504, "RUNTIME_TIMEOUT"])
+    const streamed = await stream({})
+    expect(streamed.status).toBe(200)
+    const text = await streamed.text()
+    expect(text).toContain('{"type":"error","errorText":"RUNTIME_TIMEOUT"}')
+    expect(text.trimEnd().endsWith("data: [DONE]")).toBe(true)
+    expect(text).not.toContain("data-done")
+    stub.otherwise = { text: "Well." }
+    // A failed turn appends the user's message alone; the conversation goes on.
+    for (const field of ["context", "toolContext", "toolCredentials"]) {
+      const refused = await chat({ [field]: {} })
+      expect([refused.status, refused.body.error.code]).toEqual([503, "RUNTIME_DATA_UNAVAILABLE"])
+      const first = await chat({ [field]: {}, conversationId: "cnv_unknown" })
+      expect(first.status).toBe(503)
+    }
+    expect((await chat({})).body.data.reply).toBe("Well.")
+    expect(spoke.output()).not.toContain("sk-stub-4711")
+  }, 40_000)
+
+  it("is slow is settled though its client goes away, and the next one reads what was said", async () => {
+    spoke = await start(dataDir, variables())
+    const { conversationId } = (await chat({ message: "First question" })).body.data
+    stub.otherwise = slow
+    const leaving = new AbortController()
+    const before = stub.requests.length
+    const response = await fetch(`${spoke.url}/v1/chat/stream`, {
+      method: "POST",
+      headers: { "x-api-key": spoke.apiKey, "content-type": "application/json" },
+      body: JSON.stringify({ message: "Second question", conversationId }),
+      signal: leaving.signal
+    })
+    expect(response.status).toBe(200)
+    await seen(before + 1)
+    leaving.abort()
+    stub.otherwise = { text: "Fine." }
+    // It waits for its turn: the one that was left is settled first.
+    expect((await chat({ message: "Third question", conversationId })).status).toBe(200)
+    const heard = JSON.stringify(stub.requests.at(-1)?.body)
+    for (const words of ["First question", "Second question", slow.text, "Third question"]) {
+      expect(heard).toContain(words)
+    }
+  }, 40_000)
+})
+
+describe("SIGTERM", () => {
+  it("answers 503 on /readyz at once, serves until the drain delay is over, settles streams, exits 0", async () => {
+    spoke = await start(dataDir, variables({ SPOKE_DRAIN_DELAY: "700 millis" }))
+    const { conversationId } = (await chat({})).body.data
+    const { length } = stub.requests
+    stub.otherwise = { ...slow, gap: 300 }
+    const streaming = await stream({ conversationId })
+    await seen(length + 1)
+    const ended = spoke.stop()
+    const ready = await until(
+      () => spoke.request("GET", "/readyz"),
+      ({ status }) => status === 503,
+      600
+    )
+    expect(ready.body.error.code).toBe("SERVICE_UNAVAILABLE")
+    expect((await spoke.request("GET", "/healthz")).status).toBe(200)
+    expect((await spoke.request("GET", "/v1/sources")).status).toBe(200)
+    const text = await streaming.text()
+    expect(text).toContain('"type":"data-done"')
+    expect(text.trimEnd().endsWith("data: [DONE]")).toBe(true)
+    expect(await ended).toBe(0)
+    await expect(spoke.request("GET", "/healthz")).rejects.toThrow()
+    stub.otherwise = { text: "Welcome back." }
+    spoke = await start(dataDir, variables())
+    expect((await chat({ conversationId, message: "Again" })).status).toBe(200)
+    expect(JSON.stringify(stub.requests.at(-1)?.body)).toContain(slow.text)
+  }, 40_000)
+})
+
+describe("A process killed (-9) during a turn", () => {
+  it("leaves no run running: started again the conversation continues at once", async () => {
+    spoke = await start(dataDir, variables())
+    const { conversationId } = (await chat({ message: "First question" })).body.data
+    const { length } = stub.requests
+    stub.otherwise = { silent: "hang" }
+    const cut = stream({ conversationId, message: "Lost question" }).then((response) => response.text())
+    cut.catch(() => undefined)
+    await seen(length + 1)
+    await spoke.kill()
+    await expect(cut).rejects.toThrow()
+    stub.reset()
+    stub.otherwise = { text: "Here again." }
+    spoke = await start(dataDir, variables())
+    const began = performance.now()
+    const answer = await chat({ conversationId, message: "Next question" })
+    expect([answer.status, answer.body.data.reply]).toEqual([200, "Here again."])
+    expect(performance.now() - began).toBeLessThan(5_000)
+    const heard = JSON.stringify(stub.requests.at(-1)?.body)
+    for (const words of ["First question", "Lost question", "Next question"]) expect(heard).toContain(words)
+  }, 40_000)
+})
