@@ -57,9 +57,10 @@ const readJson = (file: string): Readonly<Record<string, string>> =>
 /** Starts a server and resolves when it says that it listens. */
 export const start = async (
   dataDir: string,
-  variables: Readonly<Record<string, string>> = {}
+  variables: Readonly<Record<string, string>> = {},
+  args: ReadonlyArray<string> = []
 ): Promise<Spoke> => {
-  const child = spawn(process.execPath, [command, "serve"], {
+  const child = spawn(process.execPath, [command, "serve", ...args], {
     cwd: root,
     env: environment({ SPOKE_DATA_DIR: dataDir, PORT: "0", SPOKE_DRAIN_DELAY: "50 millis", ...variables }),
     stdio: ["ignore", "pipe", "pipe"]
@@ -71,6 +72,8 @@ export const start = async (
       output += chunk.toString()
       const [, url] = /Spoke is listening on (\S+)[\s\S]*?\n\n/u.exec(output) ?? []
       if (url !== undefined) resolve(url)
+      // A worker has no address.
+      if (output.includes("Spoke is working")) resolve("")
     }
     child.stdout.on("data", read)
     child.stderr.on("data", read)
@@ -78,7 +81,8 @@ export const start = async (
   })
   const url = await listening
   const { apiKey = "" } = readJson(Path.join(dataDir, "credentials.json"))
-  const { operatorToken = "" } = readJson(Path.join(dataDir, "secrets.json"))
+  const kept = readJson(Path.join(dataDir, "secrets.json"))
+  const operatorToken = variables["SPOKE_OPERATOR_TOKEN"] ?? kept["operatorToken"] ?? ""
   const request = async (method: string, path: string, options: RequestOptions = {}): Promise<Answer> => {
     const key = options.key === undefined ? apiKey : options.key
     const response = await fetch(`${url}${path}`, {
