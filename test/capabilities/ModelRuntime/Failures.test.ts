@@ -1,0 +1,141 @@
+/** How a provider may fail, and what is told of it. */
+import * as Prompt from "@effect/ai/Prompt"
+import { expect, it, layer } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { describe } from "vitest"
+import { ModelError } from "../../../src/capabilities/ModelRuntime.ts"
+import * as ChatCompletions from "../../../src/capabilities/ModelRuntime/ChatCompletions.ts"
+import * as ProviderHttp from "../../../src/capabilities/ModelRuntime/ProviderHttp.ts"
+import { environment, failing, key, requestOf, runtimeOf, Stub, suites, textOf } from "./Harness.ts"
+
+for (const [name, make] of suites) {
+  layer(Layer.provideMerge(runtimeOf(make), environment), { excludeTestServices: true })(
+    `${name}, failures`,
+    (it) => {
+      const stub = Effect.tap(Stub, (found) => Effect.sync(found.reset))
+
+      const statuses = [
+        [400, "Rejected", false],
+        [401, "Rejected", false],
+        [404, "Rejected", false],
+        [429, "RateLimited", true],
+        [500, "Unreachable", true],
+        [503, "Unreachable", true]
+      ] as const
+      for (const [status, reason, retryable] of statuses) {
+        it.effect(`status ${status} is ${reason}${retryable ? ", and may be sent again" : ""}`, () =>
+          Effect.gen(function* () {
+            const { script } = yield* stub
+            script.push({ status })
+            const { error } = yield* failing()
+            expect(error).toMatchObject({ reason, retryable })
+            expect(error.retryAfter).toBe(undefined)
+          })
+        )
+      }
+
+      it.effect("hands on the pause that the provider asks for", () =>
+        Effect.gen(function* () {
+          const { script } = yield* stub
+          script.push({ status: 429, headers: { "retry-after": "3" } })
+          script.push({ status: 503, headers: { "retry-after": "1", "retry-after-ms": "250" } })
+          expect((yield* failing()).error.retryAfter).toMatchObject({ value: { millis: 3_000 } })
+          expect((yield* failing()).error.retryAfter).toMatchObject({ value: { millis: 250 } })
+        })
+      )
+
+      it.effect("a spent budget is not sent again, though it comes as 429", () =>
+        Effect.gen(function* () {
+          const { script } = yield* stub
+          script.push({ status: 429, body: { error: { message: "You have…", code: "insufficient_quota" } } })
+          const { error } = yield* failing()
+          expect(error).toMatchObject({ reason: "Rejected", retryable: false })
+          expect(error.message).toContain("insufficient_quota")
+        })
+      )
+
+      it.effect("a reset before the first byte may be sent again", () =>
+        Effect.gen(function* () {
+          const { script } = yield* stub
+          script.push({ silent: "reset" })
+          expect((yield* failing()).error).toMatchObject({ reason: "Unreachable", retryable: true })
+        })
+      )
+
+      const breaks = [
+        ["cut", "Truncated", "a clean end without a finish"],
+        ["reset", "Truncated", "a reset in the middle"],
+        ["error", "Truncated", "an error event"],
+        ["garbage", "Malformed", "a frame that is not JSON"],
+        ["shape", "Malformed", "a frame of a wrong shape"]
+      ] as const
+      for (const [kind, reason, what] of breaks) {
+        it.effect(`${what} is a failure after the text that came, never a finish`, () =>
+          Effect.gen(function* () {
+            const { script } = yield* stub
+            script.push({ text: "one two three four", breaks: kind })
+            const { parts, error } = yield* failing()
+            expect(textOf(parts)).toBe("one two")
+            expect(parts.some(({ _tag }) => _tag === "Finish")).toBe(false)
+            expect(error).toMatchObject({ reason, retryable: false })
+          })
+        )
+      }
+
+      it.effect("a 200 that is not an event stream is a failure", () =>
+        Effect.gen(function* () {
+          const { script } = yield* stub
+          script.push({ raw: ["<html>Welcome to the hotel network</html>"], contentType: "text/html" })
+          script.push({ raw: [] })
+          expect((yield* failing()).error.reason).toBe("Malformed")
+          expect((yield* failing()).error.reason).toBe("Truncated")
+        })
+      )
+
+      it.effect("no failure repeats the key, or what the provider or the request said", () =>
+        Effect.gen(function* () {
+          const { script } = yield* stub
+          const said = {
+            error: { message: `Incorrect API key provided: ${key}`, code: key, type: "secret-type" }
+          }
+          script.push({ status: 401, body: said, headers: { "x-secret": "header-canary" } })
+          script.push({ raw: [`data: ${JSON.stringify(said)}\n\n`] })
+          script.push({ raw: [`data: {"broken": "body-canary\n\n`] })
+          script.push({ silent: "reset" })
+          for (let count = 0; count < 4; count++) {
+            const { error } = yield* failing(requestOf({ prompt: Prompt.make("prompt-canary") }))
+            const shown = [
+              JSON.stringify(error),
+              String(error),
+              error.stack ?? "",
+              String(error.cause ?? "")
+            ].join()
+            expect(shown).not.toMatch(/canary|secret-type|Incorrect/)
+            expect(error).toBeInstanceOf(ModelError)
+          }
+        })
+      )
+    }
+  )
+}
+
+describe("ModelRuntime", () => {
+  it.effect("a provider that cannot be reached may be asked again, and the error says how it failed", () =>
+    Effect.gen(function* () {
+      const { error } = yield* failing()
+      expect(error).toMatchObject({ reason: "Unreachable", retryable: true })
+      expect(error.message).toContain("ECONNREFUSED")
+    }).pipe(
+      Effect.provide(
+        ChatCompletions.layer({
+          apiKey: Redacted.make(key),
+          // Port 1 (tcpmux) is closed on every machine that runs tests.
+          baseUrl: "http://127.0.0.1:1/v1",
+          defaultModel: "stub-model"
+        }).pipe(Layer.provide(ProviderHttp.layer))
+      )
+    )
+  )
+})
