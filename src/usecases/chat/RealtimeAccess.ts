@@ -2,11 +2,25 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
-import type { ConversationId } from "../../domain/Ids.ts"
+import { ConversationId } from "../../domain/Ids.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
 const validity = Duration.hours(1)
+
+/** What a token says. */
+const Grant = Schema.Struct({
+  conversationId: ConversationId,
+  /** Milliseconds since 1970; the token is good until then. */
+  expires: Schema.Int
+})
+export type Grant = typeof Grant.Type
+
+const GrantText = Schema.parseJson(Grant)
+const write = Schema.encodeSync(GrantText)
+const read = Schema.decodeUnknownOption(GrantText)
 
 export class RealtimeAccess extends Effect.Service<RealtimeAccess>()("usecases/chat/RealtimeAccess", {
   effect: Effect.gen(function* () {
@@ -15,9 +29,15 @@ export class RealtimeAccess extends Effect.Service<RealtimeAccess>()("usecases/c
     /** A signed token and where to use it. */
     const issue = Effect.fn("RealtimeAccess.issue")(function* (conversationId: ConversationId) {
       const expires = (yield* Clock.currentTimeMillis) + Duration.toMillis(validity)
-      const realtimeToken = yield* box.sign("realtime", JSON.stringify({ conversationId, expires }))
+      const realtimeToken = yield* box.sign("realtime", write({ conversationId, expires }))
       return { realtimeToken, realtimeUrl }
     })
-    return { issue } as const
+    /** What `token` grants, or none when it is not ours or its hour is over. */
+    const verify = Effect.fn("RealtimeAccess.verify")(function* (token: string) {
+      const text = yield* box.verify("realtime", token)
+      const now = yield* Clock.currentTimeMillis
+      return Option.filter(Option.flatMap(text, read), ({ expires }) => expires > now)
+    })
+    return { issue, verify } as const
   })
 }) {}

@@ -1,0 +1,104 @@
+/**
+ * `GET /api/realtime` (contract 9 and 11): the WebSocket of one conversation. It stands beside the declared API, because
+ * what it answers is no HTTP; requests that are no upgrade get the envelope.
+ */
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import { CloseEvent } from "@effect/platform/Socket"
+import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { MessageId } from "../../domain/Ids.ts"
+import { type Grant, RealtimeAccess } from "../../usecases/chat/RealtimeAccess.ts"
+import { Frame, RealtimeFeed } from "../../usecases/RealtimeFeed.ts"
+import * as Connection from "./Connection.ts"
+
+/** Where the socket is. */
+export const path = "/api/realtime"
+
+export interface Limits {
+  /** Sockets of this process; one more is refused with 503. */
+  readonly sockets: number
+  readonly pingEvery: Duration.DurationInput
+}
+
+const defaults: Limits = { sockets: 1_000, pingEvery: "30 seconds" }
+
+const subprotocol = "spoke."
+
+const encode = Schema.encode(Schema.parseJson(Frame))
+
+const unauthorized = new CloseEvent(Connection.codes.unauthorized, "The token is invalid or expired.")
+
+const parametersOf = (request: HttpServerRequest.HttpServerRequest) =>
+  new URLSearchParams(request.url.split("?").slice(1).join("?"))
+
+/** From the query, or from the subprotocols that the client offers. */
+const tokenOf = (request: HttpServerRequest.HttpServerRequest, parameters: URLSearchParams): string =>
+  parameters.get("token") ??
+  (request.headers["sec-websocket-protocol"] ?? "")
+    .split(",")
+    .map((name) => name.trim())
+    .find((name) => name.startsWith(subprotocol))
+    ?.slice(subprotocol.length) ??
+  ""
+
+const MessageReference = Schema.NullOr(MessageId)
+
+/** Until when it is and whom it concerns: null for a token that is no good. */
+const framesOf = (feed: RealtimeFeed, grant: Grant, lastMessageId: MessageId | null) =>
+  feed.follow(grant.conversationId, lastMessageId).pipe(
+    Stream.mapEffect((frame) => Effect.orDie(encode(frame))),
+    // A conversation that is gone makes its tokens worthless.
+    Stream.mapError(() => unauthorized)
+  )
+
+const expiry = (grant: Grant) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.delay(Effect.succeed(unauthorized), Math.max(0, grant.expires - now))
+  )
+
+/** Adds the route. */
+export const layer = (limits: Partial<Limits> = {}) =>
+  HttpApiBuilder.Router.use((router) =>
+    Effect.gen(function* () {
+      const access = yield* RealtimeAccess
+      const feed = yield* RealtimeFeed
+      const { pingEvery, sockets } = { ...defaults, ...limits }
+      const places = yield* Effect.makeSemaphore(sockets)
+
+      const connect = Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        if (request.headers["upgrade"]?.toLowerCase() !== "websocket") {
+          return yield* new ValidationError({ message: "Connect to this address with a WebSocket." })
+        }
+        const parameters = parametersOf(request)
+        const lastMessageId = yield* Schema.decodeUnknown(MessageReference)(
+          parameters.get("lastMessageId")
+        ).pipe(
+          Effect.mapError(() => new ValidationError({ message: "lastMessageId is not the id of a message." }))
+        )
+        const granted = yield* access.verify(tokenOf(request, parameters))
+        const served = Option.match(granted, {
+          onNone: () =>
+            Connection.serve(request, Stream.fail(unauthorized), { pingEvery, until: Effect.never }),
+          onSome: (grant) =>
+            Connection.serve(request, framesOf(feed, grant, lastMessageId), {
+              pingEvery,
+              until: expiry(grant)
+            })
+        })
+        const done = yield* places.withPermitsIfAvailable(1)(served)
+        if (Option.isNone(done)) {
+          return yield* new ServiceUnavailable({ message: "This server has no place for another socket." })
+        }
+        return HttpServerResponse.empty()
+      })
+      yield* router.get(path, connect)
+    })
+  )

@@ -1,0 +1,161 @@
+/**
+ * What the realtime socket tells about one conversation (contract 9 and 11). Messages are read from the database by their
+ * place, whatever signals come or get lost: none is missed, none comes twice, and a slow reader only reads later.
+ */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { Realtime, type Signal } from "../capabilities/Realtime.ts"
+import { redactedForEndUser, RunEvent } from "../domain/AgentRun.ts"
+import { Citation } from "../domain/ChatTurn.ts"
+import { ConversationState, Message } from "../domain/Conversation.ts"
+import { ConversationId, type MessageId, type RunId } from "../domain/Ids.ts"
+import { ConversationFeedStore, pageSize } from "../store/ConversationFeed.ts"
+
+/** How often the database is looked at when no signal comes. */
+const tick = Duration.seconds(5)
+
+const FeedMessage = Schema.Struct({
+  ...Message.fields,
+  citations: Schema.optionalWith(Schema.Array(Citation), { exact: true })
+})
+
+/** One frame of the socket. */
+export const Frame = Schema.Union(
+  Schema.Struct({
+    type: Schema.Literal("message.created"),
+    conversationId: ConversationId,
+    message: FeedMessage
+  }),
+  Schema.Struct({
+    type: Schema.Literal("conversation.updated"),
+    conversationId: ConversationId,
+    state: ConversationState
+  }),
+  Schema.Struct({ type: Schema.Literal("run.event"), event: RunEvent }),
+  Schema.Struct({ type: Schema.Literal("typing"), conversationId: ConversationId })
+)
+export type Frame = typeof Frame.Type
+
+/** The conversation does not exist any more. */
+export class ConversationGone extends Schema.TaggedError<ConversationGone>()("ConversationGone", {}) {}
+
+/** What one reader has been told. */
+interface Told {
+  position: number
+  /** Null until it was told any. */
+  state: ConversationState | null
+  /** Of the run that was last told about. */
+  run: { readonly id: RunId; readonly sequence: number } | null
+}
+
+export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/RealtimeFeed", {
+  effect: Effect.gen(function* () {
+    const realtime = yield* Realtime
+    const store = yield* ConversationFeedStore
+
+    /** A page of what is new, oldest first; empty when nothing is. */
+    const news = Effect.fn("RealtimeFeed.news")(function* (conversationId: ConversationId, told: Told) {
+      const head = yield* store.head(conversationId, null)
+      if (Option.isNone(head)) return yield* new ConversationGone()
+      const frames: Array<Frame> = []
+      const { position, state } = head.value
+      if (position > told.position) {
+        for (const { citations, position: place, ...message } of yield* store.messagesAfter(
+          conversationId,
+          told.position
+        )) {
+          const cited = citations.length === 0 ? message : { ...message, citations }
+          frames.push({ type: "message.created", conversationId, message: cited })
+          told.position = place
+        }
+      }
+      // The state comes after the messages that led to it.
+      if (frames.length < pageSize && state !== told.state) {
+        frames.push({ type: "conversation.updated", conversationId, state })
+        told.state = state
+      }
+      return frames
+    })
+
+    const runNews = Effect.fn("RealtimeFeed.runNews")(function* (
+      conversationId: ConversationId,
+      runId: RunId,
+      told: Told
+    ) {
+      const after = told.run?.id === runId ? told.run.sequence : 0
+      const events = yield* store.eventsAfter(conversationId, runId, after)
+      told.run = { id: runId, sequence: events.at(-1)?.sequence ?? after }
+      return events.map((event): Frame => ({ type: "run.event", event: redactedForEndUser(event) }))
+    })
+
+    const answer = (conversationId: ConversationId, told: Told, signal: Option.Option<Signal>) =>
+      Effect.gen(function* () {
+        if (Option.isSome(signal) && signal.value._tag === "Typing") {
+          return [{ type: "typing", conversationId } as const]
+        }
+        const runId = Option.isSome(signal) && signal.value._tag === "Changed" ? signal.value.runId : null
+        const events = runId === null ? [] : yield* runNews(conversationId, runId, told)
+        return [...events, ...(yield* news(conversationId, told))]
+      })
+
+    /** What the reader has seen already when it comes. */
+    const beginning = (conversationId: ConversationId, lastMessageId: MessageId | null) =>
+      Effect.gen(function* () {
+        const head = yield* store.head(conversationId, lastMessageId)
+        if (Option.isNone(head)) return yield* new ConversationGone()
+        const { position, seen, state } = head.value
+        const told: Told =
+          lastMessageId === null
+            ? { position, state, run: null }
+            : { position: seen ?? 0, state: null, run: null }
+        return told
+      })
+
+    /**
+     * From now on, or from after `lastMessageId` on: then the state comes as well. An id that the conversation does not
+     * have stands for its beginning. Nothing is read ahead of the reader.
+     */
+    const follow = (
+      conversationId: ConversationId,
+      lastMessageId: MessageId | null
+    ): Stream.Stream<Frame, ConversationGone> =>
+      Stream.unwrapScoped(
+        Effect.gen(function* () {
+          // Subscribed before the first look, so that nothing happens unnoticed between the two.
+          const signals = yield* realtime.subscribe(conversationId)
+          const told = yield* beginning(conversationId, lastMessageId)
+          let more = true
+          let looked = yield* Clock.currentTimeMillis
+          const next = Effect.gen(function* () {
+            const now = yield* Clock.currentTimeMillis
+            const wait = Duration.millis(Math.max(0, Duration.toMillis(tick) - (now - looked)))
+            const signal = more
+              ? Option.none<Signal>()
+              : yield* Queue.take(signals).pipe(Effect.timeoutOption(wait))
+            const frames = yield* answer(conversationId, told, signal)
+            if (Option.isNone(signal) || signal.value._tag === "Changed") {
+              looked = yield* Clock.currentTimeMillis
+              more = frames.length >= pageSize
+            }
+            return frames
+          })
+          return Stream.repeatEffect(next).pipe(Stream.mapConcat((frames) => frames))
+        })
+      )
+
+    /** Says that messages, the state or the run's events have changed. Nobody waits for it. */
+    const changed = (conversationId: ConversationId | null, runId: RunId | null) =>
+      conversationId === null ? Effect.void : realtime.publish({ _tag: "Changed", conversationId, runId })
+
+    /** Says that a reply is being written. Nobody waits for it. */
+    const typing = (conversationId: ConversationId | null) =>
+      conversationId === null ? Effect.void : realtime.publish({ _tag: "Typing", conversationId })
+
+    return { follow, changed, typing } as const
+  })
+}) {}
