@@ -35,7 +35,9 @@ export const run = (settings: Settings, role: Role) =>
         ? yield* FirstRun.run(settings, Package.docs).pipe(Effect.provide(live))
         : Option.none()
     const work = yield* Scope.make()
-    yield* Effect.addFinalizer((exit) => Scope.close(work, exit))
+    // Closing twice would return at once the second time; whoever asks waits for the same end.
+    const stopWork = yield* Effect.cached(Scope.close(work, Exit.void))
+    yield* Effect.addFinalizer(() => stopWork)
     if (role !== "api")
       yield* Workers.layer.pipe(Layer.provide(Layer.succeedContext(live)), Layer.buildWithScope(work))
     if (role !== "worker") {
@@ -52,7 +54,7 @@ export const run = (settings: Settings, role: Role) =>
         Effect.gen(function* () {
           yield* Effect.logInfo("Draining: no more jobs, then no more requests")
           yield* draining.begin
-          yield* Effect.forkDaemon(Scope.close(work, Exit.void))
+          yield* Effect.forkDaemon(stopWork)
           yield* Effect.sleep(settings.drainDelay)
         })
       )
