@@ -16,11 +16,14 @@ import * as Extractive from "../capabilities/ModelRuntime/Extractive.ts"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
 import * as Responses from "../capabilities/ModelRuntime/Responses.ts"
 import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
+import * as RealtimeMemory from "../capabilities/Realtime/Memory.ts"
+import * as RealtimePostgres from "../capabilities/Realtime/Postgres.ts"
 import * as DerivedKeys from "../capabilities/SecretBox/DerivedKeys.ts"
 import * as InProcess from "../capabilities/VectorSearch/InProcess.ts"
 import { AgentRunStore } from "../store/AgentRuns.ts"
 import { AgentStore } from "../store/Agents.ts"
 import { ApiKeyStore } from "../store/ApiKeys.ts"
+import { ConversationFeedStore } from "../store/ConversationFeed.ts"
 import { layerEmbedded, layerPostgres, migrate } from "../store/Database.ts"
 import { EntitlementStore } from "../store/Entitlements.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
@@ -44,6 +47,7 @@ import { TurnSettings } from "../usecases/chat/TurnSettings.ts"
 import { Embed } from "../usecases/Embed.ts"
 import { Ingest } from "../usecases/Ingest.ts"
 import { Keys } from "../usecases/Keys.ts"
+import { RealtimeFeed } from "../usecases/RealtimeFeed.ts"
 import { Retrieve } from "../usecases/Retrieve.ts"
 import { Sources } from "../usecases/Sources.ts"
 import { Subscriptions } from "../usecases/Subscriptions.ts"
@@ -77,6 +81,7 @@ const stores = Layer.mergeAll(
   AgentRunStore.Default,
   AgentStore.Default,
   ApiKeyStore.Default,
+  ConversationFeedStore.Default,
   EntitlementStore.Default,
   IdempotencyKeyStore.Default,
   IngestionJobStore.Default,
@@ -95,7 +100,7 @@ const models = ({ embedding, model }: Settings) => {
       Extractive.layerExtractive,
       OfflineEmbedder.layerUniversalSentenceEncoder({
         script: Package.worker("embed"),
-        idleTimeout: "10 minutes"
+        idleTimeout: "2 minutes"
       })
     )
   }
@@ -106,7 +111,7 @@ const models = ({ embedding, model }: Settings) => {
     embedding === null
       ? OfflineEmbedder.layerUniversalSentenceEncoder({
           script: Package.worker("embed"),
-          idleTimeout: "10 minutes"
+          idleTimeout: "2 minutes"
         })
       : OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, ...embedding })
   return Layer.merge(runtime, embedder).pipe(Layer.provide(ProviderHttp.layer))
@@ -119,6 +124,7 @@ const capabilities = (settings: Settings) =>
     SqlAudit.layerSql,
     SqlKeys.layerSql,
     QueueTable.layerTable,
+    settings.database === null ? RealtimeMemory.layerMemory : RealtimePostgres.layerPostgres,
     secretBox,
     Disk.layerDisk(path.join(settings.dataDir, "artifacts")),
     Undici.layerUndici({ allow: settings.fetchAllow ?? [] }),
@@ -131,7 +137,7 @@ const turnSettings = ({ realtimeUrl, runtimeData, turnTimeout }: Settings) =>
 
 const turns = Layer.merge(ChatTurn.Default, AgentRuns.Default).pipe(
   Layer.provideMerge(LiveRuns.Default),
-  Layer.provideMerge(Layer.mergeAll(RealtimeAccess.Default, Instance.Default))
+  Layer.provideMerge(Layer.mergeAll(RealtimeAccess.Default, RealtimeFeed.Default, Instance.Default))
 )
 
 /** Everything below the wire: stores, capabilities and use-cases over one database. */

@@ -9,6 +9,7 @@ import type { HistoryMessage } from "../../store/Turns.ts"
 import * as Citations from "./Citations.ts"
 import * as ModelStep from "./ModelStep.ts"
 import * as Prompt from "./Prompt.ts"
+import { searchText } from "./Question.ts"
 import { emit, record, type Turn, unlessStopped } from "./Turn.ts"
 
 export interface Answer {
@@ -28,15 +29,20 @@ export interface Means {
   readonly runtime: Context.Tag.Service<typeof ModelRuntime>
 }
 
-const find = Effect.fn("Answer.find")(function* ({ embedder, search }: Means, turn: Turn) {
+const find = Effect.fn("Answer.find")(function* (
+  { embedder, search }: Means,
+  turn: Turn,
+  history: ReadonlyArray<HistoryMessage>
+) {
   const { admission, request, scope } = turn
+  const query = searchText(request.message, history)
   const { chunks, degraded } = yield* search.search(scope, {
-    text: request.message,
+    text: query,
     topK: admission.topK,
     minScore: admission.minScore ?? embedder.minScore
   })
   yield* record(turn, "retrieval.completed", "complete", "Knowledge base searched", {
-    query: request.message,
+    query,
     degraded,
     chunks: chunks.map(({ id, sourceId, title, score }) => ({ id, sourceId, title, score }))
   })
@@ -90,7 +96,7 @@ export const run = Effect.fn("Answer.run")(function* (
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>
 ) {
-  const chunks = yield* unlessStopped(turn, find(means, turn), ModelStep.turnFailed())
+  const chunks = yield* unlessStopped(turn, find(means, turn, history), ModelStep.turnFailed())
   yield* emit(turn, { _tag: "StepStart" })
   const { inputTokens, outputTokens, reason, text } = yield* write(means, turn, history, chunks)
   yield* record(turn, "model.completed", "complete", "Model replied", {
