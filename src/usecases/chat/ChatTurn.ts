@@ -22,6 +22,7 @@ import type { ConversationChannel } from "../../domain/Conversation.ts"
 import { type ConversationNotActive, RuntimeDataUnavailable } from "../../domain/Errors.ts"
 import { type ConversationId, type EndUserId, newId, type RunId } from "../../domain/Ids.ts"
 import { type Opening, type Settlement, Turns } from "../../store/Turns.ts"
+import { RealtimeFeed } from "../RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
 import * as Identity from "./Identity.ts"
 import { Instance } from "./Instance.ts"
@@ -55,6 +56,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     }
     const settings = yield* TurnSettings
     const realtime = yield* RealtimeAccess
+    const feed = yield* RealtimeFeed
     const instance = yield* Instance
     const live = yield* LiveRuns
     const running = yield* FiberSet.make()
@@ -142,7 +144,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         reply: outcome.reply,
         events: turn.trace.unstored()
       }
-      return yield* turns.settle(scope, settlement)
+      const changed = feed.changed(turn.conversationId, opening.runId)
+      return yield* Effect.tap(turns.settle(scope, settlement), changed)
     }, Effect.uninterruptible)
 
     /** Settles first, then says so: nothing leaves as done that is not stored. */

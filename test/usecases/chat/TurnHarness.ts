@@ -14,11 +14,13 @@ import {
   type ModelRequest,
   ModelRuntime
 } from "../../../src/capabilities/ModelRuntime.ts"
+import * as RealtimeMemory from "../../../src/capabilities/Realtime/Memory.ts"
 import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
 import { type FoundChunk, VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import { CompleteTurnRequest } from "../../../src/domain/ChatTurn.ts"
 import { ChunkId, DocumentId, SourceId } from "../../../src/domain/Ids.ts"
 import { AgentRunStore } from "../../../src/store/AgentRuns.ts"
+import { ConversationFeedStore } from "../../../src/store/ConversationFeed.ts"
 import { Instances } from "../../../src/store/Instances.ts"
 import { Turns } from "../../../src/store/Turns.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
@@ -26,6 +28,7 @@ import { Instance } from "../../../src/usecases/chat/Instance.ts"
 import { LiveRuns } from "../../../src/usecases/chat/LiveRuns.ts"
 import { RealtimeAccess } from "../../../src/usecases/chat/RealtimeAccess.ts"
 import { TurnSettings } from "../../../src/usecases/chat/TurnSettings.ts"
+import { RealtimeFeed } from "../../../src/usecases/RealtimeFeed.ts"
 
 export type Reply = (request: ModelRequest) => Stream.Stream<ModelPart, ModelError>
 
@@ -126,9 +129,19 @@ export const settings = (timeout: Duration.DurationInput = "10 seconds", runtime
 export const turnLayer = (timeout?: Duration.DurationInput, runtimeData?: boolean) =>
   ChatTurn.Default.pipe(
     Layer.provideMerge(LiveRuns.Default),
-    Layer.provideMerge(Layer.mergeAll(RealtimeAccess.Default, Instance.Default)),
-    Layer.provideMerge(Layer.mergeAll(model, search, embedder, box, settings(timeout, runtimeData))),
-    Layer.provideMerge(Layer.mergeAll(script, AgentRunStore.Default, Turns.Default, Instances.Default))
+    Layer.provideMerge(Layer.mergeAll(RealtimeAccess.Default, RealtimeFeed.Default, Instance.Default)),
+    Layer.provideMerge(
+      Layer.mergeAll(model, search, embedder, box, RealtimeMemory.layerMemory, settings(timeout, runtimeData))
+    ),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        script,
+        AgentRunStore.Default,
+        ConversationFeedStore.Default,
+        Turns.Default,
+        Instances.Default
+      )
+    )
   )
 
 const decode = Schema.decodeUnknownSync(CompleteTurnRequest)
