@@ -82,6 +82,10 @@ eachEngineLive("A chat turn", (it) => {
       const { requests } = yield* Script
       const last = (yield* Ref.get(requests)).at(-1)
       expect(last?.prompt.content.map(({ role }) => role)).toEqual(["system", "user", "assistant", "user"])
+      const sql = yield* SqlClient.SqlClient
+      const searched = yield* sql<{ readonly query: string }>`
+        select payload->>'query' as query from agent_run_events where type = 'retrieval.completed' order by at`
+      expect(searched.map(({ query }) => query)).toEqual(["Hello?", "And then?\nHello?"])
       expect(yield* transcript).toEqual([
         "1 user: Hello?",
         "2 assistant: Hello",
