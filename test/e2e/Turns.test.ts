@@ -2,37 +2,39 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import * as ModelStub from "../ModelStub.ts"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 
 const scope = Effect.runSync(Scope.make())
 let stub: ModelStub.ModelStub
-let dataDir = ""
+const dataDir = temporaryFolder()
 let spoke: Spoke
 
-const variables = (more: Readonly<Record<string, string>> = {}) => ({
-  OPENAI_BASE_URL: stub.url,
-  OPENAI_API_KEY: "sk-stub-4711",
-  SPOKE_EMBEDDING_MODEL: "offline",
-  ...more
-})
+const begin = async () => {
+  stub.reset()
+  spoke = await start(dataDir, {
+    OPENAI_BASE_URL: stub.url,
+    OPENAI_API_KEY: "sk-stub-4711",
+    SPOKE_EMBEDDING_MODEL: "offline",
+    SPOKE_TURN_TIMEOUT: "3 seconds",
+    SPOKE_RUNTIME_DATA: "disabled",
+    SPOKE_DRAIN_DELAY: "700 millis"
+  })
+}
 
 beforeAll(async () => {
   stub = await Effect.runPromise(Scope.extend(ModelStub.make, scope))
+  await begin()
 })
 
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-
-beforeEach(() => {
-  stub.reset()
-  dataDir = temporaryFolder()
-})
-
-afterEach(async () => {
+afterAll(async () => {
   await spoke.kill()
   removeFolder(dataDir)
+  await Effect.runPromise(Scope.close(scope, Exit.void))
 })
+
+beforeEach(() => stub.reset())
 
 const slow = { text: "One two three four five six seven eight.", gap: 150 }
 
@@ -54,10 +56,6 @@ const seen = (count: number) =>
 
 describe("A turn whose model", () => {
   it("fails is 500 TURN_FAILED without internal details, one that is silent 504 RUNTIME_TIMEOUT", async () => {
-    spoke = await start(
-      dataDir,
-      variables({ SPOKE_TURN_TIMEOUT: "1 second", SPOKE_RUNTIME_DATA: "disabled" })
-    )
     for (const status of [400, 401, 403, 404, 429, 500, 503]) {
       stub.otherwise = { status, body: { error: { message: "internal-detail", code: "x" } } }
       const { body, status: answered } = await chat({})
@@ -86,7 +84,6 @@ describe("A turn whose model", () => {
   }, 40_000)
 
   it("is slow is settled though its client goes away, and the next one reads what was said", async () => {
-    spoke = await start(dataDir, variables())
     const { conversationId } = (await chat({ message: "First question" })).body.data
     stub.otherwise = slow
     const leaving = new AbortController()
@@ -112,10 +109,9 @@ describe("A turn whose model", () => {
 
 describe("SIGTERM", () => {
   it("answers 503 on /readyz at once, serves until the drain delay is over, settles streams, exits 0", async () => {
-    spoke = await start(dataDir, variables({ SPOKE_DRAIN_DELAY: "700 millis" }))
     const { conversationId } = (await chat({})).body.data
     const { length } = stub.requests
-    stub.otherwise = { ...slow, gap: 300 }
+    stub.otherwise = { ...slow, gap: 200 }
     const streaming = await stream({ conversationId })
     await seen(length + 1)
     const ended = spoke.stop()
@@ -133,7 +129,7 @@ describe("SIGTERM", () => {
     expect(await ended).toBe(0)
     await expect(spoke.request("GET", "/healthz")).rejects.toThrow("fetch failed")
     stub.otherwise = { text: "Welcome back." }
-    spoke = await start(dataDir, variables())
+    await begin()
     expect((await chat({ conversationId, message: "Again" })).status).toBe(200)
     expect(JSON.stringify(stub.requests.at(-1)?.body)).toContain(slow.text)
   }, 40_000)
@@ -141,7 +137,6 @@ describe("SIGTERM", () => {
 
 describe("A process killed (-9) during a turn", () => {
   it("leaves no run running: started again the conversation continues at once", async () => {
-    spoke = await start(dataDir, variables())
     const { conversationId } = (await chat({ message: "First question" })).body.data
     const { length } = stub.requests
     stub.otherwise = { silent: "hang" }
@@ -150,9 +145,8 @@ describe("A process killed (-9) during a turn", () => {
     await seen(length + 1)
     await spoke.kill()
     await expect(cut).rejects.toThrow(/terminated|fetch failed/)
-    stub.reset()
+    await begin()
     stub.otherwise = { text: "Here again." }
-    spoke = await start(dataDir, variables())
     const began = performance.now()
     const answer = await chat({ conversationId, message: "Next question" })
     expect([answer.status, answer.body.data.reply]).toEqual([200, "Here again."])
