@@ -5,6 +5,7 @@ import { AgentsApi } from "./hosted/AgentsApi.ts"
 import { KeysApi } from "./hosted/KeysApi.ts"
 import { SessionsApi } from "./hosted/SessionsApi.ts"
 import { TenantsApi } from "./operator/TenantsApi.ts"
+import { AgentRunsApi } from "./public/AgentRunsApi.ts"
 import { ChatApi } from "./public/ChatApi.ts"
 import { IngestionJobsApi } from "./public/IngestionJobsApi.ts"
 import { RetrieveApi } from "./public/RetrieveApi.ts"
@@ -17,6 +18,7 @@ export const PublicApi = HttpApi.make("public")
   .add(RetrieveApi)
   .add(SourcesApi)
   .add(IngestionJobsApi)
+  .add(AgentRunsApi)
 
 /** Everything this process answers. */
 export const Api = HttpApi.make("spoke")

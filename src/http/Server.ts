@@ -13,6 +13,7 @@ import { Api } from "./Api.ts"
 import * as Docs from "./Docs.ts"
 import * as Boundary from "./Boundary.ts"
 import * as KeyAuth from "./KeyAuth.ts"
+import * as AgentRunsHandlers from "./public/AgentRunsHandlers.ts"
 import * as ChatHandlers from "./public/ChatHandlers.ts"
 import * as IngestionJobsHandlers from "./public/IngestionJobsHandlers.ts"
 import * as RetrieveHandlers from "./public/RetrieveHandlers.ts"
@@ -21,6 +22,7 @@ import * as SystemHandlers from "./system/SystemHandlers.ts"
 
 /** The groups of `/v1` and the system routes; the other surfaces are wired beside them. */
 export const publicHandlers = Layer.mergeAll(
+  AgentRunsHandlers.layer,
   ChatHandlers.layer,
   RetrieveHandlers.layer,
   SourcesHandlers.layer,

@@ -15,6 +15,7 @@ import { redactedForEndUser, type RunEvent } from "../domain/AgentRun.ts"
 import type { ChatTurnResult, Citation, TurnPart } from "../domain/ChatTurn.ts"
 import type { RuntimeTimeout, TurnFailed } from "../domain/Errors.ts"
 import type { EndUserId, RunId } from "../domain/Ids.ts"
+import * as Resume from "./Resume.ts"
 
 type Failure = TurnFailed | RuntimeTimeout
 
@@ -182,7 +183,8 @@ const present = (name: string, value: string | null): Readonly<Record<string, st
 
 /**
  * The response that streams `turn`. To stop reading it changes nothing about the turn. `full` shows what an operator may
- * see: payloads of events, input and output of tools (contract 5 and 11).
+ * see: payloads of events, input and output of tools (contract 5 and 11). `after` leaves out what a client has already
+ * counted (http/Resume).
  */
 export const response = (
   turn: {
@@ -190,9 +192,10 @@ export const response = (
     readonly endUserId: EndUserId | null
     readonly parts: Stream.Stream<TurnPart, Failure>
   },
-  full: boolean
+  full: boolean,
+  after = 0
 ): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.stream(body(turn.parts, full), {
+  HttpServerResponse.stream(Resume.skip(body(turn.parts, full), after), {
     contentType: "text/event-stream",
     headers: {
       "cache-control": "no-cache, no-transform",

@@ -34,6 +34,7 @@ import { success } from "../../src/http/Envelope.ts"
 import * as Server from "../../src/http/Server.ts"
 import { SystemApi } from "../../src/http/system/SystemApi.ts"
 import { Readiness } from "../../src/http/system/Readiness.ts"
+import { AgentRuns } from "../../src/usecases/AgentRuns.ts"
 import { ChatTurn, type RunningTurn } from "../../src/usecases/chat/ChatTurn.ts"
 import { Retrieve } from "../../src/usecases/Retrieve.ts"
 import { Sources } from "../../src/usecases/Sources.ts"
@@ -195,6 +196,30 @@ const useCases = Layer.unwrapEffect(
           ]
         })
     })
+    const mine = (key: { readonly agentId: string }, id: string) =>
+      id === "run_1" && key.agentId === "agt_1"
+        ? Effect.void
+        : Effect.fail(new NotFound({ message: "The run does not exist for this agent." }))
+    const runs = AgentRuns.make({
+      read: (key, id, page, requestId) =>
+        Effect.as(Effect.zipRight(note("trace", key, id, page, requestId), mine(key, id)), {
+          id,
+          status: "running",
+          conversationId: null,
+          messageId: null,
+          startedAt: DateTime.unsafeMake("2025-01-02T03:04:05.678Z"),
+          completedAt: null,
+          events: [],
+          hasMore: false,
+          nextCursor: null
+        } as const),
+      stop: (key, id) => Effect.as(mine(key, id), { id, status: "complete" } as const),
+      follow: (key, id) =>
+        Effect.zipRight(
+          mine(key, id),
+          Effect.flatMap(Ref.get(start), (begin) => Effect.orDie(begin(key, { message: "", persist: true })))
+        )
+    })
     const turns = ChatTurn.make({
       start: (...request: Parameters<ChatTurn["start"]>) =>
         Effect.flatMap(Ref.get(start), (begin) => begin(...request)),
@@ -204,7 +229,8 @@ const useCases = Layer.unwrapEffect(
     return Layer.mergeAll(
       Layer.succeed(Sources, sources),
       Layer.succeed(Retrieve, retrieve),
-      Layer.succeed(ChatTurn, turns)
+      Layer.succeed(ChatTurn, turns),
+      Layer.succeed(AgentRuns, runs)
     )
   })
 )
