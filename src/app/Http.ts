@@ -10,6 +10,7 @@ import * as SessionCookie from "../http/hosted/SessionCookie.ts"
 import { SessionsHandlers } from "../http/hosted/SessionsHandlers.ts"
 import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
 import { TenantsHandlers } from "../http/operator/TenantsHandlers.ts"
+import * as RealtimeSocket from "../http/realtime/RealtimeSocket.ts"
 import { publicHandlers, serve } from "../http/Server.ts"
 import type { Settings } from "./Config.ts"
 import * as Lifecycle from "./Lifecycle.ts"
@@ -33,6 +34,7 @@ export const layer = (settings: Settings) =>
       Layer.provide(publicHandlers),
       Layer.provide(hosted(settings)),
       Layer.provide(operator),
+      Layer.provide(RealtimeSocket.layer()),
       Layer.provide(Lifecycle.readiness)
     )
   )
