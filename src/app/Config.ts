@@ -11,6 +11,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { parseAllow } from "../capabilities/OutboundHttp/AddressRules.ts"
+import { Email, NewPassword } from "../domain/Account.ts"
 
 const providerUrl = "https://api.openai.com/v1"
 /** The embedding model that ships with the package. */
@@ -31,15 +32,17 @@ const parsed = <A>(expected: string, parse: (text: string) => Option.Option<A>) 
     }
   )
 
+const readUrl = (text: string, protocols: ReadonlyArray<string>): Option.Option<string> =>
+  URL.canParse(text) && protocols.includes(new URL(text).protocol)
+    ? Option.some(text.replace(/\/+$/, ""))
+    : Option.none()
 const url = (expected: string, ...protocols: ReadonlyArray<string>) =>
-  parsed(expected, (text) => {
-    const given = URL.canParse(text) ? new URL(text) : null
-    return given !== null && protocols.includes(given.protocol)
-      ? Option.some(text.replace(/\/+$/, ""))
-      : Option.none()
-  })
+  parsed(expected, (text) => readUrl(text, protocols))
 
 const httpUrl = url("an http or https URL", "http:", "https:")
+const apiUrl = parsed("an http or https URL that ends in /v1", (text) =>
+  Option.filter(readUrl(text, ["http:", "https:"]), (address) => address.endsWith("/v1"))
+)
 const duration = parsed('a duration like "60 seconds"', (text) =>
   Option.filter(
     Duration.decodeUnknown(text),
@@ -53,6 +56,8 @@ const count = (least: number, most: number) =>
 const secret = parsed("a secret of at least 32 bytes", (text) =>
   Buffer.byteLength(text) < 32 ? Option.none() : Option.some(Redacted.make(text))
 )
+const email = parsed("an e-mail address", Schema.decodeOption(Email))
+const password = parsed("a password of 8 to 200 characters", Schema.decodeOption(NewPassword))
 const hidden = parsed("a value", (text) => Option.some(Redacted.make(text)))
 const choice = <const L extends ReadonlyArray<string>>(...choices: L) =>
   parsed(`one of ${choices.join(", ")}`, (text) =>
@@ -107,12 +112,12 @@ export const Variables = Schema.Struct({
   ),
   SPOKE_OPERATOR_TOKEN: variable(hidden, "Bearer token of the operator routes; generated when embedded."),
   SPOKE_ADMIN_EMAIL: variable(
-    Value,
+    email,
     "First dashboard owner of an embedded start; admin@localhost by default."
   ),
-  SPOKE_ADMIN_PASSWORD: variable(hidden, "The owner's password; generated and printed once by default."),
+  SPOKE_ADMIN_PASSWORD: variable(password, "The owner's password; generated and printed once by default."),
   APP_URL: variable(httpUrl, "Public address of the hosted app; from HOST and PORT by default."),
-  API_URL: variable(httpUrl, "Public base address of the API, ends in /v1; from APP_URL by default."),
+  API_URL: variable(apiUrl, "Public base address of the API, ends in /v1; from APP_URL by default."),
   REALTIME_URL: variable(
     url("a ws or wss URL", "ws:", "wss:"),
     "Public WebSocket address; from APP_URL by default."
@@ -189,17 +194,12 @@ const issues = (error: ParseResult.ParseError) =>
 
 const decode = Schema.decodeUnknown(Variables, { errors: "all" })
 
-/** What one variable demands of another. */
-const contradictions = (given: Variables) => [
-  ...(given.DATABASE_URL !== undefined && given.SPOKE_SECRET === undefined
+/** What one variable demands of another, asked of what was set: whether it can be read or not. */
+const contradictions = (given: Readonly<Record<string, string | undefined>>) => [
+  ...(given["DATABASE_URL"] !== undefined && given["SPOKE_SECRET"] === undefined
     ? [{ variable: "SPOKE_SECRET", message: "Required with DATABASE_URL: at least 32 random bytes" }]
     : []),
-  ...(given.API_URL !== undefined && !given.API_URL.endsWith("/v1")
-    ? [{ variable: "API_URL", message: "Expected an address that ends in /v1" }]
-    : []),
-  ...(given.SPOKE_EMBEDDING_MODEL !== undefined &&
-  given.SPOKE_EMBEDDING_MODEL !== offline &&
-  given.OPENAI_API_KEY === undefined
+  ...((given["SPOKE_EMBEDDING_MODEL"]?.trim() ?? offline) !== offline && given["OPENAI_API_KEY"] === undefined
     ? [{ variable: "OPENAI_API_KEY", message: "Required with SPOKE_EMBEDDING_MODEL" }]
     : [])
 ]
@@ -268,12 +268,11 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
 export const fromRecord = (environment: Readonly<Record<string, string | undefined>>, terminal: boolean) =>
   Effect.gen(function* () {
     const set = Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== "")
-    const given = yield* decode(Object.fromEntries(set)).pipe(
-      Effect.mapError((error) => new InvalidConfig({ problems: issues(error) }))
-    )
-    const problems = contradictions(given)
-    if (problems.length > 0) return yield* new InvalidConfig({ problems })
-    return settingsOf(given, terminal)
+    const given = Object.fromEntries(set)
+    const decoded = yield* Effect.either(decode(given))
+    const problems = [...(Either.isLeft(decoded) ? issues(decoded.left) : []), ...contradictions(given)]
+    if (Either.isLeft(decoded) || problems.length > 0) return yield* new InvalidConfig({ problems })
+    return settingsOf(decoded.right, terminal)
   })
 
 /** Of the command line's own, beside those of the server. */

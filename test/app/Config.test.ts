@@ -63,7 +63,26 @@ describe("The configuration", () => {
         DATABASE_URL: "postgres://localhost/spoke",
         API_URL: "https://api.example.com"
       })
-      expect(Object.keys(found)).toEqual(["SPOKE_SECRET", "API_URL"])
+      expect(Object.keys(found).sort()).toEqual(["API_URL", "SPOKE_SECRET"])
+    })
+  )
+
+  it.effect("reports what one variable demands of another beside what cannot be read", () =>
+    Effect.gen(function* () {
+      const found = yield* problems({
+        PORT: "many",
+        DATABASE_URL: "postgres://localhost/spoke",
+        SPOKE_EMBEDDING_MODEL: "large"
+      })
+      expect(Object.keys(found).sort()).toEqual(["OPENAI_API_KEY", "PORT", "SPOKE_SECRET"])
+    })
+  )
+
+  it.effect("knows beforehand what no owner can sign in with, and does not repeat it", () =>
+    Effect.gen(function* () {
+      const found = yield* problems({ SPOKE_ADMIN_EMAIL: "nobody", SPOKE_ADMIN_PASSWORD: "hunter2" })
+      expect(Object.keys(found).sort()).toEqual(["SPOKE_ADMIN_EMAIL", "SPOKE_ADMIN_PASSWORD"])
+      expect(JSON.stringify(found)).not.toMatch(/nobody|hunter2/)
     })
   )
 
