@@ -14,6 +14,7 @@ import * as Http from "./Http.ts"
 import * as FirstRun from "./FirstRun.ts"
 import * as Live from "./Live.ts"
 import * as Package from "./Package.ts"
+import * as Port from "./Port.ts"
 import * as Workers from "./Workers.ts"
 
 export type Role = "all" | "api" | "worker"
@@ -30,6 +31,8 @@ export const run = (settings: Settings, role: Role) =>
       scope
     )
     const draining = Context.get(live, Draining)
+    // Before the first start, whose password nobody would see if the server failed after it.
+    if (role !== "worker") yield* Port.attempt(settings)
     const first =
       settings.database === null
         ? yield* FirstRun.run(settings, Package.docs).pipe(Effect.provide(live))

@@ -50,6 +50,21 @@ describe("The first start on an empty data directory", () => {
     expect((await spoke.request("GET", "/readyz")).status).toBe(200)
   })
 
+  it("makes nothing when it cannot listen, so that the next start still shows the password", async () => {
+    const elsewhere = temporaryFolder()
+    for (const [variables, words] of [
+      [{ PORT: new URL(spoke.url).port }, "another program has it"],
+      [{ HOST: "999.1.1.1" }, "is not an address to listen on"]
+    ] as const) {
+      const { code, stderr } = await run(["serve"], { SPOKE_DATA_DIR: elsewhere, ...variables })
+      expect(code).toBe(1)
+      expect(stderr).toContain(words)
+      expect(stderr).not.toContain("    at ")
+      expect(Fs.existsSync(Path.join(elsewhere, "credentials.json"))).toBe(false)
+    }
+    removeFolder(elsewhere)
+  })
+
   it("gives the command line what it needs to reach the server", async () => {
     const found = await run(["retrieve", "how is a source added", "--json"], { SPOKE_DATA_DIR: dataDir })
     expect(found.stderr).toBe("")

@@ -26,6 +26,7 @@ const cli = Command.run(spoke, { name: "Spoke", version: Package.version, execut
 
 /** Failures whose message is written for the person at the terminal. */
 const spoken = new Set([
+  "CannotListen",
   "CommandFailed",
   "InvalidConfig",
   "DataDirectoryError",

@@ -1,0 +1,39 @@
+/** The port that the server will listen on, tried before anything is made. */
+import { createServer } from "node:http"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { Settings } from "./Config.ts"
+
+type Address = Pick<Settings, "host" | "port">
+
+/** The address cannot be listened on; the message says what to change. */
+export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", {
+  message: Schema.String
+}) {}
+
+const reasonOf = (code: unknown, { host, port }: Address): string => {
+  if (code === "EADDRINUSE") {
+    return `${host}:${port} cannot be listened on: another program has it. Choose another with PORT.`
+  }
+  return code === "EACCES"
+    ? `Listening on port ${port} is not allowed. Choose another with PORT.`
+    : `${host} is not an address to listen on. Choose another with HOST.`
+}
+
+/** For an address that was free when it was tried. */
+export const taken = (address: Address) => new CannotListen({ message: reasonOf("EADDRINUSE", address) })
+
+/** Listens for a moment and returns the port: `address.port`, or the free one that 0 stands for. */
+export const attempt = (address: Address) =>
+  Effect.async<number, CannotListen>((resume) => {
+    const probe = createServer()
+    probe.once("error", (error) => {
+      const message = reasonOf("code" in error ? error.code : undefined, address)
+      resume(Effect.fail(new CannotListen({ message })))
+    })
+    probe.listen({ host: address.host, port: address.port }, () => {
+      const bound = probe.address()
+      const port = bound !== null && typeof bound === "object" ? bound.port : address.port
+      probe.close(() => resume(Effect.succeed(port)))
+    })
+  })
