@@ -8,6 +8,7 @@ import { KeysHandlers } from "../http/hosted/KeysHandlers.ts"
 import * as SessionAuth from "../http/hosted/SessionAuth.ts"
 import * as SessionCookie from "../http/hosted/SessionCookie.ts"
 import { SessionsHandlers } from "../http/hosted/SessionsHandlers.ts"
+import { ToolsHandlers } from "../http/hosted/ToolsHandlers.ts"
 import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
 import { TenantsHandlers } from "../http/operator/TenantsHandlers.ts"
 import * as RealtimeSocket from "../http/realtime/RealtimeSocket.ts"
@@ -17,7 +18,7 @@ import * as Lifecycle from "./Lifecycle.ts"
 import { Secrets } from "./Secrets.ts"
 
 const hosted = ({ appUrl }: Settings) =>
-  Layer.mergeAll(AgentsHandlers, KeysHandlers, SessionsHandlers).pipe(
+  Layer.mergeAll(AgentsHandlers, KeysHandlers, SessionsHandlers, ToolsHandlers).pipe(
     Layer.provide(Layer.merge(SessionAuth.layer(Api, appUrl), SessionCookie.layer(appUrl)))
   )
 

@@ -34,6 +34,7 @@ import { SessionStore } from "../store/Sessions.ts"
 import { SourceStore } from "../store/Sources.ts"
 import { SubscriptionStore } from "../store/Subscriptions.ts"
 import { TenantStore } from "../store/Tenants.ts"
+import { ToolStore } from "../store/Tools.ts"
 import { Turns } from "../store/Turns.ts"
 import { UserStore } from "../store/Users.ts"
 import { Accounts } from "../usecases/Accounts.ts"
@@ -51,6 +52,7 @@ import { RealtimeFeed } from "../usecases/RealtimeFeed.ts"
 import { Retrieve } from "../usecases/Retrieve.ts"
 import { Sources } from "../usecases/Sources.ts"
 import { Subscriptions } from "../usecases/Subscriptions.ts"
+import { Tools } from "../usecases/Tools.ts"
 import type { Settings } from "./Config.ts"
 import * as Package from "./Package.ts"
 import * as Secrets from "./Secrets.ts"
@@ -90,6 +92,7 @@ const stores = Layer.mergeAll(
   SourceStore.Default,
   SubscriptionStore.Default,
   TenantStore.Default,
+  ToolStore.Default,
   Turns.Default,
   UserStore.Default
 )
@@ -151,6 +154,7 @@ export const layer = (settings: Settings) =>
     Retrieve.Default,
     Sources.Default,
     Subscriptions.Default,
+    Tools.Default,
     turns
   ).pipe(
     Layer.provideMerge(Layer.mergeAll(capabilities(settings), turnSettings(settings))),

@@ -4,6 +4,7 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import { AgentsApi } from "./hosted/AgentsApi.ts"
 import { KeysApi } from "./hosted/KeysApi.ts"
 import { SessionsApi } from "./hosted/SessionsApi.ts"
+import { ToolsApi } from "./hosted/ToolsApi.ts"
 import { TenantsApi } from "./operator/TenantsApi.ts"
 import { AgentRunsApi } from "./public/AgentRunsApi.ts"
 import { ChatApi } from "./public/ChatApi.ts"
@@ -26,6 +27,7 @@ export const Api = HttpApi.make("spoke")
   .add(SessionsApi)
   .add(AgentsApi)
   .add(KeysApi)
+  .add(ToolsApi)
   .add(TenantsApi)
   .add(SystemApi)
   .annotate(OpenApi.Title, "Spoke")

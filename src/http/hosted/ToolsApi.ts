@@ -1,0 +1,50 @@
+/** The tools of an agent, for the dashboard (contract 3 and 6). Secrets go in and never come out. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
+import { AgentId } from "../../domain/Ids.ts"
+import { CreateTool, PatchTool, Tool, ToolId } from "../../domain/Tool.ts"
+import { RequiredRole, SessionAuth } from "../Auth.ts"
+import { failure, success } from "../Envelope.ts"
+
+const One = success(Schema.Struct({ tool: Tool }))
+const Many = success(Schema.Struct({ tools: Schema.Array(Tool) }))
+const Deleted = success(Schema.Struct({ id: ToolId, deleted: Schema.Literal(true) }))
+const agentPath = Schema.Struct({ id: AgentId })
+const toolPath = Schema.Struct({ id: ToolId })
+
+/** All of them: an agent has at most 64. */
+const list = HttpApiEndpoint.get("list", "/api/agents/:id/tools")
+  .setPath(agentPath)
+  .addSuccess(Many)
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+const create = HttpApiEndpoint.post("create", "/api/agents/:id/tools")
+  .setPath(agentPath)
+  .setPayload(CreateTool)
+  .addSuccess(One, { status: 201 })
+  .addError(failure(ValidationError, NotFound, Conflict))
+  .annotate(RequiredRole, "admin")
+
+/** What is left out stays, a secret too. */
+const patch = HttpApiEndpoint.patch("patch", "/api/tools/:id")
+  .setPath(toolPath)
+  .setPayload(PatchTool)
+  .addSuccess(One)
+  .addError(failure(ValidationError, NotFound, Conflict))
+  .annotate(RequiredRole, "admin")
+
+const remove = HttpApiEndpoint.del("remove", "/api/tools/:id")
+  .setPath(toolPath)
+  .addSuccess(Deleted)
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "admin")
+
+export class ToolsApi extends HttpApiGroup.make("tools")
+  .add(list)
+  .add(create)
+  .add(patch)
+  .add(remove)
+  .middleware(SessionAuth) {}

@@ -1,0 +1,109 @@
+/** The tools of an agent. Secrets are sealed before they get here. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../domain/Access.ts"
+import type { TenantScope } from "../domain/Account.ts"
+import { AgentId, TenantId } from "../domain/Ids.ts"
+import { ToolDefinition, ToolId, ToolName } from "../domain/Tool.ts"
+
+/** Most tools of one agent. */
+export const mostTools = 64
+
+const Row = Schema.Struct({
+  id: ToolId,
+  agentId: AgentId,
+  name: ToolName,
+  definition: ToolDefinition,
+  /** Sealed. */
+  secret: Schema.NullOr(Schema.String),
+  createdAt: Schema.DateTimeUtcFromDate,
+  updatedAt: Schema.DateTimeUtcFromDate
+})
+export type StoredTool = typeof Row.Type
+
+const Values = Schema.Struct({
+  tenantId: TenantId,
+  id: ToolId,
+  name: Schema.String,
+  definition: Schema.parseJson(ToolDefinition),
+  secret: Schema.NullOr(Schema.String)
+})
+const NewTool = Schema.Struct({ ...Values.fields, agentId: AgentId })
+
+export class ToolStore extends Effect.Service<ToolStore>()("store/Tools", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const columns = sql`
+      id, agent_id as "agentId", name, definition, secret, created_at as "createdAt", updated_at as "updatedAt"`
+
+    const insertRow = SqlSchema.findOne({
+      Request: NewTool,
+      Result: Row,
+      execute: ({ tenantId, agentId, id, name, definition, secret }) => sql`
+        insert into tools (id, tenant_id, agent_id, name, definition, secret)
+        select ${id}, tenant_id, id, ${name}, ${definition}::jsonb, ${secret} from agents
+        where tenant_id = ${tenantId} and id = ${agentId}
+          and (select count(*) from tools where agent_id = ${agentId}) < ${mostTools}
+        on conflict (agent_id, name) do nothing returning ${columns}`
+    })
+
+    const updateRow = SqlSchema.findOne({
+      Request: Values,
+      Result: Row,
+      execute: ({ tenantId, id, name, definition, secret }) => sql`
+        update tools set name = ${name}, definition = ${definition}::jsonb, secret = ${secret}, updated_at = now()
+        where tenant_id = ${tenantId} and id = ${id}
+          and not exists (
+            select 1 from tools other where other.agent_id = tools.agent_id and other.name = ${name} and other.id <> ${id}
+          )
+        returning ${columns}`
+    })
+
+    const selectRow = SqlSchema.findOne({
+      Request: Schema.Struct({ tenantId: TenantId, id: ToolId }),
+      Result: Row,
+      execute: ({ tenantId, id }) =>
+        sql`select ${columns} from tools where tenant_id = ${tenantId} and id = ${id}`
+    })
+
+    const selectAll = SqlSchema.findAll({
+      Request: Schema.Struct({ tenantId: TenantId, agentId: AgentId }),
+      Result: Row,
+      execute: ({ tenantId, agentId }) => sql`
+        select ${columns} from tools where tenant_id = ${tenantId} and agent_id = ${agentId} order by id`
+    })
+
+    /** None when the agent is not the tenant's, its tools are too many or the name is taken. */
+    const insert = (
+      scope: AgentScope,
+      tool: Pick<StoredTool, "id" | "name" | "definition" | "secret">
+    ): Effect.Effect<Option.Option<StoredTool>> =>
+      Effect.orDie(insertRow({ ...tool, tenantId: scope.tenantId, agentId: scope.agentId }))
+
+    /** None when the tenant has no such tool or the name is taken. */
+    const update = (
+      { tenantId }: TenantScope,
+      { id, name, definition, secret }: StoredTool
+    ): Effect.Effect<Option.Option<StoredTool>> =>
+      Effect.orDie(updateRow({ tenantId, id, name, definition, secret }))
+
+    const find = ({ tenantId }: TenantScope, id: ToolId): Effect.Effect<Option.Option<StoredTool>> =>
+      Effect.orDie(selectRow({ tenantId, id }))
+
+    /** Oldest first. */
+    const list = ({ tenantId, agentId }: AgentScope): Effect.Effect<ReadonlyArray<StoredTool>> =>
+      Effect.orDie(selectAll({ tenantId, agentId }))
+
+    /** False when the tenant has no such tool. */
+    const remove = ({ tenantId }: TenantScope, id: ToolId) =>
+      sql`delete from tools where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1)
+      )
+
+    return { insert, update, find, list, remove } as const
+  })
+}) {}

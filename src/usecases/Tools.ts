@@ -1,0 +1,121 @@
+/** The tools of an agent, as the dashboard sets them up (contract 6). */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { SecretBox } from "../capabilities/SecretBox.ts"
+import type { TenantScope } from "../domain/Account.ts"
+import { Conflict, NotFound, ValidationError } from "../domain/Errors.ts"
+import type { AgentId } from "../domain/Ids.ts"
+import {
+  contradiction,
+  type CreateTool,
+  newToolId,
+  type PatchTool,
+  type Tool,
+  type ToolDefinition,
+  type ToolId
+} from "../domain/Tool.ts"
+import { AgentStore } from "../store/Agents.ts"
+import { mostTools, type StoredTool, ToolStore } from "../store/Tools.ts"
+
+const missing = () => new NotFound({ message: "There is no such tool." })
+const missingAgent = () => new NotFound({ message: "There is no such agent." })
+const taken = () =>
+  new Conflict({ message: `The agent has a tool of this name, or ${mostTools} tools already.` })
+
+const invalid = (field: string, message: string) =>
+  new ValidationError({
+    message: "The tool does not fit together.",
+    details: { issues: [{ path: [field], message }] }
+  })
+
+const shown = ({ definition, secret, ...row }: StoredTool): Tool => ({
+  ...row,
+  ...definition,
+  auth: { ...definition.auth, hasSecret: secret !== null }
+})
+
+const originOf = ({ http, mcp }: ToolDefinition) => {
+  const [origin = ""] = /^https?:\/\/[^/?#]+/i.exec(http?.url ?? mcp?.url ?? "") ?? []
+  return origin.toLowerCase()
+}
+
+/** `http` and `mcp` exclude each other: to send one replaces the other. */
+const changed = (
+  { http, mcp, ...stays }: ToolDefinition,
+  { name: _, auth, ...given }: PatchTool
+): ToolDefinition => {
+  const replaced = given.http !== undefined || given.mcp !== undefined
+  const target = replaced
+    ? {}
+    : { ...(http === undefined ? {} : { http }), ...(mcp === undefined ? {} : { mcp }) }
+  return { ...stays, ...target, ...given, ...(auth === undefined ? {} : { auth: withoutSecret(auth) }) }
+}
+
+const withoutSecret = ({ secret: _, ...auth }: NonNullable<PatchTool["auth"]>) => auth
+
+export class Tools extends Effect.Service<Tools>()("usecases/Tools", {
+  effect: Effect.gen(function* () {
+    const store = yield* ToolStore
+    const agents = yield* AgentStore
+    const box = yield* SecretBox
+
+    const sealed = (auth: PatchTool["auth"]) =>
+      auth?.secret === undefined || auth.kind === "none"
+        ? Effect.succeed(null)
+        : box.seal("tool-secret", Redacted.value(auth.secret))
+
+    const known = Effect.fn("Tools.known")(function* (scope: TenantScope, agentId: AgentId) {
+      if (Option.isNone(yield* agents.find(scope, agentId))) return yield* missingAgent()
+      return { tenantId: scope.tenantId, agentId }
+    })
+
+    /** All of the agent's tools, oldest first. */
+    const list = Effect.fn("Tools.list")(function* (scope: TenantScope, agentId: AgentId) {
+      return (yield* store.list(yield* known(scope, agentId))).map(shown)
+    })
+
+    const create = Effect.fn("Tools.create")(function* (
+      scope: TenantScope,
+      agentId: AgentId,
+      { name, auth, ...given }: CreateTool
+    ) {
+      const agent = yield* known(scope, agentId)
+      const definition: ToolDefinition = {
+        ...given,
+        auth: auth === undefined ? { kind: "none" } : withoutSecret(auth)
+      }
+      const secret = yield* sealed(auth)
+      const problem = contradiction(definition, secret !== null)
+      if (problem !== undefined) return yield* invalid(problem.field, problem.message)
+      const made = yield* store.insert(agent, { id: yield* newToolId, name, definition, secret })
+      if (Option.isNone(made)) return yield* taken()
+      return shown(made.value)
+    })
+
+    /** A stored secret stays while its kind and the server it goes to stay. */
+    const patch = Effect.fn("Tools.patch")(function* (scope: TenantScope, id: ToolId, change: PatchTool) {
+      const found = yield* store.find(scope, id)
+      if (Option.isNone(found)) return yield* missing()
+      const before = found.value
+      const definition = changed(before.definition, change)
+      const fresh = yield* sealed(change.auth)
+      const kept = definition.auth.kind === before.definition.auth.kind ? before.secret : null
+      if (kept !== null && fresh === null && originOf(definition) !== originOf(before.definition))
+        return yield* invalid("auth", "Another server was named: send the secret again")
+      const secret = fresh ?? kept
+      const problem = contradiction(definition, secret !== null)
+      if (problem !== undefined) return yield* invalid(problem.field, problem.message)
+      const name = change.name ?? before.name
+      const updated = yield* store.update(scope, { ...before, name, definition, secret })
+      if (Option.isNone(updated)) return yield* taken()
+      return shown(updated.value)
+    })
+
+    const remove = Effect.fn("Tools.remove")(function* (scope: TenantScope, id: ToolId) {
+      if (!(yield* store.remove(scope, id))) return yield* missing()
+    })
+
+    return { list, create, patch, remove } as const
+  })
+}) {}
