@@ -53,8 +53,11 @@ export const layerMemory = (options: EngineOptions = {}): Layer.Layer<Database, 
   layerEngine(openMemory(options))
 
 const refusal = ({ cause }: SqlError) => {
-  const reason = cause instanceof Error && "code" in cause ? ` (${String(cause.code)})` : ""
-  return new DatabaseUnavailable({ message: `The PostgreSQL server does not let us in${reason}.` })
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : ""
+  const reason = code === "" ? "" : ` (${code})`
+  // The operating system's codes are words of capitals; a server that answers has codes of digits.
+  const problem = /^E[A-Z_]+$/u.test(code) ? "cannot be reached" : "does not let us in"
+  return new DatabaseUnavailable({ message: `The PostgreSQL server ${problem}${reason}.` })
 }
 
 /** A PostgreSQL server, 15 or later; fails within ten seconds when it does not answer. Not migrated yet. */
