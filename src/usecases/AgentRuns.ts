@@ -13,6 +13,7 @@ import { AgentRunStore, type Outcome } from "../store/AgentRuns.ts"
 import type { RunningTurn } from "./chat/ChatTurn.ts"
 import { LiveRuns } from "./chat/LiveRuns.ts"
 import { runtimeTimeout, turnFailed } from "./chat/ModelStep.ts"
+import type { Replay } from "./chat/Replay.ts"
 
 /** How long a stop is waited for; the run's status then says whether it has ended. */
 const patience = Duration.seconds(3)
@@ -65,6 +66,31 @@ const retold = (outcome: Outcome): RunningTurn["parts"] => {
     Stream.fail(timedOut ? runtimeTimeout() : turnFailed())
   )
 }
+
+/** `parts` without what a reader has had: so many characters of text, and so many parts beside it. */
+const without = (parts: RunningTurn["parts"], had: { text: number; others: number }): RunningTurn["parts"] =>
+  Stream.filterMap(parts, (part) => {
+    if (part._tag !== "TextDelta") return had.others-- > 0 ? Option.none() : Option.some(part)
+    const delta = part.delta.slice(had.text)
+    had.text = Math.max(0, had.text - part.delta.length)
+    return delta === "" ? Option.none() : Option.some({ ...part, delta })
+  })
+
+/** `replay` to its end, and `rest` from where it stopped when it could not keep the whole turn. */
+const completed = (replay: Replay, rest: RunningTurn["parts"]): RunningTurn["parts"] =>
+  Stream.suspend(() => {
+    const had = { text: 0, others: 0 }
+    const heard = Stream.tap(replay.stream, (part) =>
+      Effect.sync(() => {
+        if (part._tag === "TextDelta") had.text += part.delta.length
+        else had.others += 1
+      })
+    )
+    return Stream.concat(
+      heard,
+      Stream.suspend(() => (replay.whole ? Stream.empty : without(rest, had)))
+    )
+  })
 
 /** The outcome as it is once it is no longer `running`. */
 const settled = <E>(look: Effect.Effect<Outcome, E>): Effect.Effect<Outcome, E> =>
@@ -152,12 +178,11 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/AgentRuns",
     const follow = Effect.fn("AgentRuns.follow")(function* (scope: AgentScope, id: RunId) {
       const running = yield* live.find(scope, id)
       const outcome = yield* outcomeOf(scope, id)
-      const parts =
-        Option.isSome(running) && running.value.replay.whole
-          ? running.value.replay.stream
-          : outcome.status === "running"
-            ? onceSettled(scope, id)
-            : retold(outcome)
+      const parts = Option.isSome(running)
+        ? completed(running.value.replay, onceSettled(scope, id))
+        : outcome.status === "running"
+          ? onceSettled(scope, id)
+          : retold(outcome)
       const turn: RunningTurn = { runId: id, endUserId: outcome.endUserId, parts }
       return turn
     })

@@ -260,6 +260,28 @@ eachEngineLive("A turn that is stopped", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("while it waits for the turn before it gives up its place", () =>
+    Effect.gen(function* () {
+      const { chat, key, runs, script } = yield* start
+      const { conversationId } = yield* chat.complete(key, request())
+      const { gate, reply } = yield* held("Half ")
+      yield* Ref.set(script.reply, reply)
+      const first = yield* chat.start(key, request({ conversationId }))
+      const waiting = yield* Effect.fork(Effect.flip(chat.start(key, request({ conversationId }))))
+      const sql = yield* SqlClient.SqlClient
+      const [second] = yield* sql<{ readonly id: RunId }>`select id from agent_runs where ticket = 3`.pipe(
+        Effect.delay("10 millis"),
+        Effect.repeat({ until: (rows) => rows.length === 1 })
+      )
+      expect((yield* runs.stop(key, second?.id ?? RunId.make("none"))).status).toBe("failed")
+      expect((yield* Fiber.join(waiting))._tag).toBe("TURN_FAILED")
+      yield* Deferred.succeed(gate, undefined)
+      expect((yield* collected(first)).at(-1)).toMatchObject({ result: { reply: "Half the rest" } })
+      yield* Ref.set(script.reply, says("Still here"))
+      expect((yield* chat.complete(key, request({ conversationId }))).reply).toBe("Still here")
+    }).pipe(onFreshData)
+  )
+
   it.scoped("on another process stops all the same", () =>
     Effect.gen(function* () {
       const { chat, key, script } = yield* start
@@ -312,6 +334,34 @@ eachEngineLive("A turn that is followed", (it) => {
         [turn.endUserId, turn.runId],
         [turn.endUserId, turn.runId]
       ])
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("and says more than is kept of it is told to its end all the same", () =>
+    Effect.gen(function* () {
+      const { chat, key, runs, script } = yield* start
+      const { gate, reply } = yield* held("Half ".repeat(1_000))
+      yield* Ref.set(script.reply, (sent) =>
+        Stream.concat(
+          Stream.takeWhile(reply(sent), ({ _tag }) => _tag !== "Finish"),
+          says("x".repeat(1_048_576), " end")(sent)
+        )
+      )
+      const turn = yield* chat.start(key, request())
+      const reading = yield* Effect.fork(collected(turn))
+      const late = yield* runs.follow(key, idOf(turn))
+      const had = yield* Deferred.make<void>()
+      const following = yield* Effect.fork(
+        collected({
+          ...late,
+          parts: Stream.tap(late.parts, ({ _tag }) =>
+            _tag === "TextDelta" ? Deferred.succeed(had, undefined) : Effect.void
+          )
+        })
+      )
+      yield* Deferred.await(had)
+      yield* Deferred.succeed(gate, undefined)
+      expect(wire(yield* Fiber.join(following))).toEqual(wire(yield* Fiber.join(reading)))
     }).pipe(onFreshData)
   )
 

@@ -60,18 +60,18 @@ export class LiveRuns extends Effect.Service<LiveRuns>()("usecases/chat/LiveRuns
       for (const runId of yield* store.toStop(instance.id)) yield* runs.get(runId)?.stop ?? Effect.void
     })
 
+    const quietly = <A, E>(what: string, effect: Effect.Effect<A, E>) =>
+      Effect.catchAllCause(effect, (cause) => Effect.logWarning(what, cause))
+
     const look = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       const long = [...runs.values()].filter(({ since }) => now - since >= Duration.toMillis(tick))
       if (long.length === 0) return
-      yield* storeEvents(long)
-      yield* stopWished
+      // One may fail without the other; both come again at the next tick.
+      yield* quietly("Events of running turns could not be stored", storeEvents(long))
+      yield* quietly("Wishes to stop could not be read", stopWished)
     })
-    yield* look.pipe(
-      Effect.catchAllCause((cause) => Effect.logWarning("Running turns could not be looked after", cause)),
-      Effect.repeat(Schedule.spaced(tick)),
-      Effect.forkScoped
-    )
+    yield* look.pipe(Effect.repeat(Schedule.spaced(tick)), Effect.forkScoped)
 
     return { add, remove, find } as const
   })

@@ -82,7 +82,7 @@ export class Replay {
     return Effect.suspend(() => {
       const [fresh, reached] = this.since(position)
       if (fresh.length > 0) return Effect.succeed([Chunk.fromIterable(fresh), Option.some(reached)] as const)
-      // A reader who is behind what is no longer kept cannot go on; its client may resume once the turn is settled.
+      // A reader who is behind what is no longer kept goes on with what is stored, once the turn is settled.
       if (this.end !== null || this.over) {
         return Effect.as(this.end ?? Exit.void, [Chunk.empty<TurnPart>(), Option.none<Position>()] as const)
       }
@@ -90,7 +90,7 @@ export class Replay {
     })
   }
 
-  /** Every part from the first, to the end of the turn. */
+  /** Every part from the first, to the end of the turn, or until the turn is no longer {@link whole}. */
   get stream(): Stream.Stream<TurnPart, Failure> {
     return Stream.paginateChunkEffect({ parts: 0, characters: 0 }, (position: Position) =>
       this.next(position)
