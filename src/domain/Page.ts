@@ -1,9 +1,13 @@
 /** Pages of lists (specification 4.17). */
 import * as Schema from "effect/Schema"
 
-/** `?limit=`: 1 to `max`; out of range is 400. */
+const digits = Schema.String.pipe(Schema.pattern(/^\d+$/, { message: () => "Expected a whole number" }))
+
+/** `?limit=`: 1 to `max` in digits; anything else is 400. */
 export const limitParam = (max: number) =>
-  Schema.optionalWith(Schema.NumberFromString.pipe(Schema.int(), Schema.between(1, max)), { exact: true })
+  Schema.optionalWith(digits.pipe(Schema.compose(Schema.NumberFromString), Schema.between(1, max)), {
+    exact: true
+  })
 
 /** `?cursor=`: opaque; made and checked by `http/Cursor`. */
 export const cursorParam = Schema.optionalWith(Schema.String.pipe(Schema.maxLength(1024)), { exact: true })

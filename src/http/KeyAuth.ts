@@ -26,7 +26,8 @@ export const secretOf = ({
   headers
 }: HttpServerRequest.HttpServerRequest): Option.Option<Redacted.Redacted> => {
   const bearer = /^bearer +(\S+) *$/iu.exec(headers["authorization"] ?? "")
-  const secret = headers["x-api-key"] ?? bearer?.[1] ?? ""
+  // An empty header is what a proxy or a template makes of a key that is not there.
+  const secret = headers["x-api-key"] || (bearer?.[1] ?? "")
   return secret === "" || secret.length > longest ? Option.none() : Option.some(Redacted.make(secret))
 }
 

@@ -136,6 +136,10 @@ describe("A key", () => {
     expect((await ask({ authorization: `Bearer ${key}` })).status).toBe(200)
     expect((await ask({ authorization: `bearer ${key}` })).status).toBe(200)
     expect((await ask({ "x-api-key": key })).status).toBe(200)
+    expect((await ask({ "x-api-key": "", authorization: `Bearer ${key}` })).status).toBe(200)
+    expect(refused(await ask({ "x-api-key": "wrong", authorization: `Bearer ${key}` }))).toBe(
+      "401 UNAUTHORIZED"
+    )
     expect(refused(await ask({}))).toBe("401 UNAUTHORIZED")
     expect(refused(await ask({ authorization: `Basic ${key}` }))).toBe("401 UNAUTHORIZED")
     expect(refused(await ask({ "x-api-key": `${key}x` }))).toBe("401 UNAUTHORIZED")
@@ -819,7 +823,7 @@ describe("Sources", () => {
     for (const query of ["type=nonsense", "status=nonsense", "status=", "type=url", "status=a&status=b"]) {
       expect(`${query} ${ids(await page(query)).length}`).toBe(`${query} 7`)
     }
-    for (const limit of ["0", "101", "-1", "1.5", "abc", ""]) {
+    for (const limit of ["0", "101", "-1", "1.5", "1e1", "0x10", "%2B5", "%205", "abc", ""]) {
       expect(`${limit} ${refused(await get(`/v1/sources?limit=${limit}`, secret))}`).toBe(
         `${limit} 400 VALIDATION_ERROR`
       )
