@@ -22,7 +22,7 @@ const polling = Duration.millis(250)
 
 const absent = () => new NotFound({ message: "The run does not exist for this agent." })
 
-/** Events that come after the reply's text; the others come before it. */
+/** The last of these comes right after the reply's text; what came earlier stands before it. */
 const follows = ({ type }: RunEvent) => type === "model.completed"
 
 const asPart = (event: RunEvent): TurnPart => ({ _tag: "RunEvent", event })
@@ -42,9 +42,9 @@ const partsOf = ({
     citations: citations ?? [],
     media: []
   }
-  const first = events.findIndex(follows)
-  const before = first === -1 ? events : events.slice(0, first)
-  const after = first === -1 ? [] : events.slice(first)
+  const last = events.findLastIndex(follows)
+  const before = last === -1 ? events : events.slice(0, last)
+  const after = last === -1 ? [] : events.slice(last)
   return [
     ...before.map(asPart),
     { _tag: "StepStart" },
