@@ -44,6 +44,7 @@ describe("The realtime socket of a running server", () => {
       ["assistant", second.reply]
     ])
     expect(told()[1].citations).toEqual(second.citations)
+    expect(frames[0]).toEqual({ type: "typing", conversationId })
     const events = frames.filter(({ type }) => type === "run.event").map(({ event }) => event)
     expect(events.at(0)).toMatchObject({ type: "run.started", label: "Started", sequence: 1 })
     expect(events.at(-1)).toMatchObject({ type: "run.completed", label: "Done" })

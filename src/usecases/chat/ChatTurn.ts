@@ -202,10 +202,15 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
     }
 
+    /** Nobody can be listening to a conversation that begins with this turn. */
+    const typing = ({ opening: { target }, request }: Turn) =>
+      target._tag === "Conversation" && request.persist ? feed.typing(target.id) : Effect.void
+
     /** The turn's fiber: admitted when it is its turn, and ended exactly once. */
     const lifetime = (turn: Turn, admitted: Deferred.Deferred<void, Failure | ConversationNotActive>) =>
       unlessStopped(turn, takePlace(turn), ModelStep.turnFailed()).pipe(
         Effect.tap(Deferred.succeed(admitted, undefined)),
+        Effect.tap(typing(turn)),
         Effect.flatMap((history) => Answer.run(means, turn, history)),
         Effect.timeoutFail({ duration: settings.timeout, onTimeout: ModelStep.runtimeTimeout }),
         Effect.flatMap((answered) => conclude(turn, answered)),
