@@ -74,6 +74,13 @@ describe("The first start on an empty data directory", () => {
     expect(said.code).toBe(0)
   })
 
+  it("keeps colours out of files and pipes", async () => {
+    const { code, stdout } = await run(["serve", "--help"], {})
+    expect(code).toBe(0)
+    expect(stdout).toContain("--role all | api | worker")
+    expect(stdout).not.toContain("\u001b")
+  })
+
   it("is followed by starts that find everything as it was", async () => {
     expect(await spoke.stop()).toBe(0)
     spoke = await start(dataDir)

@@ -1,4 +1,5 @@
 /** The commands of `spoke`, and how their failures leave: one line of words on standard error, exit code 1. */
+import { stripVTControlCharacters } from "node:util"
 import * as CliConfig from "@effect/cli/CliConfig"
 import * as Command from "@effect/cli/Command"
 import * as ValidationError from "@effect/cli/ValidationError"
@@ -47,8 +48,26 @@ const explanation = (cause: Cause.Cause<unknown>): Option.Option<string> => {
   return Option.some(Cause.pretty(cause).slice(0, 4_000))
 }
 
+/** Colours are for terminals that want them: the parser prints its help in colour to files and pipes too. */
+const uncoloured = (given: Console.Console): Console.Console => {
+  const plain = (args: ReadonlyArray<unknown>) =>
+    args.map((arg) => (typeof arg === "string" ? stripVTControlCharacters(arg) : arg))
+  const log: Console.Console["log"] = (...args) => given.log(...plain(args))
+  const error: Console.Console["error"] = (...args) => given.error(...plain(args))
+  return {
+    ...given,
+    ...(hasColors(process.stdout) ? {} : { log }),
+    ...(hasColors(process.stderr) ? {} : { error })
+  }
+}
+
+const hasColors = (stream: NodeJS.WriteStream): boolean => stream.isTTY && stream.hasColors()
+
 /** Runs the command line `argv`. */
 export const program = (argv: ReadonlyArray<string>) =>
+  Console.consoleWith((given) => Effect.withConsole(run(argv), uncoloured(given)))
+
+const run = (argv: ReadonlyArray<string>) =>
   cli(argv).pipe(
     Effect.tapErrorCause((cause) =>
       Cause.isInterruptedOnly(cause)
