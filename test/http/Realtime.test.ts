@@ -288,6 +288,32 @@ layer(served({ sockets: 1 }), live)("A server without a place left", (it) => {
 })
 
 describe("The connection", () => {
+  layer(served(), live)("of a client that reads slowly", (it) => {
+    it.scoped("keeps nobody waiting, and gets everything once it reads on", () =>
+      Effect.gen(function* () {
+        const { id } = yield* Realtime.conversation
+        const first = yield* Realtime.say(id, "first")
+        const text = "x".repeat(30_000)
+        for (let place = 0; place < 300; place++) yield* Realtime.say(id, text, true)
+        yield* Realtime.say(id, "the last of all", true)
+        const port = Realtime.portOf(yield* Effect.context<HttpServer.HttpServer>())
+        const { socket } = yield* Realtime.mute(port, `?token=${yield* tokenFor(id)}&lastMessageId=${first}`)
+        socket.pause()
+        // Another follower gets all of it meanwhile: the slow one keeps nobody waiting.
+        const quick = yield* follower(id, first)
+        yield* quick.until((frames) => contents(frames).includes("the last of all"))
+        const all = Effect.async<void>((resume) => {
+          socket.on("data", (data: Buffer) => {
+            if (data.includes("the last of all")) resume(Effect.void)
+          })
+        })
+        socket.resume()
+        yield* all.pipe(Effect.timeout("15 seconds"))
+      })
+    )
+    restoreIt()
+  })
+
   layer(served({ pingEvery: "100 millis" }), live)("of a client", (it) => {
     it.scoped("is cut when it does not answer pings, and stays while it does", () =>
       Effect.gen(function* () {

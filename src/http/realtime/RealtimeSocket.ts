@@ -50,7 +50,7 @@ const tokenOf = (request: HttpServerRequest.HttpServerRequest, parameters: URLSe
 
 const MessageReference = Schema.NullOr(MessageId)
 
-/** Until when it is and whom it concerns: null for a token that is no good. */
+/** What the socket of `grant` sends. */
 const framesOf = (feed: RealtimeFeed, grant: Grant, lastMessageId: MessageId | null) =>
   feed.follow(grant.conversationId, lastMessageId).pipe(
     Stream.mapEffect((frame) => Effect.orDie(encode(frame))),
