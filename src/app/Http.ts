@@ -38,4 +38,4 @@ export const layer = (settings: Settings) =>
       Layer.provide(RealtimeSocket.layer()),
       Layer.provide(Lifecycle.readiness)
     )
-  )
+  ).pipe(RealtimeSocket.untraced)

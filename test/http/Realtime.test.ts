@@ -6,6 +6,7 @@ import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import * as Tracer from "effect/Tracer"
 import { afterAll, describe, expect } from "vitest"
 import { SecretBox } from "../../src/capabilities/SecretBox.ts"
 import { type ConversationId, newId } from "../../src/domain/Ids.ts"
@@ -288,6 +289,48 @@ layer(served({ sockets: 1 }), live)("A server without a place left", (it) => {
 })
 
 describe("The connection", () => {
+  const spans: Array<string> = []
+  const native = Tracer.make({
+    span: (...[name, parent, context, links, startTime, kind, options]) => {
+      const attributes = new Map<string, unknown>(Object.entries(options?.attributes ?? {}))
+      const status: Tracer.SpanStatus = { _tag: "Started", startTime }
+      return {
+        _tag: "Span",
+        name,
+        spanId: "1",
+        traceId: "1",
+        parent,
+        context,
+        status,
+        attributes,
+        links,
+        sampled: true,
+        kind,
+        end: () => void spans.push(name, JSON.stringify([...attributes])),
+        attribute: (key, value) => void attributes.set(key, value),
+        event: () => undefined,
+        addLinks: () => undefined
+      }
+    },
+    context: (run) => run()
+  })
+
+  layer(served().pipe(Layer.provide(Layer.setTracer(native))), live)("that is traced", (it) => {
+    it.scoped("leaves no token in a span", () =>
+      Effect.gen(function* () {
+        const { id } = yield* Realtime.conversation
+        const client = yield* follower(id)
+        client.leave()
+        yield* client.closed
+        const url = `http://${yield* Realtime.address}`
+        yield* Effect.promise(() => fetch(`${url}/elsewhere`))
+        expect(spans.join("\n")).toContain("elsewhere")
+        expect(spans.join("\n")).not.toContain("token")
+      })
+    )
+    restoreIt()
+  })
+
   layer(served(), live)("of a client that reads slowly", (it) => {
     it.scoped("keeps nobody waiting, and gets everything once it reads on", () =>
       Effect.gen(function* () {

@@ -43,6 +43,7 @@ export const layer = (limits: Partial<RealtimeSocket.Limits> = {}) =>
   Server.serve(
     HttpApiBuilder.api(HttpApi.make("none")).pipe(Layer.provide(RealtimeSocket.layer(limits)))
   ).pipe(
+    RealtimeSocket.untraced,
     Layer.provideMerge(Layer.mergeAll(useCases, NodeSocket.layerWebSocketConstructor)),
     Layer.provideMerge(Server.listen({ host: "127.0.0.1", port: 0, grace: "1 second" }))
   )

@@ -3,6 +3,7 @@
  * what it answers is no HTTP; requests that are no upgrade get the envelope.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { CloseEvent } from "@effect/platform/Socket"
@@ -102,3 +103,8 @@ export const layer = (limits: Partial<Limits> = {}) =>
       yield* router.get(path, connect)
     })
   )
+
+/** Keeps the framework from writing addresses of sockets, and with them tokens, into spans of the server `layer`. */
+export const untraced = HttpMiddleware.withTracerDisabledWhen(
+  ({ url }) => url === path || url.startsWith(`${path}?`)
+)
