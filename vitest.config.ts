@@ -11,7 +11,8 @@ export default defineConfig({
     pool: "forks",
     isolate: false,
     poolOptions: { forks: { isolate: false, minForks: 1, maxForks: 2 } },
-    testTimeout: 20_000,
+    // Ends what hangs; a loaded machine may take its time.
+    testTimeout: 60_000,
     hookTimeout: 60_000
   }
 })
