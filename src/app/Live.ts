@@ -44,6 +44,7 @@ import { ChatTurn } from "../usecases/chat/ChatTurn.ts"
 import { Instance } from "../usecases/chat/Instance.ts"
 import { LiveRuns } from "../usecases/chat/LiveRuns.ts"
 import { RealtimeAccess } from "../usecases/chat/RealtimeAccess.ts"
+import { ChatTools } from "../usecases/chat/Tools.ts"
 import { TurnSettings } from "../usecases/chat/TurnSettings.ts"
 import { Embed } from "../usecases/Embed.ts"
 import { Ingest } from "../usecases/Ingest.ts"
@@ -140,7 +141,9 @@ const turnSettings = ({ realtimeUrl, runtimeData, turnTimeout }: Settings) =>
 
 const turns = Layer.merge(ChatTurn.Default, AgentRuns.Default).pipe(
   Layer.provideMerge(LiveRuns.Default),
-  Layer.provideMerge(Layer.mergeAll(RealtimeAccess.Default, RealtimeFeed.Default, Instance.Default))
+  Layer.provideMerge(
+    Layer.mergeAll(ChatTools.Default, RealtimeAccess.Default, RealtimeFeed.Default, Instance.Default)
+  )
 )
 
 /** Everything below the wire: stores, capabilities and use-cases over one database. */

@@ -10,6 +10,8 @@ import * as Citations from "./Citations.ts"
 import * as ModelStep from "./ModelStep.ts"
 import * as Prompt from "./Prompt.ts"
 import { searchText } from "./Question.ts"
+import type { ChatTools, TurnTools } from "./Tools.ts"
+import * as ToolSteps from "./ToolSteps.ts"
 import { emit, record, type Turn, unlessStopped } from "./Turn.ts"
 
 export interface Answer {
@@ -27,6 +29,7 @@ export interface Means {
   readonly search: Context.Tag.Service<typeof VectorSearch>
   readonly embedder: Context.Tag.Service<typeof Embedder>
   readonly runtime: Context.Tag.Service<typeof ModelRuntime>
+  readonly tools: ChatTools
 }
 
 const find = Effect.fn("Answer.find")(function* (
@@ -54,14 +57,17 @@ const write = Effect.fn("Answer.write")(function* (
   { runtime }: Means,
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>,
-  chunks: ReadonlyArray<FoundChunk>
+  chunks: ReadonlyArray<FoundChunk>,
+  tools: TurnTools
 ) {
   const { admission, request } = turn
   const passages = Citations.toPassages(chunks)
   turn.counted = true
   let said = ""
-  const step = ModelStep.run(
+  const step = ToolSteps.run(
     runtime,
+    turn,
+    tools,
     {
       model: admission.model,
       prompt: Prompt.render({
@@ -72,7 +78,7 @@ const write = Effect.fn("Answer.write")(function* (
         message: request.message,
         contextWindow: runtime.contextWindow
       }),
-      tools: [],
+      tools: tools.declarations,
       question: request.message,
       passages
     },
@@ -96,9 +102,12 @@ export const run = Effect.fn("Answer.run")(function* (
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>
 ) {
-  const chunks = yield* unlessStopped(turn, find(means, turn, history), ModelStep.turnFailed())
+  const preparing = Effect.all([find(means, turn, history), means.tools.forTurn(turn.scope, turn.request)], {
+    concurrency: 2
+  })
+  const [chunks, tools] = yield* unlessStopped(turn, preparing, ModelStep.turnFailed())
   yield* emit(turn, { _tag: "StepStart" })
-  const { inputTokens, outputTokens, reason, text } = yield* write(means, turn, history, chunks)
+  const { inputTokens, outputTokens, reason, text } = yield* write(means, turn, history, chunks, tools)
   yield* record(turn, "model.completed", "complete", "Model replied", {
     model: turn.admission.model ?? means.runtime.defaultModel,
     reason,

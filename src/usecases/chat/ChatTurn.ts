@@ -30,6 +30,7 @@ import { LiveRuns } from "./LiveRuns.ts"
 import * as ModelStep from "./ModelStep.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
 import { Replay } from "./Replay.ts"
+import { ChatTools } from "./Tools.ts"
 import * as Trace from "./Trace.ts"
 import { emit, type Failure, record, type Turn, unlessStopped } from "./Turn.ts"
 import { TurnSettings } from "./TurnSettings.ts"
@@ -52,7 +53,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const means: Answer.Means = {
       search: yield* VectorSearch,
       embedder: yield* Embedder,
-      runtime: yield* ModelRuntime
+      runtime: yield* ModelRuntime,
+      tools: yield* ChatTools
     }
     const settings = yield* TurnSettings
     const realtime = yield* RealtimeAccess

@@ -8,9 +8,6 @@ import { toolFailure } from "./Bindings.ts"
 /** Most bytes of an answer that are read. */
 const mostBytes = 256 * 1024
 
-/** Characters of an error's body that the model is shown. */
-const mostOfError = 2_048
-
 export const textOf = ({ body }: OutboundResponse): string => sanitize(new TextDecoder().decode(body))
 
 const isText = (type: string): boolean =>
@@ -38,6 +35,6 @@ export const exchange = Effect.fn("HttpTool.exchange")(function* (
       )
     )
   if (response.status >= 200 && response.status < 300) return response
-  const said = contentOf(response).slice(0, mostOfError)
+  const said = contentOf(response)
   return yield* Effect.fail(toolFailure("TOOL_FAILED", `TOOL_FAILED: HTTP ${response.status} ${said}`.trim()))
 })

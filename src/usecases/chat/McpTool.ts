@@ -59,7 +59,7 @@ const resultOf = (response: OutboundResponse, id: number) => {
   const message = textsOf(response)
     .map((text) => Option.getOrUndefined(decodeMessage(text)))
     .find((found) => found?.id === id)
-  if (message?.error !== undefined) return Effect.fail(failed(message.error.message.slice(0, 2_048)))
+  if (message?.error !== undefined) return Effect.fail(failed(message.error.message))
   return message?.result === undefined
     ? Effect.fail(failed("the MCP server gave no answer"))
     : Effect.succeed(message.result)
@@ -131,7 +131,7 @@ export const open = Effect.fn("McpTool.open")(function* (
     const result = Option.getOrUndefined(decodeResult(raw))
     if (result === undefined) return yield* Effect.fail(failed("the MCP server's answer is not a result"))
     const text = sanitize(result.content.map(said).join("\n"))
-    if (result.isError === true) return yield* Effect.fail(failed(text.slice(0, 2_048)))
+    if (result.isError === true) return yield* Effect.fail(failed(text))
     const output: JsonValue = result.structuredContent ?? text
     return output
   })

@@ -26,29 +26,33 @@ const percent = (text: string): string => encodeURIComponent(text.toWellFormed()
 const lowerPercent = (text: string): string =>
   text.replaceAll(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())
 
-const encodings = (value: string): ReadonlyArray<string> => {
-  if (value.length < telling) return [value]
+/** The value as it stands in JSON inside of JSON, four deep. */
+const escaped = (value: string): ReadonlyArray<string> => {
+  const inJson = (text: string) => JSON.stringify(text).slice(1, -1)
+  const once = inJson(value)
+  const twice = inJson(once)
+  const thrice = inJson(twice)
+  return [value, once, twice, thrice, inJson(thrice), once.replaceAll("/", "\\/")]
+}
+
+const inUrl = (value: string): ReadonlyArray<string> => {
   const url = percent(value)
   const form = url.replaceAll("%20", "+")
-  const strict = url.replaceAll(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
-  const json = JSON.stringify(value).slice(1, -1)
-  const html = value.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
-  const plain = [
-    value,
-    url,
-    lowerPercent(url),
-    form,
-    lowerPercent(form),
-    strict,
-    json,
-    json.replaceAll("/", "\\/"),
-    JSON.stringify(json).slice(1, -1),
-    html,
-    html.replaceAll('"', "&quot;").replaceAll("'", "&#39;")
-  ]
-  if (value.length < distinctive) return plain
+  const strict = url.replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
+  return [url, lowerPercent(url), form, lowerPercent(form), strict]
+}
+
+const inBytes = (value: string): ReadonlyArray<string> => {
+  if (value.length < distinctive) return []
   const bytes = Buffer.from(value)
-  return [...plain, bytes.toString("hex"), bytes.toString("hex").toUpperCase(), ...insideBase64(bytes)]
+  return [bytes.toString("hex"), bytes.toString("hex").toUpperCase(), ...insideBase64(bytes)]
+}
+
+const encodings = (value: string): ReadonlyArray<string> => {
+  if (value.length < telling) return [value]
+  const html = value.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
+  const forms = new Set([...escaped(value), html, html.replaceAll('"', "&quot;").replaceAll("'", "&#39;")])
+  return [...forms].flatMap((form) => [form, ...inUrl(form), ...inBytes(form)])
 }
 
 const isWord = (character: string | undefined) => character !== undefined && /[\p{L}\p{N}_]/u.test(character)

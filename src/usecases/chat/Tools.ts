@@ -22,6 +22,8 @@ import { Scrubber } from "./Scrub.ts"
 /** Milliseconds that a server's list of tools is believed, and how many lists are kept. */
 const believed = 300_000
 const mostLists = 256
+/** Characters of a failure that are shown; cut after scrubbing, so that no half of a credential is left. */
+const mostOfFailure = 2_048
 /** Credentials of a request that are looked for beside those that the tools use. */
 const mostCredentials = 256
 
@@ -136,7 +138,8 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
     const overMcp = Effect.fn("ChatTools.mcp")(function* (
       tool: StoredTool,
       url: string,
-      credential: Either.Either<string, Bindings.ToolFailure>
+      credential: Either.Either<string, Bindings.ToolFailure>,
+      scrubber: Scrubber
     ) {
       const secret = yield* credential
       const { timeout } = tool.definition
@@ -152,9 +155,9 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
       )
       return remote.map(({ name, description, inputSchema }): Callable => ({
         declaration: {
-          name: remoteName(tool.name, name),
-          description: description.slice(0, 4_000),
-          parameters: { ...inputSchema, type: "object" }
+          name: remoteName(tool.name, scrubber.text(name)),
+          description: scrubber.text(description).slice(0, 4_000),
+          parameters: { ...scrubber.object(inputSchema), type: "object" }
         },
         call: (input) => Effect.flatMap(session, ({ call }) => call(name, input))
       }))
@@ -177,7 +180,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
       const scrubber = new Scrubber(secrets)
       const hidden = (failure: Bindings.ToolFailure) => ({
         ...failure,
-        message: scrubber.text(failure.message)
+        message: scrubber.text(failure.message).slice(0, mostOfFailure)
       })
       const callables = new Map<string, Callable>()
       const unavailable: Array<TurnTools["unavailable"][number]> = []
@@ -186,7 +189,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
         ({ tool, credential, bound }) => {
           const { mcp } = tool.definition
           if (mcp === undefined) return Effect.succeed([overHttp(tool, credential, bound)])
-          return overMcp(tool, mcp.url, credential).pipe(
+          return overMcp(tool, mcp.url, credential, scrubber).pipe(
             Effect.catchAll((failure) =>
               Effect.sync((): ReadonlyArray<Callable> => {
                 unavailable.push({ name: tool.name, failure: hidden(failure) })

@@ -2,6 +2,7 @@
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -15,6 +16,8 @@ import {
   ModelRuntime
 } from "../../../src/capabilities/ModelRuntime.ts"
 import * as RealtimeMemory from "../../../src/capabilities/Realtime/Memory.ts"
+import { parseAllow } from "../../../src/capabilities/OutboundHttp/AddressRules.ts"
+import { layerUndici } from "../../../src/capabilities/OutboundHttp/Undici.ts"
 import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
 import { type FoundChunk, VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import { CompleteTurnRequest } from "../../../src/domain/ChatTurn.ts"
@@ -22,11 +25,13 @@ import { ChunkId, DocumentId, SourceId } from "../../../src/domain/Ids.ts"
 import { AgentRunStore } from "../../../src/store/AgentRuns.ts"
 import { ConversationFeedStore } from "../../../src/store/ConversationFeed.ts"
 import { Instances } from "../../../src/store/Instances.ts"
+import { ToolStore } from "../../../src/store/Tools.ts"
 import { Turns } from "../../../src/store/Turns.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { Instance } from "../../../src/usecases/chat/Instance.ts"
 import { LiveRuns } from "../../../src/usecases/chat/LiveRuns.ts"
 import { RealtimeAccess } from "../../../src/usecases/chat/RealtimeAccess.ts"
+import { ChatTools } from "../../../src/usecases/chat/Tools.ts"
 import { TurnSettings } from "../../../src/usecases/chat/TurnSettings.ts"
 import { RealtimeFeed } from "../../../src/usecases/RealtimeFeed.ts"
 
@@ -117,6 +122,9 @@ const box = Layer.succeed(SecretBox, {
   open: (_, text) => Effect.succeed(Option.some(text))
 })
 
+/** Tools of the tests live on this machine. */
+const outbound = layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1")) })
+
 export const settings = (timeout: Duration.DurationInput = "10 seconds", runtimeData = true) =>
   Layer.succeed(TurnSettings, {
     timeout: Duration.decode(timeout),
@@ -129,15 +137,26 @@ export const settings = (timeout: Duration.DurationInput = "10 seconds", runtime
 export const turnLayer = (timeout?: Duration.DurationInput, runtimeData?: boolean) =>
   ChatTurn.Default.pipe(
     Layer.provideMerge(LiveRuns.Default),
-    Layer.provideMerge(Layer.mergeAll(RealtimeAccess.Default, RealtimeFeed.Default, Instance.Default)),
     Layer.provideMerge(
-      Layer.mergeAll(model, search, embedder, box, RealtimeMemory.layerMemory, settings(timeout, runtimeData))
+      Layer.mergeAll(ChatTools.Default, RealtimeAccess.Default, RealtimeFeed.Default, Instance.Default)
+    ),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        model,
+        search,
+        embedder,
+        box,
+        outbound,
+        RealtimeMemory.layerMemory,
+        settings(timeout, runtimeData)
+      )
     ),
     Layer.provideMerge(
       Layer.mergeAll(
         script,
         AgentRunStore.Default,
         ConversationFeedStore.Default,
+        ToolStore.Default,
         Turns.Default,
         Instances.Default
       )
