@@ -273,6 +273,25 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
+  it.scoped.prop(
+    "settles whole wherever among its parts the client leaves",
+    { taken: FastCheck.integer({ min: 0, max: 9 }) },
+    ({ taken }) =>
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const chat = yield* ChatTurn
+        const { reply, chunks } = yield* Script
+        yield* Ref.set(chunks, [chunk(1)])
+        yield* Ref.set(reply, says("A ", "B ", "[1]"))
+        const turn = yield* chat.start(scope, request())
+        yield* turn.parts.pipe(Stream.take(taken), Stream.runDrain)
+        yield* transcript.pipe(Effect.repeat({ until: (lines) => lines.length === 2 }))
+        expect(yield* transcript).toEqual(["1 user: Hello?", "2 assistant: A B [1]"])
+        expect(yield* usage).toMatchObject({ tenant: 1, agent: 1 })
+      }).pipe(onFreshData(turnLayer())),
+    { fastCheck: { numRuns: 10 } }
+  )
+
   it.scoped(
     "streams what it stores: the parts' text is the stored reply, the events are the stored trace",
     () =>
