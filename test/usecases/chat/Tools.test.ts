@@ -12,6 +12,7 @@ import { randomBytes } from "node:crypto"
 import type { ModelPart } from "../../../src/capabilities/ModelRuntime.ts"
 import type { AgentScope } from "../../../src/domain/Access.ts"
 import { newToolId, ToolDefinition } from "../../../src/domain/Tool.ts"
+import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
 import { ToolStore } from "../../../src/store/Tools.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import * as Fixtures from "../../Fixtures.ts"
@@ -188,7 +189,7 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
         scope,
         "docs",
         { mcp: { url: `${server.url}/mcp` }, auth: { kind: "bearer" } },
-        "mcp-secret-value"
+        yield* Effect.flatMap(SecretBox, (box) => box.seal("tool-secret", "mcp-secret-value"))
       )
       const { reply, requests } = yield* Script
       for (const _ of [1, 2]) {
@@ -218,9 +219,12 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
         const bindings = [{ from: "/who", to: "query:who" }]
         yield* give(scope, "good", { http: { url: `${server.url}/ok` }, bindings, auth })
         yield* give(scope, "bad", { http: { url: `${server.url}/fail` }, bindings, auth })
+        const box = yield* SecretBox
+        const kept = { http: { url: `${server.url}/ok` }, auth: { kind: "header", header: "x-stored" } }
+        yield* give(scope, "kept", kept, yield* box.seal("tool-secret", stored))
         const { reply, requests } = yield* Script
         const leak = `${slot} and ${unused}.`
-        yield* Ref.set(reply, inTurn(asks(["good", {}], ["bad", {}]), says("It is ", ...leak)))
+        yield* Ref.set(reply, inTurn(asks(["good", {}], ["bad", {}], ["kept", {}]), says("It is ", ...leak)))
         const logs: Array<unknown> = []
         const logger = Logger.replace(
           Logger.defaultLogger,
@@ -230,8 +234,8 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
           toolContext: { who: bound },
           toolCredentials: { crm: slot, other: unused }
         }).pipe(Effect.provide(logger))
-        expect(server.received.every(({ headers }) => headers["x-key"] === slot)).toBe(true)
-        expect(server.received).toHaveLength(2)
+        const sent = server.received.map(({ headers }) => headers["x-key"] ?? headers["x-stored"])
+        expect(sent.toSorted()).toEqual([slot, slot, stored].toSorted())
         expect(parts.at(-1)).toMatchObject({ result: { reply: "It is [redacted] and [redacted]." } })
         const sql = yield* SqlClient.SqlClient
         const tables = yield* sql<{ readonly name: string }>`

@@ -4,7 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -18,7 +18,7 @@ import {
 import * as RealtimeMemory from "../../../src/capabilities/Realtime/Memory.ts"
 import { parseAllow } from "../../../src/capabilities/OutboundHttp/AddressRules.ts"
 import { layerUndici } from "../../../src/capabilities/OutboundHttp/Undici.ts"
-import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
+import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import { type FoundChunk, VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import { CompleteTurnRequest } from "../../../src/domain/ChatTurn.ts"
 import { ChunkId, DocumentId, SourceId } from "../../../src/domain/Ids.ts"
@@ -115,12 +115,7 @@ const embedder = Layer.succeed(Embedder, {
   embedAll: (texts) => Effect.succeed(texts.map(() => new Float32Array([1])))
 })
 
-const box = Layer.succeed(SecretBox, {
-  sign: (_, text) => Effect.succeed(`signed:${text}`),
-  verify: (_, text) => Effect.succeed(Option.some(text)),
-  seal: (_, text) => Effect.succeed(text),
-  open: (_, text) => Effect.succeed(Option.some(text))
-})
+const box = DerivedKeys.layer([Redacted.make("the master secret of these tests, 32 bytes")])
 
 /** Tools of the tests live on this machine. */
 const outbound = layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1")) })
