@@ -1,6 +1,7 @@
 /** One round with the model inside a turn: repeated only before its first byte, never ended without a finish. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
@@ -50,11 +51,15 @@ const documented = (error: ModelError) =>
     Effect.fail(error.reason === "TimedOut" ? runtimeTimeout() : turnFailed())
   )
 
-/** Streams one reply; `onDelta` sees each piece of text as it arrives. */
+/**
+ * Streams one reply; `onDelta` sees each piece of text as it arrives. `repeatable` is false once a tool has run: what the
+ * turn has done by then must not be put at risk of being done twice.
+ */
 export const run = Effect.fn("ModelStep.run")(function* (
   runtime: Context.Tag.Service<typeof ModelRuntime>,
   request: ModelRequest,
-  onDelta: (delta: string) => Effect.Effect<unknown>
+  onDelta: (delta: string) => Effect.Effect<unknown>,
+  repeatable: boolean
 ) {
   let text = ""
   const calls: Array<Extract<ModelPart, { readonly _tag: "ToolCall" }>> = []
@@ -69,8 +74,7 @@ export const run = Effect.fn("ModelStep.run")(function* (
       else finish = Option.some(part)
       return Effect.void
     }),
-    Effect.tapError(pause),
-    Effect.retry(retries),
+    repeatable ? (round) => round.pipe(Effect.tapError(pause), Effect.retry(retries)) : identity,
     Effect.catchAll(documented)
   )
   if (Option.isNone(finish)) return yield* turnFailed()

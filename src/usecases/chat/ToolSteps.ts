@@ -88,7 +88,8 @@ const step = Effect.fn("ToolSteps.step")(function* (
   runtime: Context.Tag.Service<typeof ModelRuntime>,
   request: ModelRequest,
   tools: TurnTools,
-  onDelta: (delta: string) => Effect.Effect<unknown>
+  onDelta: (delta: string) => Effect.Effect<unknown>,
+  repeatable: boolean
 ) {
   const stream = tools.scrubber.streaming()
   let text = ""
@@ -96,9 +97,8 @@ const step = Effect.fn("ToolSteps.step")(function* (
     text += shown
     return shown === "" ? Effect.void : onDelta(shown)
   }
-  const result = yield* ModelStep.run(runtime, request, (delta) =>
-    Effect.suspend(() => show(stream.push(delta)))
-  )
+  const push = (delta: string) => Effect.suspend(() => show(stream.push(delta)))
+  const result = yield* ModelStep.run(runtime, request, push, repeatable)
   yield* Effect.suspend(() => show(stream.flush()))
   return { ...result, text }
 })
@@ -126,14 +126,15 @@ export const run = Effect.fn("ToolSteps.run")(function* (
     const separated = text === "" ? "" : "\n\n"
     let begun = false
     const offered = round < mostSteps ? tools.declarations : []
-    const result = yield* step(runtime, { ...request, prompt, tools: offered }, tools, (delta) =>
+    const say = (delta: string) =>
       Effect.suspend(() => {
         const shown = begun ? delta : separated + delta
         begun = true
         text += shown
         return onDelta(shown)
       })
-    )
+    const asked: ModelRequest = { ...request, prompt, tools: offered }
+    const result = yield* step(runtime, asked, tools, say, round === 1)
     inputTokens += result.inputTokens
     outputTokens += result.outputTokens
     if (result.calls.length === 0 || round === mostSteps) {

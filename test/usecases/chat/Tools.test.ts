@@ -9,7 +9,7 @@ import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { randomBytes } from "node:crypto"
-import type { ModelPart } from "../../../src/capabilities/ModelRuntime.ts"
+import { ModelError, type ModelPart } from "../../../src/capabilities/ModelRuntime.ts"
 import type { AgentScope } from "../../../src/domain/Access.ts"
 import { newToolId, ToolDefinition } from "../../../src/domain/Tool.ts"
 import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
@@ -178,6 +178,24 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
       const asked = yield* Ref.get(requests)
       expect(asked.map(({ tools }) => tools.length)).toEqual([1, 1, 1, 1, 1, 1, 1, 0])
       expect(JSON.stringify(asked.at(-1)?.prompt).length).toBeLessThan(40_000)
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("that have run are a reason not to repeat the model's request", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const server = yield* toolServer
+      yield* give(scope, "good", { http: { url: `${server.url}/ok` } })
+      const { reply, requests } = yield* Script
+      const busy = new ModelError({ reason: "RateLimited", message: "busy", retryable: true })
+      yield* Ref.set(
+        reply,
+        inTurn(asks(["good", {}]), () => Stream.fail(busy))
+      )
+      const failure = yield* Effect.flip(run(scope))
+      expect(failure._tag).toBe("TURN_FAILED")
+      expect(yield* Ref.get(requests)).toHaveLength(2)
+      expect(server.received).toHaveLength(1)
     }).pipe(onFreshData(turnLayer()))
   )
 
