@@ -1,7 +1,7 @@
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { removeFolder, run, type Spoke, start, temporaryFolder } from "./Spoke.ts"
+import { hasShell, removeFolder, run, type Spoke, start, temporaryFolder } from "./Spoke.ts"
 
 describe("The first start on an empty data directory", () => {
   const dataDir = temporaryFolder()
@@ -16,20 +16,23 @@ describe("The first start on an empty data directory", () => {
     removeFolder(dataDir)
   })
 
-  it("prints the addresses, the key, the owner's password and a curl line that works as it is", async () => {
-    const output = spoke.output()
-    expect(output).toContain(spoke.apiKey)
-    expect(output).toMatch(/Password {3}\S{16}/)
-    const [line = ""] = /curl -s[\s\S]*?'\{.*\}'/u.exec(output) ?? []
-    const { code, stdout, stderr } = await run(["-c", line], {}, ["bash"])
-    expect(stderr).toBe("")
-    expect(code).toBe(0)
-    const { data } = JSON.parse(stdout)
-    expect(data.reply).toMatch(/\[1\]/)
-    expect(data.reply).toContain("POST /v1/sources")
-    expect(data.citations.length).toBeGreaterThan(0)
-    expect(data.citations[0]).toMatchObject({ sourceName: "Spoke documentation" })
-  })
+  it.skipIf(!hasShell)(
+    "prints the addresses, the key, the owner's password and a curl line that works as it is",
+    async () => {
+      const output = spoke.output()
+      expect(output).toContain(spoke.apiKey)
+      expect(output).toMatch(/Password {3}\S{16}/)
+      const [line = ""] = /curl -s[\s\S]*?'\{.*\}'/u.exec(output) ?? []
+      const { code, stdout, stderr } = await run(["-c", line], {}, ["bash"])
+      expect(stderr).toBe("")
+      expect(code).toBe(0)
+      const { data } = JSON.parse(stdout)
+      expect(data.reply).toMatch(/\[1\]/)
+      expect(data.reply).toContain("POST /v1/sources")
+      expect(data.citations.length).toBeGreaterThan(0)
+      expect(data.citations[0]).toMatchObject({ sourceName: "Spoke documentation" })
+    }
+  )
 
   it("keeps its files from everybody else", () => {
     const modes = ["credentials.json", "secrets.json"].map(

@@ -1,5 +1,5 @@
 /** A real `spoke serve` in a process of its own, on a free port and a data directory of its own. */
-import { type ChildProcess, spawn } from "node:child_process"
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
@@ -7,6 +7,11 @@ import * as Path from "node:path"
 
 export const root = Path.resolve(import.meta.dirname, "../..")
 export const command = Path.join(root, "dist/main.js")
+
+/** False where printed shell lines cannot be run: a visible skip, but a failure in CI. */
+export const hasShell =
+  process.env["CI"] === "true" ||
+  spawnSync("bash", ["-c", "command -v curl"], { stdio: "ignore" }).status === 0
 
 export const temporaryFolder = (): string => Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-e2e-"))
 
