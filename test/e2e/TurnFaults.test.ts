@@ -97,4 +97,23 @@ describe.skipIf(skipped)("A process killed (-9) at ten points of a turn", () => 
         (select sum(turns)::int from tenant_usage where turns > 0) = (select sum(turns)::int from agent_usage) as tenant`)
     expect(sums).toEqual({ counted: true, agent: true, tenant: true })
   }, 180_000)
+
+  it("answers 409 CONVERSATION_NOT_ACTIVE, streamed and not, while a human has the conversation", async () => {
+    const team = await makeTeam(spoke)
+    const { secret: key } = await team.key({ permissions: ["chat"] })
+    const { body } = await spoke.request("POST", "/v1/chat", { key, body: { message: "First" } })
+    const { conversationId } = body.data
+    for (const state of ["HUMAN_REQUESTED", "HUMAN_ACTIVE", "CLOSED"]) {
+      await admin.query("update conversations set state = $1 where id = $2", [state, conversationId])
+      for (const path of ["/v1/chat", "/v1/chat/stream"]) {
+        for (const persist of [true, false]) {
+          const refused = await spoke.request("POST", path, {
+            key,
+            body: { message: "Now?", conversationId, persist }
+          })
+          expect([refused.status, refused.body.error.code]).toEqual([409, "CONVERSATION_NOT_ACTIVE"])
+        }
+      }
+    }
+  }, 60_000)
 })

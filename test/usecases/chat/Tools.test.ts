@@ -13,6 +13,7 @@ import { ModelError, type ModelPart } from "../../../src/capabilities/ModelRunti
 import type { AgentScope } from "../../../src/domain/Access.ts"
 import { newToolId, ToolDefinition } from "../../../src/domain/Tool.ts"
 import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
+import * as Sse from "../../../src/http/Sse.ts"
 import { ToolStore } from "../../../src/store/Tools.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import * as Fixtures from "../../Fixtures.ts"
@@ -259,15 +260,16 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
         const tables = yield* sql<{ readonly name: string }>`
         select table_name as name from information_schema.tables where table_schema = 'public'`
         const dump = yield* Effect.forEach(tables, ({ name }) => sql`select * from ${sql(name)}`)
-        const everything = Inspectable.stringifyCircular([parts, logs, yield* Ref.get(requests), dump])
+        const bytes = yield* Stream.mkString(Stream.decodeText(Sse.body(Stream.fromIterable(parts), true)))
+        const everything = Inspectable.stringifyCircular([parts, bytes, logs, yield* Ref.get(requests), dump])
         for (const secret of [slot, bound, unused, stored]) {
-          const bytes = Buffer.from(secret)
+          const raw = Buffer.from(secret)
           const forms = [
             secret,
             JSON.stringify(secret).slice(1, -1),
             encodeURIComponent(secret),
-            bytes.toString("hex"),
-            bytes.toString("base64").slice(2, -4),
+            raw.toString("hex"),
+            raw.toString("base64").slice(2, -4),
             secret.slice(5, 19)
           ]
           for (const form of forms) expect(everything.includes(form)).toBe(false)
