@@ -9,7 +9,6 @@ import type { AgentKey, AgentScope } from "../domain/Access.ts"
 import { LimitExceeded, NotFound, ServiceUnavailable } from "../domain/Errors.ts"
 import { type IngestionJobId, newId, type SourceId } from "../domain/Ids.ts"
 import {
-  type ArtifactRef,
   type CreateSource,
   IngestionJob,
   type IngestionJobType,
@@ -125,19 +124,6 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
       )
     })
 
-    const fromArtifact = Effect.fn("Sources.fromArtifact")(function* (
-      scope: AgentScope,
-      type: "FILE" | "IMAGE" | "BULK_UPLOAD",
-      name: string,
-      fileName: string,
-      artifact: ArtifactRef
-    ) {
-      return yield* insert(scope, { type, name, config: { artifact, fileName }, autoSync: true }).pipe(
-        sql.withTransaction,
-        Effect.catchTags({ SqlError: Effect.die, JobQueueError: unavailable })
-      )
-    })
-
     /** Stores the original and adds a source that reads it: a document, or a ZIP of documents. */
     const upload = Effect.fn("Sources.upload")(function* (
       scope: AgentScope,
@@ -145,7 +131,10 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
       { name, fileName, bytes }: Upload
     ) {
       const artifact = yield* artifacts.put(bytes).pipe(Effect.mapError(unavailable))
-      return yield* fromArtifact(scope, type, name, fileName, artifact)
+      return yield* insert(scope, { type, name, config: { artifact, fileName }, autoSync: true }).pipe(
+        sql.withTransaction,
+        Effect.catchTags({ SqlError: Effect.die, JobQueueError: unavailable })
+      )
     })
 
     /** Queues ingestion, or a full re-index with `force`; a job that already waits is returned instead. */

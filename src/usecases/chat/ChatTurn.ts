@@ -133,7 +133,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       turn.settled = true
       const { admission, opening, scope } = turn
       const tokens = { inputTokens: outcome.inputTokens, outputTokens: outcome.outputTokens }
-      if (!turn.request.persist) {
+      // Without a ticket no run was written: the conversation was taken over while the turn was being begun.
+      if (!turn.request.persist || admission.ticket === null) {
         yield* turn.counted
           ? turns.count(scope, admission.periodStart, tokens)
           : turns.release(scope, admission.periodStart)
