@@ -36,6 +36,12 @@ export const ChunkId = id("ChunkId")
 export type ChunkId = typeof ChunkId.Type
 export const QueueJobId = id("QueueJobId")
 export type QueueJobId = typeof QueueJobId.Type
+export const ChannelId = id("ChannelId")
+export type ChannelId = typeof ChannelId.Type
+export const InboxId = id("InboxId")
+export type InboxId = typeof InboxId.Type
+export const OutboxId = id("OutboxId")
+export type OutboxId = typeof OutboxId.Type
 
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -80,5 +86,8 @@ export const newId = {
   ingestionJob: generator("job", (text) => IngestionJobId.make(text)),
   document: generator("doc", (text) => DocumentId.make(text)),
   chunk: generator("chk", (text) => ChunkId.make(text)),
-  queueJob: generator("qjb", (text) => QueueJobId.make(text))
+  queueJob: generator("qjb", (text) => QueueJobId.make(text)),
+  channel: generator("chn", (text) => ChannelId.make(text)),
+  inbox: generator("inb", (text) => InboxId.make(text)),
+  outbox: generator("out", (text) => OutboxId.make(text))
 } as const
