@@ -12,6 +12,11 @@ export interface SearchQuery {
   readonly topK: number
   /** 0..1; chunks below it are left out. A chunk that scores 0 is never a hit. */
   readonly minScore: number
+  /**
+   * Only chunks of these sources; all of the agent's when left out, none when empty. Scores are those of the same search
+   * without it: a filter leaves chunks out, and what words are worth is measured over the whole agent.
+   */
+  readonly sourceIds?: ReadonlyArray<SourceId> | undefined
 }
 
 export interface FoundChunk {

@@ -47,6 +47,8 @@ const make = ({ maxBytes }: InProcessOptions) =>
       const { agentId } = scope
       yield* Effect.annotateCurrentSpan({ agentId })
       const { text, topK, minScore } = query
+      const sources = query.sourceIds === undefined ? undefined : new Set<string>(query.sourceIds)
+      if (sources?.size === 0) return { chunks: [], degraded: false }
       const embedded = yield* Effect.cached(queryVector(text))
       const terms = queryTerms(text)
       const held = agents.hold(agentId)
@@ -65,7 +67,8 @@ const make = ({ maxBytes }: InProcessOptions) =>
           vector: Option.getOrUndefined(vector),
           lexicalWeight,
           topK,
-          minScore
+          minScore,
+          sources
         })
         const found = yield* rows.hits(
           scope,

@@ -35,12 +35,14 @@ export interface RankQuery {
   readonly lexicalWeight: number
   readonly topK: number
   readonly minScore: number
+  /** Only chunks of these sources; all when left out. */
+  readonly sources?: ReadonlySet<string> | undefined
 }
 
 export const generationKey = (sourceId: string, generation: string): string => `${generation}:${sourceId}`
 
-/** Bytes of an id, its map entry and its place in the arrays. */
-const slotBytes = 160
+/** Bytes of an id, its map entry, its source and its place in the arrays. */
+const slotBytes = 200
 
 export class InProcessIndex {
   /** The agent's index version whose chunks are all in here. */
@@ -50,6 +52,7 @@ export class InProcessIndex {
   readonly #slots = new Map<string, number>()
   #ids: Array<string> = []
   #generations: Array<string> = []
+  #sources: Array<string> = []
 
   constructor(dimensions: number) {
     this.#vectors = new Vectors(dimensions)
@@ -84,6 +87,7 @@ export class InProcessIndex {
     this.#slots.set(chunk.id, slot)
     this.#ids.push(chunk.id)
     this.#generations.push(generationKey(chunk.sourceId, chunk.generation))
+    this.#sources.push(chunk.sourceId)
     this.#postings.add(chunk.length)
     eachTerm(chunk.tsv, (term, frequency) => this.#postings.count(term, frequency))
     if (chunk.embedding !== null) this.#vectors.set(slot, chunk.embedding)
@@ -103,6 +107,7 @@ export class InProcessIndex {
     const stays = (_: string, slot: number) => (moved[slot] ?? -1) >= 0
     this.#ids = this.#ids.filter(stays)
     this.#generations = this.#generations.filter(stays)
+    this.#sources = this.#sources.filter(stays)
     this.#slots.clear()
     for (const [slot, id] of this.#ids.entries()) this.#slots.set(id, slot)
     this.#postings.retain(moved)
@@ -115,10 +120,17 @@ export class InProcessIndex {
     if (this.size === 0) return best.all
     const lexical = this.#postings.scores(query.terms)
     const { vector } = query
-    if (vector === undefined || !this.hasVectors || this.size <= exhaustive) {
-      for (let slot = 0; slot < this.size; slot++) this.#offer(best, query, lexical, slot)
-    } else this.#rankPromising(best, query, lexical, vector)
+    const slots = this.#within(query.sources)
+    if (vector === undefined || !this.hasVectors || slots.length <= exhaustive) {
+      for (const slot of slots) this.#offer(best, query, lexical, slot)
+    } else this.#rankPromising(best, query, lexical, vector, slots)
     return best.all
+  }
+
+  /** The slots of `sources`, ascending. */
+  #within(sources: ReadonlySet<string> | undefined): Int32Array {
+    const all = Int32Array.from({ length: this.size }, (_, slot) => slot)
+    return sources === undefined ? all : all.filter((slot) => sources.has(this.#sources[slot] ?? ""))
   }
 
   #offer(best: Best, query: RankQuery, lexical: Float64Array, slot: number): void {
@@ -132,13 +144,16 @@ export class InProcessIndex {
   }
 
   /** In the order of their estimated scores, until what is left cannot reach the best any more. */
-  #rankPromising(best: Best, query: RankQuery, lexical: Float64Array, vector: Float32Array): void {
+  #rankPromising(
+    best: Best,
+    query: RankQuery,
+    lexical: Float64Array,
+    vector: Float32Array,
+    slots: Int32Array
+  ): void {
     const { lexicalWeight } = query
-    const { ordered, classOf } = byEstimate(
-      this.#vectors.estimates(vector, this.size),
-      lexical,
-      lexicalWeight
-    )
+    const estimates = this.#vectors.estimates(vector, this.size)
+    const { ordered, classOf } = byEstimate(slots, estimates, lexical, lexicalWeight)
     const slack = (1 - lexicalWeight) * margin(this.#vectors.dimensions) + 1 / classes
     for (let done = 0; done < ordered.length && done < mostReranked; done++) {
       const slot = ordered[done] ?? 0
@@ -149,12 +164,16 @@ export class InProcessIndex {
   }
 }
 
-/** Slots by descending class of their estimated score: a counting sort, linear in their number. */
-const byEstimate = (estimates: Float64Array, lexical: Float64Array, lexicalWeight: number) => {
-  const size = lexical.length
-  const classOf = new Uint16Array(size)
+/** `slots` by descending class of their estimated score: a counting sort, linear in their number. */
+const byEstimate = (
+  slots: Int32Array,
+  estimates: Float64Array,
+  lexical: Float64Array,
+  lexicalWeight: number
+) => {
+  const classOf = new Uint16Array(lexical.length)
   const starts = new Int32Array(classes + 2)
-  for (let slot = 0; slot < size; slot++) {
+  for (const slot of slots) {
     const words = lexical[slot] ?? 0
     const cosine = estimates[slot] ?? Number.NaN
     const score = Number.isNaN(cosine)
@@ -166,8 +185,8 @@ const byEstimate = (estimates: Float64Array, lexical: Float64Array, lexicalWeigh
   }
   for (let kind = 1; kind < starts.length; kind++)
     starts[kind] = (starts[kind] ?? 0) + (starts[kind - 1] ?? 0)
-  const ordered = new Int32Array(size)
-  for (let slot = 0; slot < size; slot++) {
+  const ordered = new Int32Array(slots.length)
+  for (const slot of slots) {
     const kind = classes - (classOf[slot] ?? 0)
     const place = starts[kind] ?? 0
     ordered[place] = slot

@@ -265,6 +265,7 @@ it(
       )
       return {
         ...row(`chk_${String(place).padStart(5, "0")}`, content.join(" ")),
+        sourceId: place % 3 === 0 ? "src_2" : "src_1",
         vector: vectors[place] ?? hashVector("", size)
       }
     })
@@ -284,13 +285,18 @@ it(
             const cosine = chunk.vector.reduce((sum, value, at) => sum + value * (vector[at] ?? 0), 0)
             return {
               id: chunk.id,
+              sourceId: chunk.sourceId,
               score: lexicalWeight * (lexical.get(chunk.id) ?? 0) + (1 - lexicalWeight) * Math.max(0, cosine)
             }
           })
           .toSorted((one, other) => other.score - one.score || (one.id < other.id ? -1 : 1))
-          .slice(0, 20)
-        const found = index.rank({ ...asked, vector, topK: 20 })
-        expect(found.map(({ id }) => id)).toEqual(expected.map(({ id }) => id))
+        for (const [sources, wanted] of [
+          [undefined, expected],
+          [new Set(["src_1"]), expected.filter(({ sourceId }) => sourceId === "src_1")]
+        ] as const) {
+          const found = index.rank({ ...asked, vector, topK: 20, sources })
+          expect(found.map(({ id }) => id)).toEqual(wanted.slice(0, 20).map(({ id }) => id))
+        }
       }
     }
   }

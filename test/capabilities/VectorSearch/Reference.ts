@@ -4,6 +4,7 @@ import { eachTerm, terms } from "../../../src/search/Tokenizer.ts"
 
 export interface ReferenceChunk {
   readonly id: string
+  readonly sourceId: string
   readonly title: string
   readonly heading: string
   readonly content: string
@@ -27,6 +28,7 @@ export const reference = (
     readonly vector: Float32Array | null
     readonly topK: number
     readonly minScore: number
+    readonly sourceIds?: ReadonlyArray<string> | undefined
   },
   weight: number
 ) => {
@@ -54,9 +56,10 @@ export const reference = (
         ? sum(Array.from(chunk.vector, (value, place) => value * (query.vector?.[place] ?? 0)))
         : 0
       const score = both ? weight * lexical + (1 - weight) * Math.max(0, cosine) : lexical
-      return { id: chunk.id, score }
+      return { id: chunk.id, sourceId: chunk.sourceId, score }
     })
     .filter(({ score }) => score > 0 && score >= query.minScore)
+    .filter(({ sourceId }) => query.sourceIds?.includes(sourceId) ?? true)
     .toSorted((one, other) => other.score - one.score || (one.id < other.id ? -1 : 1))
     .slice(0, query.topK)
 }

@@ -7,6 +7,7 @@ import { Embedder, EmbedderError } from "../../../src/capabilities/Embedder.ts"
 import { type SearchQuery, VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import type { AgentScope } from "../../../src/domain/Access.ts"
 import { embeddingText } from "../../../src/search/Packer.ts"
+import { newId } from "../../../src/domain/Ids.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { hashVector, makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
@@ -56,12 +57,13 @@ const stored = (scope: AgentScope) =>
     const sql = yield* SqlClient.SqlClient
     const rows = yield* sql<{
       id: string
+      sourceId: string
       title: string
       heading: string
       content: string
       embedded: boolean
     }>`
-      select c.id, d.title, c.heading, c.content, e.chunk_id is not null as embedded
+      select c.id, c.source_id as "sourceId", d.title, c.heading, c.content, e.chunk_id is not null as embedded
       from chunks c join documents d on d.id = c.document_id left join chunk_embeddings e on e.chunk_id = c.id
       where c.agent_id = ${scope.agentId}`
     return rows.map((row): ReferenceChunk => ({
@@ -123,6 +125,62 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer): void => {
             }
           }
         }
+      }).pipe(Effect.provide(live))
+    )
+
+    it.scoped("leaves out what a filter by source does not name, and scores the rest as without it", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        const documents = corpus(12, 10)
+        const one = yield* known(scope, documents.slice(0, 4))
+        const two = yield* known(scope, documents.slice(4, 8))
+        yield* known(scope, documents.slice(8))
+        const chunks = yield* stored(scope)
+        for (const text of ["restore the database from a backup", "invoice refund", "zeppelin", "数据库"]) {
+          const whole = yield* search(scope, text, { topK: 200 })
+          const scores = new Map(whole.chunks.map(({ id, score }) => [id, score]))
+          for (const sourceIds of [[one], [two, one], undefined]) {
+            const found = yield* search(scope, text, { topK: 15, minScore: 0.1, sourceIds })
+            const query = { text, vector: hashVector(text), topK: 15, minScore: 0.1, sourceIds }
+            expect(found.chunks.map(({ id }) => id)).toEqual(
+              reference(chunks, query, weight).map(({ id }) => id)
+            )
+            for (const { id, score, sourceId } of found.chunks) {
+              expect(sourceIds?.includes(sourceId) ?? true).toBe(true)
+              expect(score).toBeCloseTo(scores.get(id) ?? Number.NaN, 6)
+            }
+          }
+        }
+      }).pipe(Effect.provide(live))
+    )
+
+    it.scoped("fills the result from a small source beside a large one (G23)", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        yield* known(scope, corpus(10, 30))
+        const own = ["restore a backup", "backup tokens", "a vector database"]
+        const small = yield* known(
+          scope,
+          own.map((text) => page(text))
+        )
+        const found = yield* texts(scope, "database backup", { topK: 3, sourceIds: [small] })
+        expect(found.toSorted()).toEqual(own.toSorted())
+      }).pipe(Effect.provide(live))
+    )
+
+    it.scoped("finds nothing in no source, in an unknown one and in another agent's", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        yield* known(scope, [page("backup")])
+        const other = yield* known(yield* Fixtures.agent(), [page("backup of another")])
+        const unknown = yield* newId.source
+        for (const sourceIds of [[], [unknown], [other]]) {
+          expect(yield* search(scope, "backup", { sourceIds })).toEqual({ chunks: [], degraded: false })
+        }
+        expect(yield* texts(scope, "backup", { sourceIds: undefined })).toEqual(["backup"])
       }).pipe(Effect.provide(live))
     )
 
