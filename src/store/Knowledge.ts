@@ -1,14 +1,11 @@
 /**
- * Documents, chunks and vectors. A generation is built aside, document by document, and goes live in one transaction;
+ * Documents and chunks. A generation is built aside, document by document, and goes live in one transaction;
  * every transaction that changes what is searchable raises the agent's index version under its row lock, so that readers
  * who ask for "newer than the version I saw" miss nothing.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
-import type { AgentScope } from "../domain/Access.ts"
-import { AgentId, ChunkId, type DocumentId, type SourceId } from "../domain/Ids.ts"
+import type { AgentId, ChunkId, DocumentId } from "../domain/Ids.ts"
 import type { IngestionTask } from "./IngestionJobs.ts"
 
 export interface NewDocument {
@@ -32,25 +29,8 @@ export interface NewChunk {
   readonly length: number
 }
 
-export const UnembeddedChunk = Schema.Struct({
-  id: ChunkId,
-  agentId: AgentId,
-  title: Schema.String,
-  heading: Schema.String,
-  content: Schema.String
-})
-export type UnembeddedChunk = typeof UnembeddedChunk.Type
-
-export interface ChunkVector {
-  readonly id: ChunkId
-  readonly vector: Float32Array
-}
-
 /** Rows of one insert statement: large documents go in several. */
 const batch = 500
-
-const base64 = (vector: Float32Array): string =>
-  Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString("base64")
 
 export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/Knowledge", {
   effect: Effect.gen(function* () {
@@ -141,45 +121,6 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/Know
       return { chunks: counts?.chunks ?? 0, unembedded: counts?.unembedded ?? 0 }
     }, Effect.orDie)
 
-    /** Live chunks of the source that have no vector of `profile` yet. */
-    const unembedded = (sourceId: SourceId, profile: string, limit: number) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: UnembeddedChunk,
-        execute: () => sql`
-          select c.id, c.agent_id as "agentId", d.title, c.heading, c.content
-          from chunks c join documents d on d.id = c.document_id
-          where c.source_id = ${sourceId} and c.version is not null
-            and not exists (select 1 from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${profile})
-          order by c.document_id, c.ordinal limit ${limit}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("KnowledgeStore.unembedded"))
-
-    /** Stores vectors; chunks that have gone in the meantime are passed over. */
-    const addVectors = Effect.fn("KnowledgeStore.addVectors")(
-      function* (agentId: AgentId, profile: string, vectors: ReadonlyArray<ChunkVector>) {
-        const version = yield* raiseVersion(agentId)
-        const rows = vectors.map(({ id, vector }) => ({ id, embedding: base64(vector) }))
-        yield* sql`
-          insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
-          select c.id, ${profile}, c.agent_id, ${version}::bigint, decode(v.embedding, 'base64')
-          from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as v (id text, embedding text)
-          join chunks c on c.id = v.id and c.agent_id = ${agentId}
-          on conflict (chunk_id, profile) do update set embedding = excluded.embedding, version = excluded.version`
-      },
-      sql.withTransaction,
-      Effect.orDie
-    )
-
-    /** How many live chunks the agent has, and how many of them have a vector of `profile`. */
-    const coverage = (scope: AgentScope, profile: string) =>
-      sql<{ readonly chunks: number; readonly embedded: number }>`
-        select count(*)::int as chunks, count(e.chunk_id)::int as embedded
-        from chunks c left join chunk_embeddings e on e.chunk_id = c.id and e.profile = ${profile}
-        where c.agent_id = ${scope.agentId} and c.version is not null`.pipe(
-        Effect.orDie,
-        Effect.map(([row]) => row ?? { chunks: 0, embedded: 0 })
-      )
-
-    return { addDocument, discard, swap, unembedded, addVectors, coverage } as const
+    return { addDocument, discard, swap } as const
   })
 }) {}

@@ -5,7 +5,7 @@ import { Embedder, type EmbedderError } from "../capabilities/Embedder.ts"
 import { JobFailure, type QueueJob } from "../capabilities/JobQueue.ts"
 import { SourceId } from "../domain/Ids.ts"
 import { embeddingText } from "../search/Packer.ts"
-import { KnowledgeStore, type UnembeddedChunk } from "../store/Knowledge.ts"
+import { EmbeddingStore, type UnembeddedChunk } from "../store/Embeddings.ts"
 
 const Payload = Schema.Struct({ sourceId: SourceId })
 
@@ -14,14 +14,14 @@ const toFailure = ({ message, retryable, retryAfter }: EmbedderError) =>
 
 export class Embed extends Effect.Service<Embed>()("usecases/Embed", {
   effect: Effect.gen(function* () {
-    const knowledge = yield* KnowledgeStore
+    const embeddings = yield* EmbeddingStore
     const embedder = yield* Embedder
 
     const embedBatch = Effect.fn("Embed.batch")(function* (chunks: ReadonlyArray<UnembeddedChunk>) {
       const [first] = chunks
       if (first === undefined) return
       const vectors = yield* embedder.embedAll(chunks.map(embeddingText)).pipe(Effect.mapError(toFailure))
-      yield* knowledge.addVectors(
+      yield* embeddings.addVectors(
         first.agentId,
         embedder.profile,
         vectors.flatMap((vector, place) => {
@@ -34,7 +34,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/Embed", {
     /** Handler of queue `embedding`: resumes where an earlier attempt stopped. */
     const process = Effect.fn("Embed.process")(function* (job: QueueJob) {
       const { sourceId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
-      const next = knowledge.unembedded(sourceId, embedder.profile, embedder.maxBatch)
+      const next = embeddings.unembedded(sourceId, embedder.profile, embedder.maxBatch)
       yield* next.pipe(Effect.tap(embedBatch), Effect.repeat({ while: (chunks) => chunks.length > 0 }))
     })
 

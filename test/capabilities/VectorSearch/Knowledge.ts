@@ -8,6 +8,7 @@ import type { AgentScope } from "../../../src/domain/Access.ts"
 import { newId, type SourceId } from "../../../src/domain/Ids.ts"
 import { indexRow } from "../../../src/search/IndexRow.ts"
 import { embeddingText } from "../../../src/search/Packer.ts"
+import { EmbeddingStore } from "../../../src/store/Embeddings.ts"
 import { IngestionJobStore } from "../../../src/store/IngestionJobs.ts"
 import { KnowledgeStore } from "../../../src/store/Knowledge.ts"
 
@@ -24,7 +25,11 @@ export const page = (content: string, title = "Page", heading = ""): Written => 
 
 const digest = "00".repeat(32)
 
-export const stores = Layer.merge(KnowledgeStore.Default, IngestionJobStore.Default)
+export const stores = Layer.mergeAll(
+  KnowledgeStore.Default,
+  IngestionJobStore.Default,
+  EmbeddingStore.Default
+)
 
 export const source = (scope: AgentScope, name = "Source") =>
   Effect.gen(function* () {
@@ -80,11 +85,11 @@ export const ingest = (scope: AgentScope, sourceId: SourceId, documents: Readonl
 /** Adds the vectors that are missing. */
 export const embed = (scope: AgentScope, sourceId: SourceId) =>
   Effect.gen(function* () {
-    const knowledge = yield* KnowledgeStore
+    const embeddings = yield* EmbeddingStore
     const embedder = yield* Embedder
-    const missing = yield* knowledge.unembedded(sourceId, embedder.profile, 100_000)
+    const missing = yield* embeddings.unembedded(sourceId, embedder.profile, 100_000)
     const vectors = yield* Effect.orDie(embedder.embedAll(missing.map(embeddingText)))
-    yield* knowledge.addVectors(
+    yield* embeddings.addVectors(
       scope.agentId,
       embedder.profile,
       missing.flatMap(({ id }, place) =>

@@ -1,0 +1,74 @@
+/** Vectors of live chunks: which are missing, and how new ones are stored (guarantees G5 and G25). */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../domain/Access.ts"
+import { AgentId, ChunkId, type SourceId } from "../domain/Ids.ts"
+
+export const UnembeddedChunk = Schema.Struct({
+  id: ChunkId,
+  agentId: AgentId,
+  title: Schema.String,
+  heading: Schema.String,
+  content: Schema.String
+})
+export type UnembeddedChunk = typeof UnembeddedChunk.Type
+
+export interface ChunkVector {
+  readonly id: ChunkId
+  readonly vector: Float32Array
+}
+
+const base64 = (vector: Float32Array): string =>
+  Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString("base64")
+
+export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/Embeddings", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Live chunks of the source that have no vector of `profile` yet. */
+    const unembedded = (sourceId: SourceId, profile: string, limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: UnembeddedChunk,
+        execute: () => sql`
+          select c.id, c.agent_id as "agentId", d.title, c.heading, c.content
+          from chunks c join documents d on d.id = c.document_id
+          where c.source_id = ${sourceId} and c.version is not null
+            and not exists (select 1 from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${profile})
+          order by c.document_id, c.ordinal limit ${limit}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("EmbeddingStore.unembedded"))
+
+    /** Stores vectors; chunks that have gone in the meantime are passed over. */
+    const addVectors = Effect.fn("EmbeddingStore.addVectors")(
+      function* (agentId: AgentId, profile: string, vectors: ReadonlyArray<ChunkVector>) {
+        const [stats] = yield* sql<{ readonly version: string }>`
+          insert into agent_stats as stats (agent_id, version) values (${agentId}, 1)
+          on conflict (agent_id) do update set version = stats.version + 1
+          returning version`
+        const rows = vectors.map(({ id, vector }) => ({ id, embedding: base64(vector) }))
+        yield* sql`
+          insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
+          select c.id, ${profile}, c.agent_id, ${stats?.version ?? "1"}::bigint, decode(v.embedding, 'base64')
+          from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as v (id text, embedding text)
+          join chunks c on c.id = v.id and c.agent_id = ${agentId}
+          on conflict (chunk_id, profile) do update set embedding = excluded.embedding, version = excluded.version`
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
+
+    /** How many live chunks the agent has, and how many of them have a vector of `profile`. */
+    const coverage = (scope: AgentScope, profile: string) =>
+      sql<{ readonly chunks: number; readonly embedded: number }>`
+        select count(*)::int as chunks, count(e.chunk_id)::int as embedded
+        from chunks c left join chunk_embeddings e on e.chunk_id = c.id and e.profile = ${profile}
+        where c.agent_id = ${scope.agentId} and c.version is not null`.pipe(
+        Effect.orDie,
+        Effect.map(([row]) => row ?? { chunks: 0, embedded: 0 })
+      )
+
+    return { unembedded, addVectors, coverage } as const
+  })
+}) {}
