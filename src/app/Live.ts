@@ -25,13 +25,13 @@ import { AgentStore } from "../store/Agents.ts"
 import { ApiKeyStore } from "../store/ApiKeys.ts"
 import { ConversationFeedStore } from "../store/ConversationFeed.ts"
 import { layerEmbedded, layerPostgres, migrate } from "../store/Database.ts"
-import { EmbeddingStore } from "../store/Embeddings.ts"
 import { EntitlementStore } from "../store/Entitlements.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { IngestionJobStore } from "../store/IngestionJobs.ts"
 import { Instances } from "../store/Instances.ts"
 import { KnowledgeStore } from "../store/Knowledge.ts"
 import { SessionStore } from "../store/Sessions.ts"
+import { SourceSelection } from "../store/SourceSelection.ts"
 import { SourceStore } from "../store/Sources.ts"
 import { SubscriptionStore } from "../store/Subscriptions.ts"
 import { TenantStore } from "../store/Tenants.ts"
@@ -86,12 +86,12 @@ const stores = Layer.mergeAll(
   AgentStore.Default,
   ApiKeyStore.Default,
   ConversationFeedStore.Default,
-  EmbeddingStore.Default,
   EntitlementStore.Default,
   IdempotencyKeyStore.Default,
   IngestionJobStore.Default,
   KnowledgeStore.Default,
   SessionStore.Default,
+  SourceSelection.Default,
   SourceStore.Default,
   SubscriptionStore.Default,
   TenantStore.Default,

@@ -1,13 +1,28 @@
 /** What retrieval is asked and answers (specification 2.3 and 4.4). */
 import * as Schema from "effect/Schema"
-import { ChunkId, DocumentId } from "./Ids.ts"
+import { ChunkId, DocumentId, SourceId } from "./Ids.ts"
+import { SourceMetadata, SourceType } from "./Source.ts"
 import { trimmed } from "./Text.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/**
+ * Which sources to search: those that meet every condition. An id that is none of the agent's sources meets nothing, and
+ * so does an empty list; `metadata` is met by a source whose metadata has all these keys with these values.
+ */
+export const RetrieveFilter = Schema.Struct({
+  sourceIds: optional(Schema.Array(SourceId).pipe(Schema.maxItems(100))),
+  sourceTypes: optional(Schema.Array(SourceType).pipe(Schema.maxItems(20))),
+  metadata: optional(SourceMetadata)
+})
+export type RetrieveFilter = typeof RetrieveFilter.Type
 
 /** Body of `POST /v1/retrieve`; defaults of contract 7. */
 export const RetrieveRequest = Schema.Struct({
   query: trimmed(1_000),
   topK: Schema.optionalWith(Schema.Int.pipe(Schema.between(1, 20)), { exact: true, default: () => 5 }),
-  minScore: Schema.optionalWith(Schema.Number.pipe(Schema.between(0, 1)), { exact: true, default: () => 0 })
+  minScore: Schema.optionalWith(Schema.Number.pipe(Schema.between(0, 1)), { exact: true, default: () => 0 }),
+  filter: optional(RetrieveFilter)
 })
 export type RetrieveRequest = typeof RetrieveRequest.Type
 

@@ -35,29 +35,53 @@ const Glob = Text.pipe(Schema.minLength(1), Schema.maxLength(1_024))
 const Patterns = optional(Schema.Array(Glob).pipe(Schema.maxItems(100)))
 const FileName = trimmed(255)
 
+const metadataKey = /^\p{L}[\p{L}\p{N}_.-]{0,63}$/u
+const maxMetadataKeys = 20
+
+/**
+ * What a caller says of a source, to filter retrieval by: up to 20 keys of up to 64 letters, digits, `_`, `.`, `-`, each
+ * with a string of up to 500 characters, a finite number or a boolean.
+ */
+export const SourceMetadata = Schema.Record({
+  key: Schema.String,
+  value: Schema.Union(Text.pipe(Schema.maxLength(500)), Schema.JsonNumber, Schema.Boolean)
+}).pipe(
+  Schema.filter((metadata) => Object.keys(metadata).length <= maxMetadataKeys, {
+    message: () => "Expected at most 20 keys"
+  }),
+  Schema.filter((metadata) => Object.keys(metadata).every((key) => metadataKey.test(key)), {
+    message: () => "Expected keys of up to 64 letters, digits, _ . - that begin with a letter"
+  })
+)
+export type SourceMetadata = typeof SourceMetadata.Type
+const metadata = optional(SourceMetadata)
+
 export const UrlConfig = Schema.Struct({
   url: HttpUrl,
   maxDepth: optional(Schema.Int.pipe(Schema.between(0, 5))),
   includePatterns: Patterns,
-  excludePatterns: Patterns
+  excludePatterns: Patterns,
+  metadata
 })
 export const SitemapConfig = Schema.Struct({
   sitemapUrl: optional(HttpUrl),
   url: optional(HttpUrl),
   includePatterns: Patterns,
-  excludePatterns: Patterns
+  excludePatterns: Patterns,
+  metadata
 }).pipe(
   Schema.filter(({ sitemapUrl, url }) => sitemapUrl !== undefined || url !== undefined, {
     message: () => "Expected sitemapUrl or url"
   })
 )
-export const FileConfig = Schema.Struct({ fileUrl: HttpUrl, fileName: optional(FileName) })
+export const FileConfig = Schema.Struct({ fileUrl: HttpUrl, fileName: optional(FileName), metadata })
 /** An uploaded FILE or IMAGE: made by the upload routes, never accepted from a caller. */
-export const UploadedFileConfig = Schema.Struct({ artifact: ArtifactRef, fileName: FileName })
+export const UploadedFileConfig = Schema.Struct({ artifact: ArtifactRef, fileName: FileName, metadata })
 /** A ZIP of documents: made by the bulk-upload route; a caller of the public route can only send an empty config. */
 export const BulkUploadConfig = Schema.Struct({
   artifact: optional(ArtifactRef),
-  fileName: optional(FileName)
+  fileName: optional(FileName),
+  metadata
 })
 
 /** A source's config as it is stored: one shape for each type. */
@@ -78,7 +102,7 @@ export const configOf = {
   SITEMAP: SitemapConfig,
   FILE: FileConfig,
   IMAGE: FileConfig,
-  BULK_UPLOAD: Schema.Struct({})
+  BULK_UPLOAD: Schema.Struct({ metadata })
 } satisfies Record<SourceType, Schema.Schema.AnyNoContext>
 
 export const SourceName = trimmed(200)
