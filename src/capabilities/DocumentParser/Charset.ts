@@ -56,10 +56,24 @@ const declared = (
   return label !== undefined && Option.isSome(decoder(label, false)) ? label : undefined
 }
 
+/** What 0x80 to 0x9F say in windows-1252; five of them nothing. */
+const windows1252 = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
+
+/** Some releases of Node decode windows-1252, which latin1 is a name of, as if those were control characters. */
+const withMarks = (text: string): string =>
+  text.replace(/[\u0080-\u009f]/g, (mark) => windows1252.charAt(mark.charCodeAt(0) - 0x80))
+
+const isWindows1252 = (label: string): boolean =>
+  Option.exists(decoder(label, false), ({ encoding }) => encoding === "windows-1252")
+
 /** Always text; what no encoding explains comes out as U+FFFD. `markup` looks for `<meta charset>`, too. */
 export const decodeText = (bytes: Uint8Array, contentType: string | undefined, markup: boolean): string => {
-  const read = (label: string) =>
-    Option.getOrElse(decode(bytes, { label, fatal: false }), () => new TextDecoder().decode(bytes))
+  const read = (label: string) => {
+    const text = Option.getOrElse(decode(bytes, { label, fatal: false }), () =>
+      new TextDecoder().decode(bytes)
+    )
+    return isWindows1252(label) ? withMarks(text) : text
+  }
   const certain = certainEncoding(bytes)
   if (certain !== undefined) return read(certain)
   const label = declared(bytes, contentType, markup)

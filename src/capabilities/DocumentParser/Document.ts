@@ -3,11 +3,14 @@ import * as Effect from "effect/Effect"
 import { sanitize } from "../../domain/Text.ts"
 import { type ParsedDocument, ParseError, type ParseLimits, type ParseRequest } from "../DocumentParser.ts"
 import { parseDocx } from "./Docx.ts"
+import { parseEpub } from "./Epub.ts"
 import { parseHtml } from "./Html.ts"
 import { parseMarkdown } from "./Markdown.ts"
 import { parsePdf } from "./Pdf.ts"
 import { parseCsv, parseJson, parseText } from "./PlainText.ts"
+import { parsePptx } from "./Pptx.ts"
 import { sniff, type Sniffed } from "./Sniff.ts"
+import { parseXlsx } from "./Xlsx.ts"
 
 type Read = Omit<ParsedDocument, "mediaType" | "title"> & { readonly title?: string }
 
@@ -21,6 +24,12 @@ const read = (
       return parsePdf(bytes, limits)
     case "docx":
       return parseDocx(bytes)
+    case "xlsx":
+      return parseXlsx(bytes, limits)
+    case "pptx":
+      return parsePptx(bytes, limits)
+    case "epub":
+      return parseEpub(bytes, limits)
     case "html":
       return parseHtml(sniffed.text, url)
     case "markdown":

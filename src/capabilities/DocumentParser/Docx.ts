@@ -1,31 +1,14 @@
 /** DOCX: paragraphs, headings by style, lists and tables of the main text, as Markdown. One pass over the XML. */
 import * as Effect from "effect/Effect"
-import { unzipSync } from "fflate"
 import { ParseError, type ParsedDocument } from "../DocumentParser.ts"
+import { mainPart, openContainer } from "./Container.ts"
 import { tidy } from "./PlainText.ts"
-
-const part = "word/document.xml"
-/** Of the main part, decompressed: about 5,000 pages. */
-const maxBytes = 100 * 1024 * 1024
+import { unescape } from "./Xml.ts"
 
 const malformed = new ParseError({
   code: "malformed",
   message: "The Word document is damaged or incomplete. Save it again and upload the new file."
 })
-const tooLarge = new ParseError({
-  code: "too_large",
-  message: "The Word document holds more text than one document may. Split it into several files."
-})
-
-const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" }
-
-const unescape = (text: string): string =>
-  text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,4}));/gi, (whole, decimal, hexadecimal, name) => {
-    if (name !== undefined) return entities[String(name)] ?? whole
-    const code = decimal === undefined ? Number.parseInt(String(hexadecimal), 16) : Number(decimal)
-    return code <= 0x10ffff ? String.fromCodePoint(code) : whole
-  })
-
 interface Writer {
   readonly blocks: Array<string>
   paragraph: Array<string>
@@ -112,25 +95,16 @@ const read = (xml: string): string => {
 
 const firstHeading = (content: string): string => /^# (.{1,300})$/m.exec(content)?.[1]?.trim() ?? ""
 
+const wanted = (name: string): boolean => name === "_rels/.rels" || /^word\/document[^/]*\.xml$/i.test(name)
+
 /** `title` is the first top heading, or empty. */
 export const parseDocx = (
   bytes: Uint8Array
 ): Effect.Effect<Pick<ParsedDocument, "title" | "format" | "content">, ParseError> =>
   Effect.gen(function* () {
-    let oversized = false
-    const files = yield* Effect.try({
-      try: () =>
-        unzipSync(bytes, {
-          filter: ({ name, originalSize }) => {
-            oversized ||= name === part && originalSize > maxBytes
-            return name === part && originalSize <= maxBytes
-          }
-        }),
-      catch: () => malformed
-    })
-    if (oversized) return yield* tooLarge
-    const main = files[part]
-    if (main === undefined) return yield* malformed
-    const content = read(new TextDecoder().decode(main))
+    const container = yield* openContainer(bytes, wanted)
+    const main = container.text(mainPart(container, "word/document.xml"))
+    if (main === "") return yield* malformed
+    const content = read(main)
     return { title: firstHeading(content), format: "markdown" as const, content }
   })

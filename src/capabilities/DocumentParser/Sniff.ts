@@ -5,19 +5,26 @@ import { fileTypeFromBuffer } from "file-type"
 import { sanitize } from "../../domain/Text.ts"
 import { ParseError, type ParseRequest } from "../DocumentParser.ts"
 import { certainEncoding, decodeText } from "./Charset.ts"
+import { type ContainerKind, containerKind } from "./Container.ts"
 
 export type Sniffed =
-  | { readonly kind: "pdf" | "docx"; readonly mediaType: string }
+  | { readonly kind: "pdf" | ContainerKind; readonly mediaType: string }
   | { readonly kind: "html" | "markdown" | "text" | "csv"; readonly mediaType: string; readonly text: string }
   | { readonly kind: "json"; readonly mediaType: string; readonly value: unknown }
 
-const docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-const readable = "Send a PDF, DOCX, HTML, Markdown, text, CSV or JSON document."
+const office = "application/vnd.openxmlformats-officedocument"
+const containerTypes: Readonly<Record<ContainerKind, string>> = {
+  docx: `${office}.wordprocessingml.document`,
+  xlsx: `${office}.spreadsheetml.sheet`,
+  pptx: `${office}.presentationml.presentation`,
+  epub: "application/epub+zip"
+}
+const readable = "Send a PDF, DOCX, XLSX, PPTX, EPUB, HTML, Markdown, text, CSV or JSON document."
 const archives = /zip|x-7z|x-rar|x-tar|gzip|x-bzip2|x-xz|zstd|x-lzh|x-cpio|x-unix-archive/
 
 const unsupported = (mediaType: string): ParseError => {
   const what = mediaType.startsWith("image/")
-    ? "The file is an image, and text in images is not read."
+    ? "The file is an image. Add it as a source of type IMAGE, which reads the text in it."
     : archives.test(mediaType)
       ? "The file is an archive. Unpack it, or upload a ZIP of documents as a bulk upload."
       : mediaType === "application/octet-stream"
@@ -25,6 +32,14 @@ const unsupported = (mediaType: string): ParseError => {
         : `Documents of type ${mediaType} are not read.`
   return new ParseError({ code: "unsupported_type", message: `${what} ${readable}` })
 }
+
+const encrypted = new ParseError({
+  code: "encrypted",
+  message: "The Office document is encrypted. Upload a copy without a password."
+})
+/** A stream of this name is where Office keeps a document that has a password. */
+const isProtectedOffice = (bytes: Uint8Array): boolean =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes("EncryptedPackage", 0, "utf16le")
 
 const isControl = (byte: number): boolean =>
   byte < 9 || (byte > 13 && byte < 27) || (byte > 27 && byte < 32) || byte === 127
@@ -120,11 +135,13 @@ export const sniff = (request: ParseRequest): Effect.Effect<Sniffed, ParseError>
     if (bytes.length === 0) return yield* new ParseError({ code: "empty", message: "The document is empty." })
     const binary = looksBinary(bytes)
     if (isPdf(bytes, binary)) return { kind: "pdf", mediaType: "application/pdf" } as const
+    const container = containerKind(bytes)
+    if (container !== undefined) return { kind: container, mediaType: containerTypes[container] } as const
     const found = yield* Effect.orElseSucceed(
       Effect.tryPromise(() => fileTypeFromBuffer(bytes)),
       () => undefined
     )
-    if (found?.mime === docx) return { kind: "docx", mediaType: docx } as const
+    if (found?.mime === "application/x-cfb" && isProtectedOffice(bytes)) return yield* encrypted
     if (binary || (found !== undefined && (found.ext === "rtf" || hasBinaryMark(bytes)))) {
       return yield* unsupported(found?.mime ?? "application/octet-stream")
     }

@@ -1,0 +1,135 @@
+/**
+ * Documents that are ZIP archives of XML: Office files and EPUB. Parts are read into memory under one budget and found by
+ * their names, which never become paths (guarantee G31).
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { unzipSync } from "fflate"
+import { ParseError } from "../DocumentParser.ts"
+import { decodeText } from "./Charset.ts"
+import { attribute, scan } from "./Xml.ts"
+
+/** Of all parts that are read, unpacked: about 5,000 pages of Word. */
+const maxBytes = 100 * 1024 * 1024
+/** No document has more parts; a directory of millions would take its time to read. */
+const maxParts = 20_000
+
+const malformed = new ParseError({
+  code: "malformed",
+  message: "The document is damaged or incomplete. Save it again and upload the new file."
+})
+const tooLarge = new ParseError({
+  code: "too_large",
+  message: "The document unpacks to more than one document may hold. Split it into several files."
+})
+
+export interface Container {
+  /** The part as text, or empty when there is none. */
+  readonly text: (name: string) => string
+}
+
+/** Unpacks the parts that `wanted` names. What the directory says of their sizes bounds what is written, true or not. */
+export const openContainer = (
+  bytes: Uint8Array,
+  wanted: (name: string) => boolean
+): Effect.Effect<Container, ParseError> =>
+  Effect.gen(function* () {
+    let left = maxBytes
+    let parts = 0
+    const files = yield* Effect.try({
+      try: () =>
+        unzipSync(bytes, {
+          filter: ({ name, originalSize }) => {
+            if (++parts > maxParts) throw tooLarge
+            if (!wanted(name)) return false
+            left -= originalSize
+            if (left < 0) throw tooLarge
+            return true
+          }
+        }),
+      catch: (error) => (error === tooLarge ? tooLarge : malformed)
+    })
+    const found = new Map(Object.entries(files))
+    return {
+      text: (name) => {
+        const part = found.get(name)
+        return part === undefined ? "" : decodeText(part, undefined, false)
+      }
+    }
+  })
+
+/** `target` as it stands in part `from`, as the name of a part. */
+export const partName = (from: string, target: string): string => {
+  const path = target.split("#", 1).join("")
+  const start = path.startsWith("/") ? [] : from.split("/").slice(0, -1)
+  const segments: Array<string> = []
+  for (const segment of [...start, ...path.split("/")]) {
+    if (segment === "..") segments.pop()
+    else if (segment !== "" && segment !== ".") segments.push(segment)
+  }
+  return segments.join("/")
+}
+
+export interface Relationship {
+  readonly id: string
+  /** The last segment of the type's address, such as `slide`. */
+  readonly type: string
+  /** A part's name. */
+  readonly target: string
+}
+
+/** What a part of an Office file points to; `""` is the file itself. */
+export const relationships = (container: Container, part: string): ReadonlyArray<Relationship> => {
+  const at = part.lastIndexOf("/") + 1
+  const found: Array<Relationship> = []
+  scan(container.text(`${part.slice(0, at)}_rels/${part.slice(at)}.rels`), {
+    open: (name, tag) => {
+      if (name !== "Relationship" || attribute(tag, "TargetMode") === "External") return
+      const type = attribute(tag, "Type").split("/").at(-1) ?? ""
+      found.push({ id: attribute(tag, "Id"), type, target: partName(part, attribute(tag, "Target")) })
+    },
+    close: () => undefined,
+    text: () => undefined
+  })
+  return found
+}
+
+/** The part that the file is about; `usual` when it does not say. */
+export const mainPart = (container: Container, usual: string): string =>
+  relationships(container, "").find(({ type }) => type === "officeDocument")?.target ?? usual
+
+export type ContainerKind = "docx" | "xlsx" | "pptx" | "epub"
+
+const contentTypes: ReadonlyArray<readonly [RegExp, ContainerKind]> = [
+  [/wordprocessingml\.document\.main\+xml|ms-word\.document\.macroEnabled\.main\+xml/, "docx"],
+  [/spreadsheetml\.(?:sheet|template)\.main\+xml|ms-excel\.sheet\.macroEnabled\.main\+xml/, "xlsx"],
+  [
+    /presentationml\.(?:presentation|slideshow|template)\.main\+xml|ms-powerpoint\.presentation\.macroEnabled\.main\+xml/,
+    "pptx"
+  ]
+]
+const declarations = ["[Content_Types].xml", "mimetype"]
+const declarationBytes = 1024 * 1024
+
+const declared = Option.liftThrowable((bytes: Uint8Array) => {
+  let parts = 0
+  return unzipSync(bytes, {
+    filter: ({ name, originalSize }) => {
+      if (++parts > maxParts) throw tooLarge
+      return declarations.includes(name) && originalSize <= declarationBytes
+    }
+  })
+})
+
+/** The kind of document a ZIP says it is, by the declarations inside it. */
+export const containerKind = (bytes: Uint8Array): ContainerKind | undefined => {
+  if (bytes[0] !== 0x50 || bytes[1] !== 0x4b) return undefined
+  const files = Option.getOrElse(declared(bytes), (): Record<string, Uint8Array> => ({}))
+  const text = (name: string) => {
+    const part = files[name]
+    return part === undefined ? "" : decodeText(part, undefined, false)
+  }
+  if (text("mimetype").trim() === "application/epub+zip") return "epub"
+  const types = text("[Content_Types].xml")
+  return contentTypes.find(([pattern]) => pattern.test(types))?.[1]
+}

@@ -1,0 +1,165 @@
+/** PPTX: every visible slide in the order it is shown, its title as a heading, its text, tables and the speaker's notes. */
+import * as Effect from "effect/Effect"
+import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
+import { type Container, mainPart, openContainer, relationships } from "./Container.ts"
+import { attribute, scan } from "./Xml.ts"
+
+const malformed = new ParseError({
+  code: "malformed",
+  message: "The presentation is damaged or incomplete. Save it again and upload the new file."
+})
+const tooManySlides = (slides: number, most: number) =>
+  new ParseError({
+    code: "too_many_pages",
+    message: `The presentation has ${slides} slides, and at most ${most} are read. Split it into several files.`
+  })
+
+interface Shape {
+  /** `title`, `body` and others; empty for a shape that is no placeholder. */
+  readonly role: string
+  readonly paragraphs: ReadonlyArray<string>
+  /** Rows of the tables in it. */
+  readonly rows: ReadonlyArray<ReadonlyArray<string>>
+}
+
+interface Slide {
+  readonly hidden: boolean
+  readonly shapes: ReadonlyArray<Shape>
+}
+
+const words = (parts: ReadonlyArray<string>): string => parts.join("").replace(/\s+/g, " ").trim()
+
+/** Gathers shapes; a choice between renderings (`AlternateContent`) counts by its first alone. */
+class SlideReader {
+  readonly shapes: Array<Shape> = []
+  hidden = false
+  #role = ""
+  #paragraphs: Array<string> = []
+  #rows: Array<Array<string>> = []
+  #parts: Array<string> = []
+  #inText = false
+  #inCell = false
+  #fallbacks = 0
+
+  open(name: string, tag: string): void {
+    if (name === "Fallback") this.#fallbacks++
+    if (this.#fallbacks > 0) return
+    if (name === "sld") this.hidden = /^(?:0|false)$/.test(attribute(tag, "show"))
+    else if (name === "ph") this.#role = attribute(tag, "type") || "body"
+    else if (name === "t") this.#inText = true
+    else if (name === "br" || name === "tab") this.#parts.push(" ")
+    else if (name === "tr") this.#rows.push([])
+    else if (name === "tc") {
+      this.#rows.at(-1)?.push("")
+      this.#inCell = true
+    }
+  }
+
+  close(name: string): void {
+    if (name === "Fallback") this.#fallbacks = Math.max(0, this.#fallbacks - 1)
+    else if (name === "t") this.#inText = false
+    else if (name === "tc") this.#inCell = false
+    else if (name === "p") this.#endParagraph()
+    else if (name === "sp" || name === "graphicFrame") this.#endShape()
+  }
+
+  text(text: string): void {
+    if (this.#inText && this.#fallbacks === 0) this.#parts.push(text)
+  }
+
+  #endParagraph(): void {
+    const text = words(this.#parts)
+    this.#parts = []
+    if (text === "") return
+    const row = this.#rows.at(-1)
+    if (this.#inCell && row !== undefined)
+      row.push(`${row.pop() ?? ""} ${text.replaceAll("|", "\\|")}`.trim())
+    else this.#paragraphs.push(text)
+  }
+
+  #endShape(): void {
+    this.shapes.push({ role: this.#role, paragraphs: this.#paragraphs, rows: this.#rows })
+    this.#role = ""
+    this.#paragraphs = []
+    this.#rows = []
+  }
+}
+
+const readSlide = (xml: string): Slide => {
+  const reader = new SlideReader()
+  scan(xml, {
+    open: (name, tag) => reader.open(name, tag),
+    close: (name) => reader.close(name),
+    text: (text) => reader.text(text)
+  })
+  return reader
+}
+
+const isTitle = ({ role }: Shape): boolean => role === "title" || role === "ctrTitle"
+/** Page numbers, dates and footers repeat on each slide and say nothing of it. */
+const isFurniture = ({ role }: Shape): boolean => ["sldNum", "dt", "ftr", "hdr"].includes(role)
+
+const shapeBlocks = ({ paragraphs, rows }: Shape): ReadonlyArray<string> => {
+  const list = paragraphs.length > 1 ? paragraphs.map((text) => `- ${text}`) : paragraphs
+  const [head, ...body] = rows.filter((row) => row.some((cell) => cell !== ""))
+  const line = (cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |`
+  const table =
+    head === undefined ? [] : [[line(head), line(head.map(() => "---")), ...body.map(line)].join("\n")]
+  return [...(list.length > 0 ? [list.join("\n")] : []), ...table]
+}
+
+const notesOf = (container: Container, slide: string): string => {
+  const part = relationships(container, slide).find(({ type }) => type === "notesSlide")?.target
+  if (part === undefined) return ""
+  const body = readSlide(container.text(part)).shapes.filter(({ role }) => role === "body")
+  return body.flatMap(({ paragraphs }) => paragraphs).join("\n")
+}
+
+const titleOf = ({ shapes }: Slide): string =>
+  words(shapes.filter(isTitle).flatMap(({ paragraphs }) => paragraphs))
+
+const slideBlocks = (slide: Slide, notes: string, number: number): ReadonlyArray<string> => {
+  const body = slide.shapes.filter((shape) => !isTitle(shape) && !isFurniture(shape)).flatMap(shapeBlocks)
+  const said = notes === "" ? [] : [`Notes: ${notes}`]
+  const title = titleOf(slide)
+  if (title === "" && body.length + said.length === 0) return []
+  return [`## ${title || `Slide ${number}`}`, ...body, ...said]
+}
+
+const slidesOf = (container: Container): ReadonlyArray<string> => {
+  const main = mainPart(container, "ppt/presentation.xml")
+  const parts = new Map(relationships(container, main).map(({ id, target }) => [id, target]))
+  const slides: Array<string> = []
+  scan(container.text(main), {
+    open: (name, tag) => {
+      const part = name === "sldId" ? parts.get(attribute(tag, "*:id")) : undefined
+      if (part !== undefined) slides.push(part)
+    },
+    close: () => undefined,
+    text: () => undefined
+  })
+  return slides
+}
+
+const wanted = (name: string): boolean =>
+  /\.rels$|^ppt\/(?:presentation|slides\/|notesSlides\/).*\.xml$/i.test(name)
+
+/** `title` is that of the first slide that has one. */
+export const parsePptx = (
+  bytes: Uint8Array,
+  { maxPages }: ParseLimits
+): Effect.Effect<Pick<ParsedDocument, "title" | "format" | "content">, ParseError> =>
+  Effect.gen(function* () {
+    const container = yield* openContainer(bytes, wanted)
+    const parts = yield* Effect.try({ try: () => slidesOf(container), catch: () => malformed })
+    if (parts.length > maxPages) return yield* tooManySlides(parts.length, maxPages)
+    const blocks: Array<string> = []
+    let title = ""
+    for (const [place, part] of parts.entries()) {
+      const slide = yield* Effect.try({ try: () => readSlide(container.text(part)), catch: () => malformed })
+      if (slide.hidden) continue
+      title ||= titleOf(slide)
+      blocks.push(...slideBlocks(slide, notesOf(container, part), place + 1))
+    }
+    return { title, format: "markdown" as const, content: blocks.join("\n\n") }
+  })

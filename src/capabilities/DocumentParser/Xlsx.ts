@@ -1,0 +1,213 @@
+/**
+ * XLSX: every visible sheet as a heading and Markdown tables, the header row repeated in each, so that a chunk says what
+ * its values mean. Only cells that are there are held; what the file declares of its size is not believed.
+ */
+import * as Effect from "effect/Effect"
+import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
+import { openContainer, type Container, mainPart, relationships } from "./Container.ts"
+import { cellFormats, type CellFormat, shown } from "./XlsxValues.ts"
+import { attribute, scan } from "./Xml.ts"
+
+const maxCells = 1_000_000
+/** Characters of one table: it fits a chunk, which keeps tables whole up to 1,600. */
+const tableLength = 1_200
+/** A longer header would fill each chunk: such rows are written as `header: value`. */
+const maxHeader = 400
+
+const tooLarge = new ParseError({
+  code: "too_large",
+  message: `The workbook has more cells than one document may: at most ${maxCells.toLocaleString("en")} are read. Split it into several files.`
+})
+
+/** Text by column, counted from 0. */
+type Row = ReadonlyMap<number, string>
+
+/** `BC12` is column 54; a cell without a reference stands behind the one before. */
+const columnOf = (reference: string, before: number): number => {
+  const letters = /^[A-Z]{1,3}/.exec(reference)?.[0]
+  if (letters === undefined) return before + 1
+  let column = 0
+  for (const letter of letters) column = column * 26 + letter.charCodeAt(0) - 64
+  return column - 1
+}
+
+const lettersOf = (column: number): string =>
+  (column >= 26 ? lettersOf(Math.floor(column / 26) - 1) : "") + String.fromCharCode(65 + (column % 26))
+
+/** Texts of `<si>` elements, without the readings that East Asian ones carry. */
+const sharedStrings = (xml: string): ReadonlyArray<string> => {
+  const strings: Array<string> = []
+  let parts: Array<string> = []
+  let inText = false
+  let phonetic = false
+  scan(xml, {
+    open: (name) => {
+      if (name === "si") parts = []
+      else if (name === "t") inText = true
+      else if (name === "rPh") phonetic = true
+    },
+    close: (name) => {
+      if (name === "si") strings.push(parts.join(""))
+      else if (name === "t") inText = false
+      else if (name === "rPh") phonetic = false
+    },
+    text: (text) => {
+      if (inText && !phonetic) parts.push(text)
+    }
+  })
+  return strings
+}
+
+interface Book {
+  readonly strings: ReadonlyArray<string>
+  readonly formats: ReadonlyArray<CellFormat>
+  readonly from1904: boolean
+}
+
+/** Calls `each` with every row that has a cell with text. */
+const rows = (xml: string, { strings, formats, from1904 }: Book, each: (row: Row) => void): void => {
+  let row = new Map<number, string>()
+  let column = -1
+  let cell: { readonly type: string; readonly format: CellFormat } = { type: "", format: "plain" }
+  let parts: Array<string> = []
+  let inValue = false
+  const value = (): string => {
+    const text = parts.join("")
+    if (cell.type === "s") return strings[Number(text)] ?? ""
+    if (cell.type === "b") return text === "1" ? "TRUE" : "FALSE"
+    return cell.type === "" || cell.type === "n" ? shown(text, cell.format, from1904) : text
+  }
+  scan(xml, {
+    open: (name, tag) => {
+      if (name === "row") {
+        row = new Map()
+        column = -1
+      } else if (name === "c") {
+        column = columnOf(attribute(tag, "r"), column)
+        cell = { type: attribute(tag, "t"), format: formats[Number(attribute(tag, "s"))] ?? "plain" }
+        parts = []
+      } else if (name === "v" || name === "t") inValue = true
+    },
+    close: (name) => {
+      if (name === "v" || name === "t") inValue = false
+      else if (name === "c") {
+        const text = parts.length === 0 ? "" : value().replace(/\s+/g, " ").trim()
+        if (text !== "") row.set(column, text)
+      } else if (name === "row" && row.size > 0) each(row)
+    },
+    text: (text) => {
+      if (inValue) parts.push(text)
+    }
+  })
+}
+
+const line = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
+const escaped = (text: string): string => text.replaceAll("|", "\\|")
+
+/** Tables of at most {@link tableLength} characters, each under the header. */
+const asTables = (
+  header: Row,
+  columns: ReadonlyArray<number>,
+  body: ReadonlyArray<Row>
+): ReadonlyArray<string> => {
+  const cells = (row: Row) => line(columns.map((column) => escaped(row.get(column) ?? "")))
+  const top = `${cells(header)}\n${line(columns.map(() => "---"))}`
+  const tables: Array<string> = []
+  let open = top
+  for (const row of body) {
+    const next = cells(row)
+    if (open !== top && open.length + 1 + next.length > tableLength) {
+      tables.push(open)
+      open = top
+    }
+    open += `\n${next}`
+  }
+  return [...tables, open]
+}
+
+/** A row as lines `header: value`: for sheets so wide that a header would bury the values. */
+const asRecords = (header: Row, body: ReadonlyArray<Row>): ReadonlyArray<string> =>
+  body.map((row) =>
+    Array.from(row, ([column, text]) => `${header.get(column) ?? lettersOf(column)}: ${text}`).join("\n")
+  )
+
+const sheetBlocks = (all: ReadonlyArray<Row>): ReadonlyArray<string> => {
+  const [header, ...body] = all
+  if (header === undefined) return []
+  const used = new Set<number>()
+  for (const row of all) for (const column of row.keys()) used.add(column)
+  const columns = [...used].sort((a, b) => a - b)
+  const length = columns.reduce((sum, column) => sum + 3 + (header.get(column) ?? "").length, 0)
+  if (length <= maxHeader) return asTables(header, columns, body)
+  return body.length === 0 ? [[...header.values()].join("\n")] : asRecords(header, body)
+}
+
+interface Sheet {
+  readonly name: string
+  readonly id: string
+}
+
+const sheetsOf = (
+  workbook: string
+): { readonly sheets: ReadonlyArray<Sheet>; readonly from1904: boolean } => {
+  const sheets: Array<Sheet> = []
+  let from1904 = false
+  scan(workbook, {
+    open: (name, tag) => {
+      if (name === "workbookPr") from1904 = /^(?:1|true)$/.test(attribute(tag, "date1904"))
+      const hidden = attribute(tag, "state").toLowerCase().includes("hidden")
+      if (name === "sheet" && !hidden) {
+        sheets.push({ name: attribute(tag, "name"), id: attribute(tag, "*:id") })
+      }
+    },
+    close: () => undefined,
+    text: () => undefined
+  })
+  return { sheets, from1904 }
+}
+
+const readBook = (container: Container, { maxCharacters }: ParseLimits): string => {
+  const main = mainPart(container, "xl/workbook.xml")
+  const parts = relationships(container, main)
+  const partOf = (type: string) => container.text(parts.find((part) => part.type === type)?.target ?? "")
+  const { sheets, from1904 } = sheetsOf(container.text(main))
+  const book: Book = {
+    strings: sharedStrings(partOf("sharedStrings")),
+    formats: cellFormats(partOf("styles")),
+    from1904
+  }
+  const blocks: Array<string> = []
+  let cells = 0
+  let length = 0
+  for (const { name, id } of sheets) {
+    const found: Array<Row> = []
+    rows(container.text(parts.find((part) => part.id === id)?.target ?? ""), book, (row) => {
+      cells += row.size
+      for (const text of row.values()) length += text.length
+      if (cells > maxCells || length > maxCharacters) throw tooLarge
+      found.push(row)
+    })
+    const content = sheetBlocks(found)
+    if (content.length > 0) blocks.push(`## ${name.replace(/\s+/g, " ").trim() || "Sheet"}`, ...content)
+  }
+  return blocks.join("\n\n")
+}
+
+const wanted = (name: string): boolean => /\.(?:xml|rels)$/i.test(name)
+
+export const parseXlsx = (
+  bytes: Uint8Array,
+  limits: ParseLimits
+): Effect.Effect<Pick<ParsedDocument, "format" | "content">, ParseError> =>
+  Effect.flatMap(openContainer(bytes, wanted), (container) =>
+    Effect.try({
+      try: () => ({ format: "markdown" as const, content: readBook(container, limits) }),
+      catch: (error) =>
+        error === tooLarge
+          ? tooLarge
+          : new ParseError({
+              code: "malformed",
+              message: "The workbook is damaged or incomplete. Save it again and upload the new file."
+            })
+    })
+  )

@@ -1,0 +1,65 @@
+/** How numbers of a workbook read: its styles say which are dates, times and percentages. */
+import * as DateTime from "effect/DateTime"
+import { attribute, scan } from "./Xml.ts"
+
+export type CellFormat = "plain" | "date" | "percent"
+
+/** Built-in number formats of dates and times (ECMA-376, 18.8.30). */
+const isBuiltInDate = (id: number): boolean =>
+  (id >= 14 && id <= 22) || (id >= 27 && id <= 36) || (id >= 45 && id <= 47) || (id >= 50 && id <= 58)
+
+/** Colours, quoted text and escaped characters may hold any letter; what is left decides. */
+const ofCode = (code: string): CellFormat => {
+  const bare = code.replace(/\[(?![hms]+\])[^\]]{0,100}\]|"[^"]{0,200}"|\\./gi, "")
+  if (/[ymdhs]/i.test(bare) && !/[#0?]/.test(bare.replace(/\.0+/g, ""))) return "date"
+  return bare.includes("%") ? "percent" : "plain"
+}
+
+/** The format of each cell style, in the order that cells refer to. */
+export const cellFormats = (styles: string): ReadonlyArray<CellFormat> => {
+  const own = new Map<number, CellFormat>()
+  const formats: Array<CellFormat> = []
+  let inCells = false
+  const formatOf = (id: number): CellFormat => {
+    if (isBuiltInDate(id)) return "date"
+    return own.get(id) ?? (id === 9 || id === 10 ? "percent" : "plain")
+  }
+  scan(styles, {
+    open: (name, tag) => {
+      if (name === "cellXfs") inCells = true
+      else if (name === "numFmt")
+        own.set(Number(attribute(tag, "numFmtId")), ofCode(attribute(tag, "formatCode")))
+      else if (name === "xf" && inCells) formats.push(formatOf(Number(attribute(tag, "numFmtId"))))
+    },
+    close: (name) => {
+      if (name === "cellXfs") inCells = false
+    },
+    text: () => undefined
+  })
+  return formats
+}
+
+const dayMillis = 86_400_000
+/** Days from the beginning of a workbook's time to 1970. */
+const epoch = 25_569
+const epoch1904 = 24_107
+/** The last day that a workbook can hold is of the year 9999. */
+const lastDay = 2_958_465
+
+const dateText = (days: number, from1904: boolean): string => {
+  const seconds = Math.round((days - (from1904 ? epoch1904 : epoch)) * 86_400)
+  const iso = DateTime.formatIso(DateTime.unsafeMake(seconds * 1_000))
+  const time = iso.slice(11, 19).replace(/:00$/, "")
+  if (days < 1) return time
+  return (seconds * 1_000) % dayMillis === 0 ? iso.slice(0, 10) : `${iso.slice(0, 10)} ${time}`
+}
+
+/** A number as its style shows it: `2024-02-29`, `08:30`, `12.5%`; long fractions of binary numbers are rounded. */
+export const shown = (value: string, format: CellFormat, from1904: boolean): string => {
+  const number = Number(value)
+  if (value.trim() === "" || !Number.isFinite(number)) return value
+  if (format === "date" && number >= 0 && number <= lastDay) return dateText(number, from1904)
+  return format === "percent"
+    ? `${Number((number * 100).toPrecision(12))}%`
+    : String(Number(number.toPrecision(15)))
+}

@@ -1,0 +1,75 @@
+/**
+ * One pass over XML: tags and text in their order. A document type declaration is never read, so no entity expands; what
+ * is not well-formed is passed over.
+ */
+const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" }
+
+/** Resolves the five entities of XML and numeric ones; others stay as they stand. */
+export const unescape = (text: string): string =>
+  text.includes("&")
+    ? text.replace(
+        /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,4}));/gi,
+        (whole, decimal, hexadecimal, name) => {
+          if (name !== undefined) return entities[String(name)] ?? whole
+          const code = decimal === undefined ? Number.parseInt(String(hexadecimal), 16) : Number(decimal)
+          return code <= 0x10ffff ? String.fromCodePoint(code) : whole
+        }
+      )
+    : text
+
+/** Names come without their prefix; `tag` is what stands between `<` and `>`. An empty element opens and closes. */
+export interface XmlVisitor {
+  readonly open: (name: string, tag: string) => void
+  readonly close: (name: string) => void
+  readonly text: (text: string) => void
+}
+
+const nameOf = (tag: string): string => /^\/?(?:[\w.-]{1,40}:)?([\w.-]{1,60})/.exec(tag)?.[1] ?? ""
+
+/** Where what begins at `open` ends, and the text in it when it is CDATA. */
+const special = (xml: string, open: number): { readonly end: number; readonly text: string } | undefined => {
+  const mark = xml.startsWith("<!--", open) ? "-->" : xml.startsWith("<![CDATA[", open) ? "]]>" : undefined
+  if (mark === undefined) return undefined
+  const end = xml.indexOf(mark, open)
+  if (end === -1) return { end: xml.length, text: "" }
+  return { end: end + mark.length, text: mark === "]]>" ? xml.slice(open + 9, end) : "" }
+}
+
+export const scan = (xml: string, visitor: XmlVisitor): void => {
+  for (let at = 0; at < xml.length;) {
+    const open = xml.indexOf("<", at)
+    if (open === -1) return
+    if (open > at) visitor.text(unescape(xml.slice(at, open)))
+    const passed = special(xml, open)
+    if (passed !== undefined) {
+      if (passed.text !== "") visitor.text(passed.text)
+      at = passed.end
+      continue
+    }
+    const close = xml.indexOf(">", open)
+    if (close === -1) return
+    const tag = xml.slice(open + 1, close)
+    const name = nameOf(tag)
+    if (name !== "") {
+      if (tag.startsWith("/")) visitor.close(name)
+      else {
+        visitor.open(name, tag)
+        if (tag.endsWith("/")) visitor.close(name)
+      }
+    }
+    at = close + 1
+  }
+}
+
+const attributes = new Map<string, RegExp>()
+
+/** The attribute's value, or empty. `name` is matched with its prefix; `*:id` takes any prefix but none. */
+export const attribute = (tag: string, name: string): string => {
+  const known = attributes.get(name)
+  const pattern =
+    known ??
+    new RegExp(`\\s${name.replace("*", "[\\w.-]{1,40}")}[ \\t]?=[ \\t]?(?:"([^"]{0,4000})"|'([^']{0,4000})')`)
+  if (known === undefined) attributes.set(name, pattern)
+  const [, double, single] = pattern.exec(tag) ?? []
+  return unescape(double ?? single ?? "")
+}
