@@ -25,6 +25,7 @@ import { AgentStore } from "../store/Agents.ts"
 import { ApiKeyStore } from "../store/ApiKeys.ts"
 import { ConversationFeedStore } from "../store/ConversationFeed.ts"
 import { layerEmbedded, layerPostgres, migrate } from "../store/Database.ts"
+import { EmbeddingStore } from "../store/Embeddings.ts"
 import { EntitlementStore } from "../store/Entitlements.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { IngestionJobStore } from "../store/IngestionJobs.ts"
@@ -86,6 +87,7 @@ const stores = Layer.mergeAll(
   AgentStore.Default,
   ApiKeyStore.Default,
   ConversationFeedStore.Default,
+  EmbeddingStore.Default,
   EntitlementStore.Default,
   IdempotencyKeyStore.Default,
   IngestionJobStore.Default,
