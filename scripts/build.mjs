@@ -6,8 +6,11 @@ import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { fileURLToPath } from "node:url"
 import { dist, ensureSeed, replaceFile, root } from "./seed.mjs"
+import { buildUi } from "./ui.mjs"
 
 const source = Path.join(root, "src")
+/** Built by scripts/ui.mjs. */
+const ui = Path.join(source, "ui") + Path.sep
 
 /**
  * Packages that load files beside themselves, native ones, optional ones that nobody installs, and CommonJS ones that
@@ -17,6 +20,7 @@ const external = [
   "@electric-sql/*",
   "@energetic-ai/*",
   "@parcel/watcher",
+  "@tesseract.js-data/*",
   "bufferutil",
   "canvas",
   "chardet",
@@ -24,6 +28,7 @@ const external = [
   "msgpackr-extract",
   "pg-native",
   "porter2",
+  "tesseract.js",
   "utf-8-validate"
 ]
 
@@ -42,7 +47,8 @@ const filesBelow = (folder) =>
 const inputHash = () => {
   const hash = createHash("sha256")
   const own = [fileURLToPath(import.meta.url), Path.join(root, "package-lock.json")]
-  for (const file of [...own, ...filesBelow(source)]) {
+  const programmed = filesBelow(source).filter((file) => !file.startsWith(ui))
+  for (const file of [...own, ...programmed]) {
     hash.update(`${Path.relative(root, file)}\n`).update(Fs.readFileSync(file))
   }
   return hash.digest("hex")
@@ -102,13 +108,19 @@ const bundle = async (entryPoints) => {
   }
 }
 
-/** True when {@link buildAll} would have something to do. */
+/** True when {@link buildServer} would have something to do. */
 export const isStale = () => lastBuild().hash !== inputHash()
 
-/** Programs, workers and the seed archive, each unless it is there and fresh. */
-export const buildAll = async () => {
+/** What the server itself needs: programs, workers and the seed archive, each unless it is there and fresh. */
+export const buildServer = async () => {
   await bundle([...programs(), ...workers()])
   await ensureSeed()
+}
+
+/** Everything, dashboard and widget included. */
+export const buildAll = async () => {
+  await buildServer()
+  await buildUi()
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await buildAll()

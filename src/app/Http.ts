@@ -3,6 +3,7 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Api } from "../http/Api.ts"
+import * as Assets from "../http/hosted/Assets.ts"
 import { AgentsHandlers } from "../http/hosted/AgentsHandlers.ts"
 import { KeysHandlers } from "../http/hosted/KeysHandlers.ts"
 import * as SessionAuth from "../http/hosted/SessionAuth.ts"
@@ -15,6 +16,7 @@ import * as RealtimeSocket from "../http/realtime/RealtimeSocket.ts"
 import { publicHandlers, serve } from "../http/Server.ts"
 import type { Settings } from "./Config.ts"
 import * as Lifecycle from "./Lifecycle.ts"
+import * as Package from "./Package.ts"
 import { Secrets } from "./Secrets.ts"
 
 const hosted = ({ appUrl }: Settings) =>
@@ -36,6 +38,7 @@ export const layer = (settings: Settings) =>
       Layer.provide(hosted(settings)),
       Layer.provide(operator),
       Layer.provide(RealtimeSocket.layer()),
+      Layer.provide(Assets.layer(Package.ui, settings.realtimeUrl)),
       Layer.provide(Lifecycle.readiness)
     )
   ).pipe(RealtimeSocket.untraced)

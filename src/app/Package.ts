@@ -20,5 +20,7 @@ export const migrations = path.join(root, "migrations")
 export const docs = path.join(root, "docs")
 /** A migrated, empty database: a fresh start unpacks it. */
 export const seed = path.join(root, "dist/seed.tgz")
+/** The built dashboard and widget. */
+export const ui = path.join(root, "dist/ui")
 /** The built entry of a worker thread. */
 export const worker = (name: string): URL => pathToFileURL(path.join(root, "dist/workers", `${name}.js`))

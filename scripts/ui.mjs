@@ -1,0 +1,97 @@
+/**
+ * Builds the dashboard and the widget into dist/ui. Does nothing when nothing has changed. `npm start` runs this beside
+ * the starting server: the API does not wait for it.
+ */
+import { createHash } from "node:crypto"
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import { fileURLToPath } from "node:url"
+import { gzipSync } from "node:zlib"
+import { dist, replaceFile, root } from "./seed.mjs"
+
+const source = Path.join(root, "src/ui")
+const target = Path.join(dist, "ui")
+const recordFile = Path.join(dist, "ui.json")
+
+const filesBelow = (folder) =>
+  Fs.readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => Path.join(entry.parentPath, entry.name))
+    .sort()
+
+const inputHash = () => {
+  const hash = createHash("sha256")
+  for (const file of [
+    fileURLToPath(import.meta.url),
+    Path.join(root, "package-lock.json"),
+    ...filesBelow(source)
+  ]) {
+    hash.update(`${Path.relative(root, file)}\n`).update(Fs.readFileSync(file))
+  }
+  return hash.digest("hex")
+}
+
+/** True when {@link buildUi} would have something to do. */
+export const isUiStale = () => {
+  try {
+    return JSON.parse(Fs.readFileSync(recordFile, "utf8")).hash !== inputHash()
+  } catch {
+    return true
+  }
+}
+
+const dashboard = async (outDir) => {
+  const { build } = await import("vite")
+  await build({
+    configFile: Path.join(source, "vite.config.ts"),
+    logLevel: "warn",
+    build: { outDir }
+  })
+}
+
+/** One script for any page: nothing but itself, and no name in the page's global scope. */
+const widget = async (outDir) => {
+  const entry = Path.join(source, "widget/main.tsx")
+  if (!Fs.existsSync(entry)) return
+  const { build } = await import("esbuild")
+  await build({
+    entryPoints: [entry],
+    outfile: Path.join(outDir, "widget.js"),
+    bundle: true,
+    minify: true,
+    format: "iife",
+    target: "es2022",
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    loader: { ".css": "text" },
+    logLevel: "warning"
+  })
+}
+
+/** Text is served compressed, once and for all. */
+const compress = (folder) => {
+  for (const file of filesBelow(folder)) {
+    if (/\.(?:js|css|html|svg)$/.test(file)) {
+      Fs.writeFileSync(`${file}.gz`, gzipSync(Fs.readFileSync(file), { level: 9 }))
+    }
+  }
+}
+
+export const buildUi = async () => {
+  if (!isUiStale()) return
+  const hash = inputHash()
+  const fresh = `${target}.${process.pid}`
+  try {
+    await dashboard(fresh)
+    await widget(fresh)
+    compress(fresh)
+    // The folder of before goes only when the new one is whole.
+    Fs.rmSync(target, { recursive: true, force: true })
+    Fs.renameSync(fresh, target)
+    replaceFile(recordFile, JSON.stringify({ hash }))
+  } finally {
+    Fs.rmSync(fresh, { recursive: true, force: true })
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildUi()

@@ -1,0 +1,62 @@
+/** The dashboard: who is signed in decides what is shown, the address decides which page. */
+import { QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query"
+import { lazy, Suspense } from "react"
+import { RouterProvider } from "react-aria-components"
+import { Redirect, Route, Router, Switch, useLocation } from "wouter"
+import { ApiError } from "./api/Client.ts"
+import { session, type User } from "./api/Session.ts"
+import { Loaded } from "./components/Page.tsx"
+import { NotFound } from "./pages/NotFound.tsx"
+import { SignIn } from "./pages/SignIn.tsx"
+import { Shell } from "./Shell.tsx"
+import { LanguageProvider } from "./text/Language.tsx"
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // What the service refuses it refuses again; only what did not arrive is worth another try.
+      retry: (failures, problem) => failures < 2 && !(problem instanceof ApiError && problem.status < 500),
+      staleTime: 5_000
+    }
+  }
+})
+
+const Agents = lazy(() => import("./pages/agents/Agents.tsx"))
+
+const Pages = ({ user }: { readonly user: User }) => (
+  <Shell user={user}>
+    <Suspense>
+      <Switch>
+        <Route path="/agents">
+          <Agents user={user} />
+        </Route>
+        <Route path="/">
+          <Redirect to="/agents" replace />
+        </Route>
+        <Route>
+          <NotFound />
+        </Route>
+      </Switch>
+    </Suspense>
+  </Shell>
+)
+
+const Gate = () => {
+  const [, navigate] = useLocation()
+  const query = useQuery(session)
+  return (
+    <RouterProvider navigate={navigate} useHref={(href) => (href.startsWith("/") ? `/app${href}` : href)}>
+      <Loaded query={query}>{(user) => (user === null ? <SignIn /> : <Pages user={user} />)}</Loaded>
+    </RouterProvider>
+  )
+}
+
+export const App = () => (
+  <LanguageProvider>
+    <QueryClientProvider client={queries}>
+      <Router base="/app">
+        <Gate />
+      </Router>
+    </QueryClientProvider>
+  </LanguageProvider>
+)

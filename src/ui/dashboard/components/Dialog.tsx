@@ -1,0 +1,92 @@
+/** A window over the page, and the question before something is lost. */
+import { type ReactNode, useState } from "react"
+import { Dialog as AriaDialog, DialogTrigger, Heading, Modal, ModalOverlay } from "react-aria-components"
+import { everywhere } from "../text/everywhere.ts"
+import { useText } from "../text/Language.tsx"
+import { Button } from "./Button.tsx"
+import { Problem } from "./Problem.tsx"
+import css from "./Dialog.module.css"
+
+interface DialogProps {
+  readonly title: string
+  readonly isOpen: boolean
+  readonly onClose: () => void
+  readonly children: ReactNode
+  /** For forms with many fields. */
+  readonly wide?: boolean
+}
+
+export const Dialog = ({ title, isOpen, onClose, children, wide = false }: DialogProps) => (
+  <ModalOverlay
+    className={css["overlay"] ?? ""}
+    isOpen={isOpen}
+    isDismissable
+    onOpenChange={(open) => {
+      if (!open) onClose()
+    }}
+  >
+    <Modal className={`${css["modal"]} ${wide ? css["wide"] : ""}`}>
+      <AriaDialog className={css["dialog"] ?? ""}>
+        <Heading slot="title" className={css["title"] ?? ""}>
+          {title}
+        </Heading>
+        {children}
+      </AriaDialog>
+    </Modal>
+  </ModalOverlay>
+)
+
+interface ConfirmProps {
+  /** What opens the question. */
+  readonly trigger: ReactNode
+  readonly title: string
+  readonly question: string
+  readonly action: string
+  readonly onConfirm: () => Promise<unknown>
+}
+
+export const Confirm = ({ trigger, title, question, action, onConfirm }: ConfirmProps) => {
+  const t = useText(everywhere)
+  const [problem, setProblem] = useState<unknown>(null)
+  const [busy, setBusy] = useState(false)
+  return (
+    <DialogTrigger>
+      {trigger}
+      <ModalOverlay className={css["overlay"] ?? ""} isDismissable>
+        <Modal className={css["modal"] ?? ""}>
+          <AriaDialog role="alertdialog" className={css["dialog"] ?? ""}>
+            {({ close }) => (
+              <>
+                <Heading slot="title" className={css["title"] ?? ""}>
+                  {title}
+                </Heading>
+                <p>{question}</p>
+                {problem === null ? null : <Problem problem={problem} />}
+                <Actions>
+                  <Button onPress={close}>{t.cancel}</Button>
+                  <Button
+                    kind="danger"
+                    isPending={busy}
+                    onPress={() => {
+                      setBusy(true)
+                      onConfirm()
+                        .then(close, setProblem)
+                        .finally(() => setBusy(false))
+                    }}
+                  >
+                    {action}
+                  </Button>
+                </Actions>
+              </>
+            )}
+          </AriaDialog>
+        </Modal>
+      </ModalOverlay>
+    </DialogTrigger>
+  )
+}
+
+/** The row of buttons that ends a form or a dialog. */
+export const Actions = ({ children }: { readonly children: ReactNode }) => (
+  <div className={css["actions"]}>{children}</div>
+)

@@ -1,0 +1,138 @@
+/** Labelled inputs: text, long text, choice and switch, each with its help and its error. */
+import {
+  Button as AriaButton,
+  FieldError,
+  Input,
+  Label,
+  ListBox,
+  ListBoxItem,
+  Popover,
+  Select as AriaSelect,
+  SelectValue,
+  Switch as AriaSwitch,
+  Text,
+  TextArea as AriaTextArea,
+  TextField as AriaTextField,
+  type TextFieldProps
+} from "react-aria-components"
+import css from "./Field.module.css"
+
+interface Labelled {
+  readonly label: string
+  readonly help?: string
+  /** Shown in place of the browser's own words. */
+  readonly error?: string | undefined
+}
+
+interface TextProps extends Labelled, Omit<TextFieldProps, "className" | "children"> {
+  readonly placeholder?: string
+}
+
+export const TextField = ({ label, help, error, placeholder = "", ...props }: TextProps) => (
+  <AriaTextField {...props} isInvalid={error !== undefined} className={css["field"] ?? ""}>
+    <Label className={css["label"] ?? ""}>{label}</Label>
+    <Input className={css["input"] ?? ""} placeholder={placeholder} />
+    {help === undefined ? null : (
+      <Text slot="description" className={css["help"] ?? ""}>
+        {help}
+      </Text>
+    )}
+    <FieldError className={css["error"] ?? ""}>{error}</FieldError>
+  </AriaTextField>
+)
+
+interface LongTextProps extends TextProps {
+  readonly rows?: number
+  readonly mono?: boolean
+}
+
+export const LongText = ({
+  label,
+  help,
+  error,
+  placeholder = "",
+  rows = 4,
+  mono = false,
+  ...props
+}: LongTextProps) => (
+  <AriaTextField {...props} isInvalid={error !== undefined} className={css["field"] ?? ""}>
+    <Label className={css["label"] ?? ""}>{label}</Label>
+    <AriaTextArea
+      className={`${css["input"]} ${css["long"]} ${mono ? css["mono"] : ""}`}
+      rows={rows}
+      placeholder={placeholder}
+    />
+    {help === undefined ? null : (
+      <Text slot="description" className={css["help"] ?? ""}>
+        {help}
+      </Text>
+    )}
+    <FieldError className={css["error"] ?? ""}>{error}</FieldError>
+  </AriaTextField>
+)
+
+interface SelectProps<K extends string> {
+  readonly label: string
+  readonly help?: string
+  /** Key and words of each choice, in order. */
+  readonly options: ReadonlyArray<readonly [K, string]>
+  readonly value: K
+  readonly onChange: (value: K) => void
+  readonly isDisabled?: boolean
+  /** The label is read out, not shown. */
+  readonly compact?: boolean
+}
+
+export const Select = <K extends string>({
+  label,
+  help,
+  options,
+  value,
+  onChange,
+  isDisabled = false,
+  compact = false
+}: SelectProps<K>) => (
+  <AriaSelect
+    className={css["field"] ?? ""}
+    value={value}
+    isDisabled={isDisabled}
+    onChange={(key) => {
+      const chosen = options.find(([option]) => option === key)
+      if (chosen !== undefined) onChange(chosen[0])
+    }}
+  >
+    <Label className={compact ? "visually-hidden" : (css["label"] ?? "")}>{label}</Label>
+    <AriaButton className={`${css["input"]} ${css["select"]}`}>
+      <SelectValue />
+      <span aria-hidden className={css["chevron"] ?? ""} />
+    </AriaButton>
+    {help === undefined ? null : (
+      <Text slot="description" className={css["help"] ?? ""}>
+        {help}
+      </Text>
+    )}
+    <Popover className={css["popover"] ?? ""}>
+      <ListBox className={css["options"] ?? ""}>
+        {options.map(([key, words]) => (
+          <ListBoxItem key={key} id={key} className={css["option"] ?? ""}>
+            {words}
+          </ListBoxItem>
+        ))}
+      </ListBox>
+    </Popover>
+  </AriaSelect>
+)
+
+interface SwitchProps {
+  readonly label: string
+  readonly isSelected: boolean
+  readonly onChange: (on: boolean) => void
+  readonly isDisabled?: boolean
+}
+
+export const Switch = ({ label, ...props }: SwitchProps) => (
+  <AriaSwitch {...props} className={css["switch"] ?? ""}>
+    <span aria-hidden className={css["track"] ?? ""} />
+    {label}
+  </AriaSwitch>
+)

@@ -1,0 +1,87 @@
+/** The frame of a page, its cards, its empty state and its waiting. */
+import { type ReactNode, useEffect } from "react"
+import { everywhere } from "../text/everywhere.ts"
+import { useText } from "../text/Language.tsx"
+import { Problem } from "./Problem.tsx"
+import css from "./Page.module.css"
+
+interface PageProps {
+  readonly title: string
+  readonly lead?: ReactNode
+  readonly actions?: ReactNode
+  readonly children: ReactNode
+}
+
+export const Page = ({ title, lead, actions, children }: PageProps) => {
+  useEffect(() => {
+    document.title = `${title} · Spoke`
+  }, [title])
+  return (
+    <main className={css["page"]} id="content" tabIndex={-1}>
+      <header className={css["header"]}>
+        <div>
+          <h1>{title}</h1>
+          {lead === undefined ? null : <p className={css["lead"]}>{lead}</p>}
+        </div>
+        {actions === undefined ? null : <div className={css["actions"]}>{actions}</div>}
+      </header>
+      {children}
+    </main>
+  )
+}
+
+interface CardProps {
+  readonly title?: string
+  readonly actions?: ReactNode
+  readonly children: ReactNode
+}
+
+export const Card = ({ title, actions, children }: CardProps) => (
+  <section className={css["card"]} {...(title === undefined ? {} : { "aria-label": title })}>
+    {title === undefined && actions === undefined ? null : (
+      <header className={css["cardHeader"]}>
+        <h2>{title}</h2>
+        {actions}
+      </header>
+    )}
+    {children}
+  </section>
+)
+
+interface EmptyProps {
+  readonly title: string
+  readonly children: ReactNode
+  readonly action?: ReactNode
+}
+
+/** What a list shows before there is anything, and the next step. */
+export const Empty = ({ title, children, action }: EmptyProps) => (
+  <div className={css["empty"]}>
+    <h2>{title}</h2>
+    <p>{children}</p>
+    {action}
+  </div>
+)
+
+interface LoadedProps<A> {
+  readonly query: {
+    readonly data: A | undefined
+    readonly error: unknown
+    readonly isPending: boolean
+  }
+  readonly children: (data: A) => ReactNode
+}
+
+/** The data of a query once it is there; until then that it loads, or why it does not come. */
+export const Loaded = <A,>({ query, children }: LoadedProps<A>) => {
+  const t = useText(everywhere)
+  if (query.data !== undefined) return children(query.data)
+  if (query.isPending) {
+    return (
+      <p role="status" className={css["loading"]}>
+        {t.loading}
+      </p>
+    )
+  }
+  return <Problem problem={query.error} />
+}

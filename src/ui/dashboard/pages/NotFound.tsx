@@ -1,0 +1,16 @@
+import { Page } from "../components/Page.tsx"
+import { texts, useText } from "../text/Language.tsx"
+
+const words = texts(
+  { title: "There is nothing here", lead: "The address is wrong, or what it named has been deleted." },
+  { title: "Hier ist nichts", lead: "Die Adresse stimmt nicht, oder es wurde gelöscht, was sie benannte." }
+)
+
+export const NotFound = () => {
+  const t = useText(words)
+  return (
+    <Page title={t.title} lead={t.lead}>
+      {null}
+    </Page>
+  )
+}

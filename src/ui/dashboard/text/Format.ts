@@ -1,0 +1,33 @@
+/** Numbers, dates and distances in time, as the language chosen writes them. */
+import { useLanguage } from "./Language.tsx"
+
+const units: ReadonlyArray<readonly [Intl.RelativeTimeFormatUnit, number]> = [
+  ["year", 31_536_000],
+  ["month", 2_592_000],
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60]
+]
+
+export const useFormat = () => {
+  const { language } = useLanguage()
+  return {
+    number: (value: number) => new Intl.NumberFormat(language).format(value),
+    percent: (value: number) =>
+      new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 0 }).format(value),
+    /** With date and time. */
+    moment: (iso: string) =>
+      new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso)),
+    day: (iso: string) =>
+      new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(iso)),
+    /** "3 minutes ago". */
+    ago: (iso: string) => {
+      const seconds = (new Date(iso).getTime() - Date.now()) / 1_000
+      const format = new Intl.RelativeTimeFormat(language, { numeric: "auto" })
+      for (const [unit, length] of units) {
+        if (Math.abs(seconds) >= length) return format.format(Math.round(seconds / length), unit)
+      }
+      return format.format(Math.round(seconds / 60), "minute")
+    }
+  }
+}

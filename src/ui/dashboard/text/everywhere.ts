@@ -1,0 +1,47 @@
+/** Words that every page uses. */
+import { texts } from "./Language.tsx"
+
+export const everywhere = texts(
+  {
+    cancel: "Cancel",
+    close: "Close",
+    copied: "Copied",
+    copy: "Copy",
+    create: "Create",
+    delete: "Delete",
+    edit: "Edit",
+    failed: "That did not work",
+    loadMore: "Load more",
+    loading: "Loading …",
+    name: "Name",
+    none: "None",
+    refresh: "Refresh",
+    required: "required",
+    retry: "Try again",
+    save: "Save",
+    saved: "Saved",
+    search: "Search",
+    unreachable: "The server cannot be reached. Check your connection."
+  },
+  {
+    cancel: "Abbrechen",
+    close: "Schließen",
+    copied: "Kopiert",
+    copy: "Kopieren",
+    create: "Anlegen",
+    delete: "Löschen",
+    edit: "Bearbeiten",
+    failed: "Das hat nicht geklappt",
+    loadMore: "Mehr laden",
+    loading: "Lädt …",
+    name: "Name",
+    none: "Keine",
+    refresh: "Aktualisieren",
+    required: "Pflichtfeld",
+    retry: "Erneut versuchen",
+    save: "Speichern",
+    saved: "Gespeichert",
+    search: "Suchen",
+    unreachable: "Der Server ist nicht erreichbar. Bitte die Verbindung prüfen."
+  }
+)

@@ -1,0 +1,26 @@
+/** Builds the dashboard into dist/ui; `npm run dev:ui` serves it with reloading beside a running server. */
+import * as Path from "node:path"
+import react from "@vitejs/plugin-react"
+import { defineConfig } from "vite"
+
+const folder = import.meta.dirname
+
+export default defineConfig({
+  root: Path.join(folder, "dashboard"),
+  base: "/assets/",
+  plugins: [react()],
+  build: {
+    outDir: Path.join(folder, "../../dist/ui"),
+    // Flat: every file of the folder is served as /assets/<name>, with its hash in the name.
+    assetsDir: "",
+    emptyOutDir: true,
+    target: "es2022",
+    // The content security policy allows no inline data for scripts, and images are few.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false
+  },
+  server: {
+    proxy: { "/api": { target: "http://127.0.0.1:3000", ws: true }, "/widget.js": "http://127.0.0.1:3000" }
+  }
+})
