@@ -19,6 +19,7 @@ import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
 import * as RealtimeMemory from "../capabilities/Realtime/Memory.ts"
 import * as RealtimePostgres from "../capabilities/Realtime/Postgres.ts"
 import * as DerivedKeys from "../capabilities/SecretBox/DerivedKeys.ts"
+import * as Tesseract from "../capabilities/TextRecognition/Tesseract.ts"
 import * as InProcess from "../capabilities/VectorSearch/InProcess.ts"
 import { AgentRunStore } from "../store/AgentRuns.ts"
 import { AgentStore } from "../store/Agents.ts"
@@ -137,6 +138,7 @@ const capabilities = (settings: Settings) =>
     Disk.layerDisk(path.join(settings.dataDir, "artifacts")),
     Undici.layerUndici({ allow: settings.fetchAllow ?? [] }),
     ParserWorker.layerWorker({ script: Package.worker("parse") }),
+    Tesseract.layerTesseract({ script: Package.worker("recognize") }),
     InProcess.layerInProcess({ maxBytes: indexBytes })
   ).pipe(Layer.provideMerge(Layer.mergeAll(Scrypt.layerScrypt(), models(settings))))
 

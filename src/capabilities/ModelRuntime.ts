@@ -71,6 +71,8 @@ export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
     readonly contextWindow: number
     /** True when it marks every statement that rests on a passage: a reply without marks then rests on none. */
     readonly alwaysCites: boolean
+    /** True when a prompt may carry images; whether the model sees them is known only from its answer. */
+    readonly acceptsImages: boolean
     readonly stream: (request: ModelRequest) => Stream.Stream<ModelPart, ModelError>
   }
 >() {}

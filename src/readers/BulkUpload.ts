@@ -1,12 +1,12 @@
-/** Source type BULK_UPLOAD: every readable document of an uploaded ZIP (specification 2.5, contract 7). */
+/** Source type BULK_UPLOAD: every readable document and image of an uploaded ZIP (specification 2.5, contract 7). */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
-import { DocumentParser } from "../capabilities/DocumentParser.ts"
 import type { BulkUploadConfig } from "../domain/Source.ts"
 import { sanitize } from "../domain/Text.ts"
 import { loadArtifact, uploadUri } from "./File.ts"
-import { documentOf, unreadable } from "./Page.ts"
+import { documentOf } from "./Page.ts"
+import { readBytes } from "./Picture.ts"
 import { type ReadDocument, type Reader, ReaderError } from "./Reader.ts"
 import { unzipEntry, zipEntries, type ZipEntry, zipLimits } from "./Zip.ts"
 
@@ -52,8 +52,7 @@ const makeNames = () => {
 }
 
 const readEntry = Effect.fn("BulkUpload.readEntry")(function* (bytes: Uint8Array, name: string) {
-  const parser = yield* DocumentParser
-  const parsed = yield* Effect.mapError(parser.parse({ bytes, fileName: name }), unreadable)
+  const parsed = yield* readBytes({ bytes, fileName: name })
   return documentOf(uploadUri(name), parsed, {})
 })
 

@@ -1,12 +1,12 @@
-/** Source type FILE: one document, uploaded or fetched (specification 2.5). */
+/** Source type FILE: one document or image, uploaded or fetched (specification 2.5). */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { ArtifactStore } from "../capabilities/ArtifactStore.ts"
-import { DocumentParser } from "../capabilities/DocumentParser.ts"
 import type { ArtifactRef, FileConfig, UploadedFileConfig } from "../domain/Source.ts"
 import { fetchOk } from "./Fetch.ts"
-import { documentOf, unreadable } from "./Page.ts"
+import { documentOf } from "./Page.ts"
+import { readBytes } from "./Picture.ts"
 import { type ReadDocument, type Reader, ReaderError, type ReaderServices } from "./Reader.ts"
 
 /** The bytes of an uploaded original. */
@@ -40,24 +40,20 @@ const readUpload = Effect.fn("File.readUpload")(function* ({
   artifact,
   fileName
 }: typeof UploadedFileConfig.Type) {
-  const parser = yield* DocumentParser
   const bytes = yield* loadArtifact(artifact)
-  const parsed = yield* Effect.mapError(parser.parse({ bytes, fileName }), unreadable)
+  const parsed = yield* readBytes({ bytes, fileName })
   return documentOf(uploadUri(fileName), parsed, {})
 })
 
 const readFetched = Effect.fn("File.readFetched")(function* ({ fileUrl, fileName }: typeof FileConfig.Type) {
-  const parser = yield* DocumentParser
   const { url, body, headers } = yield* fetchOk("file", fileUrl)
   const contentType = headers["content-type"]
-  const parsed = yield* parser
-    .parse({
-      bytes: body,
-      url,
-      ...(fileName === undefined ? {} : { fileName }),
-      ...(contentType === undefined ? {} : { contentType })
-    })
-    .pipe(Effect.mapError(unreadable))
+  const parsed = yield* readBytes({
+    bytes: body,
+    url,
+    ...(fileName === undefined ? {} : { fileName }),
+    ...(contentType === undefined ? {} : { contentType })
+  })
   // The configured address, not where it led today: download links often redirect to addresses that expire.
   return documentOf(fileUrl, parsed, headers)
 })

@@ -3,7 +3,9 @@ import * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
 import type { ArtifactStore } from "../capabilities/ArtifactStore.ts"
 import type { DocumentParser } from "../capabilities/DocumentParser.ts"
+import type { ModelRuntime } from "../capabilities/ModelRuntime.ts"
 import type { OutboundHttp } from "../capabilities/OutboundHttp.ts"
+import type { TextRecognition } from "../capabilities/TextRecognition.ts"
 
 /** One readable document of a source. */
 export interface ReadDocument {
@@ -30,7 +32,7 @@ export interface ReadOptions {
   readonly maxDocuments: number
 }
 
-export type ReaderServices = OutboundHttp | DocumentParser | ArtifactStore
+export type ReaderServices = OutboundHttp | DocumentParser | TextRecognition | ModelRuntime | ArtifactStore
 
 export interface Reader<Config> {
   /** A document that cannot be read is left out when others can; the source fails when none can. */

@@ -81,19 +81,6 @@ describe("A FILE source", () => {
   )
 })
 
-describe("An IMAGE source", () => {
-  test(
-    "Without text recognition an image fails and says what to do",
-    Effect.gen(function* () {
-      const error = yield* Effect.flip(
-        collect({ type: "IMAGE", config: { fileUrl: "https://a.example/x.png" } })
-      )
-      expect(error).toMatchObject({ code: "ocr_unavailable", retryable: false })
-      expect(error.message).toMatch(/FILE source/)
-    })
-  )
-})
-
 describe("A BULK_UPLOAD source", () => {
   test(
     "Every readable document of the ZIP is read; folders, hidden files and unreadable ones are left out",

@@ -6,8 +6,10 @@ import type * as Scope from "effect/Scope"
 import * as Http from "node:http"
 import { layerMemory } from "../../src/capabilities/ArtifactStore.ts"
 import { layerInline } from "../../src/capabilities/DocumentParser/Inline.ts"
+import { layerExtractive } from "../../src/capabilities/ModelRuntime/Extractive.ts"
 import { parseAllow } from "../../src/capabilities/OutboundHttp/AddressRules.ts"
 import { layerUndici } from "../../src/capabilities/OutboundHttp/Undici.ts"
+import { layerTesseract } from "../../src/capabilities/TextRecognition/Tesseract.ts"
 
 export interface Answer {
   readonly status?: number
@@ -67,9 +69,11 @@ export const serveSite = (
       })
   ).pipe(Effect.map(({ site }) => site))
 
-/** The services of readers: the real way out, allowed to reach the loopback interface, and a parser in this thread. */
+/** The services of readers: the real way out, allowed to reach the loopback interface, a parser in this thread, no model. */
 export const layerReaders = Layer.mergeAll(
   layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1")) }),
   layerInline(),
+  layerTesseract({ script: new URL("../../dist/workers/recognize.js", import.meta.url) }),
+  layerExtractive,
   layerMemory
 )

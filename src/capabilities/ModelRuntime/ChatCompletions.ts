@@ -138,6 +138,7 @@ export const layer = (options: ProviderStream.ProviderOptions) =>
       defaultModel: options.defaultModel,
       contextWindow: options.contextWindow ?? ProviderStream.defaultContextWindow,
       alwaysCites: false,
+      acceptsImages: true,
       stream: (request: ModelRequest) =>
         Stream.suspend(() => {
           const refused = refusal(request.prompt, accepts)

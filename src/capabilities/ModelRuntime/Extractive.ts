@@ -188,5 +188,6 @@ export const layerExtractive = Layer.succeed(ModelRuntime, {
   defaultModel: name,
   contextWindow,
   alwaysCites: true,
+  acceptsImages: false,
   stream: (request) => Stream.suspend(() => Stream.fromIterable(partsOf(request)))
 })

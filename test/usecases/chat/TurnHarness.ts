@@ -87,6 +87,7 @@ const model = Layer.effect(
     defaultModel: "scripted",
     contextWindow: 8_000,
     alwaysCites: false,
+    acceptsImages: false,
     stream: (request) =>
       Stream.unwrap(
         Effect.zipRight(

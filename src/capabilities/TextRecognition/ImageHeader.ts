@@ -1,0 +1,96 @@
+/** Format and size of an image from its header alone: nothing is decoded before it is known how much it would be. */
+
+export type ImageFormat = "png" | "jpeg" | "gif" | "webp" | "bmp" | "tiff"
+
+export interface ImageSize {
+  readonly width: number
+  readonly height: number
+}
+
+const startsWith = (bytes: Uint8Array, at: number, text: string): boolean =>
+  bytes.length >= at + text.length &&
+  Array.from(text).every((c, place) => bytes[at + place] === c.charCodeAt(0))
+
+/** Marks that ordinary text may begin with are followed by what text does not hold. */
+export const imageFormat = (bytes: Uint8Array): ImageFormat | undefined => {
+  if (startsWith(bytes, 0, "\x89PNG\r\n\x1a\n")) return "png"
+  if (startsWith(bytes, 0, "\xff\xd8\xff")) return "jpeg"
+  if (startsWith(bytes, 0, "GIF87a") || startsWith(bytes, 0, "GIF89a")) return "gif"
+  if (startsWith(bytes, 0, "RIFF") && startsWith(bytes, 8, "WEBP")) return "webp"
+  if (startsWith(bytes, 0, "BM") && startsWith(bytes, 6, "\0\0\0\0")) return "bmp"
+  if (startsWith(bytes, 0, "II*\0") || startsWith(bytes, 0, "MM\0*")) return "tiff"
+  return undefined
+}
+
+const pngSize = (view: DataView): ImageSize => ({ width: view.getUint32(16), height: view.getUint32(20) })
+
+const gifSize = (view: DataView): ImageSize => ({
+  width: view.getUint16(6, true),
+  height: view.getUint16(8, true)
+})
+
+const bmpSize = (view: DataView): ImageSize => ({
+  width: Math.abs(view.getInt32(18, true)),
+  height: Math.abs(view.getInt32(22, true))
+})
+
+/** Start-of-frame markers, which are all of C0 to CF but three that mean something else. */
+const isFrame = (marker: number): boolean =>
+  marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc
+
+const jpegSize = (view: DataView): ImageSize | undefined => {
+  for (let at = 2; at + 9 < view.byteLength;) {
+    if (view.getUint8(at) !== 0xff) return undefined
+    const marker = view.getUint8(at + 1)
+    if (isFrame(marker)) return { height: view.getUint16(at + 5), width: view.getUint16(at + 7) }
+    at += marker === 0xff ? 1 : 2 + view.getUint16(at + 2)
+  }
+  return undefined
+}
+
+const webpSize = (view: DataView): ImageSize | undefined => {
+  const kind = view.getUint32(12)
+  const three = (at: number) => view.getUint16(at, true) | (view.getUint8(at + 2) << 16)
+  // "VP8X", "VP8L", "VP8 "
+  if (kind === 0x56503858) return { width: three(24) + 1, height: three(27) + 1 }
+  if (kind === 0x5650384c) {
+    const bits = view.getUint32(21, true)
+    return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1 }
+  }
+  if (kind !== 0x56503820) return undefined
+  return { width: view.getUint16(26, true) & 0x3fff, height: view.getUint16(28, true) & 0x3fff }
+}
+
+/** Of the first page. */
+const tiffSize = (view: DataView): ImageSize => {
+  const little = view.getUint8(0) === 0x49
+  const start = view.getUint32(4, little)
+  const found = { width: 0, height: 0 }
+  for (let entry = 0; entry < view.getUint16(start, little); entry++) {
+    const at = start + 2 + entry * 12
+    const value =
+      view.getUint16(at + 2, little) === 3 ? view.getUint16(at + 8, little) : view.getUint32(at + 8, little)
+    if (view.getUint16(at, little) === 256) found.width = value
+    if (view.getUint16(at, little) === 257) found.height = value
+  }
+  return found
+}
+
+const sizes: Readonly<Record<ImageFormat, (view: DataView) => ImageSize | undefined>> = {
+  png: pngSize,
+  jpeg: jpegSize,
+  gif: gifSize,
+  webp: webpSize,
+  bmp: bmpSize,
+  tiff: tiffSize
+}
+
+/** What the header declares, in dots; undefined when it breaks off or declares nothing. */
+export const imageSize = (bytes: Uint8Array, format: ImageFormat): ImageSize | undefined => {
+  try {
+    const size = sizes[format](new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+    return size !== undefined && size.width > 0 && size.height > 0 ? size : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,12 @@
+/** What the recognition's worker thread is sent and what it answers. */
+import * as Schema from "effect/Schema"
+
+export const Job = Schema.Struct({ bytes: Schema.Uint8ArrayFromSelf })
+export type Job = typeof Job.Type
+
+export const Answer = Schema.Union(
+  /** `confidence` from 0 to 100. */
+  Schema.TaggedStruct("Read", { text: Schema.String, confidence: Schema.Number }),
+  Schema.TaggedStruct("Failed", {})
+)
+export type Answer = typeof Answer.Type

@@ -1,0 +1,176 @@
+/**
+ * Recognises text with Tesseract in a worker thread, offline, in English. The thread serves one image after another and
+ * rests after a while; one that hangs, dies or is interrupted is ended, and the next image gets a fresh one (guarantee G3).
+ */
+import { memoryUsage } from "node:process"
+import { Worker } from "node:worker_threads"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberHandle from "effect/FiberHandle"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { sanitize } from "../../domain/Text.ts"
+import { RecognitionError, TextRecognition } from "../TextRecognition.ts"
+import { bitmapToPpm } from "./Bitmap.ts"
+import { type ImageFormat, imageFormat, imageSize } from "./ImageHeader.ts"
+import { Answer, type Job } from "./Messages.ts"
+
+export interface TesseractOptions {
+  /** The built `workers/recognize.ts`. */
+  readonly script: URL
+  /** Most dots of an image, default 25 million: a page at 600 dots per inch has fewer. */
+  readonly maxPixels?: number
+  /** What the process may grow by while an image is read, in MiB, default 512. */
+  readonly memoryMb?: number
+  /** For one image, default one minute. */
+  readonly timeout?: Duration.DurationInput
+  /** An unused thread ends after this long, default one minute. */
+  readonly idleTimeout?: Duration.DurationInput
+}
+
+const error = (code: RecognitionError["code"], message: string) => new RecognitionError({ code, message })
+
+const unsupported = error(
+  "unsupported_type",
+  "The image is of a kind that is not read. Save it as PNG, JPEG, WebP or GIF."
+)
+const malformed = error(
+  "malformed",
+  "The image is damaged and could not be read. Save it again as PNG or JPEG."
+)
+const timedOut = error(
+  "timed_out",
+  "The image takes too long to read. Make it smaller, or cut it into several."
+)
+const outOfMemory = error(
+  "out_of_memory",
+  "The image takes too much memory to read. Make it smaller, or cut it into several."
+)
+const tooLarge = (pixels: number) =>
+  error(
+    "too_large",
+    `The image has more than ${Math.floor(pixels / 1_000_000)} million dots. Make it smaller, or cut it into several.`
+  )
+
+/** Below this the letters are guessed from what is no text. */
+const leastConfidence = 30
+const mebibyte = 1024 * 1024
+const watchInterval = Duration.millis(250)
+
+/** What the thread is given; fails when the header says that it is too much, or says nothing. */
+const prepare = (bytes: Uint8Array, maxPixels: number): Effect.Effect<Uint8Array, RecognitionError> =>
+  Effect.gen(function* () {
+    const format: ImageFormat | undefined = imageFormat(bytes)
+    if (format === undefined) return yield* unsupported
+    const size = imageSize(bytes, format)
+    if (size === undefined) return yield* malformed
+    if (size.width * size.height > maxPixels) return yield* tooLarge(maxPixels)
+    if (format !== "bmp") return new Uint8Array(bytes)
+    return bitmapToPpm(bytes) ?? (yield* unsupported)
+  })
+
+/** Without environment and arguments: the thread reads images and nothing else. */
+const start = (script: URL): Worker => {
+  const worker = new Worker(script, {
+    env: {},
+    argv: [],
+    execArgv: [],
+    stdin: false,
+    stdout: true,
+    stderr: true,
+    resourceLimits: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 }
+  })
+  worker.stdout.resume()
+  worker.stderr.resume()
+  worker.unref()
+  // An image may break its thread after the answer, when nobody asks: without a listener that would end the process.
+  worker.on("error", () => undefined)
+  return worker
+}
+
+/** The memory of `bytes` moves to the thread. */
+const ask = (worker: Worker, bytes: Uint8Array): Effect.Effect<unknown, RecognitionError> =>
+  Effect.async((resume) => {
+    const settle = (outcome: Effect.Effect<unknown, RecognitionError>) => {
+      stop()
+      resume(outcome)
+    }
+    const onMessage = (message: unknown) => settle(Effect.succeed(message))
+    const onEnd = () => settle(Effect.fail(malformed))
+    const stop = () => worker.off("message", onMessage).off("error", onEnd).off("exit", onEnd)
+    worker.on("message", onMessage).on("error", onEnd).on("exit", onEnd)
+    const job: Job = { bytes }
+    worker.postMessage(job, bytes.buffer instanceof ArrayBuffer ? [bytes.buffer] : [])
+    return Effect.sync(stop)
+  })
+
+/** Fails when the process grows by more than `limit` bytes: the library's memory lies outside what a thread can be held to. */
+const watchMemory = (limit: number): Effect.Effect<never, RecognitionError> =>
+  Effect.suspend(() => {
+    const before = memoryUsage.rss()
+    return Effect.sync(() => memoryUsage.rss() - before > limit).pipe(
+      Effect.flatMap((over) => (over ? Effect.fail(outOfMemory) : Effect.void)),
+      Effect.delay(watchInterval),
+      Effect.forever
+    )
+  })
+
+const decodeAnswer = Schema.decodeUnknown(Answer)
+
+const make = (options: TesseractOptions) =>
+  Effect.gen(function* () {
+    const { script, maxPixels = 25_000_000, memoryMb = 512 } = options
+    const { timeout = "1 minute", idleTimeout = "1 minute" } = options
+    const turn = yield* Effect.makeSemaphore(1)
+    const idle = yield* FiberHandle.make()
+    let current: Worker | undefined
+
+    const end = Effect.suspend(() => {
+      const worker = current
+      current = undefined
+      return worker === undefined ? Effect.void : Effect.ignore(Effect.tryPromise(() => worker.terminate()))
+    })
+    yield* Effect.addFinalizer(() => end)
+
+    const running = Effect.sync(() => {
+      if (current !== undefined) return current
+      const worker = start(script)
+      worker.on("exit", () => {
+        if (current === worker) current = undefined
+      })
+      current = worker
+      return worker
+    })
+    const endLater = FiberHandle.run(idle, Effect.delay(turn.withPermits(1)(end), idleTimeout))
+
+    const exchange = (bytes: Uint8Array) =>
+      Effect.gen(function* () {
+        yield* FiberHandle.clear(idle)
+        const worker = yield* running
+        const reply = yield* ask(worker, bytes).pipe(
+          Effect.raceFirst(watchMemory(memoryMb * mebibyte)),
+          Effect.timeoutFail({ duration: timeout, onTimeout: () => timedOut })
+        )
+        const answer = yield* Effect.mapError(decodeAnswer(reply), () => malformed)
+        return answer._tag === "Failed" ? yield* malformed : answer
+      }).pipe(
+        // Whatever else happened than text, the thread is in the middle of something or its memory has grown.
+        Effect.onExit((exit) => (Exit.isSuccess(exit) ? endLater : end))
+      )
+
+    const recognize = Effect.fn("TextRecognition.recognize")(function* (bytes: Uint8Array) {
+      const { text, confidence } = yield* turn.withPermits(1)(
+        Effect.flatMap(prepare(bytes, maxPixels), exchange)
+      )
+      return confidence < leastConfidence ? "" : sanitize(text).trim()
+    })
+    const mediaType = (bytes: Uint8Array) => {
+      const format = imageFormat(bytes)
+      return format === undefined ? undefined : `image/${format}`
+    }
+    return { mediaType, recognize }
+  })
+
+/** English. The model ships with the package; nothing is ever downloaded. */
+export const layerTesseract = (options: TesseractOptions) => Layer.scoped(TextRecognition, make(options))

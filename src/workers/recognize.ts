@@ -1,0 +1,38 @@
+/** Entry of the recognition's worker thread: one image a message, one answer each. The library adds a thread of its own. */
+import { createRequire } from "node:module"
+import * as path from "node:path"
+import { parentPort } from "node:worker_threads"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import Tesseract from "tesseract.js"
+import { type Answer, Job } from "../capabilities/TextRecognition/Messages.ts"
+
+/** The English model comes with a package: nothing is fetched, nothing is written. */
+const langPath = path.join(
+  path.dirname(createRequire(import.meta.url).resolve("@tesseract.js-data/eng/package.json")),
+  "4.0.0_best_int"
+)
+
+const start = Effect.tryPromise(() =>
+  Tesseract.createWorker("eng", Tesseract.OEM.LSTM_ONLY, {
+    langPath,
+    gzip: true,
+    cacheMethod: "none",
+    // Without a handler the library throws where nobody catches.
+    errorHandler: () => undefined
+  })
+)
+
+const recognizer = Effect.runSync(Effect.cached(start))
+
+const answer = (message: unknown): Effect.Effect<Answer> =>
+  Effect.gen(function* () {
+    const { bytes } = yield* Schema.decodeUnknown(Job)(message)
+    const worker = yield* recognizer
+    const { data } = yield* Effect.tryPromise(() => worker.recognize(Buffer.from(bytes)))
+    return { _tag: "Read", text: data.text, confidence: data.confidence } as const
+  }).pipe(Effect.catchAllCause(() => Effect.succeed({ _tag: "Failed" } as const)))
+
+parentPort?.on("message", (message: unknown) => {
+  Effect.runFork(Effect.map(answer(message), (reply) => parentPort?.postMessage(reply)))
+})
