@@ -1,2 +1,7 @@
-/** Source type IMAGE: one picture, uploaded or fetched (specification 2.5). Its bytes decide how it is read, as in FILE. */
-export { reader } from "./File.ts"
+/** Source type IMAGE: one picture, uploaded or fetched (specification 2.5). */
+import type { FileConfig, UploadedFileConfig } from "../domain/Source.ts"
+import * as File from "./File.ts"
+import type { Reader } from "./Reader.ts"
+
+/** As a FILE: whether something is a picture is told by its bytes and not by what it was announced as. */
+export const reader: Reader<typeof FileConfig.Type | typeof UploadedFileConfig.Type> = File.reader
