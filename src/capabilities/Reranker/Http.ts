@@ -1,0 +1,105 @@
+/**
+ * Any provider or server with the widespread `/rerank`: `{ model, query, documents, top_n }` in,
+ * `{ results: [{ index, relevance_score }] }` out.
+ */
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { Reranker, RerankerError } from "../Reranker.ts"
+
+export interface HttpOptions {
+  /** The whole address, such as `https://api.example.com/v1/rerank`. */
+  readonly url: string
+  readonly model: string
+  /** Sent as a bearer token; none for a server of one's own. */
+  readonly apiKey?: Redacted.Redacted | undefined
+  /** For one request; 2 seconds by default. */
+  readonly timeout?: Duration.DurationInput
+}
+
+const widen = 4
+/** After a failure nobody is made to wait for the next one so long. */
+const rest = Duration.seconds(10)
+
+const Results = Schema.Struct({
+  results: Schema.Array(Schema.Struct({ index: Schema.NonNegativeInt, relevance_score: Schema.Finite }))
+})
+type Results = typeof Results.Type
+
+const failure = (message: string) => new RerankerError({ message })
+
+/** Some models tell a share, others a logit: those are brought between 0 and 1, which keeps their order. */
+const toShares = (scores: ReadonlyArray<number>): ReadonlyArray<number> =>
+  scores.every((score) => score >= 0 && score <= 1)
+    ? scores
+    : scores.map((score) => 1 / (1 + Math.exp(-score)))
+
+/** The score of each of `count` passages, 0 for one that was left out. */
+const scoresOf = ({ results }: Results, count: number) => {
+  const places = new Set(results.map(({ index }) => index))
+  if (results.length === 0 || places.size < results.length || Math.max(...places) >= count) {
+    return Effect.fail(failure("The reranker's answer does not fit the request."))
+  }
+  const scores: Array<number> = Array.from({ length: count }, () => 0)
+  const shares = toShares(results.map(({ relevance_score: score }) => score))
+  for (const [at, { index }] of results.entries()) scores[index] = shares[at] ?? 0
+  return Effect.succeed<ReadonlyArray<number>>(scores)
+}
+
+const make = ({ apiKey, model, timeout = "2 seconds", url }: HttpOptions) =>
+  Effect.map(HttpClient.HttpClient, (http) => {
+    let restUntil = 0
+
+    const ask = (query: string, documents: ReadonlyArray<string>) => {
+      const post = HttpClientRequest.post(url, { acceptJson: true }).pipe(
+        apiKey === undefined ? (request) => request : HttpClientRequest.bearerToken(apiKey),
+        HttpClientRequest.bodyUnsafeJson({ model, query, documents, top_n: documents.length })
+      )
+      // The errors hold the request and with it the key, so nothing of them goes on but the status.
+      return http.execute(post).pipe(
+        Effect.flatMap(HttpClientResponse.filterStatusOk),
+        Effect.flatMap(HttpClientResponse.schemaBodyJson(Results)),
+        Effect.scoped,
+        Effect.catchTags({
+          RequestError: () => Effect.fail(failure("The reranker could not be reached.")),
+          ResponseError: ({ reason, response }) =>
+            Effect.fail(
+              failure(
+                reason === "StatusCode"
+                  ? `The reranker answered with status ${response.status}.`
+                  : "The reranker's answer cannot be read."
+              )
+            ),
+          ParseError: () => Effect.fail(failure("The reranker's answer cannot be read."))
+        }),
+        Effect.timeoutFail({
+          duration: timeout,
+          onTimeout: () => failure("The reranker did not answer in time.")
+        }),
+        Effect.flatMap((answer) => scoresOf(answer, documents.length))
+      )
+    }
+
+    const begin = Effect.map(Clock.currentTimeMillis, (now) => {
+      restUntil = now + Duration.toMillis(rest)
+    })
+
+    const rerank = Effect.fn("Reranker.rerank")(function* (query: string, passages: ReadonlyArray<string>) {
+      if (passages.length === 0) return []
+      yield* Effect.annotateCurrentSpan({ passages: passages.length })
+      if ((yield* Clock.currentTimeMillis) < restUntil) return yield* failure("The reranker failed just now.")
+      return yield* Effect.tapError(ask(query, passages), () => begin)
+    })
+
+    return Reranker.of({ widen, rerank })
+  })
+
+/** After a failure it is left alone for ten seconds, so that a reranker that hangs does not slow every search. */
+export const layerHttp = (options: HttpOptions): Layer.Layer<Reranker, never, HttpClient.HttpClient> =>
+  Layer.effect(Reranker, make(options))
