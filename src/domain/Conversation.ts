@@ -1,6 +1,6 @@
 /** Conversations and messages (specification 2.7, contract 4). */
 import * as Schema from "effect/Schema"
-import { AgentId, ConversationId, EndUserId, MessageId } from "./Ids.ts"
+import { AgentId, ConversationId, EndUserId, MessageId, type TenantId } from "./Ids.ts"
 
 export const ConversationState = Schema.Literal("AI_ACTIVE", "HUMAN_REQUESTED", "HUMAN_ACTIVE", "CLOSED")
 export type ConversationState = typeof ConversationState.Type
@@ -27,3 +27,19 @@ export class Conversation extends Schema.Class<Conversation>("Conversation")({
   createdAt: Schema.DateTimeUtc,
   updatedAt: Schema.DateTimeUtc
 }) {}
+
+/** Which conversations a caller may see: those of the tenant, or of one agent or channel of it. */
+export interface ConversationScope {
+  readonly tenantId: TenantId
+  readonly agentId?: AgentId | undefined
+  readonly channel?: ConversationChannel | undefined
+}
+
+/** One page of them, newest first. */
+export interface ConversationFilter {
+  readonly limit: number
+  /** The id of the last row of the page before. */
+  readonly after?: string | undefined
+  readonly endUserId?: EndUserId | undefined
+  readonly state?: ConversationState | undefined
+}

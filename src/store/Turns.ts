@@ -98,12 +98,20 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
+    /** The last messages, oldest first. Those that still wait for a key are older than all that have one. */
     const historyOf = (conversationId: ConversationId) => sql`
-      select coalesce(json_agg(json_build_object('role', m.role, 'content', m.content) order by m.position), '[]')
+      select coalesce(
+        json_agg(json_build_object('role', m.role, 'content', m.content)
+          order by m.position nulls first, m.created_at, m.id), '[]')
       from (
-        select role, content, position from messages
-        where conversation_id = ${conversationId} and position is not null
-        order by position desc limit ${historyLimit}
+        (select role, content, position, created_at, id from messages
+          where conversation_id = ${conversationId} and position is not null
+          order by position desc limit ${historyLimit})
+        union all
+        (select role, content, position, created_at, id from messages
+          where conversation_id = ${conversationId} and position is null
+          order by created_at desc, id desc limit ${historyLimit})
+        order by position desc nulls last, created_at desc, id desc limit ${historyLimit}
       ) m`
 
     /** The tenant's limit and period, and one turn of it when there is one left: the last place has one winner. */
