@@ -105,6 +105,12 @@ export const Variables = Schema.Struct({
     count(1, 4_096),
     "Dimensions of the embedding model; 1536 by default."
   ),
+  SPOKE_RERANK_URL: variable(
+    httpUrl,
+    "Whole address of a /rerank interface that puts search results in order; none by default."
+  ),
+  SPOKE_RERANK_MODEL: variable(Value, "The reranker's model; required with SPOKE_RERANK_URL."),
+  SPOKE_RERANK_API_KEY: variable(hidden, "The reranker's key; none by default."),
   SPOKE_SECRET: variable(secret, "Master secret, at least 32 bytes; generated when embedded, else required."),
   SPOKE_SECRET_PREVIOUS: variable(
     secret,
@@ -171,6 +177,12 @@ export interface Settings {
   } | null
   /** Null: the built-in model. */
   readonly embedding: { readonly model: string; readonly dimensions: number } | null
+  /** Null: search results stay in the order of their scores. */
+  readonly rerank: {
+    readonly url: string
+    readonly model: string
+    readonly apiKey: Redacted.Redacted | undefined
+  } | null
   /** The current master secret first. Empty: generated and kept in the data directory. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>
   readonly operatorToken: Option.Option<Redacted.Redacted>
@@ -201,6 +213,12 @@ const contradictions = (given: Readonly<Record<string, string | undefined>>) => 
     : []),
   ...((given["SPOKE_EMBEDDING_MODEL"]?.trim() ?? offline) !== offline && given["OPENAI_API_KEY"] === undefined
     ? [{ variable: "OPENAI_API_KEY", message: "Required with SPOKE_EMBEDDING_MODEL" }]
+    : []),
+  ...(given["SPOKE_RERANK_URL"] !== undefined && given["SPOKE_RERANK_MODEL"] === undefined
+    ? [{ variable: "SPOKE_RERANK_MODEL", message: "Required with SPOKE_RERANK_URL" }]
+    : []),
+  ...(given["SPOKE_RERANK_URL"] === undefined && given["SPOKE_RERANK_MODEL"] !== undefined
+    ? [{ variable: "SPOKE_RERANK_URL", message: "Required with SPOKE_RERANK_MODEL" }]
     : [])
 ]
 
@@ -224,6 +242,11 @@ const embeddingOf = (given: Variables): Settings["embedding"] =>
         dimensions: given.SPOKE_EMBEDDING_DIMENSIONS ?? 1_536
       }
 
+const rerankOf = ({ SPOKE_RERANK_API_KEY: apiKey, ...given }: Variables): Settings["rerank"] =>
+  given.SPOKE_RERANK_URL === undefined || given.SPOKE_RERANK_MODEL === undefined
+    ? null
+    : { url: given.SPOKE_RERANK_URL, model: given.SPOKE_RERANK_MODEL, apiKey }
+
 const present = <A>(value: A | undefined): ReadonlyArray<A> => (value === undefined ? [] : [value])
 
 /** A wildcard address cannot be called: its own machine can. */
@@ -246,6 +269,7 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
         : { url: Redacted.make(given.DATABASE_URL), maxConnections: given.SPOKE_DATABASE_POOL ?? 10 },
     model: modelOf(given),
     embedding: embeddingOf(given),
+    rerank: rerankOf(given),
     secrets: [...present(given.SPOKE_SECRET), ...present(given.SPOKE_SECRET_PREVIOUS)],
     operatorToken: Option.fromNullable(given.SPOKE_OPERATOR_TOKEN),
     admin: {

@@ -18,9 +18,12 @@ import * as Responses from "../capabilities/ModelRuntime/Responses.ts"
 import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
 import * as RealtimeMemory from "../capabilities/Realtime/Memory.ts"
 import * as RealtimePostgres from "../capabilities/Realtime/Postgres.ts"
+import * as RerankHttp from "../capabilities/Reranker/Http.ts"
+import * as RerankNone from "../capabilities/Reranker/None.ts"
 import * as DerivedKeys from "../capabilities/SecretBox/DerivedKeys.ts"
 import * as Tesseract from "../capabilities/TextRecognition/Tesseract.ts"
 import * as InProcess from "../capabilities/VectorSearch/InProcess.ts"
+import * as Reranked from "../capabilities/VectorSearch/Reranked.ts"
 import { AgentRunStore } from "../store/AgentRuns.ts"
 import { AgentStore } from "../store/Agents.ts"
 import { ApiKeyStore } from "../store/ApiKeys.ts"
@@ -128,6 +131,17 @@ const models = ({ embedding, model }: Settings) => {
 
 const secretBox = Layer.unwrapEffect(Effect.map(Secrets.Secrets, ({ masters }) => DerivedKeys.layer(masters)))
 
+const reranker = ({ rerank }: Settings) =>
+  rerank === null
+    ? RerankNone.layerNone
+    : RerankHttp.layerHttp(rerank).pipe(Layer.provide(ProviderHttp.layer))
+
+const vectorSearch = (settings: Settings) =>
+  Reranked.layerReranked.pipe(
+    Layer.provide(InProcess.layerInProcess({ maxBytes: indexBytes })),
+    Layer.provide(reranker(settings))
+  )
+
 const capabilities = (settings: Settings) =>
   Layer.mergeAll(
     SqlAudit.layerSql,
@@ -139,7 +153,7 @@ const capabilities = (settings: Settings) =>
     Undici.layerUndici({ allow: settings.fetchAllow ?? [] }),
     ParserWorker.layerWorker({ script: Package.worker("parse") }),
     Tesseract.layerTesseract({ script: Package.worker("recognize") }),
-    InProcess.layerInProcess({ maxBytes: indexBytes })
+    vectorSearch(settings)
   ).pipe(Layer.provideMerge(Layer.mergeAll(Scrypt.layerScrypt(), models(settings))))
 
 const turnSettings = ({ realtimeUrl, runtimeData, turnTimeout }: Settings) =>

@@ -21,6 +21,7 @@ describe("The configuration", () => {
         database: null,
         model: null,
         embedding: null,
+        rerank: null,
         appUrl: "http://127.0.0.1:3000",
         apiUrl: "http://127.0.0.1:3000/v1",
         realtimeUrl: "ws://127.0.0.1:3000/api/realtime",
@@ -64,6 +65,19 @@ describe("The configuration", () => {
         API_URL: "https://api.example.com"
       })
       expect(Object.keys(found).sort()).toEqual(["API_URL", "SPOKE_SECRET"])
+    })
+  )
+
+  it.effect("takes a reranker whole or not at all, and hides its key", () =>
+    Effect.gen(function* () {
+      const url = "http://127.0.0.1:8080/v1/rerank"
+      expect(Object.keys(yield* problems({ SPOKE_RERANK_URL: url }))).toEqual(["SPOKE_RERANK_MODEL"])
+      expect(Object.keys(yield* problems({ SPOKE_RERANK_MODEL: "tiny" }))).toEqual(["SPOKE_RERANK_URL"])
+      const both = { SPOKE_RERANK_URL: url, SPOKE_RERANK_MODEL: "tiny" }
+      expect((yield* fromRecord(both, false)).rerank).toEqual({ url, model: "tiny", apiKey: undefined })
+      const { rerank } = yield* fromRecord({ ...both, SPOKE_RERANK_API_KEY: "sk-hidden" }, false)
+      expect(JSON.stringify(rerank)).not.toContain("sk-hidden")
+      expect(rerank?.apiKey === undefined ? "" : Redacted.value(rerank.apiKey)).toBe("sk-hidden")
     })
   )
 
