@@ -108,8 +108,8 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
             kind="quiet"
             onPress={() => {
               void signOut().finally(() => {
-                queries.clear()
                 queries.setQueryData(session.queryKey, null)
+                queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" })
               })
             }}
           >

@@ -1,11 +1,19 @@
 import { Button as AriaButton, type ButtonProps } from "react-aria-components"
 import css from "./Button.module.css"
 
-interface Props extends Omit<ButtonProps, "className"> {
+interface Props extends Omit<ButtonProps, "className" | "isPending"> {
   /** `primary` once a page; `danger` where something is lost; `quiet` within rows. */
   readonly kind?: "primary" | "plain" | "danger" | "quiet"
+  /** What it began is not done: it keeps the focus and does nothing. */
+  readonly busy?: boolean
 }
 
-export const Button = ({ kind = "plain", ...props }: Props) => (
-  <AriaButton {...props} className={`${css["button"]} ${css[kind]}`} />
+export const Button = ({ kind = "plain", busy = false, type = "button", onPress, ...props }: Props) => (
+  <AriaButton
+    {...props}
+    type={busy ? "button" : type}
+    {...(busy || onPress === undefined ? {} : { onPress })}
+    data-busy={busy ? "" : undefined}
+    className={`${css["button"]} ${css[kind]}`}
+  />
 )

@@ -66,7 +66,7 @@ export const Confirm = ({ trigger, title, question, action, onConfirm }: Confirm
                   <Button onPress={close}>{t.cancel}</Button>
                   <Button
                     kind="danger"
-                    isPending={busy}
+                    busy={busy}
                     onPress={() => {
                       setBusy(true)
                       onConfirm()

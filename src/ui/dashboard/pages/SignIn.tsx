@@ -65,7 +65,7 @@ export const SignIn = () => {
           value={password}
           onChange={setPassword}
         />
-        <Button kind="primary" type="submit" isPending={attempt.isPending}>
+        <Button kind="primary" type="submit" busy={attempt.isPending}>
           {t.title}
         </Button>
         <p className={css["hint"]}>{t.first}</p>

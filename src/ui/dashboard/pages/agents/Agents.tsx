@@ -73,7 +73,7 @@ const Create = ({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClos
         />
         <Actions>
           <Button onPress={onClose}>{common.cancel}</Button>
-          <Button kind="primary" type="submit" isPending={create.isPending}>
+          <Button kind="primary" type="submit" busy={create.isPending}>
             {common.create}
           </Button>
         </Actions>

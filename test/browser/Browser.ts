@@ -1,0 +1,78 @@
+/** Headless Chromium, where one is installed; in CI its absence is a failure, elsewhere a visible skip. */
+import * as Fs from "node:fs"
+import { createRequire } from "node:module"
+import * as Os from "node:os"
+import * as Path from "node:path"
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core"
+import { expect } from "vitest"
+
+const candidates = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
+const executablePath = process.env["CHROMIUM"] ?? candidates.find((path) => Fs.existsSync(path))
+
+/** False where there is no browser: a visible skip, but a failure in CI. */
+export const hasBrowser = process.env["CI"] === "true" || executablePath !== undefined
+
+export const launch = (): Promise<Browser> => {
+  if (executablePath === undefined) throw new Error("No Chromium is installed; set CHROMIUM to its path.")
+  return chromium.launch({
+    executablePath,
+    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+  })
+}
+
+export const desktop: BrowserContextOptions = { viewport: { width: 1280, height: 860 }, locale: "en-GB" }
+export const phone: BrowserContextOptions = {
+  viewport: { width: 390, height: 844 },
+  locale: "en-GB",
+  isMobile: true,
+  hasTouch: true
+}
+
+/** What the page complained of: errors of scripts, of the console, and blocked by its policy. */
+export const complaints = (page: Page): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  page.on("pageerror", (problem) => found.push(problem.message))
+  page.on("console", (message) => {
+    // A refused request is the page's business, which shows it.
+    const refused = message.text().startsWith("Failed to load resource")
+    if (message.type() === "error" && !refused) found.push(message.text())
+  })
+  return found
+}
+
+const axe = Fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
+
+interface Violation {
+  readonly id: string
+  readonly help: string
+  readonly nodes: ReadonlyArray<{ readonly html: string }>
+}
+
+/** No violation of WCAG 2.2 A and AA, as far as a program can tell. */
+export const expectAccessible = async (page: Page): Promise<void> => {
+  // Evaluated by the debugger, which the page's policy does not bind.
+  await page.evaluate(axe)
+  const violations = await page.evaluate(
+    `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] })
+       .then(({ violations }) => violations.map(({ id, help, nodes }) => ({ id, help, nodes: nodes.map(({ html }) => ({ html })) })))`
+  )
+  const told = (violations as ReadonlyArray<Violation>).map(
+    ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`
+  )
+  expect(told).toEqual([])
+}
+
+/** Where pictures go: `SCREENSHOTS`, else nowhere that lasts. */
+const gallery = process.env["SCREENSHOTS"] ?? Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-pictures-"))
+
+/** The page in light and dark, each checked for accessibility, pictured as `<name>-light.png` and `<name>-dark.png`. */
+export const look = async (page: Page, name: string): Promise<void> => {
+  for (const scheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
+    await expectAccessible(page)
+    const wide = await page.evaluate("document.documentElement.scrollWidth > window.innerWidth + 1")
+    expect(wide, `${name} scrolls sideways`).toBe(false)
+    Fs.mkdirSync(gallery, { recursive: true })
+    await page.screenshot({ path: Path.join(gallery, `${name}-${scheme}.png`), fullPage: true })
+  }
+}

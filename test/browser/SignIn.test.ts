@@ -1,0 +1,66 @@
+import type { Browser } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
+import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
+
+const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
+
+describe.skipIf(!hasBrowser)("The dashboard, signed out", () => {
+  const dataDir = temporaryFolder()
+  let spoke: Spoke
+  let browser: Browser
+
+  beforeAll(async () => {
+    spoke = await start(dataDir, owner)
+    browser = await launch()
+  })
+
+  afterAll(async () => {
+    await browser.close()
+    await spoke.kill()
+    removeFolder(dataDir)
+  })
+
+  it("asks who is there, says when the password is wrong, lets its owner in by keyboard alone, and out again", async () => {
+    const context = await browser.newContext(desktop)
+    const page = await context.newPage()
+    const wrong = complaints(page)
+    await page.goto(`${spoke.url}/`)
+    await page.getByRole("heading", { name: "Sign in" }).waitFor()
+    await look(page, "sign-in")
+
+    await page.keyboard.type("owner@example.com")
+    await page.keyboard.press("Tab")
+    await page.keyboard.type("not the password")
+    await page.keyboard.press("Enter")
+    await page.getByRole("alert").waitFor()
+
+    await page.getByLabel("Password").fill("correct horse battery")
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { name: "Agents" }).waitFor()
+    await look(page, "agents")
+    expect(await page.title()).toBe("Agents · Spoke")
+
+    await page.reload()
+    await page.getByRole("heading", { name: "Agents" }).waitFor()
+    await page.getByRole("button", { name: "Sign out" }).click()
+    await page.getByRole("heading", { name: "Sign in" }).waitFor()
+    expect(wrong).toEqual([])
+    await context.close()
+  })
+
+  it("fits a phone, and speaks German where that is preferred", async () => {
+    const context = await browser.newContext({ ...phone, locale: "de-DE" })
+    const page = await context.newPage()
+    await page.goto(`${spoke.url}/`)
+    await page.getByRole("heading", { name: "Anmelden" }).waitFor()
+    expect(await page.locator("html").getAttribute("lang")).toBe("de")
+    await look(page, "sign-in-phone")
+    await page.getByLabel("E-Mail").fill("owner@example.com")
+    await page.getByLabel("Passwort").fill("correct horse battery")
+    await page.getByRole("button", { name: "Anmelden" }).click()
+    await page.getByRole("heading", { name: "Agenten" }).waitFor()
+    await look(page, "agents-phone")
+    await context.close()
+  })
+})
