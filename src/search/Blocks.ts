@@ -116,16 +116,29 @@ class Outline {
   }
 }
 
-const readMarkdown = (outline: Outline, lines: ReadonlyArray<string>): void => {
+/** Lines between two places where whoever reads may pause. */
+const pauseLines = 256
+
+function* linesOf(content: string): Generator<string> {
+  const end = /\r\n|\r|\n/g
+  let from = 0
+  for (let found = end.exec(content); found !== null; found = end.exec(content)) {
+    yield content.slice(from, found.index)
+    from = end.lastIndex
+  }
+  yield content.slice(from)
+}
+
+const markdownReader = (outline: Outline) => {
   let fence: Fence | undefined
-  for (const line of lines) {
+  return (line: string): void => {
     if (fence !== undefined) {
       outline.line(line, true)
       if (closesFence(fence, line)) {
         fence = undefined
         outline.endBlock()
       }
-      continue
+      return
     }
     fence = opensFence(line)
     const heading = fence === undefined ? toHeading(line) : undefined
@@ -138,19 +151,38 @@ const readMarkdown = (outline: Outline, lines: ReadonlyArray<string>): void => {
   }
 }
 
-const readText = (outline: Outline, lines: ReadonlyArray<string>): void => {
-  for (const line of lines) {
-    if (line.trim() === "") outline.endBlock()
-    else outline.line(line, false)
-  }
+const textReader = (outline: Outline) => (line: string) => {
+  if (line.trim() === "") outline.endBlock()
+  else outline.line(line, false)
 }
 
-const reader = { markdown: readMarkdown, text: readText } as const
+const reader = { markdown: markdownReader, text: textReader } as const
 
-/** ATX headings outside fences begin sections; blank lines end paragraphs. Plain text is one section of paragraphs. */
-export const sections = (title: string, content: string, format: Format): ReadonlyArray<Section> => {
+/**
+ * ATX headings outside fences begin sections; blank lines end paragraphs. Plain text is one section of paragraphs.
+ * Undefined says that nothing is ready yet, so that nobody has to wait for the end of a long document.
+ */
+export function* outlining(
+  title: string,
+  content: string,
+  format: Format
+): Generator<Section | undefined, void, void> {
   const outline = new Outline(title)
-  reader[format](outline, content.split(/\r\n|\r|\n/))
+  const read = reader[format](outline)
+  let lines = 0
+  for (const line of linesOf(content)) {
+    read(line)
+    // The last section may still be added to, at the end.
+    while (outline.sections.length > 1) yield outline.sections.shift()
+    if (++lines % pauseLines === 0) yield undefined
+  }
   outline.end()
-  return outline.sections
+  yield* outline.sections
+}
+
+/** As {@link outlining}, all at once: for texts of a few pages. */
+export const sections = (title: string, content: string, format: Format): ReadonlyArray<Section> => {
+  const found: Array<Section> = []
+  for (const section of outlining(title, content, format)) if (section !== undefined) found.push(section)
+  return found
 }

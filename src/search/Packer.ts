@@ -2,7 +2,7 @@
  * Documents to chunks: whole paragraphs packed up to 800 characters, longer ones cut at sentences, fences and tables kept
  * whole up to 1,600, no overlap (measured best, findings 5). Time is linear in the length of any input.
  */
-import { type Block, type Format, sections } from "./Blocks.ts"
+import { type Block, type Format, outlining } from "./Blocks.ts"
 
 /** UTF-16 units a chunk of paragraphs holds. */
 const packedLength = 800
@@ -44,25 +44,21 @@ const lineEnd = (window: string): number | undefined => {
 }
 
 /** Cuts a block that is too long: code and tables at lines, prose at sentences, both else at a space, else anywhere. */
-const pieces = ({ text, whole }: Block): ReadonlyArray<string> => {
-  if (text.length <= (whole ? wholeLength : packedLength)) return [text]
-  const found: Array<string> = []
+function* pieces({ text, whole }: Block): Generator<string> {
   let from = 0
-  while (text.length - from > packedLength) {
+  while (text.length - from > (from === 0 && whole ? wholeLength : packedLength)) {
     const window = text.slice(from, from + packedLength)
     const cut = (whole ? lineEnd(window) : sentenceEnd(window)) ?? lastSpace(window) ?? fullLength(window)
-    found.push(window.slice(0, cut))
+    yield window.slice(0, cut)
     from += cut
   }
-  found.push(text.slice(from))
-  return found
+  yield text.slice(from)
 }
 
 /** Blank lines around a piece go; the indentation of its first line stays. */
 const trimmed = (text: string): string => text.trimEnd().replace(/^(?:[^\S\n]*\n)+/, "")
 
-const pack = (blocks: ReadonlyArray<Block>): ReadonlyArray<string> => {
-  const packed: Array<string> = []
+function* pack(blocks: ReadonlyArray<Block>): Generator<string> {
   let open = ""
   for (const block of blocks) {
     for (const piece of pieces(block)) {
@@ -70,27 +66,46 @@ const pack = (blocks: ReadonlyArray<Block>): ReadonlyArray<string> => {
       if (next.trim() === "") continue
       if (open !== "" && open.length + 2 + next.length <= packedLength) open += `\n\n${next}`
       else {
-        if (open !== "") packed.push(open)
+        if (open !== "") yield open
         open = next
       }
     }
   }
-  if (open !== "") packed.push(open)
-  return packed
+  if (open !== "") yield open
+}
+
+export interface PackableDocument {
+  readonly title: string
+  readonly content: string
+  readonly format: Format
+}
+
+/** As {@link packMarkdown}, chunk by chunk; undefined where none is ready and the caller may pause. */
+export function* packing({
+  title,
+  content,
+  format
+}: PackableDocument): Generator<PackedChunk | undefined, void, void> {
+  let ordinal = 0
+  for (const section of outlining(title, content, format)) {
+    if (section === undefined) yield undefined
+    else {
+      for (const text of pack(section.blocks)) {
+        yield { ordinal: ordinal++, heading: section.heading, content: text }
+      }
+    }
+  }
 }
 
 /**
  * Chunks of a document in reading order; none when it has no visible text. Every visible character is in a `content`, in
  * a `heading` or in the title; only the marks of headings go.
  */
-export const packMarkdown = (document: {
-  readonly title: string
-  readonly content: string
-  readonly format: Format
-}): ReadonlyArray<PackedChunk> =>
-  sections(document.title, document.content, document.format)
-    .flatMap(({ heading, blocks }) => pack(blocks).map((content) => ({ heading, content })))
-    .map((chunk, ordinal) => ({ ordinal, ...chunk }))
+export const packMarkdown = (document: PackableDocument): ReadonlyArray<PackedChunk> => {
+  const chunks: Array<PackedChunk> = []
+  for (const chunk of packing(document)) if (chunk !== undefined) chunks.push(chunk)
+  return chunks
+}
 
 /** A longer title is cut where it stands before each chunk's text. */
 const titleLength = 200

@@ -16,8 +16,8 @@ import { IngestionJobId, newId } from "../domain/Ids.ts"
 import { StoredSourceConfig } from "../domain/Source.ts"
 import { read } from "../readers/Readers.ts"
 import { ReaderError, type ReadDocument } from "../readers/Reader.ts"
-import { indexRow } from "../search/IndexRow.ts"
-import { embeddingText, packMarkdown } from "../search/Packer.ts"
+import { indexDocument } from "../search/Indexing.ts"
+import { embeddingText } from "../search/Packer.ts"
 import { type IngestionTask, IngestionJobStore } from "../store/IngestionJobs.ts"
 import { KnowledgeStore, type NewDocument } from "../store/Knowledge.ts"
 
@@ -32,13 +32,13 @@ const sha256 = (text: string): string => createHash("sha256").update(text).diges
 
 const toDocument = Effect.fn("Ingest.toDocument")(function* (document: ReadDocument) {
   const { title, content, format, uri } = document
-  const packed = packMarkdown({ title, content, format })
-  const chunks = yield* Effect.forEach(packed, ({ ordinal, heading, content: text }) =>
-    Effect.map(newId.chunk, (id) => {
-      const row = indexRow({ title, heading, content: text })
-      const contentHash = sha256(embeddingText({ title, heading, content: text }))
-      return { id, ordinal, heading, content: text, contentHash, tsv: row.tsv, length: row.length }
-    })
+  const chunks = yield* indexDocument(
+    { title, content, format },
+    ({ ordinal, heading, content: text }, row) =>
+      Effect.map(newId.chunk, (id) => {
+        const contentHash = sha256(embeddingText({ title, heading, content: text }))
+        return { id, ordinal, heading, content: text, contentHash, tsv: row.tsv, length: row.length }
+      })
   )
   const added: NewDocument = { id: yield* newId.document, uri, title, contentHash: sha256(content), chunks }
   return added
