@@ -20,7 +20,9 @@ const pgliteVersion = () => {
 /** What a seed archive depends on, in one string. */
 export const seedHash = () => {
   const hash = createHash("sha256").update(`1 pglite ${pgliteVersion()}\n`)
-  for (const name of Fs.readdirSync(migrations).sort()) {
+  for (const name of Fs.readdirSync(migrations)
+    .filter((name) => name.endsWith(".sql"))
+    .sort()) {
     hash.update(`${name}\n`).update(Fs.readFileSync(Path.join(migrations, name)))
   }
   return hash.digest("hex")

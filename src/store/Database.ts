@@ -21,8 +21,16 @@ import { embeddedClient, serverClient, type ServerOptions } from "./database/Cli
 import { DatabaseUnavailable, type EngineOptions, openDirectory, openMemory } from "./database/Embedded.ts"
 import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory } from "./database/Lock.ts"
 import { migrate } from "./database/Migrations.ts"
+import { prepareVector, VectorUnavailable } from "./database/Vector.ts"
 
-export { DatabaseUnavailable, DataDirectoryLocked, DataDirectoryUnusable, migrate }
+export {
+  DatabaseUnavailable,
+  DataDirectoryLocked,
+  DataDirectoryUnusable,
+  migrate,
+  prepareVector,
+  VectorUnavailable
+}
 
 /** What every engine provides. */
 export type Database = SqlClient.SqlClient | PgClient.PgClient

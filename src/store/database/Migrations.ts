@@ -9,7 +9,6 @@ import * as Schedule from "effect/Schedule"
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
 
-const table = "migrations"
 const pattern = /^(\d{4})_(\w+)\.sql$/
 
 const badState = (message: string) => new Migrator.MigrationError({ reason: "bad-state", message })
@@ -45,7 +44,7 @@ const read = (path: string) =>
   )
 
 /** Every applied migration must be one of ours: else the database belongs to another version of the program. */
-const refuseStrangers = (known: ReadonlyArray<Migrator.ResolvedMigration>) =>
+const refuseStrangers = (known: ReadonlyArray<Migrator.ResolvedMigration>, table: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const applied = yield* sql<{ migration_id: number; name: string }>`
@@ -64,10 +63,11 @@ const refuseStrangers = (known: ReadonlyArray<Migrator.ResolvedMigration>) =>
 /**
  * Brings the database up to date and answers what was applied. Two processes may start on an empty database: the table
  * of migrations is made outside the lock, so the slower one fails and tries again. All pending migrations commit
- * together or not at all; one that fails is a `MigrationError`.
+ * together or not at all; one that fails is a `MigrationError`. What has been applied stands in `table`.
  */
 export const migrate = (
-  directory: string
+  directory: string,
+  table = "migrations"
 ): Effect.Effect<
   ReadonlyArray<readonly [id: number, name: string]>,
   Migrator.MigrationError | SqlError,
@@ -89,6 +89,6 @@ export const migrate = (
         while: (error) => error._tag === "SqlError"
       })
     )
-    yield* refuseStrangers(loaded)
+    yield* refuseStrangers(loaded, table)
     return applied
   }).pipe(Effect.withSpan("Database.migrate"))
