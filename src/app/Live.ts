@@ -27,6 +27,7 @@ import * as Reranked from "../capabilities/VectorSearch/Reranked.ts"
 import { AgentRunStore } from "../store/AgentRuns.ts"
 import { AgentStore } from "../store/Agents.ts"
 import { ApiKeyStore } from "../store/ApiKeys.ts"
+import { ArtifactRows } from "../store/Artifacts.ts"
 import { ConversationFeedStore } from "../store/ConversationFeed.ts"
 import { layerEmbedded, layerPostgres, migrate } from "../store/Database.ts"
 import { EmbeddingStore } from "../store/Embeddings.ts"
@@ -46,6 +47,7 @@ import { UserStore } from "../store/Users.ts"
 import { Accounts } from "../usecases/Accounts.ts"
 import { AgentRuns } from "../usecases/AgentRuns.ts"
 import { Agents } from "../usecases/Agents.ts"
+import { Artifacts } from "../usecases/Artifacts.ts"
 import { ChatTurn } from "../usecases/chat/ChatTurn.ts"
 import { Instance } from "../usecases/chat/Instance.ts"
 import { LiveRuns } from "../usecases/chat/LiveRuns.ts"
@@ -90,6 +92,7 @@ const stores = Layer.mergeAll(
   AgentRunStore.Default,
   AgentStore.Default,
   ApiKeyStore.Default,
+  ArtifactRows.Default,
   ConversationFeedStore.Default,
   EmbeddingStore.Default,
   EntitlementStore.Default,
@@ -180,6 +183,7 @@ export const layer = (settings: Settings) =>
     Tools.Default,
     turns
   ).pipe(
+    Layer.provideMerge(Artifacts.Default),
     Layer.provideMerge(Layer.mergeAll(capabilities(settings), turnSettings(settings))),
     Layer.provideMerge(Layer.mergeAll(stores, Secrets.layer(settings))),
     Layer.provideMerge(ready(settings))

@@ -5,11 +5,14 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import { JobQueue } from "../capabilities/JobQueue.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
+import { Artifacts } from "../usecases/Artifacts.ts"
 import { Embed } from "../usecases/Embed.ts"
 import { Ingest } from "../usecases/Ingest.ts"
 
 /** Sources that are read at the same time by one process. */
 const ingestions = 2
+/** Originals that are removed at the same time by one process. */
+const cleanups = 2
 
 const tidy = Effect.gen(function* () {
   const keys = yield* IdempotencyKeyStore
@@ -17,6 +20,13 @@ const tidy = Effect.gen(function* () {
     Effect.catchAllCause((cause) =>
       Effect.logWarning("Expired idempotency keys could not be removed", cause)
     ),
+    Effect.repeat(Schedule.spaced(Duration.hours(1))),
+    Effect.delay(Duration.minutes(1)),
+    Effect.forkScoped
+  )
+  const artifacts = yield* Artifacts
+  yield* artifacts.sweep.pipe(
+    Effect.catchAllCause((cause) => Effect.logWarning("Originals could not be swept", cause)),
     Effect.repeat(Schedule.spaced(Duration.hours(1))),
     Effect.delay(Duration.minutes(1)),
     Effect.forkScoped
@@ -29,8 +39,10 @@ export const layer = Layer.scopedDiscard(
     const queue = yield* JobQueue
     const ingest = yield* Ingest
     const embed = yield* Embed
+    const artifacts = yield* Artifacts
     yield* queue.work("ingestion", ingestions, ingest.process, ingest.abandoned)
     yield* queue.work("embedding", 1, embed.process)
+    yield* queue.work("artifact-cleanup", cleanups, artifacts.process)
     yield* tidy
   })
 )

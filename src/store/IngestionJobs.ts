@@ -86,20 +86,27 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
           where j.id = ${jobId} and j.status in ('QUEUED', 'RUNNING')`
       })(id).pipe(Effect.orDie)
 
-    /** `RUNNING`, and the source `PROCESSING`. A source has one running job: an older one that was left running has died. */
-    const start = (task: IngestionTask) =>
-      Effect.zipRight(
-        sql`
-          update ingestion_jobs set status = 'FAILED', completed_at = now(), error = 'The worker stopped before the job ended.'
-          where source_id = ${task.sourceId} and status = 'RUNNING' and id <> ${task.jobId}`,
-        sql`
+    /**
+     * `RUNNING`, and the source `PROCESSING`. A source has one running job: an older one that was left running has died. The
+     * source is locked first: whoever removes it either sees the job running, or has removed both.
+     */
+    const start = Effect.fn("IngestionJobStore.start")(
+      function* (task: IngestionTask) {
+        yield* sql`select id from sources where id = ${task.sourceId} for update`
+        yield* sql`
+          update ingestion_jobs set status = 'FAILED', completed_at = now(), error = 'worker_stopped: The worker stopped before the job ended.'
+          where source_id = ${task.sourceId} and status = 'RUNNING' and id <> ${task.jobId}`
+        yield* sql`
           with job as (
             update ingestion_jobs set status = 'RUNNING', started_at = coalesce(started_at, now()),
               progress = greatest(progress, 1)
             where id = ${task.jobId} returning source_id
           )
           update sources set status = 'PROCESSING', updated_at = now() from job where id = job.source_id`
-      ).pipe(sql.withTransaction, Effect.orDie, Effect.asVoid)
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
 
     /** Progress never goes down. */
     const progress = (id: IngestionJobId, percent: number) =>
@@ -122,11 +129,17 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
           last_error = null, updated_at = now()
         from job where id = job.source_id`.pipe(Effect.orDie, Effect.asVoid)
 
+    /** As it is kept with those of the attempts before (guarantee G4). */
+    const attemptError = (reason: string) =>
+      sql`jsonb_build_array(jsonb_build_object('at', to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+        'error', ${reason}::text))`
+
     /** `FAILED` with the reason; chunks of an earlier generation go on answering. */
     const fail = (id: IngestionJobId, reason: string) =>
       sql`
         with job as (
-          update ingestion_jobs set status = 'FAILED', error = ${reason}, completed_at = now()
+          update ingestion_jobs set status = 'FAILED', error = ${reason}, completed_at = now(),
+            attempt_errors = attempt_errors || ${attemptError(reason)}
           where id = ${id} and status in ('QUEUED', 'RUNNING') returning source_id
         )
         update sources set status = 'FAILED', last_error = ${reason}, updated_at = now()
@@ -134,7 +147,9 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
 
     /** The reason of an attempt that will be repeated. */
     const noteFailure = (id: IngestionJobId, reason: string) =>
-      sql`update ingestion_jobs set error = ${reason} where id = ${id} and status = 'RUNNING'`.pipe(
+      sql`
+        update ingestion_jobs set error = ${reason}, attempt_errors = attempt_errors || ${attemptError(reason)}
+        where id = ${id} and status = 'RUNNING'`.pipe(
         Effect.orDie,
         Effect.asVoid
       )

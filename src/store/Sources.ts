@@ -2,8 +2,10 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
+import type { TenantScope } from "../domain/Account.ts"
 import { AgentId, SourceId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
 import { LatestJob, Source, type SourceStatus, SourceType } from "../domain/Source.ts"
@@ -87,6 +89,77 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/Sources", 
         values (${source.id}, ${scope.tenantId}, ${scope.agentId}, ${source.type}, ${source.name},
           ${JSON.stringify(source.config)}::jsonb)`.pipe(Effect.orDie, Effect.asVoid)
 
-    return { find, list, insert } as const
+    /** Which agent of the tenant has the source. */
+    const agentOf = (scope: TenantScope, id: SourceId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Schema.Struct({ agentId: AgentId }),
+        execute: () => sql`
+          select agent_id as "agentId" from sources where tenant_id = ${scope.tenantId} and id = ${id}`
+      })(undefined).pipe(Effect.orDie, Effect.map(Option.map(({ agentId }) => agentId)))
+
+    /** Sets what `changes` names; false when there is no such source. */
+    const update = (
+      scope: AgentScope,
+      id: SourceId,
+      { name, config }: { readonly name?: string | undefined; readonly config?: unknown }
+    ) => {
+      const assignments = [
+        sql`updated_at = now()`,
+        ...(name === undefined ? [] : [sql`name = ${name}`]),
+        ...(config === undefined ? [] : [sql`config = ${JSON.stringify(config)}::jsonb`])
+      ]
+      return sql`
+        update sources set ${sql.csv(assignments)}
+        where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1)
+      )
+    }
+
+    /** Keeps the source from being removed until the caller's transaction ends; false when there is none. */
+    const hold = (scope: AgentScope, id: SourceId) =>
+      sql`
+        select id from sources
+        where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} for key share`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1)
+      )
+
+    /**
+     * Locks the agent's index and then the source, in the order of whoever makes a generation live, and says whether a job
+     * of it is running. From then on until the caller's transaction ends none can start. None when there is no such source.
+     */
+    const seize = Effect.fn("SourceStore.seize")(function* (scope: AgentScope, id: SourceId) {
+      yield* sql`
+        insert into agent_stats (agent_id) select id from agents where id = ${scope.agentId} on conflict do nothing`
+      yield* sql`select version from agent_stats where agent_id = ${scope.agentId} for update`
+      const held = yield* sql`
+        select id from sources
+        where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} for update`
+      if (held.length === 0) return Option.none<{ readonly running: boolean }>()
+      const running = yield* sql`select id from ingestion_jobs where source_id = ${id} and status = 'RUNNING'`
+      return Option.some({ running: running.length > 0 })
+    })
+
+    /**
+     * Removes a seized source with its jobs, documents, chunks and vectors, and raises the agent's index version, by which
+     * every process drops them. A queued job goes too: what the queue still holds of it finds nothing to do.
+     */
+    const remove = Effect.fn("SourceStore.remove")(function* (scope: AgentScope, id: SourceId) {
+      yield* sql`
+        with gone as (
+          select count(*) as chunks, coalesce(sum(length), 0) as length from chunks
+          where source_id = ${id} and agent_id = ${scope.agentId} and version is not null
+        )
+        update agent_stats set version = version + 1, chunk_count = chunk_count - gone.chunks,
+          length_sum = length_sum - gone.length
+        from gone where agent_id = ${scope.agentId}`
+      yield* sql`
+        delete from sources
+        where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}`
+    })
+
+    return { find, agentOf, list, insert, update, hold, seize, remove } as const
   })
 }) {}

@@ -1,24 +1,35 @@
-/** Knowledge sources: list, create, fetch, sync, and the jobs that ingest them (specification 4.5–4.7, 4.10, 4.11). */
+/** Knowledge sources: list, create, fetch, sync, and the jobs that ingest them (specification 4.5–4.11). */
 import * as SqlClient from "@effect/sql/SqlClient"
+import { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { ArtifactStore } from "../capabilities/ArtifactStore.ts"
-import { JobQueue } from "../capabilities/JobQueue.ts"
+import { JobQueue, JobQueueError } from "../capabilities/JobQueue.ts"
 import type { AgentKey, AgentScope } from "../domain/Access.ts"
-import { LimitExceeded, NotFound, ServiceUnavailable } from "../domain/Errors.ts"
+import {
+  ArtifactDeleteConflict,
+  ArtifactDeleteUnavailable,
+  LimitExceeded,
+  NotFound,
+  ServiceUnavailable
+} from "../domain/Errors.ts"
 import { type IngestionJobId, newId, type SourceId } from "../domain/Ids.ts"
 import {
   type CreateSource,
   IngestionJob,
   type IngestionJobType,
+  type PatchSource,
   Source,
   type SourceType
 } from "../domain/Source.ts"
+import { artifactOf } from "../store/Artifacts.ts"
 import { EntitlementStore } from "../store/Entitlements.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { IngestionJobStore } from "../store/IngestionJobs.ts"
 import { type SourceFilter, SourceStore } from "../store/Sources.ts"
+import { Artifacts } from "./Artifacts.ts"
+import * as SourceConfig from "./SourceConfig.ts"
 
 /** A new source and its first job; null when `autoSync` is false. */
 export const Created = Schema.Struct({ source: Source, ingestionJob: Schema.NullOr(IngestionJob) })
@@ -38,6 +49,15 @@ interface NewSource {
   readonly autoSync: boolean
 }
 
+/** What else belongs into the transaction of a write, given what was written. */
+export type Alongside = (id: SourceId) => Effect.Effect<void, ServiceUnavailable>
+
+const alone: Alongside = () => Effect.void
+
+/** Two transactions waited for each other and the database gave this one up: the other is through by now. */
+const isDeadlock = (error: unknown) =>
+  error instanceof SqlError && Predicate.hasProperty(error.cause, "code") && error.cause.code === "40P01"
+
 const encodeCreated = Schema.encode(Created)
 const decodeCreated = Schema.decodeUnknown(Created)
 
@@ -49,11 +69,13 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
     const entitlements = yield* EntitlementStore
     const idempotency = yield* IdempotencyKeyStore
     const queue = yield* JobQueue
-    const artifacts = yield* ArtifactStore
+    const artifacts = yield* Artifacts
+
+    const missing = () => new NotFound({ message: "There is no such source." })
 
     const get = Effect.fn("Sources.get")(function* (scope: AgentScope, id: SourceId) {
       const found = yield* store.find(scope, id)
-      if (found === null) return yield* new NotFound({ message: "There is no such source." })
+      if (found === null) return yield* missing()
       return found
     })
 
@@ -110,30 +132,99 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
         return created
       })
 
+    const written = <A, E, R>(write: Effect.Effect<A, E | JobQueueError, R>) =>
+      write.pipe(
+        sql.withTransaction,
+        Effect.catchIf((error): error is SqlError => error instanceof SqlError, Effect.die),
+        Effect.catchIf((error): error is JobQueueError => error instanceof JobQueueError, unavailable)
+      )
+
+    /** Adds a source, with its first job unless `autoSync` is false. */
+    const add = Effect.fn("Sources.add")(function* (
+      scope: AgentScope,
+      { type, name, config, autoSync }: CreateSource,
+      alongside: Alongside = alone
+    ) {
+      const make = insert(scope, { type, name, config, autoSync: autoSync ?? true })
+      return yield* written(Effect.tap(make, ({ source }) => alongside(source.id)))
+    })
+
     /** A repeat with the same `idempotencyKey` from the same API key returns the first answer for 24 hours. */
     const create = Effect.fn("Sources.create")(function* (
       key: AgentKey,
-      { type, name, config, autoSync }: CreateSource,
+      source: CreateSource,
       idempotencyKey?: string
     ) {
-      const make = insert(key, { type, name, config, autoSync: autoSync ?? true })
-      const write = idempotencyKey === undefined ? make : once(key, idempotencyKey, make)
-      return yield* write.pipe(
-        sql.withTransaction,
-        Effect.catchTags({ SqlError: Effect.die, JobQueueError: unavailable })
-      )
+      const make = add(key, source)
+      return yield* idempotencyKey === undefined ? make : written(once(key, idempotencyKey, make))
     })
 
     /** Stores the original and adds a source that reads it: a document, or a ZIP of documents. */
     const upload = Effect.fn("Sources.upload")(function* (
       scope: AgentScope,
       type: "FILE" | "BULK_UPLOAD",
-      { name, fileName, bytes }: Upload
+      { name, fileName, bytes }: Upload,
+      alongside: Alongside = alone
     ) {
-      const artifact = yield* artifacts.put(bytes).pipe(Effect.mapError(unavailable))
-      return yield* insert(scope, { type, name, config: { artifact, fileName }, autoSync: true }).pipe(
+      const kept = yield* artifacts.keep(bytes)
+      const config = { artifact: kept.ref, fileName }
+      return yield* artifacts.settle(kept).pipe(
+        Effect.zipRight(insert(scope, { type, name, config, autoSync: true })),
+        Effect.tap(({ source }) => alongside(source.id)),
+        written,
+        Effect.onError(() => artifacts.abandon(kept))
+      )
+    })
+
+    /** Changes the name, the whole config, or both; a new config acts at the next sync. */
+    const patch = Effect.fn("Sources.patch")(function* (
+      scope: AgentScope,
+      id: SourceId,
+      { name, config }: PatchSource,
+      alongside: Alongside = alone
+    ) {
+      const found = yield* get(scope, id)
+      const checked = config === undefined ? undefined : yield* SourceConfig.changed(found, config)
+      const change = store.update(scope, id, { name, config: checked })
+      return yield* Effect.gen(function* () {
+        if (!(yield* change)) return yield* missing()
+        yield* alongside(id)
+        return yield* get(scope, id)
+      }).pipe(written)
+    })
+
+    /**
+     * Removes the source with all that was read from it: nothing of it is found again (guarantee G6). The removal of its
+     * original is queued first; while a job of it runs it stays.
+     */
+    const remove = Effect.fn("Sources.remove")(function* (
+      scope: AgentScope,
+      id: SourceId,
+      alongside: Alongside = alone
+    ) {
+      const { config } = yield* get(scope, id)
+      const artifact = artifactOf(config)
+      yield* Effect.gen(function* () {
+        const seized = yield* store.seize(scope, id)
+        if (Option.isNone(seized)) return yield* missing()
+        if (seized.value.running) {
+          return yield* new ArtifactDeleteConflict({
+            message: "An ingestion job of the source is running. Try again when it has ended."
+          })
+        }
+        if (Option.isSome(artifact)) yield* artifacts.release(artifact.value)
+        yield* store.remove(scope, id)
+        yield* alongside(id)
+      }).pipe(
         sql.withTransaction,
-        Effect.catchTags({ SqlError: Effect.die, JobQueueError: unavailable })
+        Effect.retry({ times: 5, while: (error) => isDeadlock(error) }),
+        Effect.catchTags({
+          SqlError: Effect.die,
+          JobQueueError: () =>
+            new ArtifactDeleteUnavailable({
+              message: "The removal of the stored file cannot be queued now. Try again later."
+            })
+        })
       )
     })
 
@@ -141,17 +232,18 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
     const sync = Effect.fn("Sources.sync")(function* (
       scope: AgentScope,
       id: SourceId,
-      { force }: { readonly force: boolean }
+      { force }: { readonly force: boolean },
+      alongside: Alongside = alone
     ) {
-      yield* get(scope, id)
-      const jobId = yield* queueJob(scope, id, force ? "REINDEX" : "INGEST").pipe(
-        sql.withTransaction,
-        Effect.catchTags({ SqlError: Effect.die, JobQueueError: unavailable })
-      )
-      const { status } = yield* Effect.orDie(job(scope, jobId))
+      const { id: jobId, status } = yield* Effect.gen(function* () {
+        if (!(yield* store.hold(scope, id))) return yield* missing()
+        const queued = yield* queueJob(scope, id, force ? "REINDEX" : "INGEST")
+        yield* alongside(id)
+        return yield* Effect.orDie(job(scope, queued))
+      }).pipe(written)
       return { jobId, status, sourceId: id }
     })
 
-    return { get, list, job, create, upload, sync } as const
+    return { get, list, job, add, create, upload, patch, remove, sync } as const
   })
 }) {}

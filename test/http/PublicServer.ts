@@ -15,7 +15,7 @@ import * as Stream from "effect/Stream"
 import { createHmac } from "node:crypto"
 import { KeyStore, type LiveKey } from "../../src/capabilities/KeyStore.ts"
 import { SecretBox } from "../../src/capabilities/SecretBox.ts"
-import { NotFound } from "../../src/domain/Errors.ts"
+import { ArtifactDeleteConflict, ArtifactDeleteUnavailable, NotFound } from "../../src/domain/Errors.ts"
 import {
   AgentId,
   ChunkId,
@@ -145,6 +145,15 @@ export const job = IngestionJob.make({
 
 const absent = new NotFound({ message: "There is no such source." })
 
+/** How the removal of each source ends. */
+const removals: Readonly<
+  Record<string, Effect.Effect<void, ArtifactDeleteConflict | ArtifactDeleteUnavailable>>
+> = {
+  src_1: Effect.void,
+  src_running: Effect.fail(new ArtifactDeleteConflict({ message: "A job is running." })),
+  src_unqueued: Effect.fail(new ArtifactDeleteUnavailable({ message: "Nothing can be queued." }))
+}
+
 const useCases = Layer.unwrapEffect(
   Effect.map(Script, ({ asked, start }) => {
     const note = (use: string, ...args: ReadonlyArray<unknown>) =>
@@ -167,6 +176,17 @@ const useCases = Layer.unwrapEffect(
         Effect.as(note("create", key, input, idempotencyKey), {
           source: source("src_1"),
           ingestionJob: input.autoSync === false ? null : job
+        }),
+      add: (scope, input) =>
+        Effect.as(note("add", scope, input), { source: source("src_1"), ingestionJob: job }),
+      patch: (scope, id, change) =>
+        note("patch", scope, id, change).pipe(
+          Effect.zipRight(id === "src_1" ? Effect.succeed(source(id)) : Effect.fail(absent))
+        ),
+      remove: (scope, id) =>
+        Effect.gen(function* () {
+          yield* note("remove", scope, id)
+          yield* removals[id] ?? absent
         }),
       upload: (key, type, upload) =>
         Effect.as(note("upload", key, type, { ...upload, bytes: upload.bytes.length }), {

@@ -151,6 +151,45 @@ layer(PublicServer, { excludeTestServices: true })("/v1/sources", (it) => {
     })
   )
 
+  it.effect("changes name or config, at least one, and neither to null", () =>
+    Effect.gen(function* () {
+      const config = { url: "https://example.test/new" }
+      const data = expectData(yield* call("PATCH", "/v1/sources/src_1", { name: " Guide ", config }))
+      expect(data).toEqual({
+        id: "src_1",
+        agentId: "agt_1",
+        name: "Handbook",
+        type: "URL",
+        status: "READY"
+      })
+      expect((yield* lastAsked)?.args[2]).toEqual({ name: "Guide", config })
+      for (const body of [
+        {},
+        { name: null },
+        { config: null },
+        { name: " " },
+        { config: [] },
+        { other: 1 }
+      ]) {
+        expectError(yield* call("PATCH", "/v1/sources/src_1", body), 400, "VALIDATION_ERROR")
+      }
+      expectError(yield* call("PATCH", "/v1/sources/src_9", { name: "x" }), 404, "NOT_FOUND")
+    })
+  )
+
+  it.effect("deletes with { id, deleted: true }, and says why it cannot", () =>
+    Effect.gen(function* () {
+      expect(expectData(yield* call("DELETE", "/v1/sources/src_1"))).toEqual({ id: "src_1", deleted: true })
+      expectError(yield* call("DELETE", "/v1/sources/src_9"), 404, "NOT_FOUND")
+      expectError(yield* call("DELETE", "/v1/sources/src_running"), 409, "ARTIFACT_DELETE_CONFLICT")
+      expectError(yield* call("DELETE", "/v1/sources/src_unqueued"), 503, "ARTIFACT_DELETE_UNAVAILABLE")
+      for (const method of ["PATCH", "DELETE"]) {
+        const answer = yield* call(method, "/v1/sources/src_1", { name: "x" }, as("spk_chat"))
+        expectError(answer, 403, "FORBIDDEN")
+      }
+    })
+  )
+
   it.effect("syncs with 202, force or not, with or without a body", () =>
     Effect.gen(function* () {
       const data = expectData(yield* call("POST", "/v1/sources/src_1/sync", { force: true }), 202)

@@ -3,34 +3,31 @@ import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
-import { ArtifactStore } from "../../src/capabilities/ArtifactStore.ts"
+import { layerMemory } from "../../src/capabilities/ArtifactStore.ts"
 import * as QueueTable from "../../src/capabilities/JobQueue/Table.ts"
 import { IngestionJobId, SourceId } from "../../src/domain/Ids.ts"
-import { ArtifactRef, type CreateSource } from "../../src/domain/Source.ts"
+import type { CreateSource } from "../../src/domain/Source.ts"
+import { ArtifactRows } from "../../src/store/Artifacts.ts"
 import { EntitlementStore } from "../../src/store/Entitlements.ts"
 import { IdempotencyKeyStore } from "../../src/store/IdempotencyKeys.ts"
 import { IngestionJobStore } from "../../src/store/IngestionJobs.ts"
 import { SourceStore } from "../../src/store/Sources.ts"
+import { Artifacts } from "../../src/usecases/Artifacts.ts"
 import { Sources } from "../../src/usecases/Sources.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 
-const artifacts = Layer.succeed(ArtifactStore, {
-  put: () => Effect.succeed(ArtifactRef.make(`sha256:${"a".repeat(64)}`)),
-  get: () => Effect.succeed(Option.none()),
-  remove: () => Effect.void
-})
-
 const live = Sources.Default.pipe(
+  Layer.provide(Artifacts.Default),
   Layer.provideMerge(
     Layer.mergeAll(
+      ArtifactRows.Default,
       SourceStore.Default,
       IngestionJobStore.Default,
       EntitlementStore.Default,
       IdempotencyKeyStore.Default,
       QueueTable.layerTable,
-      artifacts
+      layerMemory
     )
   )
 )

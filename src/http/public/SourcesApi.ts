@@ -1,4 +1,4 @@
-/** Knowledge sources (specification 4.5–4.7 and 4.10), and the upload of one document, which the command line uses. */
+/** Knowledge sources (specification 4.5–4.10), and the upload of one document, which the command line uses. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
@@ -6,6 +6,8 @@ import * as Multipart from "@effect/platform/Multipart"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import {
+  ArtifactDeleteConflict,
+  ArtifactDeleteUnavailable,
   FileTooLarge,
   LimitExceeded,
   NotFound,
@@ -18,6 +20,7 @@ import {
   CreateSource,
   IngestionJobStatus,
   LatestJob,
+  PatchSource,
   Source,
   SourceName,
   SourceStatus,
@@ -44,13 +47,16 @@ export const SourceItem = Schema.Struct({
 /** One source, which calls `error` what the list calls `lastError`. */
 export const SourceDetail = Schema.Struct({ ...CreatedSource.fields, error: lastError, latestJob })
 
+/** A source as it was changed. */
+export const ChangedSource = Schema.Struct({ id, agentId, name, type, status })
+
 export const SourceCreation = Schema.Struct({
   source: CreatedSource,
   ingestionJob: Schema.NullOr(Schema.Struct({ id: IngestionJobId, status: IngestionJobStatus }))
 })
 
 /** A filter whose unknown values are not applied, and are no error. */
-const lenient = <A extends string, I>(known: Schema.Schema<A, I>) => {
+export const lenient = <A extends string, I>(known: Schema.Schema<A, I>) => {
   const isKnown = Schema.is(known)
   return Schema.optionalWith(
     Schema.transform(
@@ -73,6 +79,17 @@ const IdempotencyKey = Schema.String.pipe(
 
 /** Most bytes of an uploaded document; the form around it may take one MiB more. */
 export const uploadLimit = 50 * MiB
+
+/** A source that is gone. */
+export const DeletedSource = Schema.Struct({ id, deleted: Schema.Literal(true) })
+
+/** Body of a sync. */
+export const SyncRequest = Schema.Struct({
+  force: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => false })
+})
+
+/** What a sync has queued. */
+export const SyncedSource = Schema.Struct({ jobId: IngestionJobId, status: IngestionJobStatus, sourceId: id })
 
 const sourcePath = Schema.Struct({ id: SourceId })
 
@@ -126,15 +143,25 @@ export const SourcesApi = HttpApiGroup.make("sources")
       .annotate(OpenApi.Summary, "Fetch a source and its latest job")
   )
   .add(
+    HttpApiEndpoint.patch("patch", "/v1/sources/:id")
+      .setPath(sourcePath)
+      .setPayload(PatchSource)
+      .addSuccess(success(ChangedSource))
+      .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+      .annotate(OpenApi.Summary, "Change a source's name or config")
+  )
+  .add(
+    HttpApiEndpoint.del("remove", "/v1/sources/:id")
+      .setPath(sourcePath)
+      .addSuccess(success(DeletedSource))
+      .addError(failure(NotFound, ArtifactDeleteConflict, ArtifactDeleteUnavailable, ServiceUnavailable))
+      .annotate(OpenApi.Summary, "Delete a source with its documents and chunks")
+  )
+  .add(
     HttpApiEndpoint.post("sync", "/v1/sources/:id/sync")
       .setPath(sourcePath)
-      .setPayload(
-        Schema.Struct({ force: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => false }) })
-      )
-      .addSuccess(
-        success(Schema.Struct({ jobId: IngestionJobId, status: IngestionJobStatus, sourceId: SourceId })),
-        { status: 202 }
-      )
+      .setPayload(SyncRequest)
+      .addSuccess(success(SyncedSource), { status: 202 })
       .addError(failure(NotFound, LimitExceeded, ServiceUnavailable))
       .annotate(OpenApi.Summary, "Queue ingestion, or a full re-index")
   )

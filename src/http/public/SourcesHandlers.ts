@@ -79,6 +79,15 @@ export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
       .handle("get", ({ path }) =>
         Effect.flatMap(CurrentKey, (key) => Effect.map(sources.get(key, path.id), detail))
       )
+      .handle("patch", ({ path, payload }) =>
+        Effect.flatMap(CurrentKey, (key) => sources.patch(key, path.id, payload))
+      )
+      .handle("remove", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          yield* sources.remove(yield* CurrentKey, id)
+          return { id, deleted: true } as const
+        })
+      )
       .handle("sync", ({ path, payload }) =>
         Effect.flatMap(CurrentKey, (key) => sources.sync(key, path.id, payload))
       )
