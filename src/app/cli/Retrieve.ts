@@ -37,14 +37,23 @@ export const retrieve = Command.make(
       Options.withDefault(0),
       Options.withDescription("Least score, 0 to 1")
     ),
+    source: Options.text("source").pipe(
+      Options.repeated,
+      Options.withDescription("Id of a source to search; may be repeated, all by default")
+    ),
     json: Connection.json,
     ...Connection.options
   },
-  ({ json, minScore, query, topK, ...flags }) =>
+  ({ json, minScore, query, source, topK, ...flags }) =>
     Effect.gen(function* () {
       const { call } = yield* Connection.connect(flags)
       const request = HttpClientRequest.post("/retrieve").pipe(
-        HttpClientRequest.bodyUnsafeJson({ query, topK, minScore })
+        HttpClientRequest.bodyUnsafeJson({
+          query,
+          topK,
+          minScore,
+          ...(source.length > 0 && { filter: { sourceIds: source } })
+        })
       )
       const found = yield* call(Result, request)
       if (json) return yield* Console.log(JSON.stringify(found, null, 2))
