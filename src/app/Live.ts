@@ -29,6 +29,7 @@ import { AgentStore } from "../store/Agents.ts"
 import { ApiKeyStore } from "../store/ApiKeys.ts"
 import { ArtifactRows } from "../store/Artifacts.ts"
 import { ConversationFeedStore } from "../store/ConversationFeed.ts"
+import { CrawlEntryStore } from "../store/CrawlEntries.ts"
 import { layerEmbedded, layerPostgres, migrate } from "../store/Database.ts"
 import { EmbeddingStore } from "../store/Embeddings.ts"
 import { EntitlementStore } from "../store/Entitlements.ts"
@@ -94,6 +95,7 @@ const stores = Layer.mergeAll(
   ApiKeyStore.Default,
   ArtifactRows.Default,
   ConversationFeedStore.Default,
+  CrawlEntryStore.Default,
   EmbeddingStore.Default,
   EntitlementStore.Default,
   IdempotencyKeyStore.Default,

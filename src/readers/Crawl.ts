@@ -3,14 +3,18 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import { makeFolding } from "./Folding.ts"
-import { type Patterns, selector } from "./Glob.ts"
-import { makeSites, type Page, readPage, type Sites, tryPage } from "./Page.ts"
+import { judge, type Patterns } from "./Glob.ts"
+import { silent } from "./Journal.ts"
+import { makeSites, readPage } from "./Page.ts"
 import { type ReadDocument, ReaderError, type ReaderServices, type ReadOptions } from "./Reader.ts"
+import { type Address, makeVisits, type Settled, type SkipReason, type Visits } from "./Visits.ts"
 
 /** Most pages that one run asks for. */
 export const maxPages = 1_000
 /** Pages at a time; a host gives its own places to all of them. */
 export const concurrency = 4
+/** Most addresses that were not asked for and are told of all the same. */
+export const maxSkips = 4_000
 
 export interface CrawlPlan extends Patterns {
   readonly url: string
@@ -31,59 +35,140 @@ const leftOut = new ReaderError({
 
 type Documents = Stream.Stream<ReadDocument, ReaderError, ReaderServices>
 
-const makeCrawl = (sites: Sites, { maxDepth, ...patterns }: Omit<CrawlPlan, "url">, start: Page) => {
-  const { origin } = new URL(start.url)
-  const within = (url: string) => new URL(url).origin === origin
-  const selected = selector(patterns)
-  const folding = makeFolding()
+/** Why a crawl of `origin` would not ask for a link; null when it would. */
+export const linkReason = (origin: string, patterns: Patterns) => {
+  const verdict = judge(patterns)
+  return (url: string): { readonly reason: SkipReason | null; readonly pattern: string | null } => {
+    const { origin: its, pathname } = new URL(url)
+    if (its !== origin) return { reason: "other_origin", pattern: null }
+    if (assets.test(pathname)) return { reason: "asset", pattern: null }
+    return verdict(url)
+  }
+}
+
+interface Run {
+  readonly visits: Visits
+  readonly plan: CrawlPlan
+  readonly origin: string
+  readonly folding: ReturnType<typeof makeFolding>
+  readonly options: ReadOptions
+}
+
+const makeCrawl = ({ visits, plan, origin, folding, options }: Run, first: Settled) => {
+  const { journal = silent, maxPages: limit = maxPages } = options
+  const reasonOf = linkReason(origin, plan)
+  const skipped = new Map<string, readonly [Address, SkipReason]>()
   let asked = 1
-  let emitted = 0
+  let settled = 1
 
-  /** Addresses worth a visit among the links of a level. */
-  const follow = (links: ReadonlyArray<string>): ReadonlyArray<string> =>
-    links.filter(
-      (url) => within(url) && !assets.test(new URL(url).pathname) && selected(url) && folding.isNew(url)
-    )
-
-  const keep = (document: ReadDocument): ReadonlyArray<ReadDocument> => {
-    if (!folding.isFirst(document)) return []
-    emitted++
-    return [document]
+  const leave = (address: Address, reason: SkipReason) => {
+    if (skipped.size < maxSkips) skipped.set(address.url, [address, reason])
   }
 
-  const level = (depth: number, addresses: ReadonlyArray<string>): Documents => {
-    const frontier = addresses.slice(0, maxPages - asked)
+  /** Addresses worth a visit among the links of a page. */
+  const follow = (links: ReadonlyArray<string>, parent: string, depth: number): ReadonlyArray<Address> =>
+    links.flatMap((url) => {
+      if (!folding.isNew(url)) return []
+      const address: Address = { url, depth, parent }
+      const reason = reasonOf(url).reason ?? (depth > plan.maxDepth ? "beyond_max_depth" : null)
+      if (reason === null) return [address]
+      leave(address, reason)
+      return []
+    })
+
+  const level = (addresses: ReadonlyArray<Address>): Documents => {
+    const frontier = addresses.slice(0, limit - asked)
+    for (const address of addresses.slice(frontier.length)) leave(address, "page_limit")
     asked += frontier.length
     if (frontier.length === 0) return Stream.empty
-    const found: Array<string> = []
+    const found: Array<Address> = []
     return Stream.fromIterable(frontier).pipe(
-      Stream.mapEffect((url) => tryPage(sites, url, within), { concurrency }),
-      Stream.mapConcat((page) => {
-        if (Either.isLeft(page)) return []
-        if (depth < maxDepth) for (const link of follow(page.right.links)) found.push(link)
-        return keep(page.right.document)
+      Stream.mapEffect((address) => Effect.map(visits.visit(address), (result) => ({ address, result })), {
+        concurrency
       }),
-      Stream.concat(Stream.suspend(() => level(depth + 1, found)))
+      Stream.mapEffect(({ address, result }) =>
+        Effect.gen(function* () {
+          const { document, links } = yield* visits.settle(address, result)
+          for (const next of follow(links, address.url, address.depth + 1)) found.push(next)
+          settled++
+          yield* journal.progress(settled, Math.min(limit, asked + found.length))
+          return document
+        })
+      ),
+      Stream.filter((document) => document !== null),
+      Stream.concat(Stream.suspend(() => level(found)))
     )
   }
 
-  folding.isNew(start.url)
-  const first = selected(start.url) ? keep(start.document) : []
-  return Stream.fromIterable(first).pipe(
-    Stream.concat(Stream.suspend(() => (maxDepth > 0 ? level(1, follow(start.links)) : Stream.empty))),
-    Stream.concat(Stream.suspend(() => (emitted === 0 ? Stream.fail(leftOut) : Stream.empty)))
+  /** Told last: a page that was left out by its address may still be where another one leads. */
+  const tellSkipped = Effect.suspend(() =>
+    Effect.forEach(skipped.values(), ([address, reason]) => visits.skip(address, reason), { discard: true })
+  )
+
+  return (first.document === null ? Stream.empty : Stream.make(first.document)).pipe(
+    Stream.concat(Stream.suspend(() => level(follow(first.links, plan.url, 1)))),
+    Stream.ensuring(tellSkipped)
   )
 }
+
+/** How many documents a run has, those included that stay as they are. */
+const countKept = (options: ReadOptions) => {
+  const { journal = silent } = options
+  let kept = 0
+  const counting: ReadOptions = {
+    ...options,
+    journal: {
+      ...journal,
+      keep: (uri) => {
+        kept++
+        return journal.keep(uri)
+      }
+    }
+  }
+  return { options: counting, kept: () => kept }
+}
+
+/** Fails a stream that ends without a document, unless some stay as they are. */
+export const failEmpty = (
+  given: ReadOptions,
+  read: (options: ReadOptions) => Documents,
+  reason: () => ReaderError
+): Documents => {
+  const { options, kept } = countKept(given)
+  let emitted = 0
+  return read(options).pipe(
+    Stream.tap(() => Effect.sync(() => emitted++)),
+    Stream.concat(Stream.suspend(() => (emitted + kept() === 0 ? Stream.fail(reason()) : Stream.empty))),
+    Stream.take(given.maxDocuments)
+  )
+}
+
+const start = (plan: CrawlPlan, options: ReadOptions) =>
+  Effect.gen(function* () {
+    const { journal = silent } = options
+    const sites = yield* makeSites
+    const folding = makeFolding()
+    folding.isNew(plan.url)
+    const address: Address = { url: plan.url, depth: 0, parent: null }
+    const result = yield* Effect.either(readPage(sites, plan.url, { known: journal.known(plan.url) }))
+    const found = Either.map(result, (visit) => (visit._tag === "Page" ? visit.page.url : visit.known.url))
+    // Where the first page redirects to another origin, that one is the site.
+    const { origin } = new URL(Either.getOrElse(found, () => plan.url))
+    const within = (url: string) => new URL(url).origin === origin
+    const visits = makeVisits({ sites, journal, folding, verdict: judge(plan), within })
+    const first = yield* visits.settle(address, result, true)
+    if (Either.isLeft(result)) return Stream.fail(result.left)
+    folding.isNew(Either.getOrElse(found, () => plan.url))
+    return makeCrawl({ visits, plan, origin, folding, options }, first)
+  })
 
 /**
  * The documents of the site. The start page must be readable; it is followed even where the patterns leave it out. Any
  * other page that fails is left out.
  */
-export const crawl = ({ url, ...plan }: CrawlPlan, { maxDocuments }: ReadOptions): Documents =>
-  Stream.unwrap(
-    Effect.gen(function* () {
-      const sites = yield* makeSites
-      const start = yield* readPage(sites, url)
-      return makeCrawl(sites, plan, start)
-    })
-  ).pipe(Stream.take(maxDocuments))
+export const crawl = (plan: CrawlPlan, options: ReadOptions): Documents =>
+  failEmpty(
+    options,
+    (counting) => Stream.unwrap(start(plan, counting)),
+    () => leftOut
+  )

@@ -1,7 +1,9 @@
 /** Asks for a page or a file of a source, and says in plain words why it was not to be had. */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import { OutboundHttp, type OutboundHttpError, type OutboundResponse } from "../capabilities/OutboundHttp.ts"
 import { HostPlaces } from "./HostPlaces.ts"
+import type { Known } from "./Journal.ts"
 import { ReaderError } from "./Reader.ts"
 
 /** The product token that robots.txt knows us by. */
@@ -33,12 +35,13 @@ export const withoutFragment = (href: string): string => {
 /** Any status; `url` of the response is where redirects led, without fragment. */
 export const request = Effect.fn("Fetch.request")(function* (
   url: string,
-  limits: { readonly maxBytes?: number } = {}
+  limits: { readonly maxBytes?: number } = {},
+  conditions: Readonly<Record<string, string>> = {}
 ) {
   const http = yield* OutboundHttp
   const hosts = yield* HostPlaces
   const response = yield* hosts
-    .within(new URL(url).host, http.fetch({ url, headers, ...limits }))
+    .within(new URL(url).host, http.fetch({ url, headers: { ...headers, ...conditions }, ...limits }))
     .pipe(Effect.mapError(unreachable))
   const final: OutboundResponse = { ...response, url: withoutFragment(response.url) }
   return final
@@ -69,4 +72,25 @@ export const fetchOk = Effect.fn("Fetch.fetchOk")(function* (
   const response = yield* request(url, limits)
   if (response.status < 200 || response.status > 299) return yield* refusal(what, response.status)
   return response
+})
+
+/** What makes an answer 304 when the page is as it was. */
+const conditionsOf = ({ etag, lastModified }: Known): Readonly<Record<string, string>> => ({
+  ...(etag === null ? {} : { "if-none-match": etag }),
+  ...(lastModified === null ? {} : { "if-modified-since": lastModified })
+})
+
+/** {@link fetchOk}, or none when the server says that what is known is still so. */
+export const fetchChanged = Effect.fn("Fetch.fetchChanged")(function* (
+  what: string,
+  url: string,
+  known: Known | undefined
+) {
+  if (known === undefined || known.links === null) return Option.some(yield* fetchOk(what, url))
+  const response = yield* request(url, {}, conditionsOf(known))
+  if (response.status === 304) {
+    return response.url === known.url ? Option.none() : Option.some(yield* fetchOk(what, url))
+  }
+  if (response.status < 200 || response.status > 299) return yield* refusal(what, response.status)
+  return Option.some(response)
 })

@@ -1,17 +1,37 @@
-/** Which pages of a run are the same page: by address, by canonical address, and word for word. */
-import { createHash } from "node:crypto"
-import type { ReadDocument } from "./Reader.ts"
+/** Which pages of a run are the same page: by address, by canonical address, word for word, and nearly so. */
+import { isNear } from "./Fingerprint.ts"
 
 /** Most addresses that one run remembers; a site that invents more is not followed further. */
 const maxAddresses = 100_000
 
-const digest = ({ title, content }: ReadDocument): string =>
-  createHash("sha256").update(`${title}\n${content}`).digest("base64")
+/** A document as it is compared with those before it. */
+export interface Print {
+  readonly uri: string
+  readonly digest: string
+  readonly fingerprint: string
+}
+
+/** Which document a page repeats, and in what way. */
+export interface Repeat {
+  readonly of: string
+  readonly reason: "same_address" | "same_content" | "nearly_same_content"
+}
+
+/** What to tell about a {@link Repeat}. */
+export const repeatWords: Readonly<Record<string, string>> = {
+  same_address: "The page calls itself by the address of a document that is read already.",
+  same_content: "The page is word for word the same as another document.",
+  nearly_same_content: "The page has the title of another document and nearly the same words."
+}
 
 /** Belongs to one run and is used by one fiber at a time. */
 export const makeFolding = () => {
   const addresses = new Set<string>()
-  const documents = new Set<string>()
+  const uris = new Set<string>()
+  const digests = new Map<string, string>()
+  const titles = new Map<string, Array<Print>>()
+  const nearest = ({ fingerprint }: Print): Print | undefined =>
+    titles.get(fingerprint.slice(0, 16))?.find((other) => isNear(other.fingerprint, fingerprint))
   return {
     /** True the first time an address is seen. */
     isNew: (url: string): boolean => {
@@ -19,13 +39,22 @@ export const makeFolding = () => {
       addresses.add(url)
       return true
     },
-    /** True for the first document of its address and its words; its address counts as seen. */
-    isFirst: (document: ReadDocument): boolean => {
-      const marks = [document.uri, digest(document)]
-      const first = !marks.some((mark) => documents.has(mark))
-      for (const mark of marks) documents.add(mark)
-      addresses.add(document.uri)
-      return first
+    /** The earlier document that this one repeats; none for the first of its kind, whose address counts as seen. */
+    fold: (print: Print): Repeat | undefined => {
+      addresses.add(print.uri)
+      if (uris.has(print.uri)) return { of: print.uri, reason: "same_address" }
+      const same = digests.get(print.digest)
+      if (same !== undefined) return { of: same, reason: "same_content" }
+      const near = nearest(print)
+      if (near !== undefined) return { of: near.uri, reason: "nearly_same_content" }
+      uris.add(print.uri)
+      digests.set(print.digest, print.uri)
+      if (print.fingerprint !== "") {
+        const title = print.fingerprint.slice(0, 16)
+        titles.set(title, [...(titles.get(title) ?? []), print])
+      }
+      return undefined
     }
-  }
+  } as const
 }
+export type Folding = ReturnType<typeof makeFolding>

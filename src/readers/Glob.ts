@@ -4,12 +4,17 @@
  * regular expression: a match takes time linear in the URL for each piece between two stars.
  */
 interface Glob {
+  readonly pattern: string
   readonly ofPath: boolean
   /** What stands between the stars. */
   readonly pieces: ReadonlyArray<string>
 }
 
-const compile = (pattern: string): Glob => ({ ofPath: pattern.startsWith("/"), pieces: pattern.split(/\*+/) })
+const compile = (pattern: string): Glob => ({
+  pattern,
+  ofPath: pattern.startsWith("/"),
+  pieces: pattern.split(/\*+/)
+})
 
 const fits = (text: string, at: number, piece: string): boolean => {
   if (at < 0 || at + piece.length > text.length) return false
@@ -52,13 +57,30 @@ export interface Patterns {
   readonly excludePatterns?: ReadonlyArray<string>
 }
 
-/** Which URLs belong to a source: exclude wins; without include patterns everything else belongs (guarantee G9). */
-export const selector = ({ includePatterns = [], excludePatterns = [] }: Patterns) => {
+/** Whether a URL belongs to a source, and the pattern that decided; null where none did. */
+export interface Verdict {
+  readonly included: boolean
+  readonly reason: "excluded" | "not_included" | null
+  readonly pattern: string | null
+}
+
+/** Judges URLs: exclude wins; without include patterns everything else belongs (guarantee G9). */
+export const judge = ({ includePatterns = [], excludePatterns = [] }: Patterns) => {
   const include = includePatterns.map(compile)
   const exclude = excludePatterns.map(compile)
-  return (href: string): boolean => {
+  return (href: string): Verdict => {
     const url = new URL(href)
-    if (exclude.some((glob) => matches(url, glob))) return false
-    return include.length === 0 || include.some((glob) => matches(url, glob))
+    const refused = exclude.find((glob) => matches(url, glob))
+    if (refused !== undefined) return { included: false, reason: "excluded", pattern: refused.pattern }
+    const taken = include.find((glob) => matches(url, glob))
+    if (taken === undefined && include.length > 0)
+      return { included: false, reason: "not_included", pattern: null }
+    return { included: true, reason: null, pattern: taken?.pattern ?? null }
   }
+}
+
+/** Which URLs belong to a source, as {@link judge} says. */
+export const selector = (patterns: Patterns) => {
+  const verdict = judge(patterns)
+  return (href: string): boolean => verdict(href).included
 }

@@ -1,9 +1,12 @@
 /** One page of a site: permitted by robots.txt, fetched at the site's pace, parsed, and named by its canonical address. */
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { DocumentParser, type ParseError, type ParsedDocument } from "../capabilities/DocumentParser.ts"
 import type { OutboundResponse } from "../capabilities/OutboundHttp.ts"
-import { agent, fetchOk, request } from "./Fetch.ts"
+import { agent, fetchChanged, request } from "./Fetch.ts"
+import type { Known } from "./Journal.ts"
 import { type ReadDocument, ReaderError } from "./Reader.ts"
 import { allowAll, crawlDelay, mayFetch, parseRobots, type Robots } from "./Robots.ts"
 
@@ -16,6 +19,7 @@ export interface Page {
   /** Where it was found after redirects, without fragment. */
   readonly url: string
   readonly links: ReadonlyArray<string>
+  readonly status: number
 }
 
 /** A parser's failure as the reader's: the same document would fail again. */
@@ -79,29 +83,78 @@ export type Sites = Effect.Effect.Success<typeof makeSites>
 
 const sameOrigin = (a: string, b: string): boolean => new URL(a).origin === new URL(b).origin
 
+/** The page is there and does not belong to the source. */
+export const redirectedAway = new ReaderError({
+  code: "redirected_away",
+  message: "The page redirects to an address outside the source.",
+  retryable: false
+})
+
 const disallowed = new ReaderError({
   code: "robots_disallowed",
   message: `The site's robots.txt does not allow ${agent} to read this page.`,
   retryable: false
 })
 
-/** `within` says whether the address that redirects led to still belongs to the source. */
+/** What a visit of an address came to: a page, or that the known one is still as it was, by `reason`. */
+export type Visit =
+  | { readonly _tag: "Page"; readonly page: Page }
+  | {
+      readonly _tag: "Unchanged"
+      readonly known: Known
+      readonly reason: "not_modified" | "not_listed_as_modified"
+    }
+
+export interface VisitOptions {
+  /** What the last sync knew of the address. */
+  readonly known?: Known | undefined
+  /** The sitemap's `lastmod` of the address. */
+  readonly listedAt?: string | null
+}
+
+/** A date alone may mean any hour of that day, anywhere on earth; clocks differ by minutes. */
+const dayAndZones = 40 * 60 * 60 * 1_000
+const clocks = 10 * 60 * 1_000
+
+/** True when the sitemap repeats the `lastmod` of last time, which was over and past when the page was fetched. */
+const isListedAsBefore = (known: Known, listedAt: string | null): boolean => {
+  if (listedAt === null || known.listedAt !== listedAt) return false
+  const slack = /^\d{4}-\d{2}-\d{2}$/.test(listedAt) ? dayAndZones : clocks
+  return Option.match(DateTime.make(listedAt), {
+    onNone: () => false,
+    onSome: (at) => DateTime.toEpochMillis(at) + slack < known.fetchedAt
+  })
+}
+
+const timedOut = new ReaderError({
+  code: "page_timed_out",
+  message: "The page was not to be had within two minutes, waiting for its turn included.",
+  retryable: true
+})
+
+/** Reads the page, unless the site says that what is known of it is still so. */
 export const readPage = Effect.fn("Page.read")(function* (
   sites: Sites,
   address: string,
-  within: (url: string) => boolean = () => true
+  { known, listedAt = null }: VisitOptions = {}
 ) {
   const parser = yield* DocumentParser
   const { robots, paced } = yield* sites(new URL(address).origin)
   if (!mayFetch(robots, agent, address)) return yield* disallowed
-  const { url, body, headers } = yield* paced(fetchOk("page", address))
-  if (url.length > maxUri || !within(url)) {
-    return yield* new ReaderError({
-      code: "redirected_away",
-      message: "The page redirects to an address outside the source.",
-      retryable: false
-    })
+  if (known !== undefined && known.links !== null && isListedAsBefore(known, listedAt)) {
+    const visit: Visit = { _tag: "Unchanged", known, reason: "not_listed_as_modified" }
+    return visit
   }
+  const response = yield* paced(fetchChanged("page", address, known)).pipe(
+    Effect.timeoutFail({ duration: "2 minutes", onTimeout: () => timedOut })
+  )
+  if (Option.isNone(response)) {
+    if (known === undefined) return yield* Effect.dieMessage("A page that is not known cannot be unchanged.")
+    const visit: Visit = { _tag: "Unchanged", known, reason: "not_modified" }
+    return visit
+  }
+  const { url, body, headers, status } = response.value
+  if (url.length > maxUri) return yield* redirectedAway
   if (sameOrigin(url, address) && !mayFetch(robots, agent, url)) return yield* disallowed
   const contentType = headers["content-type"]
   const parsed = yield* parser
@@ -109,13 +162,14 @@ export const readPage = Effect.fn("Page.read")(function* (
     .pipe(Effect.mapError(unreadable))
   const { canonicalUrl, links = [] } = parsed
   const uri = canonicalUrl !== undefined && sameOrigin(canonicalUrl, url) ? canonicalUrl : url
-  const page: Page = { document: documentOf(uri, parsed, headers), url, links }
-  return page
+  const page: Page = { document: documentOf(uri, parsed, headers), url, links, status }
+  const visit: Visit = { _tag: "Page", page }
+  return visit
 })
 
-/** The page, or none and why; what may have been a moment's trouble is tried once more. */
-export const tryPage = (sites: Sites, address: string, within?: (url: string) => boolean) =>
-  readPage(sites, address, within).pipe(
+/** The visit, or none and why; what may have been a moment's trouble is tried once more. */
+export const tryPage = (sites: Sites, address: string, options?: VisitOptions) =>
+  readPage(sites, address, options).pipe(
     Effect.retry({ times: 1, while: ({ retryable }) => retryable, schedule: Schedule.spaced("1 second") }),
     Effect.tapError(({ code }) => Effect.logDebug("A page was left out", code)),
     Effect.either

@@ -6,6 +6,7 @@ import type { DocumentParser } from "../capabilities/DocumentParser.ts"
 import type { ModelRuntime } from "../capabilities/ModelRuntime.ts"
 import type { OutboundHttp } from "../capabilities/OutboundHttp.ts"
 import type { TextRecognition } from "../capabilities/TextRecognition.ts"
+import type { Journal } from "./Journal.ts"
 
 /** One readable document of a source. */
 export interface ReadDocument {
@@ -30,12 +31,19 @@ export class ReaderError extends Schema.TaggedError<ReaderError>()("ReaderError"
 export interface ReadOptions {
   /** The stream ends after this many documents. */
   readonly maxDocuments: number
+  /** Most pages that a crawl asks for; 1,000 by default. */
+  readonly maxPages?: number
+  /** Told of every address; by default nothing is remembered and nobody is told. */
+  readonly journal?: Journal
 }
 
 export type ReaderServices = OutboundHttp | DocumentParser | TextRecognition | ModelRuntime | ArtifactStore
 
 export interface Reader<Config> {
-  /** A document that cannot be read is left out when others can; the source fails when none can. */
+  /**
+   * A document that cannot be read is left out when others can; the source fails when none can. What has not changed
+   * since the last sync goes to the journal instead of the stream.
+   */
   readonly read: (
     config: Config,
     options: ReadOptions

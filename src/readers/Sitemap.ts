@@ -4,14 +4,16 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import type { SitemapConfig } from "../domain/Source.ts"
-import { concurrency, maxPages } from "./Crawl.ts"
+import { concurrency, failEmpty, maxPages, maxSkips } from "./Crawl.ts"
 import { fetchOk, request } from "./Fetch.ts"
 import { makeFolding } from "./Folding.ts"
-import { selector } from "./Glob.ts"
-import { makeSites, tryPage } from "./Page.ts"
-import { type Reader, ReaderError } from "./Reader.ts"
+import { judge, type Verdict } from "./Glob.ts"
+import { silent } from "./Journal.ts"
+import { makeSites } from "./Page.ts"
+import { type Reader, ReaderError, type ReadOptions } from "./Reader.ts"
 import { parseRobots } from "./Robots.ts"
 import { parseSitemap, type Sitemap } from "./SitemapXml.ts"
+import { type Address, makeVisits, type SkipReason } from "./Visits.ts"
 
 /** The protocol allows 50 MB a file. */
 const maxBytes = 50 * 1024 * 1024
@@ -70,47 +72,61 @@ const firstSitemap = ({ sitemapUrl, url }: typeof SitemapConfig.Type) => {
   return Effect.gen(function* () {
     const sitemap = yield* load(url)
     if (sitemap !== undefined) return sitemap
-    const index: Sitemap = { kind: "index", locations: yield* sitemapsOf(url) }
+    const index: Sitemap = { kind: "index", locations: yield* sitemapsOf(url), modified: new Map() }
     return index
   })
 }
 
+/** What the sitemaps list: pages to read in order, and those that are left out. */
+interface Listed {
+  readonly pages: Array<Address>
+  readonly skipped: Array<readonly [Address, SkipReason]>
+}
+
 /** Pages of the sitemap and of those it lists, in order; a listed sitemap that fails is left out while others can be read. */
-const pagesOf = (root: Sitemap, wanted: (url: string) => boolean) =>
+const pagesOf = (root: Sitemap, name: string, verdict: (url: string) => Verdict, limit: number) =>
   Effect.gen(function* () {
-    const pages: Array<string> = []
+    const listed: Listed = { pages: [], skipped: [] }
+    const failures: Array<readonly [Address, ReaderError]> = []
     const seen = makeFolding()
     let files = 0
-    let failure: ReaderError | undefined
+    const offer = (address: Address) => {
+      const { reason } = verdict(address.url)
+      const left = reason ?? (listed.pages.length >= limit ? "page_limit" : null)
+      if (left === null) listed.pages.push(address)
+      else if (listed.skipped.length < maxSkips) listed.skipped.push([address, left])
+    }
     const take = (
       sitemap: Sitemap,
+      parent: string,
       depth: number
     ): Effect.Effect<void, never, Effect.Effect.Context<ReturnType<typeof loadExisting>>> =>
       Effect.gen(function* () {
         if (sitemap.kind === "pages") {
-          for (const url of sitemap.locations) if (wanted(url) && seen.isNew(url)) pages.push(url)
+          for (const url of sitemap.locations) {
+            const listedAt = sitemap.modified.get(url) ?? null
+            if (seen.isNew(url)) offer({ url, depth: 0, parent, listedAt })
+          }
           return
         }
         for (const url of sitemap.locations) {
-          if (pages.length >= maxPages || files >= maxFiles || depth > maxDepth) return
+          if (listed.pages.length >= limit || files >= maxFiles || depth > maxDepth) return
           if (!seen.isNew(url)) continue
           files++
-          const listed = yield* Effect.either(loadExisting(url))
-          if (Either.isLeft(listed)) failure ??= listed.left
-          else yield* take(listed.right, depth + 1)
+          const file = yield* Effect.either(loadExisting(url))
+          if (Either.isLeft(file)) failures.push([{ url, depth: 0, parent }, file.left])
+          else yield* take(file.right, url, depth + 1)
         }
       })
-    yield* take(root, 1)
-    if (pages.length > 0) return pages.slice(0, maxPages)
-    return yield* (
-      failure ??
-      new ReaderError({
-        code: "nothing_selected",
-        message: "The sitemap lists no page, or none that includePatterns and excludePatterns let in.",
-        retryable: false
-      })
-    )
+    yield* take(root, name, 1)
+    return { ...listed, failures }
   })
+
+const nothingSelected = new ReaderError({
+  code: "nothing_selected",
+  message: "The sitemap lists no page, or none that includePatterns and excludePatterns let in.",
+  retryable: false
+})
 
 const noneOf = (pages: number, { code, message, retryable }: ReaderError): ReaderError =>
   new ReaderError({
@@ -119,33 +135,56 @@ const noneOf = (pages: number, { code, message, retryable }: ReaderError): Reade
     retryable
   })
 
+const readSitemap = (config: typeof SitemapConfig.Type, options: ReadOptions) => {
+  const { journal = silent, maxPages: limit = maxPages } = options
+  const verdict = judge(config)
+  let failure = nothingSelected
+  const documents = Effect.gen(function* () {
+    const sites = yield* makeSites
+    const folding = makeFolding()
+    const visits = makeVisits({ sites, journal, folding, verdict, within: () => true })
+    const name = config.sitemapUrl ?? config.url ?? ""
+    const root = yield* firstSitemap(config).pipe(
+      Effect.tapError((error) => visits.failed({ url: name, depth: 0, parent: null }, error))
+    )
+    const { pages, skipped, failures } = yield* pagesOf(root, name, verdict, limit)
+    for (const [address, error] of failures) yield* visits.failed(address, error)
+    if (pages.length === 0) failure = failures[0]?.[1] ?? nothingSelected
+    let settled = 0
+    const tellSkipped = Effect.suspend(() =>
+      Effect.forEach(skipped, ([address, reason]) => visits.skip(address, reason), { discard: true })
+    )
+    return Stream.fromIterable(pages).pipe(
+      Stream.mapEffect((address) => Effect.map(visits.visit(address), (result) => ({ address, result })), {
+        concurrency
+      }),
+      Stream.mapEffect(({ address, result }) =>
+        Effect.gen(function* () {
+          if (Either.isLeft(result) && failure === nothingSelected)
+            failure = noneOf(pages.length, result.left)
+          const { document } = yield* visits.settle(address, result)
+          yield* journal.progress(++settled, pages.length)
+          return document
+        })
+      ),
+      Stream.filter((document) => document !== null),
+      Stream.ensuring(tellSkipped)
+    )
+  })
+  return { documents: Stream.unwrap(documents), failure: () => failure } as const
+}
+
 export const reader: Reader<typeof SitemapConfig.Type> = {
-  read: (config, { maxDocuments }) =>
-    Stream.unwrap(
-      Effect.gen(function* () {
-        const sites = yield* makeSites
-        const pages = yield* pagesOf(yield* firstSitemap(config), selector(config))
-        const folding = makeFolding()
-        let emitted = 0
-        let failure: ReaderError | undefined
-        return Stream.fromIterable(pages).pipe(
-          Stream.mapEffect((url) => tryPage(sites, url), { concurrency }),
-          Stream.mapConcat((page) => {
-            if (Either.isLeft(page)) {
-              failure ??= page.left
-              return []
-            }
-            emitted++
-            return folding.isFirst(page.right.document) ? [page.right.document] : []
-          }),
-          Stream.concat(
-            Stream.suspend(() =>
-              emitted === 0 && failure !== undefined
-                ? Stream.fail(noneOf(pages.length, failure))
-                : Stream.empty
-            )
-          )
-        )
-      })
-    ).pipe(Stream.take(maxDocuments))
+  read: (config, options) => {
+    let failure = () => nothingSelected
+    return failEmpty(
+      options,
+      (counting) => {
+        const run = readSitemap(config, counting)
+        failure = run.failure
+        return run.documents
+      },
+      () => failure()
+    )
+  }
 }

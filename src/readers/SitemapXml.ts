@@ -4,6 +4,8 @@ import { withoutFragment } from "./Fetch.ts"
 export interface Sitemap {
   readonly kind: "index" | "pages"
   readonly locations: ReadonlyArray<string>
+  /** `lastmod` of the locations that have one, as it is written. */
+  readonly modified: ReadonlyMap<string, string>
 }
 
 /** The protocol's own limit. */
@@ -26,9 +28,23 @@ const textOf = (raw: string): string => {
   return entities.reduce((rest, [escape, character]) => rest.replaceAll(escape, character), text)
 }
 
+interface Location {
+  readonly url: string
+  readonly modified: string | null
+}
+
+/** `lastmod` beside a `loc` that ends at `from`: before the next `loc` and before the entry's own end. */
+const modifiedAfter = (xml: string, from: number): string | null => {
+  const next = xml.indexOf("<loc>", from)
+  // A bound keeps one pass over the file: an entry has four short members.
+  const entry = xml.slice(from, Math.min(next === -1 ? xml.length : next, from + 1_024))
+  const text = /^(?:(?!<\/(?:url|sitemap)>)[\s\S])*?<lastmod>([^<]{1,64})<\/lastmod>/.exec(entry)?.[1]
+  return text === undefined ? null : textOf(text)
+}
+
 /** What stands between `<loc>` and `</loc>`; names with another prefix, such as `image:loc`, are other things. */
-const locationsIn = (xml: string): ReadonlyArray<string> => {
-  const found: Array<string> = []
+const locationsIn = (xml: string): ReadonlyArray<Location> => {
+  const found: Array<Location> = []
   for (
     let at = xml.indexOf("<loc>");
     at !== -1 && found.length < maxLocations;
@@ -36,7 +52,7 @@ const locationsIn = (xml: string): ReadonlyArray<string> => {
   ) {
     const end = xml.indexOf("</loc>", at)
     if (end === -1) break
-    found.push(textOf(xml.slice(at + 5, end)))
+    found.push({ url: textOf(xml.slice(at + 5, end)), modified: modifiedAfter(xml, end) })
     at = end
   }
   return found
@@ -45,19 +61,30 @@ const locationsIn = (xml: string): ReadonlyArray<string> => {
 const isHttp = (text: string): boolean =>
   text.length <= 2_048 && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 
-const normalized = (locations: ReadonlyArray<string>): ReadonlyArray<string> =>
-  locations.filter(isHttp).map(withoutFragment)
+const sitemapOf = (kind: Sitemap["kind"], found: ReadonlyArray<Location>): Sitemap => {
+  const read = found
+    .filter(({ url }) => isHttp(url))
+    .map(({ url, modified }) => ({ url: withoutFragment(url), modified }))
+  return {
+    kind,
+    locations: read.map(({ url }) => url),
+    modified: new Map(read.flatMap(({ url, modified }) => (modified === null ? [] : [[url, modified]])))
+  }
+}
 
 /** Undefined when the text is no sitemap; absolute http and https URLs without fragments otherwise. */
 export const parseSitemap = (text: string): Sitemap | undefined => {
   const head = text.slice(0, 16_384)
   const root = /<(sitemapindex|urlset)[\s>]/.exec(head)?.[1]
   if (root !== undefined) {
-    return { kind: root === "urlset" ? "pages" : "index", locations: normalized(locationsIn(text)) }
+    return sitemapOf(root === "urlset" ? "pages" : "index", locationsIn(text))
   }
   if (head.trimStart().startsWith("<")) return undefined
   const lines = text.split(/\r\n|\n|\r/).map((line) => line.trim())
   const written = lines.filter((line) => line !== "")
   if (written.length === 0 || !written.every(isHttp)) return undefined
-  return { kind: "pages", locations: normalized(written.slice(0, maxLocations)) }
+  return sitemapOf(
+    "pages",
+    written.slice(0, maxLocations).map((url) => ({ url, modified: null }))
+  )
 }

@@ -95,18 +95,48 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/Know
       on conflict do nothing`
 
     /**
-     * Makes the generation live and removes the old one; the caller's transaction also ends the job. Returns how many
-     * chunks the source now has, and how many of them have no vector of `profile`.
+     * Takes documents of the live generation into the new one as they are, with chunks and vectors. All of them must be
+     * there: one that has gone since the job began would leave a hole that nobody sees.
      */
-    const swap = Effect.fn("KnowledgeStore.swap")(function* (task: IngestionTask, profile: string) {
+    const carryDocuments = (task: IngestionTask, uris: ReadonlyArray<string>) =>
+      Effect.gen(function* () {
+        if (uris.length === 0) return
+        const moved = yield* sql<{ readonly id: string }>`
+          update documents d set generation = ${task.generation}
+          from sources s
+          where s.id = ${task.sourceId} and d.source_id = s.id and d.generation = s.live_generation
+            and d.uri in (select jsonb_array_elements_text(${JSON.stringify(uris)}::jsonb))
+          returning d.id`
+        if (moved.length !== uris.length) {
+          return yield* Effect.dieMessage("A document that was to stay has gone in the meantime.")
+        }
+        yield* sql`
+          update chunks c set generation = ${task.generation}
+          where c.source_id = ${task.sourceId} and c.document_id in (
+            select jsonb_array_elements_text(${JSON.stringify(moved.map(({ id }) => id))}::jsonb)
+          )`
+      })
+
+    /**
+     * Makes the generation live, with the documents `kept` of the old one, and removes the rest of that; the caller's
+     * transaction also ends the job. Returns how many chunks the source now has, and how many of them have no vector of
+     * `profile`.
+     */
+    const swap = Effect.fn("KnowledgeStore.swap")(function* (
+      task: IngestionTask,
+      profile: string,
+      kept: ReadonlyArray<string> = []
+    ) {
       const version = yield* raiseVersion(task.agentId)
+      // Vectors first: what has changed in words alone may find its old neighbour's among documents that stay.
       if (task.jobType === "INGEST") yield* carryVectors(task, version)
+      yield* carryDocuments(task, kept)
       yield* sql`
         with delta as (
           select coalesce(sum(case when version is null then 1 else -1 end), 0) as chunks,
             coalesce(sum(case when version is null then length else -length end), 0) as length
           from chunks
-          where source_id = ${task.sourceId} and (generation = ${task.generation} or version is not null)
+          where source_id = ${task.sourceId} and (generation = ${task.generation}) <> (version is not null)
         )
         update agent_stats set chunk_count = chunk_count + delta.chunks, length_sum = length_sum + delta.length
         from delta where agent_id = ${task.agentId}`

@@ -14,21 +14,43 @@ import { Embedder } from "../capabilities/Embedder.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../capabilities/JobQueue.ts"
 import { IngestionJobId, newId } from "../domain/Ids.ts"
 import { StoredSourceConfig } from "../domain/Source.ts"
+import { uploadUri } from "../readers/File.ts"
 import { read } from "../readers/Readers.ts"
 import { ReaderError, type ReadDocument } from "../readers/Reader.ts"
 import { indexDocument } from "../search/Indexing.ts"
 import { embeddingText } from "../search/Packer.ts"
+import { CrawlEntryStore } from "../store/CrawlEntries.ts"
 import { type IngestionTask, IngestionJobStore } from "../store/IngestionJobs.ts"
 import { KnowledgeStore, type NewDocument } from "../store/Knowledge.ts"
+import { makeCrawlLedger } from "./CrawlLedger.ts"
 
 /** Most documents of one source (contract 7). */
 const maxDocuments = 1_000
 /** A job that takes longer fails, whatever it is waiting for (guarantee G2). */
 const deadline: Duration.DurationInput = "2 hours"
 
+const queueUnavailable = new ReaderError({
+  code: "queue_unavailable",
+  message: "The vectors could not be queued.",
+  retryable: true
+})
+const unexpected = new ReaderError({
+  code: "unexpected",
+  message: "An unexpected error stopped the ingestion.",
+  retryable: true
+})
+
 const Payload = Schema.Struct({ jobId: IngestionJobId })
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
+
+/** What the ledger calls a source of which nothing could be read. */
+const addressOf = ({ config }: StoredSourceConfig): string => {
+  if ("sitemapUrl" in config && config.sitemapUrl !== undefined) return config.sitemapUrl
+  if ("url" in config && config.url !== undefined) return config.url
+  if ("fileUrl" in config) return config.fileUrl
+  return "fileName" in config && config.fileName !== undefined ? uploadUri(config.fileName) : "upload:"
+}
 
 const toDocument = Effect.fn("Ingest.toDocument")(function* (document: ReadDocument) {
   const { title, content, format, uri } = document
@@ -49,12 +71,14 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
     const sql = yield* SqlClient.SqlClient
     const jobs = yield* IngestionJobStore
     const knowledge = yield* KnowledgeStore
+    const entries = yield* CrawlEntryStore
     const queue = yield* JobQueue
     const embedder = yield* Embedder
 
-    /** Builds the generation; returns how many documents were read. */
+    /** Builds the generation: adds what is new or changed, and returns what stays and how much there is of both. */
     const build = (task: IngestionTask) =>
       Effect.gen(function* () {
+        const ledger = yield* makeCrawlLedger(entries, jobs, task)
         const source = yield* Schema.decodeUnknown(StoredSourceConfig)({
           type: task.sourceType,
           config: task.config
@@ -68,24 +92,27 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
               })
           )
         )
-        return yield* read(source, { maxDocuments }).pipe(
+        const added = yield* read(source, { maxDocuments, journal: ledger.journal }).pipe(
+          Stream.filterEffect(ledger.isChanged),
           Stream.mapEffect(toDocument),
           Stream.filter(({ chunks }) => chunks.length > 0),
           Stream.runFoldEffect(0, (done, document) =>
-            knowledge.addDocument(task, document).pipe(
-              // How many documents will come is not known: the bar nears 90 and never goes back.
-              Effect.zipRight(jobs.progress(task.jobId, 10 + Math.floor((80 * (done + 1)) / (done + 2)))),
-              Effect.as(done + 1)
-            )
-          )
+            Effect.as(knowledge.addDocument(task, document), done + 1)
+          ),
+          Effect.tapError((error) => ledger.failed(addressOf(source), error)),
+          // An interrupted attempt says what it saw, too: that is when one wants to know.
+          Effect.ensuring(ledger.flush)
         )
+        const kept = ledger.kept()
+        return { kept, documents: added + kept.length }
       })
 
     /** Makes the built generation the one that answers, ends the job and queues its vectors: one transaction. */
-    const goLive = (task: IngestionTask) =>
+    const goLive = (task: IngestionTask, kept: ReadonlyArray<string>) =>
       Effect.gen(function* () {
-        const { chunks, unembedded } = yield* knowledge.swap(task, embedder.profile)
+        const { chunks, unembedded } = yield* knowledge.swap(task, embedder.profile, kept)
         yield* jobs.succeed(task, chunks)
+        yield* entries.prune(task)
         if (unembedded > 0) {
           yield* queue.enqueue("embedding", { sourceId: task.sourceId }, { serialKey: task.sourceId })
         }
@@ -94,7 +121,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
     const attempt = Effect.fn("Ingest.attempt")(function* (task: IngestionTask) {
       yield* jobs.start(task)
       yield* knowledge.discard(task)
-      const documents = yield* build(task).pipe(
+      const { kept, documents } = yield* build(task).pipe(
         Effect.timeoutFail({
           duration: deadline,
           onTimeout: () =>
@@ -112,15 +139,20 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
           retryable: false
         })
       }
-      yield* goLive(task).pipe(Effect.catchTag("SqlError", Effect.die))
+      yield* goLive(task, kept).pipe(Effect.catchTag("SqlError", Effect.die))
     })
 
-    /** Ends the attempt with a reason the caller can act on; the last one fails job and source. */
-    const failed = (task: IngestionTask, job: QueueJob, message: string, retryable: boolean) =>
+    /**
+     * Ends the attempt with a stable code and a reason the caller can act on (guarantee G4); the last one fails job and
+     * source.
+     */
+    const failed = (task: IngestionTask, job: QueueJob, { code, message: words, retryable }: ReaderError) =>
       Effect.gen(function* () {
+        const message = `${code}: ${words}`
         const final = !retryable || job.lastAttempt
         yield* final ? jobs.fail(task.jobId, message) : jobs.noteFailure(task.jobId, message)
         yield* knowledge.discard(task)
+        yield* entries.prune(task)
         return yield* new JobFailure({ message, fatal: final })
       })
 
@@ -131,13 +163,13 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
       if (Option.isNone(task)) return
       yield* attempt(task.value).pipe(
         Effect.catchTags({
-          ReaderError: ({ message, retryable }) => failed(task.value, job, message, retryable),
-          JobQueueError: () => failed(task.value, job, "The vectors could not be queued.", true)
+          ReaderError: (error) => failed(task.value, job, error),
+          JobQueueError: () => failed(task.value, job, queueUnavailable)
         }),
         Effect.catchAllDefect((defect) =>
           Effect.zipRight(
             Effect.logError("An ingestion attempt broke", defect),
-            failed(task.value, job, "An unexpected error stopped the ingestion.", true)
+            failed(task.value, job, unexpected)
           )
         )
       )
@@ -148,7 +180,10 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
       const { jobId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
       const task = yield* jobs.task(jobId)
       if (Option.isNone(task)) return
-      yield* jobs.fail(jobId, "The worker stopped before the job ended, each time it was tried.")
+      yield* jobs.fail(
+        jobId,
+        "worker_stopped: The worker stopped before the job ended, each time it was tried."
+      )
       yield* knowledge.discard(task.value)
     })
 

@@ -15,6 +15,8 @@ export interface Answer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
+  /** Milliseconds until it comes; the site's own delay unless told. */
+  readonly delay?: number
 }
 
 /** A page whose words are its own, with links to others. */
@@ -31,11 +33,17 @@ export interface Site {
   readonly asked: ReadonlyArray<string>
   /** Most requests that were open at the same time. */
   readonly most: () => number
+  /** Bytes of all bodies so far. */
+  readonly sent: () => number
 }
 
 /** Serves until the scope closes. What is not described answers 404; a page answers after `delay` milliseconds. */
 export const serveSite = (
-  describe: (origin: string) => Readonly<Record<string, Answer>> | ((path: string) => Answer | undefined),
+  describe: (
+    origin: string
+  ) =>
+    | Readonly<Record<string, Answer>>
+    | ((path: string, headers: Http.IncomingHttpHeaders) => Answer | undefined),
   delay = 0
 ): Effect.Effect<Site, never, Scope.Scope> =>
   Effect.acquireRelease(
@@ -43,23 +51,25 @@ export const serveSite = (
       const asked: Array<string> = []
       let open = 0
       let most = 0
+      let sent = 0
       let origin = ""
       const server = Http.createServer((request, response) => {
         const path = request.url ?? "/"
         asked.push(path)
         most = Math.max(most, ++open)
         const described = describe(origin)
-        const answer = typeof described === "function" ? described(path) : described[path]
+        const answer = typeof described === "function" ? described(path, request.headers) : described[path]
         setTimeout(() => {
           open--
+          sent += answer?.body?.length ?? 0
           response.writeHead(answer === undefined ? 404 : (answer.status ?? 200), answer?.headers ?? {})
           response.end(answer?.body ?? "")
-        }, delay)
+        }, answer?.delay ?? delay)
       })
       server.listen(0, "127.0.0.1", () => {
         const bound = server.address()
         origin = `http://127.0.0.1:${typeof bound === "object" && bound !== null ? bound.port : 0}`
-        resume(Effect.succeed({ server, site: { origin, asked, most: () => most } }))
+        resume(Effect.succeed({ server, site: { origin, asked, most: () => most, sent: () => sent } }))
       })
     }),
     ({ server }) =>

@@ -135,10 +135,22 @@ describe("A SITEMAP source", () => {
       <url><loc>https://a.example/&lt;y&gt;</loc></url><url><loc>never closed`
     expect(parseSitemap(xml)).toEqual({
       kind: "pages",
-      locations: ["https://a.example/x?a=1&b=2", "https://a.example/%3Cy%3E"]
+      locations: ["https://a.example/x?a=1&b=2", "https://a.example/%3Cy%3E"],
+      modified: new Map()
     })
     expect(parseSitemap("<html></html>")).toBeUndefined()
     expect(parseSitemap("just words")).toBeUndefined()
-    expect(parseSitemap(`<urlset>${"<loc>".repeat(1_000_000)}`)).toEqual({ kind: "pages", locations: [] })
+    expect(parseSitemap(`<urlset>${"<loc>".repeat(1_000_000)}`)).toEqual({
+      kind: "pages",
+      locations: [],
+      modified: new Map()
+    })
+  })
+
+  it("The lastmod of a page is the one in its own entry", () => {
+    const xml = `<urlset><url><loc>https://a.example/1</loc></url>
+      <url><loc>https://a.example/2</loc><changefreq>daily</changefreq><lastmod> 2026-01-02 </lastmod></url>
+      <url><loc>https://a.example/3</loc></url><url><lastmod>2026-01-03</lastmod><loc>https://a.example/4</loc></url></urlset>`
+    expect([...(parseSitemap(xml)?.modified ?? [])]).toEqual([["https://a.example/2", "2026-01-02"]])
   })
 })

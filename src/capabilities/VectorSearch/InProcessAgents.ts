@@ -51,9 +51,10 @@ const catchUp = (rows: Rows, dimensions: number, agentId: AgentId, held: Held, a
     const changes = yield* rows.changes(agentId, seen)
     if (changes.version < seen) return yield* catchUpAnew(rows, dimensions, agentId, held)
     const index = old ?? new InProcessIndex(dimensions)
+    // First: a chunk that was carried over into a new generation is dropped with the old one and comes anew.
+    index.retain(new Set(changes.live.map(([sourceId, generation]) => generationKey(sourceId, generation))))
     const known = changes.vectors.filter((id) => index.has(id))
     const added = changes.chunks.filter((id) => !index.has(id))
-    index.retain(new Set(changes.live.map(([sourceId, generation]) => generationKey(sourceId, generation))))
     index.expect(added.length)
     yield* inBatches(added, rows.chunks, (row) => index.add(row))
     yield* inBatches(known, rows.vectors, (row) => index.setVector(row.id, row.embedding))

@@ -1,0 +1,234 @@
+/**
+ * From the visit of an address to its place in the source: a new document, one that stays, a repeat of another, or none.
+ * Pages are visited at the same time and settled one after another, so that a run is the same each time.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { CrawlOutcome } from "../domain/Crawl.ts"
+import { digestOf, fingerprintOf } from "./Fingerprint.ts"
+import { type Folding, repeatWords } from "./Folding.ts"
+import type { Verdict } from "./Glob.ts"
+import type { Evidence, Journal, Known } from "./Journal.ts"
+import { type Page, type Sites, tryPage, type Visit } from "./Page.ts"
+import type { ReadDocument, ReaderError } from "./Reader.ts"
+
+/** An address that is to be visited. */
+export interface Address {
+  readonly url: string
+  readonly depth: number
+  readonly parent: string | null
+  /** The sitemap's `lastmod`. */
+  readonly listedAt?: string | null
+}
+
+export interface Settled {
+  readonly document: ReadDocument | null
+  readonly links: ReadonlyArray<string>
+}
+
+/** What is said of an address that was not asked for. */
+export const skipWords = {
+  excluded: "One of excludePatterns matches the address.",
+  not_included: "None of includePatterns matches the address.",
+  other_origin: "The address is on another site; a crawl stays within the origin of its first page.",
+  asset: "The address names a picture, a script or another file without text to read.",
+  beyond_max_depth: "The page is more links away than maxDepth allows.",
+  page_limit: "The source has more pages than one sync asks for."
+} as const
+export type SkipReason = keyof typeof skipWords
+
+/** Refused by rules, not by trouble. */
+const skips: ReadonlySet<string> = new Set(["robots_disallowed", "redirected_away"])
+
+const statusOf = (code: string): number | null => {
+  const found = /^status_(\d{3})$/.exec(code)
+  return found === null ? null : Number(found[1])
+}
+
+/** A page with more links is always fetched in full. */
+const mostLinks = 1_000
+
+export interface VisitsOptions {
+  readonly sites: Sites
+  readonly journal: Journal
+  readonly folding: Folding
+  readonly verdict: (url: string) => Verdict
+  /** False for an address that redirects may not lead to. */
+  readonly within: (url: string) => boolean
+}
+
+const none: Settled = { document: null, links: [] }
+
+/** Of one run. */
+export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsOptions) => {
+  const kept = new Set<string>()
+  const noted = new Set<string>()
+
+  const note = (
+    { url, depth, parent }: Address,
+    outcome: CrawlOutcome,
+    told: {
+      readonly reason?: string
+      readonly message?: string
+      readonly status?: number | null
+      readonly target?: string
+    },
+    evidence?: Evidence
+  ) =>
+    Effect.suspend(() => {
+      if (noted.has(url)) return Effect.void
+      noted.add(url)
+      const { reason = null, message = null, status = null, target = null } = told
+      return journal.note(
+        { url, depth, parent, outcome, reason, message, httpStatus: status, target },
+        evidence
+      )
+    })
+
+  const skip = (address: Address, reason: SkipReason) =>
+    note(address, "skipped", { reason, message: skipWords[reason] })
+
+  const failed = (address: Address, { code, message }: ReaderError) =>
+    note(address, skips.has(code) ? "skipped" : "failed", { reason: code, message, status: statusOf(code) })
+
+  const visit = ({ url, listedAt = null }: Address) =>
+    tryPage(sites, url, { known: journal.known(url), listedAt })
+
+  const evidenceOf = ({ document, links }: Page, { listedAt = null }: Address) =>
+    Effect.map(Clock.currentTimeMillis, (fetchedAt): Evidence => {
+      const { etag = null, lastModified = null } = document
+      const comparable = etag !== null || lastModified !== null || listedAt !== null
+      return {
+        etag,
+        lastModified,
+        listedAt,
+        fetchedAt,
+        links: comparable && links.length < mostLinks ? links : null,
+        digest: digestOf(document),
+        fingerprint: fingerprintOf(document)
+      }
+    })
+
+  /** Notes where redirects led, and names what was found there; none when that is no part of the source. */
+  const arrival = (address: Address, url: string) =>
+    Effect.gen(function* () {
+      if (url === address.url) return address
+      yield* note(address, "redirected", { reason: "redirected", target: url })
+      return { ...address, url, parent: address.url } satisfies Address
+    })
+
+  const settlePage = (address: Address, page: Page, isStart: boolean) =>
+    Effect.gen(function* () {
+      const { document, url, links, status } = page
+      if (!within(url)) {
+        yield* note(address, "skipped", {
+          reason: "redirected_away",
+          message: "The page redirects to an address outside the source.",
+          target: url
+        })
+        return none
+      }
+      const place = yield* arrival(address, url)
+      const { included, reason } = verdict(url)
+      if (!included) {
+        yield* skip(place, reason ?? "excluded")
+        return isStart ? { document: null, links } : none
+      }
+      const evidence = yield* evidenceOf(page, address)
+      const repeat = folding.fold({ uri: document.uri, ...evidence })
+      if (repeat !== undefined) {
+        const told = { reason: repeat.reason, target: repeat.of, status }
+        const message = repeatWords[repeat.reason] ?? ""
+        yield* note(place, "skipped", { ...told, message }, evidence)
+        return { document: null, links }
+      }
+      const known = journal.known(url)
+      const target = document.uri
+      if (known?.repeats === null && known.uri === target && known.digest === evidence.digest) {
+        yield* stay(target)
+        yield* note(place, "unchanged", { reason: "same_content", target, status }, evidence)
+        return { document: null, links }
+      }
+      yield* note(place, "indexed", { target, status }, evidence)
+      return { document, links }
+    })
+
+  const stay = (uri: string) =>
+    Effect.suspend(() => {
+      kept.add(uri)
+      return journal.keep(uri)
+    })
+
+  /** What the site said of a known page, put beside what is known of it. */
+  const settleKnown = (address: Address, known: Known, reason: string, isStart: boolean) =>
+    Effect.gen(function* () {
+      const links = known.links ?? []
+      const place = yield* arrival(address, known.url)
+      const now = yield* Clock.currentTimeMillis
+      const { listedAt = null } = address
+      const fetchedAt = reason === "not_modified" ? now : known.fetchedAt
+      const evidence: Evidence = { ...evidenceIn(known), listedAt, fetchedAt }
+      const status = reason === "not_modified" ? 304 : null
+      const judged = verdict(known.url)
+      if (!judged.included) {
+        yield* skip(place, judged.reason ?? "excluded")
+        return isStart ? { document: null, links } : none
+      }
+      const repeat =
+        known.repeats === null
+          ? folding.fold({ uri: known.uri, ...evidence })
+          : { of: known.uri, reason: known.repeats }
+      if (repeat !== undefined) {
+        const message = repeatWords[repeat.reason] ?? ""
+        yield* note(place, "skipped", { reason: repeat.reason, message, target: repeat.of, status }, evidence)
+        return { document: null, links }
+      }
+      yield* stay(known.uri)
+      yield* note(place, "unchanged", { reason, target: known.uri, status }, evidence)
+      return { document: null, links }
+    })
+
+  /** Settles what {@link visit} came to. `isStart`: followed even where the patterns leave it out. */
+  const settle = (
+    address: Address,
+    result: Either.Either<Visit, ReaderError>,
+    isStart = false
+  ): Effect.Effect<Settled, never, Effect.Effect.Context<ReturnType<typeof visit>>> =>
+    Effect.gen(function* () {
+      if (Either.isLeft(result)) {
+        yield* failed(address, result.left)
+        return none
+      }
+      const found = result.right
+      if (found._tag === "Page") return yield* settlePage(address, found.page, isStart)
+      const { known, reason } = found
+      if (!within(known.url)) return yield* settle(address, yield* tryPage(sites, address.url), isStart)
+      // A repeat says nothing when the document that it repeats has changed or gone: it may be the only one now.
+      if (known.repeats !== null && !kept.has(known.uri)) {
+        return yield* settle(address, yield* tryPage(sites, address.url), isStart)
+      }
+      return yield* settleKnown(address, known, reason, isStart)
+    })
+
+  return { visit, settle, skip, failed } as const
+}
+export type Visits = ReturnType<typeof makeVisits>
+
+const evidenceIn = ({
+  etag,
+  lastModified,
+  listedAt,
+  fetchedAt,
+  links,
+  digest,
+  fingerprint
+}: Known): Evidence => ({
+  etag,
+  lastModified,
+  listedAt,
+  fetchedAt,
+  links,
+  digest,
+  fingerprint
+})
