@@ -3,12 +3,14 @@ import * as path from "node:path"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Disk from "../capabilities/ArtifactStore/Disk.ts"
 import * as SqlAudit from "../capabilities/AuditLog/Sql.ts"
 import * as Scrypt from "../capabilities/Credentials/Scrypt.ts"
 import * as ParserWorker from "../capabilities/DocumentParser/Worker.ts"
 import * as OfflineEmbedder from "../capabilities/Embedder/Offline.ts"
 import * as OpenAiEmbedder from "../capabilities/Embedder/OpenAi.ts"
+import * as OtherEmbedders from "../capabilities/Embedder/Others.ts"
 import * as QueueTable from "../capabilities/JobQueue/Table.ts"
 import * as SqlKeys from "../capabilities/KeyStore/Sql.ts"
 import * as ChatCompletions from "../capabilities/ModelRuntime/ChatCompletions.ts"
@@ -16,6 +18,7 @@ import * as Extractive from "../capabilities/ModelRuntime/Extractive.ts"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
 import * as Responses from "../capabilities/ModelRuntime/Responses.ts"
 import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
+import * as SharedPauses from "../capabilities/ProviderPauses/Sql.ts"
 import * as RealtimeMemory from "../capabilities/Realtime/Memory.ts"
 import * as RealtimePostgres from "../capabilities/Realtime/Postgres.ts"
 import * as RerankHttp from "../capabilities/Reranker/Http.ts"
@@ -31,12 +34,14 @@ import { ArtifactRows } from "../store/Artifacts.ts"
 import { ConversationFeedStore } from "../store/ConversationFeed.ts"
 import { CrawlEntryStore } from "../store/CrawlEntries.ts"
 import { layerEmbedded, layerPostgres, migrate } from "../store/Database.ts"
+import { EmbeddingProfileStore } from "../store/EmbeddingProfiles.ts"
 import { EmbeddingStore } from "../store/Embeddings.ts"
 import { EntitlementStore } from "../store/Entitlements.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { IngestionJobStore } from "../store/IngestionJobs.ts"
 import { Instances } from "../store/Instances.ts"
 import { KnowledgeStore } from "../store/Knowledge.ts"
+import { RefreshStore } from "../store/Refreshes.ts"
 import { SessionStore } from "../store/Sessions.ts"
 import { SourceSelection } from "../store/SourceSelection.ts"
 import { SourceStore } from "../store/Sources.ts"
@@ -56,9 +61,11 @@ import { RealtimeAccess } from "../usecases/chat/RealtimeAccess.ts"
 import { ChatTools } from "../usecases/chat/Tools.ts"
 import { TurnSettings } from "../usecases/chat/TurnSettings.ts"
 import { Embed } from "../usecases/Embed.ts"
+import { EmbeddingProfiles } from "../usecases/EmbeddingProfiles.ts"
 import { Ingest } from "../usecases/Ingest.ts"
 import { Keys } from "../usecases/Keys.ts"
 import { RealtimeFeed } from "../usecases/RealtimeFeed.ts"
+import { Refresh } from "../usecases/Refresh.ts"
 import { Retrieve } from "../usecases/Retrieve.ts"
 import { Sources } from "../usecases/Sources.ts"
 import { Subscriptions } from "../usecases/Subscriptions.ts"
@@ -96,11 +103,13 @@ const stores = Layer.mergeAll(
   ArtifactRows.Default,
   ConversationFeedStore.Default,
   CrawlEntryStore.Default,
+  EmbeddingProfileStore.Default,
   EmbeddingStore.Default,
   EntitlementStore.Default,
   IdempotencyKeyStore.Default,
   IngestionJobStore.Default,
   KnowledgeStore.Default,
+  RefreshStore.Default,
   SessionStore.Default,
   SourceSelection.Default,
   SourceStore.Default,
@@ -111,27 +120,38 @@ const stores = Layer.mergeAll(
   UserStore.Default
 )
 
-const models = ({ embedding, model }: Settings) => {
+const offlineEmbedder = OfflineEmbedder.layerUniversalSentenceEncoder({
+  script: Package.worker("embed"),
+  idleTimeout: "2 minutes"
+})
+
+/** Models that agents may still answer with after the configuration names another. */
+const otherEmbedders = ({ model }: Settings) =>
+  OtherEmbedders.layerOthers((profile) =>
+    profile === OfflineEmbedder.profile
+      ? Option.some(offlineEmbedder)
+      : Option.zipWith(
+          OtherEmbedders.modelOf(profile),
+          Option.fromNullable(model),
+          (named, { apiKey, baseUrl }) => OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, ...named })
+        )
+  )
+
+const models = (settings: Settings) => {
+  const { embedding, model } = settings
   if (model === null) {
-    return Layer.merge(
-      Extractive.layerExtractive,
-      OfflineEmbedder.layerUniversalSentenceEncoder({
-        script: Package.worker("embed"),
-        idleTimeout: "2 minutes"
-      })
+    return Layer.mergeAll(Extractive.layerExtractive, offlineEmbedder, otherEmbedders(settings)).pipe(
+      Layer.provide(ProviderHttp.layer)
     )
   }
   const { apiKey, baseUrl, contextWindow, chatModel: defaultModel } = model
   const provider = { apiKey, baseUrl, defaultModel, contextWindow }
   const runtime = model.api === "responses" ? Responses.layer(provider) : ChatCompletions.layer(provider)
   const embedder =
-    embedding === null
-      ? OfflineEmbedder.layerUniversalSentenceEncoder({
-          script: Package.worker("embed"),
-          idleTimeout: "2 minutes"
-        })
-      : OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, ...embedding })
-  return Layer.merge(runtime, embedder).pipe(Layer.provide(ProviderHttp.layer))
+    embedding === null ? offlineEmbedder : OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, ...embedding })
+  return Layer.mergeAll(runtime, embedder, otherEmbedders(settings)).pipe(
+    Layer.provide(Layer.merge(ProviderHttp.layer, SharedPauses.layerSql))
+  )
 }
 
 const secretBox = Layer.unwrapEffect(Effect.map(Secrets.Secrets, ({ masters }) => DerivedKeys.layer(masters)))
@@ -177,8 +197,10 @@ export const layer = (settings: Settings) =>
     Accounts.Default,
     Agents.Default,
     Embed.Default,
+    EmbeddingProfiles.Default,
     Ingest.Default,
     Keys.Default,
+    Refresh.Default.pipe(Layer.provide(Sources.Default)),
     Retrieve.Default,
     Sources.Default,
     Subscriptions.Default,

@@ -8,6 +8,7 @@ import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { Artifacts } from "../usecases/Artifacts.ts"
 import { Embed } from "../usecases/Embed.ts"
 import { Ingest } from "../usecases/Ingest.ts"
+import * as Sweeps from "./Sweeps.ts"
 
 /** Sources that are read at the same time by one process. */
 const ingestions = 2
@@ -43,6 +44,7 @@ export const layer = Layer.scopedDiscard(
     yield* queue.work("ingestion", ingestions, ingest.process, ingest.abandoned)
     yield* queue.work("embedding", 1, embed.process)
     yield* queue.work("artifact-cleanup", cleanups, artifacts.process)
+    yield* Sweeps.start
     yield* tidy
   })
 )

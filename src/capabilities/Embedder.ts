@@ -1,7 +1,8 @@
 /** Text to unit vectors (findings: the offline model reads about the first 500 characters of a text). */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
 /** `retryAfter` is set when the provider asked for a pause. */
@@ -33,3 +34,24 @@ export class Embedder extends Context.Tag("capabilities/Embedder")<
     ) => Effect.Effect<ReadonlyArray<Float32Array>, EmbedderError>
   }
 >() {}
+
+export type EmbedderService = Context.Tag.Service<typeof Embedder>
+
+/**
+ * Embedders beside the current one, by profile: while an agent moves to another model, its queries are embedded with the
+ * model of the vectors it still answers with (guarantee G25). None by default.
+ */
+export class OtherEmbedders extends Context.Reference<OtherEmbedders>()("capabilities/OtherEmbedders", {
+  defaultValue: () => ({
+    /** None when nothing in this configuration makes vectors of `profile`. */
+    of: (_profile: string): Effect.Effect<Option.Option<EmbedderService>> => Effect.succeedNone
+  })
+}) {}
+
+/** What makes vectors of a profile: the current embedder or another that is at hand. */
+export const embedderOf = Effect.gen(function* () {
+  const current = yield* Embedder
+  const others = yield* OtherEmbedders
+  return (profile: string): Effect.Effect<Option.Option<EmbedderService>> =>
+    profile === current.profile ? Effect.succeedSome(current) : others.of(profile)
+})

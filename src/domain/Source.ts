@@ -56,11 +56,17 @@ export const SourceMetadata = Schema.Record({
 export type SourceMetadata = typeof SourceMetadata.Type
 const metadata = optional(SourceMetadata)
 
+/** How often a source is read again by itself; `off` by default. */
+export const Refresh = Schema.Literal("off", "daily", "weekly")
+export type Refresh = typeof Refresh.Type
+const refresh = optional(Refresh)
+
 export const UrlConfig = Schema.Struct({
   url: HttpUrl,
   maxDepth: optional(Schema.Int.pipe(Schema.between(0, 5))),
   includePatterns: Patterns,
   excludePatterns: Patterns,
+  refresh,
   metadata
 })
 export const SitemapConfig = Schema.Struct({
@@ -68,13 +74,14 @@ export const SitemapConfig = Schema.Struct({
   url: optional(HttpUrl),
   includePatterns: Patterns,
   excludePatterns: Patterns,
+  refresh,
   metadata
 }).pipe(
   Schema.filter(({ sitemapUrl, url }) => sitemapUrl !== undefined || url !== undefined, {
     message: () => "Expected sitemapUrl or url"
   })
 )
-export const FileConfig = Schema.Struct({ fileUrl: HttpUrl, fileName: optional(FileName), metadata })
+export const FileConfig = Schema.Struct({ fileUrl: HttpUrl, fileName: optional(FileName), refresh, metadata })
 /** An uploaded FILE or IMAGE: made by the upload routes, never accepted from a caller. */
 export const UploadedFileConfig = Schema.Struct({ artifact: ArtifactRef, fileName: FileName, metadata })
 /** A ZIP of documents: made by the bulk-upload route; a caller of the public route can only send an empty config. */

@@ -40,12 +40,19 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/Embe
           order by c.document_id, c.ordinal limit ${limit}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("EmbeddingStore.unembedded"))
 
-    /** Stores vectors; chunks that have gone in the meantime are passed over. */
+    /**
+     * Stores vectors; chunks that have gone in the meantime are passed over. The first ones decide the agent's profile;
+     * those of another are built aside, and nothing that is searched now changes.
+     */
     const addVectors = Effect.fn("EmbeddingStore.addVectors")(
       function* (agentId: AgentId, profile: string, vectors: ReadonlyArray<ChunkVector>) {
         const [stats] = yield* sql<{ readonly version: string }>`
-          insert into agent_stats as stats (agent_id, version) values (${agentId}, 1)
-          on conflict (agent_id) do update set version = stats.version + 1
+          insert into agent_stats as stats (agent_id, version, profile, profile_since)
+          values (${agentId}, 1, ${profile}, now())
+          on conflict (agent_id) do update set
+            profile = coalesce(stats.profile, ${profile}),
+            profile_since = coalesce(stats.profile_since, now()),
+            version = stats.version + case when coalesce(stats.profile, ${profile}) = ${profile} then 1 else 0 end
           returning version`
         const rows = vectors.map(({ id, vector }) => ({ id, embedding: base64(vector) }))
         yield* sql`

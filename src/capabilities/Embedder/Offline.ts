@@ -20,6 +20,8 @@ export interface OfflineOptions {
 }
 
 const dimensions = 512
+/** Names the model beside its vectors. */
+export const profile = `use-lite/${dimensions}`
 /** The model reads 128 tokens, about 500 characters, and its tokenizer takes quadratic time. */
 const readable = 2_000
 /** Texts between which a query may overtake; more at a time save nothing. */
@@ -66,7 +68,7 @@ const make = ({ script, idleTimeout = "10 minutes", timeout = "1 minute" }: Offl
       )
 
     return Embedder.of({
-      profile: "use-lite/512",
+      profile,
       dimensions,
       lexicalWeight: 0.7,
       minScore: 0.25,

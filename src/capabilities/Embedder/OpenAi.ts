@@ -7,12 +7,14 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import { retryAfter } from "../../domain/RetryAfter.ts"
 import { Embedder, EmbedderError } from "../Embedder.ts"
+import { ProviderPauses, type ProviderPausesService } from "../ProviderPauses.ts"
 import { toUnit } from "./UnitVector.ts"
 
 export interface OpenAiOptions {
@@ -40,6 +42,8 @@ const maxBatch = 128
 const readable = 6_000
 /** A longer pause is left to the job queue, which keeps no connection and no thread meanwhile. */
 const patience = Duration.seconds(20)
+/** A query waits so long for the end of a pause, then words alone decide. */
+const hurry = Duration.seconds(1)
 const attempts = 4
 
 const failure = (
@@ -48,6 +52,14 @@ const failure = (
   pause: Option.Option<Duration.Duration> = Option.none()
 ) => new EmbedderError({ message, retryable, ...(Option.isSome(pause) && { retryAfter: pause.value }) })
 
+const reasons: Readonly<Record<number, string>> = {
+  400: "The embedding provider refuses the text or the settings of the model",
+  401: "The embedding provider refuses the key",
+  403: "The embedding provider refuses the key",
+  404: "The embedding provider does not know the model",
+  429: "The embedding provider's rate limit is reached"
+}
+
 const fromStatus = (
   status: number,
   headers: Readonly<Record<string, string | undefined>>,
@@ -55,7 +67,11 @@ const fromStatus = (
 ): EmbedderError => {
   const retryable = status === 408 || status === 429 || status >= 500
   const pause = retryable ? retryAfter(headers, now) : Option.none()
-  return failure(`The embedding provider answered with status ${status}.`, retryable, pause)
+  return failure(
+    `${reasons[status] ?? "The embedding provider answered with an error"} (status ${status}).`,
+    retryable,
+    pause
+  )
 }
 
 const plainHeaders = (headers: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
@@ -149,15 +165,32 @@ const makeNaming = ({ model }: OpenAiOptions, dimensions: number) => {
   }
 }
 
-/** The pause that a provider asked for, which holds for everybody. */
-const makePause = () => {
+const pauses = Metric.counter("spoke_provider_pauses_total", {
+  description: "Pauses that the embedding provider asked for",
+  incremental: true
+})
+
+/**
+ * The pause that a provider asked for, which holds for everybody, in every process. Documents ask the others before they
+ * go; a query, which somebody waits for, knows what this process knows.
+ */
+const makePause = (provider: string, shared: ProviderPausesService) => {
   let until = 0
+  const hold = (millis: number) =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      if (millis > 0) until = Math.max(until, now + millis)
+    })
+  /** Learns of pauses that other processes were asked for. */
+  const learn = Effect.flatMap(shared.left(provider), (left) => hold(Duration.toMillis(left)))
   /** Milliseconds that are left of it. */
   const left = Effect.map(Clock.currentTimeMillis, (now) => Math.max(0, until - now))
   const begin = ({ retryAfter: pause }: EmbedderError) =>
-    Effect.map(Clock.currentTimeMillis, (now) => {
-      if (pause !== undefined) until = Math.max(until, now + Duration.toMillis(pause))
-    })
+    pause === undefined
+      ? Effect.void
+      : hold(Duration.toMillis(pause)).pipe(
+          Effect.zipRight(Metric.increment(pauses)),
+          Effect.zipRight(shared.begin(provider, pause))
+        )
   /** Waits up to `limit` for its end, and fails when it is longer. */
   const respect = (limit: Duration.Duration) =>
     Effect.flatMap(left, (millis) =>
@@ -167,7 +200,7 @@ const makePause = () => {
             failure("The embedding provider asked for a pause.", true, Option.some(Duration.millis(millis)))
           )
     )
-  return { begin, respect }
+  return { begin, respect, learn }
 }
 
 const make = (options: OpenAiOptions) =>
@@ -176,7 +209,7 @@ const make = (options: OpenAiOptions) =>
     const dimensions = options.dimensions ?? native[model] ?? 1_536
     const client = yield* makeClient(options)
     const ask = makeNaming(options, dimensions)
-    const pause = makePause()
+    const pause = makePause(options.baseUrl, yield* ProviderPauses)
     const room = yield* Effect.makeSemaphore(concurrency)
 
     const embed = (texts: ReadonlyArray<string>, limit: Duration.Duration) => {
@@ -202,7 +235,7 @@ const make = (options: OpenAiOptions) =>
       maxBatch,
       queryTimeout: "2 seconds",
       embedQuery: (text) =>
-        embed([text], Duration.zero).pipe(
+        embed([text], hurry).pipe(
           Effect.flatMap(Arr.head),
           Effect.catchTag("NoSuchElementException", () =>
             Effect.fail(failure("The embedding provider left a text out.", true))
@@ -211,7 +244,7 @@ const make = (options: OpenAiOptions) =>
         ),
       embedAll: (texts) =>
         room
-          .withPermits(1)(embed(texts, patience))
+          .withPermits(1)(Effect.zipRight(pause.learn, embed(texts, patience)))
           .pipe(
             Effect.retry(retries),
             Effect.withSpan("Embedder.embedAll", { attributes: { texts: texts.length } })

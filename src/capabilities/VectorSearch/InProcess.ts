@@ -11,7 +11,7 @@ import * as Option from "effect/Option"
 import type { AgentScope } from "../../domain/Access.ts"
 import { queryTerms } from "../../search/Bm25.ts"
 import type { Ranked } from "../../search/Fusion.ts"
-import { Embedder } from "../Embedder.ts"
+import { Embedder, embedderOf } from "../Embedder.ts"
 import { type FoundChunk, type SearchQuery, VectorSearch } from "../VectorSearch.ts"
 import { makeAgents } from "./InProcessAgents.ts"
 import { makeQueryVectors } from "./InProcessQueryVectors.ts"
@@ -38,10 +38,13 @@ const joined = (ranked: ReadonlyArray<Ranked>, hits: ReadonlyArray<Hit>): Readon
 const make = ({ maxBytes }: InProcessOptions) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { profile, dimensions, lexicalWeight } = yield* Embedder
-    const queryVector = yield* makeQueryVectors
-    const rows = makeRows(sql, profile)
-    const agents = yield* makeAgents(rows, dimensions, maxBytes)
+    const current = yield* Embedder
+    const embedders = yield* embedderOf
+    const queryVector = makeQueryVectors()
+    const rows = makeRows(sql, current.profile)
+    const dimensionsOf = (profile: string) =>
+      Effect.map(embedders(profile), (found) => (Option.isSome(found) ? found.value.dimensions : 0))
+    const agents = yield* makeAgents(rows, dimensionsOf, maxBytes)
 
     const search = Effect.fn("VectorSearch.search")(function* (scope: AgentScope, query: SearchQuery) {
       const { agentId } = scope
@@ -49,23 +52,28 @@ const make = ({ maxBytes }: InProcessOptions) =>
       const { text, topK, minScore } = query
       const sources = query.sourceIds === undefined ? undefined : new Set<string>(query.sourceIds)
       if (sources?.size === 0) return { chunks: [], degraded: false }
-      const embedded = yield* Effect.cached(queryVector(text))
       const terms = queryTerms(text)
       const held = agents.hold(agentId)
+      // Embedded once, and anew when the agent moves to another model meanwhile.
+      let vectorOf: { readonly profile: string; readonly vector: Option.Option<Float32Array> } | undefined
       for (let refreshes = 0; ; refreshes++) {
         const { index } = held
         if (index === null) {
           yield* agents.refresh(agentId, held, { anew: true })
           continue
         }
+        const embedder = Option.getOrElse(yield* embedders(index.profile), () => current)
         // Nothing to compare with: the model is left alone.
         const asked = index.hasVectors && text.trim() !== ""
-        const vector = asked ? yield* embedded : Option.none<Float32Array>()
+        if (asked && vectorOf?.profile !== index.profile) {
+          vectorOf = { profile: index.profile, vector: yield* queryVector(embedder, text) }
+        }
+        const vector = asked && vectorOf !== undefined ? vectorOf.vector : Option.none<Float32Array>()
         const { version } = index
         const ranked = index.rank({
           terms,
           vector: Option.getOrUndefined(vector),
-          lexicalWeight,
+          lexicalWeight: embedder.lexicalWeight,
           topK,
           minScore,
           sources
@@ -74,10 +82,13 @@ const make = ({ maxBytes }: InProcessOptions) =>
           scope,
           ranked.map(({ id }) => id)
         )
-        const current = found.version === version || refreshes >= enough
+        const fresh = found.version === version || refreshes >= enough
         const complete = found.hits.length === ranked.length
-        if ((current && complete) || refreshes >= most) {
-          return { chunks: joined(ranked, found.hits), degraded: asked && Option.isNone(vector) }
+        if ((fresh && complete) || refreshes >= most) {
+          return {
+            chunks: joined(ranked, found.hits),
+            degraded: !index.comparable || (asked && Option.isNone(vector))
+          }
         }
         // A chunk that went without a new version: whoever removed it bypassed the stores, so nothing seen is trusted.
         yield* agents.refresh(agentId, held, { anew: found.version === version })

@@ -21,6 +21,9 @@ export interface Held {
   underway: Deferred.Deferred<void> | null
 }
 
+/** Dimensions of a profile; 0 when nothing at hand can embed a query for it. */
+export type DimensionsOf = (profile: string) => Effect.Effect<number>
+
 /** Lets timers and sockets have their turn, which a yield among fibers does not. */
 const otherWork = Effect.async<void>((resume) => {
   const turn = setImmediate(() => resume(Effect.void))
@@ -44,26 +47,41 @@ const inBatches = <A>(
  * is older than the index. May stop at any point and be repeated: until the end the index keeps its old version, by which
  * no search that sees a half of the changes lets its result stand.
  */
-const catchUp = (rows: Rows, dimensions: number, agentId: AgentId, held: Held, anew: boolean) =>
+const catchUp = (rows: Rows, dimensionsOf: DimensionsOf, agentId: AgentId, held: Held, anew: boolean) =>
   Effect.gen(function* () {
     const old = anew ? null : held.index
     const seen = old?.version ?? 0
     const changes = yield* rows.changes(agentId, seen)
-    if (changes.version < seen) return yield* catchUpAnew(rows, dimensions, agentId, held)
-    const index = old ?? new InProcessIndex(dimensions)
+    const { profile } = changes
+    if (changes.version < seen || (old !== null && old.profile !== profile)) {
+      return yield* catchUpAnew(rows, dimensionsOf, agentId, held)
+    }
+    const index = old ?? new InProcessIndex(yield* dimensionsOf(profile), profile)
     // First: a chunk that was carried over into a new generation is dropped with the old one and comes anew.
     index.retain(new Set(changes.live.map(([sourceId, generation]) => generationKey(sourceId, generation))))
     const known = changes.vectors.filter((id) => index.has(id))
     const added = changes.chunks.filter((id) => !index.has(id))
     index.expect(added.length)
-    yield* inBatches(added, rows.chunks, (row) => index.add(row))
-    yield* inBatches(known, rows.vectors, (row) => index.setVector(row.id, row.embedding))
+    yield* inBatches(
+      added,
+      (ids) => rows.chunks(profile, ids),
+      (row) => index.add(row)
+    )
+    yield* inBatches(
+      known,
+      (ids) => rows.vectors(profile, ids),
+      (row) => index.setVector(row.id, row.embedding)
+    )
     index.version = changes.version
     held.index = index
   })
 
-const catchUpAnew = (rows: Rows, dimensions: number, agentId: AgentId, held: Held): Effect.Effect<void> =>
-  catchUp(rows, dimensions, agentId, held, true)
+const catchUpAnew = (
+  rows: Rows,
+  dimensionsOf: DimensionsOf,
+  agentId: AgentId,
+  held: Held
+): Effect.Effect<void> => catchUp(rows, dimensionsOf, agentId, held, true)
 
 export interface Agents {
   /** The agent's place; its index may be behind the database. */
@@ -74,7 +92,7 @@ export interface Agents {
 
 export const makeAgents = (
   rows: Rows,
-  dimensions: number,
+  dimensionsOf: DimensionsOf,
   maxBytes: number
 ): Effect.Effect<Agents, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
@@ -87,7 +105,7 @@ export const makeAgents = (
     }
 
     const work = (agentId: AgentId, held: Held, anew: boolean) =>
-      catchUp(rows, dimensions, agentId, held, anew).pipe(
+      catchUp(rows, dimensionsOf, agentId, held, anew).pipe(
         Effect.timeoutFail({
           duration: catchUpLimit,
           onTimeout: () => new Error("Reading an agent's chunks took too long.")

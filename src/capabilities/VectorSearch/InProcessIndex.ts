@@ -54,8 +54,18 @@ export class InProcessIndex {
   #generations: Array<string> = []
   #sources: Array<string> = []
 
-  constructor(dimensions: number) {
+  /** Whose vectors it has; those of another profile need an index of their own. */
+  readonly profile: string
+
+  /** Without an embedder for the profile `dimensions` is 0, and no vector is kept. */
+  constructor(dimensions: number, profile = "") {
+    this.profile = profile
     this.#vectors = new Vectors(dimensions)
+  }
+
+  /** False when the agent's vectors cannot be compared with any query: words alone decide. */
+  get comparable(): boolean {
+    return this.#vectors.dimensions > 0
   }
 
   get size(): number {
@@ -90,13 +100,13 @@ export class InProcessIndex {
     this.#sources.push(chunk.sourceId)
     this.#postings.add(chunk.length)
     eachTerm(chunk.tsv, (term, frequency) => this.#postings.count(term, frequency))
-    if (chunk.embedding !== null) this.#vectors.set(slot, chunk.embedding)
+    if (chunk.embedding !== null && this.comparable) this.#vectors.set(slot, chunk.embedding)
   }
 
   /** Sets the vector of a chunk that is there. */
   setVector(id: string, embedding: Uint8Array): void {
     const slot = this.#slots.get(id)
-    if (slot !== undefined) this.#vectors.set(slot, embedding)
+    if (slot !== undefined && this.comparable) this.#vectors.set(slot, embedding)
   }
 
   /** Drops the chunks of every generation that is not in `live` (see {@link generationKey}). */

@@ -1,16 +1,16 @@
 /** Vectors of queries, remembered: the same question comes again, and embedding one takes longer than the search. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { Embedder, EmbedderError } from "../Embedder.ts"
+import { EmbedderError, type EmbedderService } from "../Embedder.ts"
 import { Recent } from "./InProcessRecent.ts"
 
 /** Queries remembered. */
 const capacity = 1_000
 
 /** Embeds a query within the embedder's `queryTimeout`; none when that fails, which is logged without the text. */
-export const makeQueryVectors = Effect.map(Embedder, (embedder) => {
+export const makeQueryVectors = () => {
   const known = new Recent<Float32Array>()
-  const embed = (text: string) =>
+  const embed = (embedder: EmbedderService, text: string, key: string) =>
     embedder.embedQuery(text).pipe(
       Effect.timeoutFail({
         duration: embedder.queryTimeout,
@@ -21,7 +21,7 @@ export const makeQueryVectors = Effect.map(Embedder, (embedder) => {
         () => new EmbedderError({ message: "The embedding is not a vector of the model.", retryable: false })
       ),
       Effect.tap((vector) => {
-        known.put(text, vector)
+        known.put(key, vector)
         known.fit(capacity, () => 1)
       }),
       Effect.asSome,
@@ -33,10 +33,11 @@ export const makeQueryVectors = Effect.map(Embedder, (embedder) => {
       ),
       Effect.withSpan("VectorSearch.embedQuery")
     )
-  return (text: string): Effect.Effect<Option.Option<Float32Array>> =>
+  return (embedder: EmbedderService, text: string): Effect.Effect<Option.Option<Float32Array>> =>
     Effect.suspend(() => {
       const normal = text.normalize("NFC").trim().replace(/\s+/g, " ")
-      const vector = known.use(normal)
-      return vector === undefined ? embed(normal) : Effect.succeedSome(vector)
+      const key = `${embedder.profile} ${normal}`
+      const vector = known.use(key)
+      return vector === undefined ? embed(embedder, normal, key) : Effect.succeedSome(vector)
     })
-})
+}

@@ -11,6 +11,8 @@ import { type AgentId, ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts
 
 const Changes = Schema.Struct({
   version: Schema.Number,
+  /** Whose vectors answer. */
+  profile: Schema.String,
   /** Live generations: source and number. */
   live: Schema.Array(Schema.Tuple(Schema.String, Schema.String)),
   /** Live chunks newer than what was seen. */
@@ -44,13 +46,13 @@ export type Hit = typeof Hit.Type
 
 const Hits = Schema.Struct({ version: Schema.Number, hits: Schema.Array(Hit) })
 
-const Ids = Schema.Array(Schema.String)
+const Wanted = Schema.Struct({ profile: Schema.String, ids: Schema.Array(Schema.String) })
 
 const wanted = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
   sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) as id)`
 
 const changesOf =
-  (sql: SqlClient.SqlClient, profile: string) =>
+  (sql: SqlClient.SqlClient, current: string) =>
   /**
    * One statement, one snapshot. Whatever has at most the version it answers has been committed before it: writers raise
    * the version under its row lock, so later statements may read those rows one batch at a time.
@@ -62,9 +64,12 @@ const changesOf =
       execute: () => sql`
         with live as materialized (
           select id, live_generation as generation from sources where agent_id = ${agentId}
+        ), stats as materialized (
+          select version, profile from agent_stats where agent_id = ${agentId}
         )
         select
-          coalesce((select version from agent_stats where agent_id = ${agentId}), 0)::float8 as version,
+          coalesce((select version from stats), 0)::float8 as version,
+          coalesce((select profile from stats), ${current}) as profile,
           (select coalesce(json_agg(json_build_array(id, generation::text)), '[]') from live) as live,
           (
             select coalesce(json_agg(c.id), '[]')
@@ -76,17 +81,17 @@ const changesOf =
           ) as chunks,
           (
             select coalesce(json_agg(e.chunk_id), '[]') from chunk_embeddings e
-            where e.agent_id = ${agentId} and e.profile = ${profile} and e.version > ${seen}::bigint
+            where e.agent_id = ${agentId} and e.profile = coalesce((select profile from stats), ${current}) and e.version > ${seen}::bigint
               and ${seen}::bigint > 0
           ) as vectors`
     })(undefined).pipe(Effect.orDie)
 
-const indexRowsOf = (sql: SqlClient.SqlClient, profile: string) => {
+const indexRowsOf = (sql: SqlClient.SqlClient) => {
   /** The chunks of `ids` that still exist, with their vectors. */
   const chunks = SqlSchema.findAll({
-    Request: Ids,
+    Request: Wanted,
     Result: IndexedRow,
-    execute: (ids) => sql`
+    execute: ({ ids, profile }) => sql`
       select c.id, c.source_id as "sourceId", c.generation::text as generation, c.tsv::text as tsv, c.length, e.embedding
       from ${wanted(sql, ids)} w
       cross join lateral (
@@ -99,9 +104,9 @@ const indexRowsOf = (sql: SqlClient.SqlClient, profile: string) => {
 
   /** The vectors of `ids` that still exist. */
   const vectors = SqlSchema.findAll({
-    Request: Ids,
+    Request: Wanted,
     Result: VectorRow,
-    execute: (ids) => sql`
+    execute: ({ ids, profile }) => sql`
       select w.id, e.embedding from ${wanted(sql, ids)} w
       cross join lateral (
         select embedding from chunk_embeddings where chunk_id = w.id and profile = ${profile} offset 0
@@ -109,8 +114,8 @@ const indexRowsOf = (sql: SqlClient.SqlClient, profile: string) => {
   })
 
   return {
-    chunks: (ids: ReadonlyArray<string>) => Effect.orDie(chunks(ids)),
-    vectors: (ids: ReadonlyArray<string>) => Effect.orDie(vectors(ids))
+    chunks: (profile: string, ids: ReadonlyArray<string>) => Effect.orDie(chunks({ profile, ids })),
+    vectors: (profile: string, ids: ReadonlyArray<string>) => Effect.orDie(vectors({ profile, ids }))
   } as const
 }
 
@@ -142,7 +147,8 @@ const hitsOf =
           ) as hits`
     })(undefined).pipe(Effect.orDie)
 
-export const makeRows = (sql: SqlClient.SqlClient, profile: string) =>
-  ({ changes: changesOf(sql, profile), hits: hitsOf(sql), ...indexRowsOf(sql, profile) }) as const
+/** `current` is the profile of agents that have no vector yet. */
+export const makeRows = (sql: SqlClient.SqlClient, current: string) =>
+  ({ changes: changesOf(sql, current), hits: hitsOf(sql), ...indexRowsOf(sql) }) as const
 
 export type Rows = ReturnType<typeof makeRows>

@@ -127,6 +127,7 @@ eachEngineLive("VectorSearch in process", (it) => {
 })
 
 const agentId = AgentId.make("agt_1")
+const profile = "hashing-128"
 
 const row = (id: string, content: string) => ({
   id,
@@ -138,8 +139,8 @@ const row = (id: string, content: string) => ({
 
 /** Rows of one agent, as a test says. */
 const rowsOf = (over: Partial<Rows>): Rows => ({
-  changes: () => Effect.succeed({ version: 1, live: [["src_1", "1"]], chunks: ["a"], vectors: [] }),
-  chunks: (ids) => Effect.succeed(ids.map((id) => row(id, "backup"))),
+  changes: () => Effect.succeed({ version: 1, profile, live: [["src_1", "1"]], chunks: ["a"], vectors: [] }),
+  chunks: (_, ids) => Effect.succeed(ids.map((id) => row(id, "backup"))),
   vectors: () => Effect.succeed([]),
   hits: () => Effect.succeed({ version: 1, hits: [] }),
   ...over
@@ -151,7 +152,7 @@ it.scoped("A search that goes away leaves the reading of the index to the others
     const gate = yield* Deferred.make<void>()
     let reads = 0
     const rows = rowsOf({
-      chunks: (ids) =>
+      chunks: (_, ids) =>
         Effect.gen(function* () {
           reads++
           yield* Deferred.succeed(reading, undefined)
@@ -159,7 +160,7 @@ it.scoped("A search that goes away leaves the reading of the index to the others
           return ids.map((id) => row(id, "backup"))
         })
     })
-    const agents = yield* makeAgents(rows, dimensions, 1e8)
+    const agents = yield* makeAgents(rows, () => Effect.succeed(dimensions), 1e8)
     const held = agents.hold(agentId)
     const first = yield* Effect.fork(agents.refresh(agentId, held, { anew: true }))
     yield* Deferred.await(reading)
@@ -180,14 +181,15 @@ it.scoped("A reading that failed half-way is repeated by the next search, and no
       changes: (_, seen) =>
         Effect.succeed({
           version: seen + 1,
+          profile,
           live: [["src_1", "1"]],
           chunks: seen === 0 ? ["a"] : ids,
           vectors: []
         }),
-      chunks: (some) =>
+      chunks: (_, some) =>
         ++reads === 3 ? Effect.die("connection lost") : Effect.succeed(some.map((id) => row(id, "backup")))
     })
-    const agents = yield* makeAgents(rows, dimensions, 1e8)
+    const agents = yield* makeAgents(rows, () => Effect.succeed(dimensions), 1e8)
     const held = agents.hold(agentId)
     yield* agents.refresh(agentId, held, { anew: true })
     const failed = yield* Effect.exit(agents.refresh(agentId, held, { anew: false }))
@@ -200,7 +202,7 @@ it.scoped("A reading that failed half-way is repeated by the next search, and no
 
 it.scoped("Indexes that were not used for longest are forgotten when memory is short", () =>
   Effect.gen(function* () {
-    const agents = yield* makeAgents(rowsOf({}), dimensions, 3 * 5_000)
+    const agents = yield* makeAgents(rowsOf({}), () => Effect.succeed(dimensions), 3 * 5_000)
     const ids = ["one", "two", "three", "four"].map((name) => AgentId.make(name))
     const [one, two, ...others] = ids.map(agents.hold)
     const fill = (place: number, held: typeof one) => {

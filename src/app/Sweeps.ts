@@ -1,0 +1,28 @@
+/** What every process looks for now and then; whatever is to be done once is locked in the database. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import { EmbeddingProfiles } from "../usecases/EmbeddingProfiles.ts"
+import { Refresh } from "../usecases/Refresh.ts"
+
+const busy = Duration.seconds(2)
+const idle = Duration.minutes(1)
+
+/** Again and again, sooner while there is more to do; a failure is told and the next round tries anew. */
+const rounds = <E, R>(name: string, between: Duration.Duration, more: Effect.Effect<boolean, E, R>) =>
+  more.pipe(
+    Effect.catchAllCause((cause) => Effect.as(Effect.logWarning(`${name} failed`, cause), false)),
+    Effect.flatMap((again) => Effect.sleep(again ? busy : between)),
+    Effect.repeat(Schedule.forever),
+    Effect.forkScoped
+  )
+
+/** Moves agents to the configured embedding model, and reads sources again by schedule, until the scope closes. */
+export const start = Effect.gen(function* () {
+  const profiles = yield* EmbeddingProfiles
+  const refresh = yield* Refresh
+  yield* profiles.aim
+  yield* rounds("The sweep of embedding profiles", idle, profiles.sweep)
+  yield* rounds("The removal of old vectors", Duration.hours(1), profiles.forget)
+  yield* rounds("The sweep of scheduled readings", Duration.minutes(3), Effect.as(refresh.sweep(), false))
+})
