@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import { Inflate } from "fflate"
+import { pause } from "../search/Pause.ts"
 import { ReaderError } from "./Reader.ts"
 
 export const zipLimits = {
@@ -156,7 +157,7 @@ const packed = (archive: Uint8Array, { offset, packedBytes }: ZipEntry): Uint8Ar
 }
 
 /** Compressed bytes at a time: a thousand times as much is held at most. */
-const step = 16 * 1024
+const step = 8 * 1024
 
 const joined = (parts: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
   const whole = new Uint8Array(length)
@@ -183,7 +184,7 @@ const inflate = (data: Uint8Array, limit: number): Effect.Effect<Uint8Array, Rea
       })
       if (length > limit) return yield* entryTooLarge
       // A large entry shares the thread with everybody else.
-      yield* Effect.yieldNow()
+      yield* pause
     }
     return joined(parts, length)
   })

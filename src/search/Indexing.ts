@@ -5,16 +5,11 @@
 import * as Effect from "effect/Effect"
 import { indexRow } from "./IndexRow.ts"
 import { packing, type PackableDocument, type PackedChunk } from "./Packer.ts"
+import { pause } from "./Pause.ts"
 import type { TermVector } from "./Tokenizer.ts"
 
 /** Steps between two pauses: some five milliseconds of the dearest text. */
 const steps = 8
-
-/** Lets events be handled. Effect's own yielding does not: it only lets other fibers run. */
-const pause: Effect.Effect<void> = Effect.async((resume) => {
-  const handle = setImmediate(() => resume(Effect.void))
-  return Effect.sync(() => clearImmediate(handle))
-})
 
 /** What `use` makes of each chunk and its index row, in reading order; interruption ends it at the next pause. */
 export const indexDocument = <A>(

@@ -64,8 +64,13 @@ interface Book {
   readonly from1904: boolean
 }
 
-/** Calls `each` with every row that has a cell with text. */
-const rows = (xml: string, { strings, formats, from1904 }: Book, each: (row: Row) => void): void => {
+/** The rows that have a cell with text. `count` is told of each cell and throws when there are too many. */
+const rowsOf = (
+  xml: string,
+  { strings, formats, from1904 }: Book,
+  count: (text: string) => void
+): ReadonlyArray<Row> => {
+  const found: Array<Row> = []
   let row = new Map<number, string>()
   let column = -1
   let cell: { readonly type: string; readonly format: CellFormat } = { type: "", format: "plain" }
@@ -92,13 +97,17 @@ const rows = (xml: string, { strings, formats, from1904 }: Book, each: (row: Row
       if (name === "v" || name === "t") inValue = false
       else if (name === "c") {
         const text = parts.length === 0 ? "" : value().replace(/\s+/g, " ").trim()
-        if (text !== "") row.set(column, text)
-      } else if (name === "row" && row.size > 0) each(row)
+        if (text !== "") {
+          count(text)
+          row.set(column, text)
+        }
+      } else if (name === "row" && row.size > 0) found.push(row)
     },
     text: (text) => {
       if (inValue) parts.push(text)
     }
   })
+  return found
 }
 
 const line = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
@@ -179,15 +188,13 @@ const readBook = (container: Container, { maxCharacters }: ParseLimits): string 
   const blocks: Array<string> = []
   let cells = 0
   let length = 0
+  const count = (text: string) => {
+    length += text.length
+    if (++cells > maxCells || length > maxCharacters) throw tooLarge
+  }
   for (const { name, id } of sheets) {
-    const found: Array<Row> = []
-    rows(container.text(parts.find((part) => part.id === id)?.target ?? ""), book, (row) => {
-      cells += row.size
-      for (const text of row.values()) length += text.length
-      if (cells > maxCells || length > maxCharacters) throw tooLarge
-      found.push(row)
-    })
-    const content = sheetBlocks(found)
+    const xml = container.text(parts.find((part) => part.id === id)?.target ?? "")
+    const content = sheetBlocks(rowsOf(xml, book, count))
     if (content.length > 0) blocks.push(`## ${name.replace(/\s+/g, " ").trim() || "Sheet"}`, ...content)
   }
   return blocks.join("\n\n")

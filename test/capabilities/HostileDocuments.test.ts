@@ -1,0 +1,66 @@
+/** Hostile files through the real worker thread (guarantees G3, G26, G31): each fails alone, in bounded memory, with words. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import { strToU8 } from "fflate"
+import { monitorEventLoopDelay } from "node:perf_hooks"
+import { DocumentParser } from "../../src/capabilities/DocumentParser.ts"
+import { layerWorker } from "../../src/capabilities/DocumentParser/Worker.ts"
+import { hostileDocuments } from "../fixtures/documents/Hostile.ts"
+
+const script = new URL("../../dist/workers/parse.js", import.meta.url)
+const mebibyte = 1024 * 1024
+/** What the process may grow by while one is read: with a server of 300 MiB that stays below one GiB. */
+const growth = 700
+
+/** The most that the process held while `work` ran, in MiB beyond what it held before, and how late events were. */
+const watched = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const before = process.memoryUsage.rss()
+    let most = before
+    const timer = setInterval(() => (most = Math.max(most, process.memoryUsage.rss())), 20)
+    const delay = monitorEventLoopDelay({ resolution: 5 })
+    delay.enable()
+    const result = yield* Effect.ensuring(
+      work,
+      Effect.sync(() => {
+        delay.disable()
+        clearInterval(timer)
+      })
+    )
+    return {
+      result,
+      grown: Math.round((most - before) / mebibyte),
+      late: Math.round(delay.percentile(99) / 1e6)
+    }
+  })
+
+describe("A hostile document", () => {
+  for (const { name, bytes, outcome } of hostileDocuments) {
+    it.live(
+      `${name}: reading it is bounded, its outcome clear, and the next document is read`,
+      () =>
+        Effect.gen(function* () {
+          const { parse } = yield* DocumentParser
+          const document = bytes()
+          const { result, grown, late } = yield* watched(Effect.either(parse({ bytes: document })))
+          const what = Either.match(result, { onLeft: ({ code }) => code, onRight: () => "read" })
+          process.stdout.write(`${name}: ${what}, ${grown} MiB, event loop p99 ${late} ms\n`)
+          if ("words" in outcome) {
+            expect(Either.getOrThrow(result).content).toContain(outcome.words)
+          } else {
+            const { code, message } = Either.getOrThrow(Either.flip(result))
+            expect(outcome.codes).toContain(code)
+            expect(message).toMatch(/^[A-Z].{20,200}\.$/u)
+          }
+          expect(grown).toBeLessThan(growth)
+          const next = yield* parse({ bytes: strToU8("Good words."), fileName: "good.txt" })
+          expect(next.content).toBe("Good words.")
+        }).pipe(Effect.provide(layer)),
+      120_000
+    )
+  }
+})
+
+const layer = Layer.suspend(() => layerWorker({ script }))
