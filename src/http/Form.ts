@@ -1,7 +1,9 @@
 /** A multipart form, parsed from the bounded body of the request. */
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import { FileTooLarge, ValidationError } from "../domain/Errors.ts"
+import { SourceName } from "../domain/Source.ts"
 import { sanitize } from "../domain/Text.ts"
 
 export interface FormFile {
@@ -58,4 +60,31 @@ export const read = Effect.fn("Form.read")(function* (
   }
   const form: Form = { fields, files }
   return form
+})
+
+const decodeName = Schema.decodeUnknown(SourceName)
+
+const invalid = (field: string, message: string) =>
+  new ValidationError({
+    message: "The request does not have the expected form.",
+    details: { issues: [{ path: [field], message }] }
+  })
+
+/** The one document of the form, in field `file`; its file name names the source where the field `name` does not. */
+export const document = Effect.fn("Form.document")(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  fileLimit: number
+) {
+  const { fields, files } = yield* read(request, fileLimit)
+  const [file, ...others] = files
+  if (file === undefined || others.length > 0 || file.field !== "file") {
+    return yield* invalid("file", "Expected exactly one file")
+  }
+  const fileName = yield* decodeName(file.name.slice(-200)).pipe(
+    Effect.mapError(() => invalid("file", "Expected a file name"))
+  )
+  const name = yield* decodeName(fields["name"] ?? fileName).pipe(
+    Effect.mapError(() => invalid("name", "Expected 1 to 200 characters"))
+  )
+  return { fields, name, fileName, bytes: file.bytes }
 })

@@ -49,11 +49,6 @@ interface NewSource {
   readonly autoSync: boolean
 }
 
-/** What else belongs into the transaction of a write, given what was written. */
-export type Alongside = (id: SourceId) => Effect.Effect<void, ServiceUnavailable>
-
-const alone: Alongside = () => Effect.void
-
 /** Two transactions waited for each other and the database gave this one up: the other is through by now. */
 const isDeadlock = (error: unknown) =>
   error instanceof SqlError && Predicate.hasProperty(error.cause, "code") && error.cause.code === "40P01"
@@ -85,6 +80,18 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
       const found = yield* jobs.find(scope, id)
       if (Option.isNone(found)) return yield* new NotFound({ message: "There is no such ingestion job." })
       return found.value
+    })
+
+    /** A job of this source. */
+    const jobOf = Effect.fn("Sources.jobOf")(function* (
+      scope: AgentScope,
+      sourceId: SourceId,
+      id: IngestionJobId
+    ) {
+      const found = yield* job(scope, id)
+      if (found.sourceId !== sourceId)
+        return yield* new NotFound({ message: "There is no such ingestion job." })
+      return found
     })
 
     /** Adds a job to the caller's transaction, or names the one that already waits. */
@@ -142,11 +149,10 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
     /** Adds a source, with its first job unless `autoSync` is false. */
     const add = Effect.fn("Sources.add")(function* (
       scope: AgentScope,
-      { type, name, config, autoSync }: CreateSource,
-      alongside: Alongside = alone
+      { type, name, config, autoSync }: CreateSource
     ) {
       const make = insert(scope, { type, name, config, autoSync: autoSync ?? true })
-      return yield* written(Effect.tap(make, ({ source }) => alongside(source.id)))
+      return yield* written(make)
     })
 
     /** A repeat with the same `idempotencyKey` from the same API key returns the first answer for 24 hours. */
@@ -163,14 +169,12 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
     const upload = Effect.fn("Sources.upload")(function* (
       scope: AgentScope,
       type: "FILE" | "BULK_UPLOAD",
-      { name, fileName, bytes }: Upload,
-      alongside: Alongside = alone
+      { name, fileName, bytes }: Upload
     ) {
       const kept = yield* artifacts.keep(bytes)
       const config = { artifact: kept.ref, fileName }
       return yield* artifacts.settle(kept).pipe(
         Effect.zipRight(insert(scope, { type, name, config, autoSync: true })),
-        Effect.tap(({ source }) => alongside(source.id)),
         written,
         Effect.onError(() => artifacts.abandon(kept))
       )
@@ -180,28 +184,19 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
     const patch = Effect.fn("Sources.patch")(function* (
       scope: AgentScope,
       id: SourceId,
-      { name, config }: PatchSource,
-      alongside: Alongside = alone
+      { name, config }: PatchSource
     ) {
       const found = yield* get(scope, id)
       const checked = config === undefined ? undefined : yield* SourceConfig.changed(found, config)
-      const change = store.update(scope, id, { name, config: checked })
-      return yield* Effect.gen(function* () {
-        if (!(yield* change)) return yield* missing()
-        yield* alongside(id)
-        return yield* get(scope, id)
-      }).pipe(written)
+      if (!(yield* store.update(scope, id, { name, config: checked }))) return yield* missing()
+      return yield* get(scope, id)
     })
 
     /**
      * Removes the source with all that was read from it: nothing of it is found again (guarantee G6). The removal of its
      * original is queued first; while a job of it runs it stays.
      */
-    const remove = Effect.fn("Sources.remove")(function* (
-      scope: AgentScope,
-      id: SourceId,
-      alongside: Alongside = alone
-    ) {
+    const remove = Effect.fn("Sources.remove")(function* (scope: AgentScope, id: SourceId) {
       const { config } = yield* get(scope, id)
       const artifact = artifactOf(config)
       yield* Effect.gen(function* () {
@@ -214,7 +209,6 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
         }
         if (Option.isSome(artifact)) yield* artifacts.release(artifact.value)
         yield* store.remove(scope, id)
-        yield* alongside(id)
       }).pipe(
         sql.withTransaction,
         Effect.retry({ times: 5, while: (error) => isDeadlock(error) }),
@@ -232,18 +226,16 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
     const sync = Effect.fn("Sources.sync")(function* (
       scope: AgentScope,
       id: SourceId,
-      { force }: { readonly force: boolean },
-      alongside: Alongside = alone
+      { force }: { readonly force: boolean }
     ) {
       const { id: jobId, status } = yield* Effect.gen(function* () {
         if (!(yield* store.hold(scope, id))) return yield* missing()
         const queued = yield* queueJob(scope, id, force ? "REINDEX" : "INGEST")
-        yield* alongside(id)
         return yield* Effect.orDie(job(scope, queued))
       }).pipe(written)
       return { jobId, status, sourceId: id }
     })
 
-    return { get, list, job, add, create, upload, patch, remove, sync } as const
+    return { get, list, job, jobOf, add, create, upload, patch, remove, sync } as const
   })
 }) {}

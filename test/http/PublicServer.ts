@@ -177,6 +177,7 @@ const useCases = Layer.unwrapEffect(
           source: source("src_1"),
           ingestionJob: input.autoSync === false ? null : job
         }),
+      jobOf: () => Effect.succeed(job),
       add: (scope, input) =>
         Effect.as(note("add", scope, input), { source: source("src_1"), ingestionJob: job }),
       patch: (scope, id, change) =>

@@ -18,6 +18,7 @@ import { IngestionJobId, SourceId } from "../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../domain/Page.ts"
 import {
   CreateSource,
+  EmbeddingState,
   IngestionJobStatus,
   LatestJob,
   PatchSource,
@@ -143,18 +144,25 @@ export const SourcesApi = HttpApiGroup.make("sources")
       .annotate(OpenApi.Summary, "Fetch a source and its latest job")
   )
   .add(
+    HttpApiEndpoint.get("embedding", "/v1/sources/:id/embedding")
+      .setPath(sourcePath)
+      .addSuccess(success(EmbeddingState))
+      .addError(failure(NotFound))
+      .annotate(OpenApi.Summary, "How many of a source's chunks can be found by meaning")
+  )
+  .add(
     HttpApiEndpoint.patch("patch", "/v1/sources/:id")
       .setPath(sourcePath)
       .setPayload(PatchSource)
       .addSuccess(success(ChangedSource))
-      .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+      .addError(failure(ValidationError, NotFound))
       .annotate(OpenApi.Summary, "Change a source's name or config")
   )
   .add(
     HttpApiEndpoint.del("remove", "/v1/sources/:id")
       .setPath(sourcePath)
       .addSuccess(success(DeletedSource))
-      .addError(failure(NotFound, ArtifactDeleteConflict, ArtifactDeleteUnavailable, ServiceUnavailable))
+      .addError(failure(NotFound, ArtifactDeleteConflict, ArtifactDeleteUnavailable))
       .annotate(OpenApi.Summary, "Delete a source with its documents and chunks")
   )
   .add(

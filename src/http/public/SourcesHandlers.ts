@@ -1,10 +1,7 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
-import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import type { AgentKey } from "../../domain/Access.ts"
-import { ValidationError } from "../../domain/Errors.ts"
-import { type Source, SourceName, type SourceStatus, type SourceType } from "../../domain/Source.ts"
+import type { Source, SourceStatus, SourceType } from "../../domain/Source.ts"
 import { Sources } from "../../usecases/Sources.ts"
 import { Api } from "../Api.ts"
 import { CurrentKey } from "../Auth.ts"
@@ -22,31 +19,7 @@ interface ListParams {
 /** Uploads in memory at the same time; the others wait for their turn. */
 const uploadsAtOnce = 4
 
-const decodeName = Schema.decodeUnknown(SourceName)
-
-const invalid = (field: string, message: string) =>
-  new ValidationError({
-    message: "The request does not have the expected form.",
-    details: { issues: [{ path: [field], message }] }
-  })
-
-/** The one document of the form; its file name names the source where `name` does not. */
-const document = Effect.fn("SourcesHandlers.document")(function* (
-  request: HttpServerRequest.HttpServerRequest
-) {
-  const { fields, files } = yield* Form.read(request, uploadLimit)
-  const [file, ...others] = files
-  if (file === undefined || others.length > 0 || file.field !== "file") {
-    return yield* invalid("file", "Expected exactly one file")
-  }
-  const fileName = yield* decodeName(file.name.slice(-200)).pipe(
-    Effect.mapError(() => invalid("file", "Expected a file name"))
-  )
-  const name = yield* decodeName(fields["name"] ?? fileName).pipe(
-    Effect.mapError(() => invalid("name", "Expected 1 to 200 characters"))
-  )
-  return { name, fileName, bytes: file.bytes }
-})
+const noVectors = { profile: null, chunks: 0, embedded: 0, error: null }
 
 const detail = ({ lastError, ...source }: Source) => ({ ...source, error: lastError })
 
@@ -73,11 +46,17 @@ export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
       .handleRaw("upload", ({ request }) =>
         Effect.gen(function* () {
           const key = yield* CurrentKey
-          return yield* sources.upload(key, "FILE", yield* document(request))
+          const { name, fileName, bytes } = yield* Form.document(request, uploadLimit)
+          return yield* sources.upload(key, "FILE", { name, fileName, bytes })
         }).pipe(uploads.withPermits(1))
       )
       .handle("get", ({ path }) =>
         Effect.flatMap(CurrentKey, (key) => Effect.map(sources.get(key, path.id), detail))
+      )
+      .handle("embedding", ({ path }) =>
+        Effect.flatMap(CurrentKey, (key) =>
+          Effect.map(sources.get(key, path.id), ({ embedding = noVectors }) => embedding)
+        )
       )
       .handle("patch", ({ path, payload }) =>
         Effect.flatMap(CurrentKey, (key) => sources.patch(key, path.id, payload))
