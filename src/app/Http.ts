@@ -5,12 +5,14 @@ import * as Layer from "effect/Layer"
 import { Api } from "../http/Api.ts"
 import * as Assets from "../http/hosted/Assets.ts"
 import { AgentsHandlers } from "../http/hosted/AgentsHandlers.ts"
+import { ConversationsHandlers } from "../http/hosted/ConversationsHandlers.ts"
 import { KeysHandlers } from "../http/hosted/KeysHandlers.ts"
 import * as SessionAuth from "../http/hosted/SessionAuth.ts"
 import * as SessionCookie from "../http/hosted/SessionCookie.ts"
 import { SessionsHandlers } from "../http/hosted/SessionsHandlers.ts"
 import { ToolsHandlers } from "../http/hosted/ToolsHandlers.ts"
 import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
+import { ImportsHandlers } from "../http/operator/ImportsHandlers.ts"
 import { TenantsHandlers } from "../http/operator/TenantsHandlers.ts"
 import * as RealtimeSocket from "../http/realtime/RealtimeSocket.ts"
 import { publicHandlers, serve } from "../http/Server.ts"
@@ -20,11 +22,11 @@ import * as Package from "./Package.ts"
 import { Secrets } from "./Secrets.ts"
 
 const hosted = ({ appUrl }: Settings) =>
-  Layer.mergeAll(AgentsHandlers, KeysHandlers, SessionsHandlers, ToolsHandlers).pipe(
+  Layer.mergeAll(AgentsHandlers, ConversationsHandlers, KeysHandlers, SessionsHandlers, ToolsHandlers).pipe(
     Layer.provide(Layer.merge(SessionAuth.layer(Api, appUrl), SessionCookie.layer(appUrl)))
   )
 
-const operator = TenantsHandlers.pipe(
+const operator = Layer.mergeAll(ImportsHandlers, TenantsHandlers).pipe(
   Layer.provide(
     Layer.unwrapEffect(Effect.map(Secrets, ({ operatorToken }) => OperatorAuth.layer(operatorToken)))
   )

@@ -33,6 +33,8 @@ import { ApiKeyStore } from "../store/ApiKeys.ts"
 import { ArtifactRows } from "../store/Artifacts.ts"
 import { ConversationFeedStore } from "../store/ConversationFeed.ts"
 import { CrawlEntryStore } from "../store/CrawlEntries.ts"
+import { ConversationImports } from "../store/ConversationImports.ts"
+import { ConversationStore } from "../store/Conversations.ts"
 import { layerEmbedded, layerPostgres, migrate } from "../store/Database.ts"
 import { EmbeddingProfileStore } from "../store/EmbeddingProfiles.ts"
 import { EmbeddingStore } from "../store/Embeddings.ts"
@@ -42,6 +44,7 @@ import { IngestionJobStore } from "../store/IngestionJobs.ts"
 import { Instances } from "../store/Instances.ts"
 import { KnowledgeStore } from "../store/Knowledge.ts"
 import { RefreshStore } from "../store/Refreshes.ts"
+import { LegacyMessages } from "../store/LegacyMessages.ts"
 import { SessionStore } from "../store/Sessions.ts"
 import { SourceSelection } from "../store/SourceSelection.ts"
 import { SourceStore } from "../store/Sources.ts"
@@ -60,12 +63,15 @@ import { LiveRuns } from "../usecases/chat/LiveRuns.ts"
 import { RealtimeAccess } from "../usecases/chat/RealtimeAccess.ts"
 import { ChatTools } from "../usecases/chat/Tools.ts"
 import { TurnSettings } from "../usecases/chat/TurnSettings.ts"
+import { Conversations } from "../usecases/Conversations.ts"
 import { Embed } from "../usecases/Embed.ts"
 import { EmbeddingProfiles } from "../usecases/EmbeddingProfiles.ts"
+import { ImportConversations } from "../usecases/ImportConversations.ts"
 import { Ingest } from "../usecases/Ingest.ts"
 import { Keys } from "../usecases/Keys.ts"
 import { RealtimeFeed } from "../usecases/RealtimeFeed.ts"
 import { Refresh } from "../usecases/Refresh.ts"
+import { LegacyKeys } from "../usecases/LegacyKeys.ts"
 import { Retrieve } from "../usecases/Retrieve.ts"
 import { Sources } from "../usecases/Sources.ts"
 import { Subscriptions } from "../usecases/Subscriptions.ts"
@@ -102,6 +108,8 @@ const stores = Layer.mergeAll(
   ApiKeyStore.Default,
   ArtifactRows.Default,
   ConversationFeedStore.Default,
+  ConversationImports.Default,
+  ConversationStore.Default,
   CrawlEntryStore.Default,
   EmbeddingProfileStore.Default,
   EmbeddingStore.Default,
@@ -110,6 +118,7 @@ const stores = Layer.mergeAll(
   IngestionJobStore.Default,
   KnowledgeStore.Default,
   RefreshStore.Default,
+  LegacyMessages.Default,
   SessionStore.Default,
   SourceSelection.Default,
   SourceStore.Default,
@@ -196,11 +205,14 @@ export const layer = (settings: Settings) =>
   Layer.mergeAll(
     Accounts.Default,
     Agents.Default,
+    Conversations.Default,
     Embed.Default,
     EmbeddingProfiles.Default,
+    ImportConversations.Default,
     Ingest.Default,
     Keys.Default,
     Refresh.Default.pipe(Layer.provide(Sources.Default)),
+    LegacyKeys.Default,
     Retrieve.Default,
     Sources.Default,
     Subscriptions.Default,

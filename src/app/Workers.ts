@@ -8,6 +8,7 @@ import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { Artifacts } from "../usecases/Artifacts.ts"
 import { Embed } from "../usecases/Embed.ts"
 import { Ingest } from "../usecases/Ingest.ts"
+import { LegacyKeys } from "../usecases/LegacyKeys.ts"
 import * as Sweeps from "./Sweeps.ts"
 
 /** Sources that are read at the same time by one process. */
@@ -45,6 +46,7 @@ export const layer = Layer.scopedDiscard(
     yield* queue.work("embedding", 1, embed.process)
     yield* queue.work("artifact-cleanup", cleanups, artifacts.process)
     yield* Sweeps.start
+    yield* Effect.forkScoped((yield* LegacyKeys).work)
     yield* tidy
   })
 )

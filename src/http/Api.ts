@@ -2,12 +2,15 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import { AgentsApi } from "./hosted/AgentsApi.ts"
+import { HostedConversationsApi } from "./hosted/ConversationsApi.ts"
 import { KeysApi } from "./hosted/KeysApi.ts"
 import { SessionsApi } from "./hosted/SessionsApi.ts"
 import { ToolsApi } from "./hosted/ToolsApi.ts"
+import { ImportsApi } from "./operator/ImportsApi.ts"
 import { TenantsApi } from "./operator/TenantsApi.ts"
 import { AgentRunsApi } from "./public/AgentRunsApi.ts"
 import { ChatApi } from "./public/ChatApi.ts"
+import { ConversationsApi } from "./public/ConversationsApi.ts"
 import { IngestionJobsApi } from "./public/IngestionJobsApi.ts"
 import { RetrieveApi } from "./public/RetrieveApi.ts"
 import { SourcesApi } from "./public/SourcesApi.ts"
@@ -19,6 +22,7 @@ export const PublicApi = HttpApi.make("public")
   .add(RetrieveApi)
   .add(SourcesApi)
   .add(IngestionJobsApi)
+  .add(ConversationsApi)
   .add(AgentRunsApi)
 
 /** Everything this process answers. */
@@ -28,7 +32,9 @@ export const Api = HttpApi.make("spoke")
   .add(AgentsApi)
   .add(KeysApi)
   .add(ToolsApi)
+  .add(HostedConversationsApi)
   .add(TenantsApi)
+  .add(ImportsApi)
   .add(SystemApi)
   .annotate(OpenApi.Title, "Spoke")
   .annotate(OpenApi.Version, "1")

@@ -15,6 +15,7 @@ import * as Boundary from "./Boundary.ts"
 import * as KeyAuth from "./KeyAuth.ts"
 import * as AgentRunsHandlers from "./public/AgentRunsHandlers.ts"
 import * as ChatHandlers from "./public/ChatHandlers.ts"
+import * as ConversationsHandlers from "./public/ConversationsHandlers.ts"
 import * as IngestionJobsHandlers from "./public/IngestionJobsHandlers.ts"
 import * as RetrieveHandlers from "./public/RetrieveHandlers.ts"
 import * as SourcesHandlers from "./public/SourcesHandlers.ts"
@@ -24,6 +25,7 @@ import * as SystemHandlers from "./system/SystemHandlers.ts"
 export const publicHandlers = Layer.mergeAll(
   AgentRunsHandlers.layer,
   ChatHandlers.layer,
+  ConversationsHandlers.layer,
   RetrieveHandlers.layer,
   SourcesHandlers.layer,
   IngestionJobsHandlers.layer

@@ -34,8 +34,10 @@ import { success } from "../../src/http/Envelope.ts"
 import * as Server from "../../src/http/Server.ts"
 import { SystemApi } from "../../src/http/system/SystemApi.ts"
 import { Readiness } from "../../src/http/system/Readiness.ts"
+import { ConversationStore } from "../../src/store/Conversations.ts"
 import { AgentRuns } from "../../src/usecases/AgentRuns.ts"
 import { ChatTurn, type RunningTurn } from "../../src/usecases/chat/ChatTurn.ts"
+import { Conversations } from "../../src/usecases/Conversations.ts"
 import { Retrieve } from "../../src/usecases/Retrieve.ts"
 import { Sources } from "../../src/usecases/Sources.ts"
 import * as TestServer from "./TestServer.ts"
@@ -256,6 +258,20 @@ const useCases = Layer.unwrapEffect(
   })
 )
 
+/** Nobody has said anything yet. */
+const conversations = Conversations.Default.pipe(
+  Layer.provide(
+    Layer.succeed(
+      ConversationStore,
+      ConversationStore.make({
+        find: () => Effect.succeedNone,
+        list: () => Effect.succeed({ rows: [], next: null }),
+        messages: () => Effect.succeedNone
+      })
+    )
+  )
+)
+
 const readiness = Layer.effect(
   Readiness,
   Effect.map(Script, ({ ready }) => ({
@@ -289,7 +305,7 @@ const broken = HttpApiBuilder.group(TestApi, "broken", (handlers) =>
 export const api = HttpApiBuilder.api(TestApi).pipe(
   Layer.provide(broken),
   Layer.provide(Server.publicHandlers),
-  Layer.provide(Layer.mergeAll(useCases, readiness, keyStore, box))
+  Layer.provide(Layer.mergeAll(useCases, conversations, readiness, keyStore, box))
 )
 
 export const layer = TestServer.layer(api).pipe(Layer.provideMerge(script))

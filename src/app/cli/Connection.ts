@@ -38,7 +38,7 @@ export interface Flags {
 export const json = Options.boolean("json").pipe(Options.withDescription("Print the response as JSON"))
 
 /** Longest wait for a response to begin. */
-const patience = Duration.seconds(120)
+export const patience = Duration.seconds(120)
 
 const Failure = Schema.Struct({ error: Schema.Struct({ code: Schema.String, message: Schema.String }) })
 
@@ -67,7 +67,8 @@ const target = (flags: Flags) =>
     })
   )
 
-const refused = (response: HttpClientResponse.HttpClientResponse) =>
+/** Fails with the documented code and message of `response`. */
+export const refused = (response: HttpClientResponse.HttpClientResponse) =>
   response.json.pipe(
     Effect.flatMap(Schema.decodeUnknown(Failure)),
     Effect.map(({ error }) => `${error.code}: ${error.message}`),

@@ -1,0 +1,53 @@
+/** Messages of a conversation as both surfaces tell them: in pages, and whole however long. */
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { type ConversationScope, Message } from "../domain/Conversation.ts"
+import type { ConversationId } from "../domain/Ids.ts"
+import type { Conversations } from "../usecases/Conversations.ts"
+import * as Cursor from "./Cursor.ts"
+import { RequestId } from "./RequestId.ts"
+
+/** Messages of a page where none is asked for (specification 4.14). */
+const usual = 50
+
+const encodeMessage = Schema.encodeSync(Schema.parseJson(Message))
+
+/**
+ * `{ data: { …head, messages }, meta }` with `messages` sent as they are read, so that no length of a conversation is too
+ * much for memory. If reading fails on the way the response is cut off, which no client takes for the whole.
+ */
+export const whole = <E>(head: Readonly<Record<string, unknown>>, messages: Stream.Stream<Message, E>) =>
+  Effect.map(RequestId, (requestId) => {
+    const opening = JSON.stringify({ ...head, messages: [] }).slice(0, -2)
+    const items = Stream.zipWithIndex(messages).pipe(
+      Stream.map(([message, place]) => `${place === 0 ? "" : ","}${encodeMessage(message)}`),
+      Stream.chunks,
+      Stream.map((texts) => Array.from(texts).join(""))
+    )
+    const body = Stream.make(`{"data":${opening}`).pipe(
+      Stream.concat(items),
+      Stream.concat(Stream.make(`]},"meta":${JSON.stringify({ requestId })}}`)),
+      Stream.encodeText
+    )
+    return HttpServerResponse.stream(body, { contentType: "application/json" })
+  })
+
+/** One page, whose cursor continues it for `reader` in this conversation alone. */
+export const page = Effect.fn("Transcript.page")(function* (
+  conversations: Conversations,
+  reader: string,
+  scope: ConversationScope,
+  id: ConversationId,
+  { cursor, limit = usual }: { readonly cursor?: string; readonly limit?: number }
+) {
+  const place = { scope: reader, route: `conversations/${id}/messages` }
+  const after = yield* Cursor.open(place, cursor)
+  const { next, rows } = yield* conversations.messages(scope, id, {
+    after: after === undefined ? undefined : Number(after),
+    limit
+  })
+  const nextCursor = yield* Cursor.seal(place, next === null ? null : String(next))
+  return { messages: rows, nextCursor, hasMore: nextCursor !== null }
+})

@@ -1,0 +1,67 @@
+/** Conversations of every channel, for the dashboard (contract 3 and 11). */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { Conversation, ConversationChannel, ConversationState } from "../../domain/Conversation.ts"
+import { NotFound, PaginationNotReady, ValidationError } from "../../domain/Errors.ts"
+import { AgentId } from "../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../domain/Page.ts"
+import { RequiredRole, SessionAuth } from "../Auth.ts"
+import { failure, success } from "../Envelope.ts"
+import {
+  ConversationDetail,
+  conversationPath,
+  MessagePage,
+  messagePageParams
+} from "../public/ConversationsApi.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+const { updatedAt } = Conversation.fields
+const shown = { state: ConversationState, channel: ConversationChannel }
+
+export const HostedConversation = Schema.Struct({ ...Conversation.fields, ...shown })
+
+/** A conversation with all its messages, oldest first. */
+export const HostedConversationDetail = Schema.Struct({ ...ConversationDetail.fields, updatedAt, ...shown })
+
+/** Newest first. */
+const list = HttpApiEndpoint.get("list", "/api/conversations")
+  .setUrlParams(
+    Schema.Struct({
+      limit: limitParam(100),
+      cursor: cursorParam,
+      agentId: optional(AgentId),
+      state: optional(ConversationState),
+      channel: optional(ConversationChannel)
+    })
+  )
+  .addSuccess(
+    success(
+      Schema.Struct({
+        conversations: Schema.Array(HostedConversation),
+        nextCursor: Schema.NullOr(Schema.String)
+      })
+    )
+  )
+  .addError(failure(ValidationError))
+  .annotate(RequiredRole, "viewer")
+
+const get = HttpApiEndpoint.get("get", "/api/conversations/:id")
+  .setPath(conversationPath)
+  .addSuccess(success(HostedConversationDetail))
+  .addError(failure(NotFound, PaginationNotReady))
+  .annotate(RequiredRole, "viewer")
+
+const messages = HttpApiEndpoint.get("messages", "/api/conversations/:id/messages")
+  .setPath(conversationPath)
+  .setUrlParams(messagePageParams)
+  .addSuccess(success(MessagePage))
+  .addError(failure(ValidationError, NotFound, PaginationNotReady))
+  .annotate(RequiredRole, "viewer")
+
+export class HostedConversationsApi extends HttpApiGroup.make("hostedConversations")
+  .add(list)
+  .add(get)
+  .add(messages)
+  .middleware(SessionAuth) {}

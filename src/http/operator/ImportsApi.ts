@@ -1,0 +1,28 @@
+/** Conversations from elsewhere, for the operator: lines of JSON, a bounded piece of them a request. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as Schema from "effect/Schema"
+import { ImportReport } from "../../domain/ConversationImport.ts"
+import { AgentId } from "../../domain/Ids.ts"
+import { PayloadTooLarge, ValidationError } from "../../domain/Errors.ts"
+import { OperatorAuth } from "../Auth.ts"
+import { BodyLimit, failure, MiB, success } from "../Envelope.ts"
+
+/** Most bytes of one request. */
+export const importLimit = 16 * MiB
+
+const Lines = Schema.String.pipe(
+  HttpApiSchema.withEncoding({ kind: "Text", contentType: "application/x-ndjson" })
+)
+
+const conversations = HttpApiEndpoint.post("conversations", "/api/operator/import/conversations")
+  .setUrlParams(Schema.Struct({ agentId: Schema.optionalWith(AgentId, { exact: true }) }))
+  .setPayload(Lines)
+  .addSuccess(success(ImportReport))
+  .addError(failure(ValidationError, PayloadTooLarge))
+  .annotate(BodyLimit, importLimit)
+  .annotate(OpenApi.Summary, "Import conversations, one a line; repeating it imports nothing twice")
+
+export class ImportsApi extends HttpApiGroup.make("imports").add(conversations).middleware(OperatorAuth) {}

@@ -1,0 +1,22 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { ImportConversations } from "../../usecases/ImportConversations.ts"
+import { Api } from "../Api.ts"
+
+/** Imports in memory at the same time; the others wait for their turn. */
+const importsAtOnce = 2
+
+/** Imports of the operator. */
+export const ImportsHandlers = HttpApiBuilder.group(Api, "imports", (handlers) =>
+  Effect.gen(function* () {
+    const imports = yield* ImportConversations
+    const turns = yield* Effect.makeSemaphore(importsAtOnce)
+    return handlers.handleRaw("conversations", ({ request, urlParams }) =>
+      // A body that cannot be read is the boundary's to answer.
+      Effect.catchTag(request.text, "RequestError", Effect.die).pipe(
+        Effect.flatMap((text) => imports.run(text, urlParams.agentId)),
+        turns.withPermits(1)
+      )
+    )
+  })
+)
