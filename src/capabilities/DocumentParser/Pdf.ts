@@ -38,7 +38,7 @@ const encrypted = new ParseError({
 const noTextLayer = new ParseError({
   code: "no_text_layer",
   message:
-    "The PDF has no text, only images of pages. Run text recognition (OCR) on it and upload the result."
+    "The PDF has no text, only images of pages. Run text recognition (OCR) on it and upload the result, or send the pages as images."
 })
 const tooLong = new ParseError({
   code: "too_large",
