@@ -26,13 +26,14 @@ declare global {
   var spokeTest: Record<string, Promise<unknown>> | undefined
 }
 
-const once = <A>(name: string, make: () => Promise<A>): Promise<A> => {
+/** Made once a worker. */
+export const once = <A>(name: string, make: () => Promise<A>): Promise<A> => {
   const all = (globalThis.spokeTest ??= {})
   return (all[name] ??= make()) as Promise<A>
 }
 
 /** Built in a scope that nobody closes. */
-const forever = <E>(name: string, database: Layer.Layer<Database, E>) =>
+export const forever = <E>(name: string, database: Layer.Layer<Database, E>) =>
   Layer.effectContext(
     Effect.promise(() =>
       once(name, () =>
@@ -65,7 +66,8 @@ export const reset = Effect.flatMap(SqlClient.SqlClient, (sql) =>
     begin
       -- Without triggers the order of deletion does not matter.
       perform set_config('session_replication_role', 'replica', true);
-      for name in select tablename from pg_tables where schemaname = 'public' and tablename <> 'migrations' loop
+      for name in select tablename from pg_tables where schemaname = 'public' and tablename not like 'migrations%'
+          and tablename <> 'vector_profiles' loop
         execute format('select exists (select from %I)', name) into filled;
         if filled then execute format('delete from %I', name); end if;
       end loop;

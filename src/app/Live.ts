@@ -26,6 +26,7 @@ import * as RerankNone from "../capabilities/Reranker/None.ts"
 import * as DerivedKeys from "../capabilities/SecretBox/DerivedKeys.ts"
 import * as Tesseract from "../capabilities/TextRecognition/Tesseract.ts"
 import * as InProcess from "../capabilities/VectorSearch/InProcess.ts"
+import * as Pgvector from "../capabilities/VectorSearch/Pgvector.ts"
 import * as Reranked from "../capabilities/VectorSearch/Reranked.ts"
 import { AgentRunStore } from "../store/AgentRuns.ts"
 import { AgentStore } from "../store/Agents.ts"
@@ -79,6 +80,7 @@ import { Tools } from "../usecases/Tools.ts"
 import type { Settings } from "./Config.ts"
 import * as Package from "./Package.ts"
 import * as Secrets from "./Secrets.ts"
+import { vectorOf } from "./Vector.ts"
 
 /** Bytes of in-process search indexes that are kept; the least recently used agents give way. */
 const indexBytes = 512 * 1_048_576
@@ -170,9 +172,18 @@ const reranker = ({ rerank }: Settings) =>
     ? RerankNone.layerNone
     : RerankHttp.layerHttp(rerank).pipe(Layer.provide(ProviderHttp.layer))
 
+const chunkSearch = (settings: Settings) =>
+  Layer.unwrapEffect(
+    Effect.map(vectorOf(settings), ({ backend }) =>
+      backend === "pgvector"
+        ? Pgvector.layerPgvector({ maxBytes: indexBytes })
+        : InProcess.layerInProcess({ maxBytes: indexBytes })
+    )
+  )
+
 const vectorSearch = (settings: Settings) =>
   Reranked.layerReranked.pipe(
-    Layer.provide(InProcess.layerInProcess({ maxBytes: indexBytes })),
+    Layer.provide(chunkSearch(settings)),
     Layer.provide(reranker(settings))
   )
 

@@ -84,12 +84,12 @@ const silent = Layer.succeed(
   Embedder.of({ ...makeHashing(), queryTimeout: "20 millis", embedQuery: () => Effect.never })
 )
 
-/** Runs the suite on a backend; each test gets a fresh one over an empty database. */
-export const vectorSearchSuite = (name: string, layer: SearchLayer): void => {
+/** Runs the suite on a backend, on the databases of `each`; each test gets a fresh one over an empty database. */
+export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachEngineLive): void => {
   const over = (embedder: Layer.Layer<Embedder>) => Layer.provideMerge(Layer.merge(layer, stores), embedder)
   const live = over(Layer.succeed(Embedder, makeHashing({ lexicalWeight: weight })))
 
-  eachEngineLive(`VectorSearch ${name}`, (it) => {
+  each(`VectorSearch ${name}`, (it) => {
     it.scoped("ranks 500 chunks exactly as the formulas of contract 7 say", () =>
       Effect.gen(function* () {
         yield* reset

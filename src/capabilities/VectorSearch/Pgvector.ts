@@ -1,0 +1,101 @@
+/**
+ * Retrieval by PostgreSQL with the extension pgvector 0.8 or later, whose migration has been applied (see
+ * store/database/Vector.ts): processes hold no index. Agents of up to 20,000 chunks are searched exactly; of larger ones
+ * the index of their profile names the candidates by meaning, and an exact search follows when it named too few
+ * (guarantee G23). Not to be called inside a transaction.
+ *
+ * While the vectors of before are still being copied, and for agents that answer with another profile's vectors, the
+ * search is done in this process: complete and alike, only slower.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type { AgentScope } from "../../domain/Access.ts"
+import { queryTerms } from "../../search/Bm25.ts"
+import { Embedder } from "../Embedder.ts"
+import { type SearchQuery, VectorSearch } from "../VectorSearch.ts"
+import { type InProcessOptions, layerInProcess } from "./InProcess.ts"
+import { makeQueryVectors } from "./InProcessQueryVectors.ts"
+import { hybrid, type HybridQuery, nearest } from "./PgvectorQuery.ts"
+import { makeRecall } from "./PgvectorRecall.ts"
+import { makeTable } from "./PgvectorTables.ts"
+
+/** Vectors of more dimensions have no index. */
+const mostIndexed = 4_000
+
+export interface PgvectorOptions extends InProcessOptions {
+  /** Chunks up to which an agent is searched exactly; 20,000 by default. */
+  readonly exactUpTo?: number
+  /** Share of approximate searches that are repeated exactly to measure recall, 0..1; 0.01 by default. */
+  readonly sampleRate?: number
+}
+
+const make = (options: PgvectorOptions) =>
+  Effect.gen(function* () {
+    const { exactUpTo = 20_000, sampleRate = 0.01 } = options
+    const sql = yield* SqlClient.SqlClient
+    const embedder = yield* Embedder
+    const { dimensions, lexicalWeight, profile } = embedder
+    const inProcess = Context.get(yield* Layer.build(layerInProcess(options)), VectorSearch)
+    const queryVector = makeQueryVectors()
+    const { filled, table } = yield* makeTable(sql, profile, dimensions)
+    const sample = yield* makeRecall(sql, sampleRate)
+
+    /** What decides the way: whose vectors answer, whether there are any, and how many chunks. */
+    const known = ({ agentId }: AgentScope) =>
+      sql<{ readonly chunks: number; readonly profile: string | null; readonly vectors: boolean }>`
+        select chunk_count::int as chunks, profile,
+          exists (select 1 from ${sql(table.table)} where agent_id = ${agentId}) as vectors
+        from agent_stats where agent_id = ${agentId}`.pipe(
+        Effect.map(([row]) => row ?? { chunks: 0, profile: null, vectors: false })
+      )
+
+    const run = (scope: AgentScope, query: HybridQuery) =>
+      hybrid(sql, scope, query, table).pipe(
+        Effect.withSpan("VectorSearch.statement", { attributes: { approximate: query.approximate } })
+      )
+
+    const ranked = (scope: AgentScope, query: HybridQuery) =>
+      Effect.gen(function* () {
+        const found = yield* run(scope, query)
+        if (!query.approximate) return found
+        const exactly = run(scope, { ...query, approximate: false })
+        if (found.near < nearest) return yield* exactly
+        yield* sample(scope.agentId, found, exactly)
+        return found
+      })
+
+    const search = Effect.fn("VectorSearch.search")(function* (scope: AgentScope, query: SearchQuery) {
+      const { minScore, sourceIds, text, topK } = query
+      yield* Effect.annotateCurrentSpan({ agentId: scope.agentId })
+      const none = { chunks: [], degraded: false }
+      if (sourceIds?.length === 0 || text.trim() === "") return none
+      const agent = yield* known(scope)
+      if (!(yield* filled) || (agent.profile ?? profile) !== profile) {
+        return yield* inProcess.search(scope, query)
+      }
+      if (agent.chunks === 0) return none
+      // Nothing to compare with: the model is left alone.
+      const vector = agent.vectors ? yield* queryVector(embedder, text) : Option.none<Float32Array>()
+      const { chunks } = yield* ranked(scope, {
+        terms: queryTerms(text),
+        vector: Option.getOrUndefined(vector),
+        lexicalWeight,
+        topK,
+        minScore,
+        sourceIds,
+        approximate: agent.chunks > exactUpTo && dimensions <= mostIndexed && Option.isSome(vector)
+      })
+      return { chunks, degraded: agent.vectors && Option.isNone(vector) }
+    }, Effect.orDie)
+
+    return VectorSearch.of({ search })
+  })
+
+/** Hybrid search in PostgreSQL. Makes the table of the embedder's profile when there is none. */
+export const layerPgvector = (
+  options: PgvectorOptions
+): Layer.Layer<VectorSearch, never, SqlClient.SqlClient | Embedder> =>
+  Layer.scoped(VectorSearch, make(options))

@@ -1,0 +1,53 @@
+/** How many of the best chunks approximate searches find, sampled: one search in a hundred is repeated exactly. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import * as MetricBoundaries from "effect/MetricBoundaries"
+import * as Random from "effect/Random"
+import type { AgentId } from "../../domain/Ids.ts"
+import type { Found } from "./PgvectorQuery.ts"
+
+/** Share of the exact result that the approximate one has, 0..1, of the sampled searches of this process. */
+export const recallMetric = Metric.histogram(
+  "spoke_retrieval_recall",
+  MetricBoundaries.fromIterable([0.5, 0.8, 0.9, 0.95, 0.99, 1]),
+  "Share of the exact result that an approximate search found"
+)
+
+/** The share of `exact` that is in `found`; 1 when there is nothing to find. */
+export const recallOf = (found: Found, exact: Found): number => {
+  if (exact.chunks.length === 0) return 1
+  const ids = new Set<string>(found.chunks.map(({ id }) => id))
+  return exact.chunks.filter(({ id }) => ids.has(id)).length / exact.chunks.length
+}
+
+/**
+ * Answers what looks at an approximate search's result: mostly nothing, at `rate` (0..1) a repetition by `exactly` in the
+ * background. One at a time; a sample that meets another is passed over, and one that fails is logged.
+ */
+export const makeRecall = (sql: SqlClient.SqlClient, rate: number) =>
+  Effect.gen(function* () {
+    const scope = yield* Effect.scope
+    const one = yield* Effect.makeSemaphore(1)
+    const record = (agentId: AgentId, recall: number) =>
+      Effect.zipRight(
+        Metric.update(recallMetric, recall),
+        sql`
+          insert into retrieval_recall as r (agent_id, sampled, recall_sum)
+          select id, 1, ${recall}::float8 from agents where id = ${agentId}
+          on conflict (agent_id) do update
+            set sampled = r.sampled + 1, recall_sum = r.recall_sum + excluded.recall_sum`
+      )
+    return <E>(agentId: AgentId, found: Found, exactly: Effect.Effect<Found, E>) =>
+      Effect.gen(function* () {
+        if ((yield* Random.next) >= rate) return
+        const compare = Effect.flatMap(exactly, (exact) => record(agentId, recallOf(found, exact))).pipe(
+          Effect.timeout("30 seconds"),
+          Effect.catchAllCause((cause) =>
+            Effect.logWarning("A search's recall could not be measured", cause)
+          ),
+          Effect.withSpan("VectorSearch.recall", { root: true, attributes: { agentId } })
+        )
+        yield* Effect.forkIn(one.withPermitsIfAvailable(1)(compare), scope)
+      })
+  })

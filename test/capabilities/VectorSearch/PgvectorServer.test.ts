@@ -1,0 +1,9 @@
+import { layerInProcess } from "../../../src/capabilities/VectorSearch/InProcess.ts"
+import { layerPgvector } from "../../../src/capabilities/VectorSearch/Pgvector.ts"
+import { onPgvectorServer } from "../../PgvectorServer.ts"
+import { pgvectorSuite } from "./PgvectorSuite.ts"
+import { vectorSearchSuite } from "./Suite.ts"
+
+vectorSearchSuite("by pgvector", layerPgvector({ maxBytes: 1e8 }), onPgvectorServer)
+vectorSearchSuite("in process beside pgvector", layerInProcess({ maxBytes: 1e8 }), onPgvectorServer)
+pgvectorSuite(onPgvectorServer, { exactUpTo: 20_000, large: 22_000 })

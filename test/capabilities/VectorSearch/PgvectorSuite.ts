@@ -1,0 +1,247 @@
+/** What pgvector promises beyond what every `VectorSearch` does. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import type { Vitest } from "@effect/vitest"
+import { expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as Schedule from "effect/Schedule"
+import { Embedder } from "../../../src/capabilities/Embedder.ts"
+import { VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
+import { layerPgvector } from "../../../src/capabilities/VectorSearch/Pgvector.ts"
+import { recallMetric } from "../../../src/capabilities/VectorSearch/PgvectorRecall.ts"
+import type { AgentScope } from "../../../src/domain/Access.ts"
+import type { SourceId } from "../../../src/domain/Ids.ts"
+import type { Database } from "../../../src/store/Database.ts"
+import * as Fixtures from "../../Fixtures.ts"
+import { makeHashing } from "../../HashingEmbedder.ts"
+import { reset } from "../../TestDatabase.ts"
+import { embed, ingest, known, page, source, stores } from "./Knowledge.ts"
+
+type Each = (name: string, suite: (it: Vitest.MethodsNonLive<Database, true>) => void) => void
+
+const dimensions = 32
+/** Vectors lie around so many centres. */
+const centres = 40
+const weight = 0.2
+
+/** A unit vector near a centre, the same for the same numbers. */
+const clustered = (centre: number, member: number): Float32Array => {
+  const vector = Float32Array.from(
+    { length: dimensions },
+    (_, place) =>
+      Math.sin(centre * 12.9898 + place * 78.233) + 0.6 * Math.sin(member * 4.1414 + place * 37.719 + centre)
+  )
+  const norm = Math.hypot(...vector)
+  return vector.map((value) => value / norm)
+}
+
+/** Embeds "centre 3 member 7" where that vector lies. */
+const embedder = (profile = "clustered") => {
+  const vectorOf = (text: string) => {
+    const [centre = 0, member = 0] = Array.from(text.matchAll(/\d+/gu), ([number]) => Number(number))
+    return clustered(centre, member + 0.5)
+  }
+  return Layer.succeed(
+    Embedder,
+    Embedder.of({
+      ...makeHashing({ lexicalWeight: weight }),
+      profile,
+      dimensions,
+      embedQuery: (text) => Effect.sync(() => vectorOf(text)),
+      embedAll: (texts) => Effect.sync(() => texts.map(vectorOf))
+    })
+  )
+}
+
+/** Chunks written in bulk into a source that is live, each with a vector near one of the centres. */
+const bulk = (scope: AgentScope, sourceId: SourceId, count: number, prefix: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const document = `doc_${prefix}`
+    yield* sql`update sources set live_generation = 1 where id = ${sourceId}`
+    yield* sql`
+      insert into documents (id, agent_id, source_id, generation, uri, title, content_hash)
+      values (${document}, ${scope.agentId}, ${sourceId}, 1, ${prefix}, '', '')`
+    yield* sql`
+      insert into chunks (id, agent_id, source_id, generation, document_id, ordinal, content, content_hash, tsv, length, version)
+      select ${prefix} || lpad(i::text, 8, '0'), ${scope.agentId}, ${sourceId}, 1, ${document}, i, 'chunk ' || i, '',
+        ('''chunk'' ''c' || i % ${centres}::int || '''')::tsvector, 2, 1
+      from generate_series(0, ${count - 1}::int) i`
+    yield* sql`
+      insert into agent_stats (agent_id, chunk_count, length_sum, version) values (${scope.agentId}, ${count}, ${2 * count}, 1)
+      on conflict (agent_id) do update set chunk_count = agent_stats.chunk_count + excluded.chunk_count,
+        length_sum = agent_stats.length_sum + excluded.length_sum`
+    const size = 2_000
+    for (let from = 0; from < count; from += size) {
+      const vectors = Array.from({ length: Math.min(size, count - from) }, (_, place) =>
+        Buffer.from(clustered((from + place) % centres, from + place).buffer).toString("base64")
+      )
+      yield* sql`
+        insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
+        select ${prefix} || lpad((v.place + ${from}::int - 1)::text, 8, '0'), 'clustered', ${scope.agentId}, 1,
+          decode(v.vector, 'base64')
+        from jsonb_array_elements_text(${JSON.stringify(vectors)}::jsonb) with ordinality as v (vector, place)`
+    }
+  })
+
+const search = (scope: AgentScope, text: string, topK = 10, sourceIds?: ReadonlyArray<SourceId>) =>
+  Effect.flatMap(VectorSearch, ({ search }) => search(scope, { text, topK, minScore: 0, sourceIds }))
+
+const ids = (scope: AgentScope, text: string, topK?: number, sourceIds?: ReadonlyArray<SourceId>) =>
+  Effect.map(search(scope, text, topK, sourceIds), ({ chunks }) => chunks.map(({ id }) => id))
+
+/** Runs on databases with pgvector; `large` chunks are more than `exactUpTo`. */
+export const pgvectorSuite = (
+  each: Each,
+  { exactUpTo, large }: { readonly exactUpTo: number; readonly large: number }
+): void => {
+  const over = (limit: number, sampleRate = 0, profile?: string) =>
+    Layer.provideMerge(
+      Layer.merge(layerPgvector({ maxBytes: 1e8, exactUpTo: limit, sampleRate }), stores),
+      embedder(profile)
+    )
+
+  each("VectorSearch by pgvector, beyond the others", (it) => {
+    it.scoped(
+      "finds in a large agent at least 95 % of what an exact search does, and never fewer rows than there are (G23)",
+      () =>
+        Effect.gen(function* () {
+          yield* reset
+          const big = yield* Fixtures.agent()
+          const bigSource = yield* source(big)
+          yield* Effect.provide(Effect.void, over(exactUpTo))
+          yield* bulk(big, bigSource, large, "chk_big")
+          const rare = yield* source(big)
+          yield* bulk(big, rare, 12, "chk_rare")
+          const small = yield* Effect.forEach(Array.from({ length: 5 }), (_, place) =>
+            Effect.gen(function* () {
+              const scope = yield* Fixtures.agent()
+              yield* bulk(scope, yield* source(scope), 15, `chk_small${place}_`)
+              return scope
+            })
+          )
+          const queries = Array.from({ length: 20 }, (_, place) => `centre ${place * 2} member ${place * 31}`)
+          const measure = (limit: number) =>
+            Effect.provide(
+              Effect.forEach(queries, (text) => ids(big, text)),
+              over(limit)
+            )
+          const approximate = yield* measure(exactUpTo)
+          const exact = yield* measure(10_000_000)
+          const shares = exact.map((wanted, place) => {
+            expect(approximate[place]?.length).toBe(10)
+            return wanted.filter((id) => approximate[place]?.includes(id)).length / wanted.length
+          })
+          expect(shares.reduce((sum, share) => sum + share, 0) / shares.length).toBeGreaterThanOrEqual(0.95)
+          yield* Effect.gen(function* () {
+            for (const scope of small) expect((yield* ids(scope, "chunk centre 1", 20)).length).toBe(15)
+            // A source of a few chunks in the large agent: the index names too few, an exact search follows.
+            expect((yield* ids(big, "chunk centre 1 member 3", 20, [rare])).length).toBe(12)
+          }).pipe(Effect.provide(over(exactUpTo)))
+        }),
+      120_000
+    )
+
+    it.scoped("measures the recall of sampled approximate searches, for the process and for the agent", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        const id = yield* source(scope)
+        yield* Effect.provide(Effect.void, over(200))
+        yield* bulk(scope, id, 400, "chk_sampled")
+        const before = yield* Metric.value(recallMetric)
+        const recorded = sql<{ readonly sampled: number; readonly mean: number }>`
+          select sampled::int as sampled, recall_sum / sampled as mean from retrieval_recall
+          where agent_id = ${scope.agentId}`
+        yield* Effect.gen(function* () {
+          yield* search(scope, "centre 1 member 2")
+          const [row] = yield* recorded.pipe(
+            Effect.delay("20 millis"),
+            Effect.repeat({ until: (rows) => rows.length > 0 }),
+            Effect.timeout("20 seconds")
+          )
+          expect(row?.sampled).toBe(1)
+          expect(row?.mean).toBeGreaterThan(0.9)
+          expect((yield* Metric.value(recallMetric)).count).toBe(before.count + 1)
+        }).pipe(Effect.provide(over(200, 1)))
+        // Exact searches have nothing to measure.
+        yield* Effect.provide(search(scope, "centre 1 member 2"), over(1_000, 1))
+        expect((yield* recorded)[0]?.sampled).toBe(1)
+      })
+    )
+
+    it.scoped("searches completely while vectors of before are copied, and by pgvector afterwards", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        // A store that was searched in process until now.
+        const profile = "moved over"
+        const id = yield* source(scope)
+        const pages = Array.from({ length: 600 }, (_, place) =>
+          page(`centre ${place % centres} member ${place}`)
+        )
+        yield* Effect.gen(function* () {
+          yield* ingest(scope, id, pages)
+          yield* embed(scope, id)
+        }).pipe(Effect.provide(Layer.merge(stores, embedder(profile))))
+        yield* Effect.gen(function* () {
+          const during = yield* ids(scope, "centre 3 member 43")
+          expect(during.length).toBe(10)
+          const [row] = yield* sql<{ readonly number: number }>`
+            select number from vector_profiles where profile = ${profile}`
+          const table = sql(`chunk_vectors_${row?.number}`)
+          yield* sql`select filled from vector_profiles where profile = ${profile} and filled`.pipe(
+            Effect.repeat({ until: (rows) => rows.length > 0, schedule: Schedule.spaced("20 millis") }),
+            Effect.timeout("30 seconds")
+          )
+          const [{ copied } = { copied: 0 }] = yield* sql<{ readonly copied: number }>`
+            select count(*)::int as copied from ${table}`
+          expect(copied).toBe(600)
+          expect(yield* ids(scope, "centre 3 member 43")).toEqual(during)
+          // What the rows say to the last bit.
+          const wrong = yield* sql`
+            select 1 from ${table} v join chunk_embeddings e on e.chunk_id = v.chunk_id
+            where v.embedding <> spoke_floats(e.embedding)::vector`
+          expect(wrong).toEqual([])
+        }).pipe(Effect.provide(over(exactUpTo, 0, profile)))
+      })
+    )
+
+    it.scoped("removes a chunk's vector with the chunk, and keeps vectors in their rows (G6)", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        yield* Effect.gen(function* () {
+          const kept = yield* known(scope, [page("centre 1 member 1")])
+          const gone = yield* known(scope, [page("centre 2 member 2")])
+          const [row] = yield* sql<{ readonly number: number }>`
+            select number from vector_profiles where profile = 'clustered'`
+          const name = `chunk_vectors_${row?.number}`
+          yield* sql`delete from sources where id = ${gone}`
+          expect(yield* sql`select distinct source_id from ${sql(name)}`).toEqual([{ source_id: kept }])
+          const storage = yield* sql`
+            select distinct attstorage::text as storage from pg_attribute
+            where attname = 'embedding' and attrelid in
+              (select inhrelid from pg_inherits where inhparent = ${name}::regclass)`
+          expect(storage).toEqual([{ storage: "p" }])
+        }).pipe(Effect.provide(over(exactUpTo)))
+      })
+    )
+
+    it.scoped(
+      "Vectors are decoded to the very float that was stored, small, large and negative ones too",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const numbers = Float32Array.from([0, 1, -1, 0.1, -0.3, 1e-40, 3.4e38, 1 / 3, 1e-7, -2.5e-12])
+          const [row] = yield* sql<{ readonly floats: ReadonlyArray<number> }>`
+          select spoke_floats(${Buffer.from(numbers.buffer)}) as floats`
+          expect(row?.floats).toEqual(Array.from(numbers))
+        })
+    )
+  })
+}
