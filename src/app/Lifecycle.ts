@@ -5,6 +5,8 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import { Readiness } from "../http/system/Readiness.ts"
 
@@ -18,6 +20,10 @@ export class Draining extends Effect.Service<Draining>()("app/Draining", {
   }))
 }) {}
 
+const oldest = Metric.gauge("spoke_ingestion_oldest_waiting_seconds", {
+  description: "How long the oldest reading of a source has waited for a worker"
+})
+
 /** What `/readyz` asks. */
 export const readiness = Layer.effect(
   Readiness,
@@ -30,6 +36,13 @@ export const readiness = Layer.effect(
         Effect.as(true),
         Effect.catchAllCause(() => Effect.succeed(false))
       )
+    // Says how things go, and is no reason to send requests elsewhere: every process shares the queue.
+    const oldestWaiting = sql<{ readonly seconds: number | null }>`
+      select greatest(0, extract(epoch from clock_timestamp() - min(created_at)))::int as seconds
+      from ingestion_jobs where status = 'QUEUED'`.pipe(
+      Effect.map(([row]) => row?.seconds ?? null),
+      Effect.tap((seconds) => Metric.set(oldest, seconds ?? 0))
+    )
     return {
       check: Effect.gen(function* () {
         const checks = [
@@ -38,7 +51,12 @@ export const readiness = Layer.effect(
           { name: "queue", ok: yield* answers(sql`select 1 from queue_jobs limit 1`) },
           { name: "migrations", ok: yield* answers(sql`select 1 from agent_usage limit 1`) }
         ]
-        return { ready: checks.every(({ ok }) => ok), checks }
+        const waiting = yield* Effect.option(Effect.timeout(oldestWaiting, patience))
+        return {
+          ready: checks.every(({ ok }) => ok),
+          checks,
+          ...(Option.isSome(waiting) ? { queue: { oldestWaitingSeconds: waiting.value } } : {})
+        }
       })
     }
   })

@@ -164,6 +164,19 @@ export const LatestJob = Schema.Struct({
 })
 export type LatestJob = typeof LatestJob.Type
 
+/** A source's vectors of the embedding model that answers for its agent. */
+export const EmbeddingState = Schema.Struct({
+  /** The model and its dimensions; null before the agent's first vector. */
+  profile: Schema.NullOr(Schema.String),
+  /** Live chunks. */
+  chunks: Schema.Int,
+  /** Those of them that have a vector; the others are found by their words. */
+  embedded: Schema.Int,
+  /** Why vectors are missing, when embedding failed. */
+  error: Schema.NullOr(Schema.String)
+})
+export type EmbeddingState = typeof EmbeddingState.Type
+
 /** A source with everything its views are cut from. */
 export class Source extends Schema.Class<Source>("Source")({
   id: SourceId,
@@ -174,5 +187,7 @@ export class Source extends Schema.Class<Source>("Source")({
   config: SourceConfigView,
   lastSyncedAt: Schema.NullOr(Schema.DateTimeUtc),
   lastError: Schema.NullOr(Schema.String),
-  latestJob: Schema.NullOr(LatestJob)
+  latestJob: Schema.NullOr(LatestJob),
+  /** Only where one source was asked for. */
+  embedding: optional(EmbeddingState)
 }) {}

@@ -8,21 +8,7 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { AgentScope } from "../domain/Access.ts"
 import { AgentId, SourceId } from "../domain/Ids.ts"
-
-/** A source's vectors of the profile that answers for its agent. */
-export const EmbeddingState = Schema.Struct({
-  /** Null: no vector was stored yet. */
-  profile: Schema.NullOr(Schema.String),
-  /** Live chunks. */
-  chunks: Schema.Int,
-  /** Those of them that have a vector of `profile`. */
-  embedded: Schema.Int,
-  /** Why vectors are missing, when embedding failed. */
-  error: Schema.NullOr(Schema.String)
-})
-export type EmbeddingState = typeof EmbeddingState.Type
 
 const Place = Schema.Struct({
   agentId: AgentId,
@@ -64,21 +50,6 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
             from sources s left join agent_stats stats on stats.agent_id = s.agent_id
             where s.id = ${sourceId}`
         })(undefined).pipe(Effect.orDie)
-
-      const state = (scope: AgentScope, sourceId: SourceId) =>
-        SqlSchema.findOne({
-          Request: Schema.Void,
-          Result: EmbeddingState,
-          execute: () => sql`
-            select stats.profile, count(c.id)::int as chunks, count(e.chunk_id)::int as embedded,
-              (select message from embedding_failures f where f.source_id = s.id) as error
-            from sources s
-            left join agent_stats stats on stats.agent_id = s.agent_id
-            left join chunks c on c.source_id = s.id and c.version is not null
-            left join chunk_embeddings e on e.chunk_id = c.id and e.profile = stats.profile
-            where s.id = ${sourceId} and s.agent_id = ${scope.agentId} and s.tenant_id = ${scope.tenantId}
-            group by s.id, stats.profile`
-        })(undefined).pipe(Effect.orDie, Effect.withSpan("EmbeddingProfileStore.state"))
 
       /** Notes why the source has no vectors of `profile`. */
       const noteFailure = (sourceId: SourceId, profile: string, message: string) =>
@@ -167,7 +138,6 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
         aim,
         target,
         place,
-        state,
         noteFailure,
         clearFailure,
         behind,

@@ -39,12 +39,21 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/Sources", 
         from ingestion_jobs j where j.source_id = s.id order by j.generation desc limit 1
       ) as "latestJob"`
 
+    const embedding = sql`(
+      select json_build_object('profile', max(stats.profile), 'chunks', count(c.id), 'embedded', count(e.chunk_id),
+        'error', (select message from embedding_failures f where f.source_id = s.id))
+      from agent_stats stats
+      left join chunks c on c.source_id = s.id and c.version is not null
+      left join chunk_embeddings e on e.chunk_id = c.id and e.profile = stats.profile
+      where stats.agent_id = s.agent_id
+    )`
+
     const find = (scope: AgentScope, id: SourceId) =>
       SqlSchema.findOne({
         Request: Schema.Struct({ agentId: AgentId, id: SourceId }),
         Result: Row,
         execute: (request) => sql`
-          select ${columns} from sources s
+          select ${columns}, ${embedding} as embedding from sources s
           where s.tenant_id = ${scope.tenantId} and s.agent_id = ${request.agentId} and s.id = ${request.id}`
       })({ agentId: scope.agentId, id }).pipe(
         Effect.orDie,

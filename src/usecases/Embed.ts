@@ -12,7 +12,6 @@ import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import { Embedder, type EmbedderError, embedderOf, type EmbedderService } from "../capabilities/Embedder.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../capabilities/JobQueue.ts"
-import type { AgentScope } from "../domain/Access.ts"
 import { SourceId } from "../domain/Ids.ts"
 import { embeddingText } from "../search/Packer.ts"
 import { EmbeddingProfileStore } from "../store/EmbeddingProfiles.ts"
@@ -143,9 +142,6 @@ export class Embed extends Effect.Service<Embed>()("usecases/Embed", {
       if (wanted.profile === target) yield* profiles.move(agentId, target)
     })
 
-    /** How far the vectors of a source are; none when there is no such source. */
-    const state = (scope: AgentScope, sourceId: SourceId) => profiles.state(scope, sourceId)
-
-    return { process, state } as const
+    return { process } as const
   })
 }) {}

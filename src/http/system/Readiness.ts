@@ -7,6 +7,8 @@ export interface Report {
   readonly ready: boolean
   /** Names are public: `database`, `queue`, `migrations`, `draining`. */
   readonly checks: ReadonlyArray<{ readonly name: string; readonly ok: boolean }>
+  /** How long the oldest reading of a source has waited for a worker; null when none waits (guarantee G1). */
+  readonly queue?: { readonly oldestWaitingSeconds: number | null }
 }
 
 export class Readiness extends Context.Tag("http/Readiness")<

@@ -19,7 +19,10 @@ export const SystemApi = HttpApiGroup.make("system")
         success(
           Schema.Struct({
             status: Schema.Literal("ready"),
-            checks: Schema.Array(Schema.Struct({ name: Schema.String, ok: Schema.Boolean }))
+            checks: Schema.Array(Schema.Struct({ name: Schema.String, ok: Schema.Boolean })),
+            queue: Schema.optionalWith(Schema.Struct({ oldestWaitingSeconds: Schema.NullOr(Schema.Int) }), {
+              exact: true
+            })
           })
         )
       )
