@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Disk from "../capabilities/ArtifactStore/Disk.ts"
+import * as S3 from "../capabilities/ArtifactStore/S3.ts"
 import * as SqlAudit from "../capabilities/AuditLog/Sql.ts"
 import * as Scrypt from "../capabilities/Credentials/Scrypt.ts"
 import * as ParserWorker from "../capabilities/DocumentParser/Worker.ts"
@@ -75,6 +76,7 @@ import { Refresh } from "../usecases/Refresh.ts"
 import { LegacyKeys } from "../usecases/LegacyKeys.ts"
 import { Retrieve } from "../usecases/Retrieve.ts"
 import { Sources } from "../usecases/Sources.ts"
+import { SourceScopes } from "../usecases/SourceScopes.ts"
 import { Subscriptions } from "../usecases/Subscriptions.ts"
 import { Tools } from "../usecases/Tools.ts"
 import type { Settings } from "./Config.ts"
@@ -165,6 +167,12 @@ const models = (settings: Settings) => {
   )
 }
 
+/** Where originals are kept: the data directory, or a bucket. */
+export const artifactStore = ({ artifacts, dataDir }: Settings) =>
+  artifacts === null
+    ? Disk.layerDisk(path.join(dataDir, "artifacts"))
+    : S3.layerS3(artifacts).pipe(Layer.provide(ProviderHttp.layer))
+
 const secretBox = Layer.unwrapEffect(Effect.map(Secrets.Secrets, ({ masters }) => DerivedKeys.layer(masters)))
 
 const reranker = ({ rerank }: Settings) =>
@@ -194,7 +202,7 @@ const capabilities = (settings: Settings) =>
     QueueTable.layerTable,
     settings.database === null ? RealtimeMemory.layerMemory : RealtimePostgres.layerPostgres,
     secretBox,
-    Disk.layerDisk(path.join(settings.dataDir, "artifacts")),
+    artifactStore(settings),
     Undici.layerUndici({ allow: settings.fetchAllow ?? [] }),
     ParserWorker.layerWorker({ script: Package.worker("parse") }),
     Tesseract.layerTesseract({ script: Package.worker("recognize") }),
@@ -226,6 +234,7 @@ export const layer = (settings: Settings) =>
     LegacyKeys.Default,
     Retrieve.Default,
     Sources.Default,
+    SourceScopes.Default,
     Subscriptions.Default,
     Tools.Default,
     turns

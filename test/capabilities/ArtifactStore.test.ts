@@ -1,11 +1,16 @@
 import { afterAll, describe, expect, it } from "@effect/vitest"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import * as Fiber from "effect/Fiber"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { ArtifactStore, layerMemory, refOf } from "../../src/capabilities/ArtifactStore.ts"
 import { layerDisk } from "../../src/capabilities/ArtifactStore/Disk.ts"
+import { layerS3, type S3Options } from "../../src/capabilities/ArtifactStore/S3.ts"
+import { bucket, s3Server } from "./S3Server.ts"
 import { artifactStoreSuite } from "./ArtifactStoreSuite.ts"
 
 const root = fs.mkdtempSync(path.join(os.tmpdir(), "spoke-artifacts-"))
@@ -13,6 +18,20 @@ afterAll(() => fs.rmSync(root, { recursive: true, force: true }))
 
 artifactStoreSuite("memory", layerMemory)
 artifactStoreSuite("disk", layerDisk(path.join(root, "suite")))
+
+const s3 = (url: string, changes: Partial<S3Options> = {}) =>
+  layerS3({
+    bucket,
+    prefix: "some/where",
+    region: "eu-central-1",
+    endpoint: url,
+    accessKeyId: Redacted.make("S3RVER"),
+    secretAccessKey: Redacted.make("S3RVER"),
+    sessionToken: null,
+    ...changes
+  }).pipe(Layer.provide(NodeHttpClient.layerUndici))
+
+artifactStoreSuite("S3", Layer.unwrapScoped(Effect.map(s3Server, ({ url }) => s3(url))))
 
 const hello = new TextEncoder().encode("hello")
 const digest = refOf(hello).slice("sha256:".length)
@@ -123,5 +142,51 @@ describe("artifacts on disk", () => {
       const error = yield* Effect.flip(Effect.void.pipe(Effect.provide(layerDisk(path.join(file, "below")))))
       expect(error._tag).toBe("ArtifactStoreError")
     })
+  )
+})
+
+describe("artifacts in a bucket", () => {
+  it.scopedLive("survive a store that is busy for a moment", () =>
+    Effect.gen(function* () {
+      const { breakFor, url } = yield* s3Server
+      yield* Effect.gen(function* () {
+        const store = yield* ArtifactStore
+        breakFor(2)
+        const ref = yield* store.put(hello)
+        breakFor(1)
+        expect(yield* store.get(ref)).toMatchObject({ _tag: "Some" })
+        breakFor(10)
+        expect((yield* Effect.flip(store.remove(ref))).message).toBe(
+          "The artifact could not be removed (S3: 503 SlowDown)."
+        )
+      }).pipe(Effect.provide(s3(url)))
+    })
+  )
+
+  it.scopedLive(
+    "need the right key, an existing bucket and a store that answers; the error names no secret",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* s3Server
+        const secret = "secret-canary-5e1f"
+        const wrong: ReadonlyArray<readonly [string, Partial<S3Options>, RegExp]> = [
+          [
+            url,
+            { accessKeyId: Redacted.make(secret), secretAccessKey: Redacted.make(secret) },
+            /403 InvalidAccessKeyId/
+          ],
+          [url, { bucket: "elsewhere" }, /404 NoSuchBucket/],
+          ["http://127.0.0.1:1", {}, /no answer/]
+        ]
+        for (const [address, changes, words] of wrong) {
+          const error = yield* Effect.flip(
+            Effect.flatMap(ArtifactStore, (store) => store.put(hello)).pipe(
+              Effect.provide(s3(address, changes))
+            )
+          )
+          expect(error.message).toMatch(words)
+          expect(JSON.stringify(error)).not.toContain(secret)
+        }
+      })
   )
 })

@@ -1,0 +1,171 @@
+/**
+ * Artifacts as objects of an S3-compatible store: `<prefix>/<first two digits>/<digest>`. An object appears whole or not at
+ * all, and any number of processes may share the bucket.
+ */
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import { AwsV4Signer } from "aws4fetch"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import type { ArtifactRef } from "../../domain/Source.ts"
+import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
+
+export interface S3Options {
+  readonly bucket: string
+  /** Before every name, without slashes at its ends; empty for none. */
+  readonly prefix: string
+  readonly region: string
+  /** Address of a compatible store, which is then asked by path; null for Amazon's own. */
+  readonly endpoint: string | null
+  readonly accessKeyId: Redacted.Redacted
+  readonly secretAccessKey: Redacted.Redacted
+  readonly sessionToken: Redacted.Redacted | null
+}
+
+/** One attempt, body included. */
+const patience = Duration.seconds(60)
+/** After an attempt that may go better the next time. */
+const retries = Schedule.intersect(Schedule.jittered(Schedule.exponential("200 millis")), Schedule.recurs(3))
+/** Larger than any original; what claims to be larger is not read. */
+const largest = 256 * 1_048_576
+
+/** A refusal, or an attempt that came to nothing. */
+interface Failure {
+  readonly reason: string
+  readonly transient: boolean
+}
+
+const failure = (reason: string, transient: boolean): Failure => ({ reason, transient })
+
+/** The store's own name for what is wrong; never more of its answer, which may repeat the request. */
+const codeIn = (body: string): string => /<Code>([A-Za-z]{1,64})<\/Code>/u.exec(body)?.[1] ?? ""
+
+const refusal = (response: HttpClientResponse.HttpClientResponse) =>
+  Effect.map(
+    Effect.orElseSucceed(response.text, () => ""),
+    (body) => {
+      const { status } = response
+      const code = codeIn(body)
+      return {
+        code,
+        ...failure(
+          `${status}${code === "" ? "" : ` ${code}`}`,
+          status >= 500 || status === 429 || status === 408
+        )
+      }
+    }
+  )
+
+const addressOf = ({ bucket, endpoint, region }: S3Options): string => {
+  if (endpoint !== null) return `${endpoint}/${bucket}`
+  // A certificate for *.s3 does not cover names with dots.
+  return bucket.includes(".")
+    ? `https://s3.${region}.amazonaws.com/${bucket}`
+    : `https://${bucket}.s3.${region}.amazonaws.com`
+}
+
+const make = (options: S3Options) =>
+  Effect.gen(function* () {
+    const client = yield* HttpClient.HttpClient
+    const base = [addressOf(options), ...(options.prefix === "" ? [] : [options.prefix])].join("/")
+
+    const urlOf = (ref: ArtifactRef) => {
+      const digest = ref.slice("sha256:".length)
+      return `${base}/${digest.slice(0, 2)}/${digest}`
+    }
+
+    const signed = (method: "GET" | "PUT" | "DELETE", url: string, contentHash: string) =>
+      Effect.tryPromise({
+        try: () =>
+          new AwsV4Signer({
+            method,
+            url,
+            headers: { "x-amz-content-sha256": contentHash },
+            service: "s3",
+            region: options.region,
+            accessKeyId: Redacted.value(options.accessKeyId),
+            secretAccessKey: Redacted.value(options.secretAccessKey),
+            ...(options.sessionToken === null ? {} : { sessionToken: Redacted.value(options.sessionToken) })
+          }).sign(),
+        catch: () => failure("the request could not be signed", false)
+      })
+
+    const request = <A>(
+      method: "GET" | "PUT" | "DELETE",
+      ref: ArtifactRef,
+      read: (response: HttpClientResponse.HttpClientResponse) => Effect.Effect<A, Failure>,
+      bytes?: Uint8Array
+    ) =>
+      Effect.gen(function* () {
+        const hash = (bytes === undefined ? refOf(new Uint8Array(0)) : ref).slice("sha256:".length)
+        const { headers, url } = yield* signed(method, urlOf(ref), hash)
+        const sent = HttpClientRequest.make(method)(url).pipe(
+          HttpClientRequest.setHeaders(headers),
+          bytes === undefined
+            ? (same) => same
+            : HttpClientRequest.bodyUint8Array(bytes, "application/octet-stream")
+        )
+        const response = yield* Effect.mapError(client.execute(sent), () => failure("no answer", true))
+        return yield* read(response)
+      }).pipe(
+        Effect.timeoutFail({ duration: patience, onTimeout: () => failure("no answer in time", true) }),
+        Effect.retry({ schedule: retries, while: ({ transient }) => transient })
+      )
+
+    const failed = (doing: string) => (cause: Failure) =>
+      new ArtifactStoreError({ message: `The artifact could not be ${doing} (S3: ${cause.reason}).` })
+
+    const done = (response: HttpClientResponse.HttpClientResponse) =>
+      response.status < 300
+        ? Effect.asVoid(Effect.mapError(response.text, () => failure("the answer broke off", true)))
+        : Effect.flatMap(refusal(response), Effect.fail)
+
+    const put = Effect.fn("ArtifactStore.put")(function* (bytes: Uint8Array) {
+      const ref = refOf(bytes)
+      yield* Effect.mapError(request("PUT", ref, done, bytes), failed("written"))
+      return ref
+    })
+
+    const read = (response: HttpClientResponse.HttpClientResponse) =>
+      Effect.gen(function* () {
+        if (response.status >= 300) {
+          const refused = yield* refusal(response)
+          // A bucket that is not there is a mistake of the configuration, not a missing artifact.
+          if (response.status === 404 && refused.code !== "NoSuchBucket") return Option.none<Uint8Array>()
+          return yield* Effect.fail(refused)
+        }
+        if (Number(response.headers["content-length"] ?? 0) > largest) {
+          return yield* Effect.fail(failure("the object is too large", false))
+        }
+        const body = yield* Effect.mapError(response.arrayBuffer, () => failure("the answer broke off", true))
+        return Option.some(new Uint8Array(body))
+      })
+
+    const get = Effect.fn("ArtifactStore.get")(function* (ref: ArtifactRef) {
+      const kept = yield* Effect.mapError(request("GET", ref, read), failed("read"))
+      if (Option.isSome(kept) && refOf(kept.value) !== ref) {
+        return yield* new ArtifactStoreError({ message: `The artifact ${ref} is damaged in the bucket.` })
+      }
+      return kept
+    })
+
+    const gone = (response: HttpClientResponse.HttpClientResponse) =>
+      Effect.flatMap(read(response), () => Effect.void)
+
+    const remove = (ref: ArtifactRef) =>
+      request("DELETE", ref, gone).pipe(
+        Effect.mapError(failed("removed")),
+        Effect.withSpan("ArtifactStore.remove")
+      )
+
+    return { put, get, remove }
+  })
+
+/** Keeps artifacts in a bucket that exists. */
+export const layerS3 = (options: S3Options): Layer.Layer<ArtifactStore, never, HttpClient.HttpClient> =>
+  Layer.effect(ArtifactStore, make(options))
