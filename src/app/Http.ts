@@ -6,6 +6,7 @@ import { Api } from "../http/Api.ts"
 import * as Assets from "../http/hosted/Assets.ts"
 import { AgentsHandlers } from "../http/hosted/AgentsHandlers.ts"
 import { ConversationsHandlers } from "../http/hosted/ConversationsHandlers.ts"
+import { CrawlHandlers } from "../http/hosted/CrawlHandlers.ts"
 import { KeysHandlers } from "../http/hosted/KeysHandlers.ts"
 import * as SessionAuth from "../http/hosted/SessionAuth.ts"
 import * as SessionCookie from "../http/hosted/SessionCookie.ts"
@@ -22,7 +23,7 @@ import * as Package from "./Package.ts"
 import { Secrets } from "./Secrets.ts"
 
 const hosted = ({ appUrl }: Settings) =>
-  Layer.mergeAll(AgentsHandlers, ConversationsHandlers, KeysHandlers, SessionsHandlers, ToolsHandlers).pipe(
+  Layer.mergeAll(AgentsHandlers, ConversationsHandlers, CrawlHandlers, KeysHandlers, SessionsHandlers, ToolsHandlers).pipe(
     Layer.provide(Layer.merge(SessionAuth.layer(Api, appUrl), SessionCookie.layer(appUrl)))
   )
 

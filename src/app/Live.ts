@@ -66,6 +66,7 @@ import { RealtimeAccess } from "../usecases/chat/RealtimeAccess.ts"
 import { ChatTools } from "../usecases/chat/Tools.ts"
 import { TurnSettings } from "../usecases/chat/TurnSettings.ts"
 import { Conversations } from "../usecases/Conversations.ts"
+import { Crawls } from "../usecases/Crawls.ts"
 import { Embed } from "../usecases/Embed.ts"
 import { EmbeddingProfiles } from "../usecases/EmbeddingProfiles.ts"
 import { ImportConversations } from "../usecases/ImportConversations.ts"
@@ -225,6 +226,7 @@ export const layer = (settings: Settings) =>
     Accounts.Default,
     Agents.Default,
     Conversations.Default,
+    Crawls.Default,
     Embed.Default,
     EmbeddingProfiles.Default,
     ImportConversations.Default,

@@ -3,6 +3,7 @@ import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import { AgentsApi } from "./hosted/AgentsApi.ts"
 import { HostedConversationsApi } from "./hosted/ConversationsApi.ts"
+import { HostedCrawlApi } from "./hosted/CrawlApi.ts"
 import { KeysApi } from "./hosted/KeysApi.ts"
 import { SessionsApi } from "./hosted/SessionsApi.ts"
 import { ToolsApi } from "./hosted/ToolsApi.ts"
@@ -11,6 +12,7 @@ import { TenantsApi } from "./operator/TenantsApi.ts"
 import { AgentRunsApi } from "./public/AgentRunsApi.ts"
 import { ChatApi } from "./public/ChatApi.ts"
 import { ConversationsApi } from "./public/ConversationsApi.ts"
+import { CrawlApi } from "./public/CrawlApi.ts"
 import { IngestionJobsApi } from "./public/IngestionJobsApi.ts"
 import { RetrieveApi } from "./public/RetrieveApi.ts"
 import { SourcesApi } from "./public/SourcesApi.ts"
@@ -20,6 +22,7 @@ import { SystemApi } from "./system/SystemApi.ts"
 export const PublicApi = HttpApi.make("public")
   .add(ChatApi)
   .add(RetrieveApi)
+  .add(CrawlApi)
   .add(SourcesApi)
   .add(IngestionJobsApi)
   .add(ConversationsApi)
@@ -30,6 +33,7 @@ export const Api = HttpApi.make("spoke")
   .addHttpApi(PublicApi)
   .add(SessionsApi)
   .add(AgentsApi)
+  .add(HostedCrawlApi)
   .add(KeysApi)
   .add(ToolsApi)
   .add(HostedConversationsApi)

@@ -16,6 +16,7 @@ import * as KeyAuth from "./KeyAuth.ts"
 import * as AgentRunsHandlers from "./public/AgentRunsHandlers.ts"
 import * as ChatHandlers from "./public/ChatHandlers.ts"
 import * as ConversationsHandlers from "./public/ConversationsHandlers.ts"
+import * as CrawlHandlers from "./public/CrawlHandlers.ts"
 import * as IngestionJobsHandlers from "./public/IngestionJobsHandlers.ts"
 import * as RetrieveHandlers from "./public/RetrieveHandlers.ts"
 import * as SourcesHandlers from "./public/SourcesHandlers.ts"
@@ -27,6 +28,7 @@ export const publicHandlers = Layer.mergeAll(
   ChatHandlers.layer,
   ConversationsHandlers.layer,
   RetrieveHandlers.layer,
+  CrawlHandlers.layer,
   SourcesHandlers.layer,
   IngestionJobsHandlers.layer
 ).pipe(Layer.provide(KeyAuth.layer(Api)), Layer.merge(SystemHandlers.layer))

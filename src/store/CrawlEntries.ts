@@ -115,6 +115,15 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/Cr
             )`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("CrawlEntryStore.remembered"))
 
+    const exists = (scope: ReportScope, sourceId: SourceId) =>
+      sql`
+        select 1 from sources s
+        where s.id = ${sourceId} and s.tenant_id = ${scope.tenantId}
+          and ${"agentId" in scope ? sql`s.agent_id = ${scope.agentId}` : sql`true`}`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length > 0)
+      )
+
     /** The job that runs or ended last; none when the source has had none, or is not of the scope. */
     const reported = (scope: ReportScope, sourceId: SourceId) =>
       SqlSchema.findOne({
@@ -142,6 +151,6 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/Cr
           order by place limit ${limit + 1}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("CrawlEntryStore.list"))
 
-    return { add, clear, prune, remembered, reported, list } as const
+    return { add, clear, prune, remembered, exists, reported, list } as const
   })
 }) {}

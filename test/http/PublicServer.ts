@@ -38,6 +38,7 @@ import { ConversationStore } from "../../src/store/Conversations.ts"
 import { AgentRuns } from "../../src/usecases/AgentRuns.ts"
 import { ChatTurn, type RunningTurn } from "../../src/usecases/chat/ChatTurn.ts"
 import { Conversations } from "../../src/usecases/Conversations.ts"
+import { Crawls } from "../../src/usecases/Crawls.ts"
 import { Retrieve } from "../../src/usecases/Retrieve.ts"
 import { Sources } from "../../src/usecases/Sources.ts"
 import * as TestServer from "./TestServer.ts"
@@ -203,6 +204,16 @@ const useCases = Layer.unwrapEffect(
           sourceId: id
         })
     })
+    const crawls = Crawls.make({
+      report: (scope, id, filter) =>
+        Effect.zipRight(
+          note("crawl", scope, id, filter),
+          id === "src_1"
+            ? Effect.succeed({ job: null, entries: [], next: filter.after === undefined ? "7:9" : null })
+            : Effect.fail(absent)
+        ),
+      dryRun: (request) => Effect.as(note("dryRun", request), { urls: [], complete: true, error: null })
+    })
     const retrieve = Retrieve.make({
       run: (scope, request) =>
         Effect.as(note("retrieve", scope, request), {
@@ -251,6 +262,7 @@ const useCases = Layer.unwrapEffect(
     })
     return Layer.mergeAll(
       Layer.succeed(Sources, sources),
+      Layer.succeed(Crawls, crawls),
       Layer.succeed(Retrieve, retrieve),
       Layer.succeed(ChatTurn, turns),
       Layer.succeed(AgentRuns, runs)
