@@ -56,6 +56,12 @@ const count = (least: number, most: number) =>
 const secret = parsed("a secret of at least 32 bytes", (text) =>
   Buffer.byteLength(text) < 32 ? Option.none() : Option.some(Redacted.make(text))
 )
+const bucket = parsed("s3://bucket or s3://bucket/prefix", (text) =>
+  Option.map(
+    Option.fromNullable(/^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9._/-]*?))?\/*$/u.exec(text)),
+    ([, name = "", prefix = ""]) => ({ bucket: name, prefix })
+  )
+)
 const email = parsed("an e-mail address", Schema.decodeOption(Email))
 const password = parsed("a password of 8 to 200 characters", Schema.decodeOption(NewPassword))
 const hidden = parsed("a value", (text) => Option.some(Redacted.make(text)))
@@ -78,6 +84,15 @@ export const Variables = Schema.Struct({
     Value,
     "Embedded data: database, artifacts, generated secrets; .spoke by default."
   ),
+  SPOKE_ARTIFACTS: variable(
+    bucket,
+    "Where originals are kept: s3://bucket/prefix; the data directory by default."
+  ),
+  S3_ENDPOINT: variable(httpUrl, "Address of an S3-compatible store; Amazon's own by default."),
+  AWS_REGION: variable(Value, "Region of the bucket; us-east-1 by default."),
+  AWS_ACCESS_KEY_ID: variable(hidden, "Access key of the bucket; required with SPOKE_ARTIFACTS."),
+  AWS_SECRET_ACCESS_KEY: variable(hidden, "Its secret; required with SPOKE_ARTIFACTS."),
+  AWS_SESSION_TOKEN: variable(hidden, "Session token, where the access key is a temporary one."),
   DATABASE_URL: variable(
     url("a postgres:// URL", "postgres:", "postgresql:"),
     "PostgreSQL 15 or newer; the embedded database by default."
@@ -173,6 +188,16 @@ export interface Settings {
   readonly database: { readonly url: Redacted.Redacted; readonly maxConnections: number } | null
   /** Null: pgvector when the server has it. */
   readonly vector: "pgvector" | "in-process" | null
+  /** Null: the data directory. */
+  readonly artifacts: {
+    readonly bucket: string
+    readonly prefix: string
+    readonly endpoint: string | null
+    readonly region: string
+    readonly accessKeyId: Redacted.Redacted
+    readonly secretAccessKey: Redacted.Redacted
+    readonly sessionToken: Redacted.Redacted | null
+  } | null
   /** Null: offline extracts. */
   readonly model: {
     readonly apiKey: Redacted.Redacted
@@ -220,6 +245,11 @@ const contradictions = (given: Readonly<Record<string, string | undefined>>) => 
   ...(given["SPOKE_VECTOR"]?.trim().toLowerCase() === "pgvector" && given["DATABASE_URL"] === undefined
     ? [{ variable: "DATABASE_URL", message: "Required with SPOKE_VECTOR=pgvector" }]
     : []),
+  ...(given["SPOKE_ARTIFACTS"] === undefined
+    ? []
+    : ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]
+        .filter((variable) => given[variable] === undefined)
+        .map((variable) => ({ variable, message: "Required with SPOKE_ARTIFACTS" }))),
   ...((given["SPOKE_EMBEDDING_MODEL"]?.trim() ?? offline) !== offline && given["OPENAI_API_KEY"] === undefined
     ? [{ variable: "OPENAI_API_KEY", message: "Required with SPOKE_EMBEDDING_MODEL" }]
     : []),
@@ -230,6 +260,19 @@ const contradictions = (given: Readonly<Record<string, string | undefined>>) => 
     ? [{ variable: "SPOKE_RERANK_URL", message: "Required with SPOKE_RERANK_MODEL" }]
     : [])
 ]
+
+const artifactsOf = (given: Variables): Settings["artifacts"] => {
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, SPOKE_ARTIFACTS } = given
+  if (SPOKE_ARTIFACTS === undefined || accessKeyId === undefined || secretAccessKey === undefined) return null
+  return {
+    ...SPOKE_ARTIFACTS,
+    endpoint: given.S3_ENDPOINT ?? null,
+    region: given.AWS_REGION ?? "us-east-1",
+    accessKeyId,
+    secretAccessKey,
+    sessionToken: given.AWS_SESSION_TOKEN ?? null
+  }
+}
 
 const modelOf = (given: Variables): Settings["model"] => {
   if (given.OPENAI_API_KEY === undefined) return null
@@ -272,6 +315,7 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
     host,
     port,
     dataDir: path.resolve(given.SPOKE_DATA_DIR ?? ".spoke"),
+    artifacts: artifactsOf(given),
     database:
       given.DATABASE_URL === undefined
         ? null

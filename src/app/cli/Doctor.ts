@@ -8,10 +8,11 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import { ArtifactStore, refOf } from "../../capabilities/ArtifactStore.ts"
 import { migrate } from "../../store/Database.ts"
 import { fromEnvironment, type Settings } from "../Config.ts"
 import * as DataDirectory from "../DataDirectory.ts"
-import { database } from "../Live.ts"
+import { artifactStore, database } from "../Live.ts"
 import * as Package from "../Package.ts"
 import { chooseVector } from "../Vector.ts"
 import { CommandFailed } from "./Connection.ts"
@@ -28,6 +29,8 @@ const note = (what: string, words: string): Finding => ({ verdict: "note", what,
 const bad = (what: string, words: string): Finding => ({ verdict: "bad", what, words })
 
 const patience = "10 seconds"
+/** The address of no bytes at all. */
+const nobodys = refOf(new Uint8Array(0))
 
 /** An embedded database in use is healthy when its server says so: nobody else may open it. */
 const running = (settings: Settings) =>
@@ -91,6 +94,18 @@ const checkModel = ({ model }: Settings) =>
     return ok("model", `${model.chatModel} at ${model.baseUrl} (${model.api})`)
   }).pipe(Effect.orElseSucceed(() => bad("model", "the provider at OPENAI_BASE_URL does not answer")))
 
+/** Asks for an original that nobody has: whoever can say so can be read. */
+const checkArtifacts = (settings: Settings) =>
+  Effect.gen(function* () {
+    const where = settings.artifacts === null ? "the data directory" : `bucket ${settings.artifacts.bucket}`
+    yield* (yield* ArtifactStore).get(nobodys)
+    return ok("originals", `kept in ${where}`)
+  }).pipe(
+    Effect.provide(artifactStore(settings)),
+    Effect.timeoutFail({ duration: patience, onTimeout: () => new CommandFailed({ message: "No answer." }) }),
+    Effect.catchAll(({ message }) => Effect.succeed(bad("originals", message)))
+  )
+
 const marks = { ok: "ok  ", note: "note", bad: "BAD " } as const
 
 export const doctor = Command.make("doctor", {}, () =>
@@ -103,6 +118,7 @@ export const doctor = Command.make("doctor", {}, () =>
     const findings = [
       ok("configuration", "every variable is well formed"),
       ...(yield* checkDatabase(settings)),
+      yield* checkArtifacts(settings),
       yield* checkModel(settings)
     ]
     yield* Effect.forEach(findings, ({ verdict, what, words }) =>
