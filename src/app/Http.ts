@@ -5,6 +5,8 @@ import * as Layer from "effect/Layer"
 import { Api } from "../http/Api.ts"
 import * as Assets from "../http/hosted/Assets.ts"
 import { AgentsHandlers } from "../http/hosted/AgentsHandlers.ts"
+import { AuditHandlers } from "../http/hosted/AuditHandlers.ts"
+import { EndUsersHandlers } from "../http/hosted/EndUsersHandlers.ts"
 import { ConversationsHandlers } from "../http/hosted/ConversationsHandlers.ts"
 import { CrawlHandlers } from "../http/hosted/CrawlHandlers.ts"
 import { KeysHandlers } from "../http/hosted/KeysHandlers.ts"
@@ -12,6 +14,8 @@ import * as SessionAuth from "../http/hosted/SessionAuth.ts"
 import * as SessionCookie from "../http/hosted/SessionCookie.ts"
 import { SessionsHandlers } from "../http/hosted/SessionsHandlers.ts"
 import { ToolsHandlers } from "../http/hosted/ToolsHandlers.ts"
+import { HostedUsageHandlers } from "../http/hosted/UsageHandlers.ts"
+import { UsersHandlers } from "../http/hosted/UsersHandlers.ts"
 import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
 import { ImportsHandlers } from "../http/operator/ImportsHandlers.ts"
 import { TenantsHandlers } from "../http/operator/TenantsHandlers.ts"
@@ -23,9 +27,18 @@ import * as Package from "./Package.ts"
 import { Secrets } from "./Secrets.ts"
 
 const hosted = ({ appUrl }: Settings) =>
-  Layer.mergeAll(AgentsHandlers, ConversationsHandlers, CrawlHandlers, KeysHandlers, SessionsHandlers, ToolsHandlers).pipe(
-    Layer.provide(Layer.merge(SessionAuth.layer(Api, appUrl), SessionCookie.layer(appUrl)))
-  )
+  Layer.mergeAll(
+    AgentsHandlers,
+    HostedUsageHandlers,
+    AuditHandlers,
+    EndUsersHandlers,
+    UsersHandlers,
+    ConversationsHandlers,
+    CrawlHandlers,
+    KeysHandlers,
+    SessionsHandlers,
+    ToolsHandlers
+  ).pipe(Layer.provide(Layer.merge(SessionAuth.layer(Api, appUrl), SessionCookie.layer(appUrl))))
 
 const operator = Layer.mergeAll(ImportsHandlers, TenantsHandlers).pipe(
   Layer.provide(

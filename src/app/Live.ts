@@ -41,6 +41,7 @@ import { layerEmbedded, layerPostgres, migrate } from "../store/Database.ts"
 import { EmbeddingProfileStore } from "../store/EmbeddingProfiles.ts"
 import { EmbeddingStore } from "../store/Embeddings.ts"
 import { EntitlementStore } from "../store/Entitlements.ts"
+import { EndUserStore } from "../store/EndUsers.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { IngestionJobStore } from "../store/IngestionJobs.ts"
 import { Instances } from "../store/Instances.ts"
@@ -52,12 +53,16 @@ import { SourceSelection } from "../store/SourceSelection.ts"
 import { SourceStore } from "../store/Sources.ts"
 import { SubscriptionStore } from "../store/Subscriptions.ts"
 import { TenantStore } from "../store/Tenants.ts"
+import { TeamStore } from "../store/Team.ts"
 import { ToolStore } from "../store/Tools.ts"
 import { Turns } from "../store/Turns.ts"
+import { UsageStore } from "../store/Usage.ts"
 import { UserStore } from "../store/Users.ts"
 import { Accounts } from "../usecases/Accounts.ts"
 import { AgentRuns } from "../usecases/AgentRuns.ts"
 import { Agents } from "../usecases/Agents.ts"
+import { AuditTrail } from "../usecases/AuditTrail.ts"
+import { EndUsers } from "../usecases/EndUsers.ts"
 import { Artifacts } from "../usecases/Artifacts.ts"
 import { ChatTurn } from "../usecases/chat/ChatTurn.ts"
 import { Instance } from "../usecases/chat/Instance.ts"
@@ -79,7 +84,9 @@ import { Retrieve } from "../usecases/Retrieve.ts"
 import { Sources } from "../usecases/Sources.ts"
 import { SourceScopes } from "../usecases/SourceScopes.ts"
 import { Subscriptions } from "../usecases/Subscriptions.ts"
+import { Team } from "../usecases/Team.ts"
 import { Tools } from "../usecases/Tools.ts"
+import { UsageReport } from "../usecases/UsageReport.ts"
 import type { Settings } from "./Config.ts"
 import * as Package from "./Package.ts"
 import * as Secrets from "./Secrets.ts"
@@ -119,6 +126,7 @@ const stores = Layer.mergeAll(
   EmbeddingProfileStore.Default,
   EmbeddingStore.Default,
   EntitlementStore.Default,
+  EndUserStore.Default,
   IdempotencyKeyStore.Default,
   IngestionJobStore.Default,
   KnowledgeStore.Default,
@@ -129,8 +137,10 @@ const stores = Layer.mergeAll(
   SourceStore.Default,
   SubscriptionStore.Default,
   TenantStore.Default,
+  TeamStore.Default,
   ToolStore.Default,
   Turns.Default,
+  UsageStore.Default,
   UserStore.Default
 )
 
@@ -191,10 +201,7 @@ const chunkSearch = (settings: Settings) =>
   )
 
 const vectorSearch = (settings: Settings) =>
-  Reranked.layerReranked.pipe(
-    Layer.provide(chunkSearch(settings)),
-    Layer.provide(reranker(settings))
-  )
+  Reranked.layerReranked.pipe(Layer.provide(chunkSearch(settings)), Layer.provide(reranker(settings)))
 
 const capabilities = (settings: Settings) =>
   Layer.mergeAll(
@@ -225,6 +232,9 @@ export const layer = (settings: Settings) =>
   Layer.mergeAll(
     Accounts.Default,
     Agents.Default,
+    AuditTrail.Default,
+    EndUsers.Default,
+    Team.Default,
     Conversations.Default,
     Crawls.Default,
     Embed.Default,
@@ -239,6 +249,7 @@ export const layer = (settings: Settings) =>
     SourceScopes.Default,
     Subscriptions.Default,
     Tools.Default,
+    UsageReport.Default,
     turns
   ).pipe(
     Layer.provideMerge(Artifacts.Default),

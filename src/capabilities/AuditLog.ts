@@ -2,25 +2,11 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { Actor, AuditEntry } from "../domain/Audit.ts"
 import type { TenantId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
 
-/** Who did it: an API key, a dashboard user or the operator, by id. */
-export const Actor = Schema.Struct({ type: Schema.Literal("key", "user", "operator"), id: Schema.String })
-export type Actor = typeof Actor.Type
-
-/** An entry as it is listed. */
-export const AuditEntry = Schema.Struct({
-  id: Schema.String,
-  at: Schema.DateTimeUtc,
-  actor: Actor,
-  /** The deed, as `noun.verb`: `agent_run.read`. */
-  action: Schema.String,
-  /** The id of what it was done to. */
-  target: Schema.String,
-  requestId: Schema.String
-})
-export type AuditEntry = typeof AuditEntry.Type
+export { Actor, AuditEntry }
 
 /** An entry as it is recorded; the log gives it its id and its time. */
 export interface AuditRecord extends Omit<AuditEntry, "id" | "at"> {

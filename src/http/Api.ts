@@ -2,11 +2,15 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import { AgentsApi } from "./hosted/AgentsApi.ts"
+import { AuditApi } from "./hosted/AuditApi.ts"
+import { EndUsersApi } from "./hosted/EndUsersApi.ts"
 import { HostedConversationsApi } from "./hosted/ConversationsApi.ts"
 import { HostedCrawlApi } from "./hosted/CrawlApi.ts"
 import { KeysApi } from "./hosted/KeysApi.ts"
 import { SessionsApi } from "./hosted/SessionsApi.ts"
 import { ToolsApi } from "./hosted/ToolsApi.ts"
+import { HostedUsageApi } from "./hosted/UsageApi.ts"
+import { UsersApi } from "./hosted/UsersApi.ts"
 import { ImportsApi } from "./operator/ImportsApi.ts"
 import { TenantsApi } from "./operator/TenantsApi.ts"
 import { AgentRunsApi } from "./public/AgentRunsApi.ts"
@@ -16,6 +20,7 @@ import { CrawlApi } from "./public/CrawlApi.ts"
 import { IngestionJobsApi } from "./public/IngestionJobsApi.ts"
 import { RetrieveApi } from "./public/RetrieveApi.ts"
 import { SourcesApi } from "./public/SourcesApi.ts"
+import { UsageApi } from "./public/UsageApi.ts"
 import { SystemApi } from "./system/SystemApi.ts"
 
 /** The public REST API (specification 4.1): what the typed client and `/openapi.json` are made from. */
@@ -27,6 +32,7 @@ export const PublicApi = HttpApi.make("public")
   .add(IngestionJobsApi)
   .add(ConversationsApi)
   .add(AgentRunsApi)
+  .add(UsageApi)
 
 /** Everything this process answers. */
 export const Api = HttpApi.make("spoke")
@@ -36,6 +42,10 @@ export const Api = HttpApi.make("spoke")
   .add(HostedCrawlApi)
   .add(KeysApi)
   .add(ToolsApi)
+  .add(HostedUsageApi)
+  .add(UsersApi)
+  .add(AuditApi)
+  .add(EndUsersApi)
   .add(HostedConversationsApi)
   .add(TenantsApi)
   .add(ImportsApi)

@@ -5,73 +5,9 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import * as Predicate from "effect/Predicate"
-import { PublicApi } from "./Api.ts"
-import * as Routes from "./Routes.ts"
-
-const info = { title: "Spoke", version: "1" } as const
-
-/** `:id` as OpenAPI writes it. */
-const template = (path: string) => path.replace(/:(\w+)/g, "{$1}")
-
-const parameters = (path: string) =>
-  Array.from(path.matchAll(/:(\w+)/g), ([, name]) => ({
-    name,
-    in: "path",
-    required: true,
-    schema: { type: "string" }
-  }))
-
-const operation = ({ path, permission, statuses, summary, updatedAt }: Routes.Route) => ({
-  summary,
-  parameters: parameters(path),
-  responses: Object.fromEntries(statuses.map((status) => [status, { description: "Success" }])),
-  "x-permission": permission,
-  "x-updated-at": updatedAt
-})
-
-/** Path parameters, success status codes, permissions and update timestamps; no schemas (specification 9). */
-export const compact = () => {
-  const paths: Record<string, Record<string, unknown>> = {}
-  for (const route of Routes.table(PublicApi)) {
-    const path = template(route.path)
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
-  }
-  return { openapi: "3.1.0", info, paths }
-}
-
-/** The framework's own form of a decode error, which never leaves: the boundary answers `VALIDATION_ERROR`. */
-const unsent = "#/components/schemas/HttpApiDecodeError"
-
-const isUnsent = (member: unknown) => Predicate.hasProperty(member, "$ref") && member.$ref === unsent
-
-/** `node` without the members of unions that are never sent. */
-const sent = (node: unknown): unknown => {
-  if (Array.isArray(node)) return node.filter((member) => !isUnsent(member)).map(sent)
-  if (!Predicate.isRecord(node)) return node
-  const { HttpApiDecodeError: _, ...members } = node
-  return Object.fromEntries(Object.entries(members).map(([name, member]) => [name, sent(member)]))
-}
-
-const securitySchemes = {
-  apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
-  bearer: { type: "http", scheme: "bearer" }
-}
-
-const Documented = PublicApi.annotate(OpenApi.Title, info.title)
-  .annotate(OpenApi.Version, info.version)
-  .annotate(OpenApi.Transform, ({ components, paths, ...spec }) => ({
-    ...spec,
-    paths: sent(paths),
-    components: { ...Object(sent(components)), securitySchemes },
-    security: [{ apiKey: [] }, { bearer: [] }]
-  }))
-
-/** Every schema of the public API. */
-export const full = () => OpenApi.fromApi(Documented)
+import { compact, Documented, full } from "./Description.ts"
 
 /** The page's script and style are inline; it talks to this server alone. */
 const contentSecurityPolicy =
@@ -85,6 +21,22 @@ const page = Effect.promise(() => import("@effect/platform/HttpApiSwagger")).pip
   ),
   Effect.scoped
 )
+
+/** The page's own colours are light ones. Focus stays visible, and what is dark stays legible. */
+const style = `<style>
+:root { color-scheme: light dark }
+.swagger-ui :focus-visible { outline: 3px solid #2563eb; outline-offset: 2px }
+@media (prefers-color-scheme: dark) {
+  html { background: #15181d }
+  body { filter: invert(0.9) hue-rotate(180deg); background: #fff }
+}
+</style></head>`
+
+/** The page with {@link style} in its head. */
+const styled = (response: HttpServerResponse.HttpServerResponse) =>
+  response.body._tag === "Uint8Array"
+    ? HttpServerResponse.html(new TextDecoder().decode(response.body.body).replace("</head>", style))
+    : response
 
 const json = (body: unknown) =>
   HttpServerResponse.unsafeJson(body, { headers: { "cache-control": "public, max-age=300" } })
@@ -104,7 +56,7 @@ export const layer: Layer.Layer<never> = HttpApiBuilder.Router.use((router) =>
     yield* router.get(
       "/docs",
       Effect.map(Effect.orDie(Effect.flatten(cachedPage)), (response) =>
-        HttpServerResponse.setHeaders(response, {
+        HttpServerResponse.setHeaders(styled(response), {
           "cache-control": "public, max-age=300",
           "content-security-policy": contentSecurityPolicy
         })

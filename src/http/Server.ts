@@ -20,6 +20,7 @@ import * as CrawlHandlers from "./public/CrawlHandlers.ts"
 import * as IngestionJobsHandlers from "./public/IngestionJobsHandlers.ts"
 import * as RetrieveHandlers from "./public/RetrieveHandlers.ts"
 import * as SourcesHandlers from "./public/SourcesHandlers.ts"
+import * as UsageHandlers from "./public/UsageHandlers.ts"
 import * as SystemHandlers from "./system/SystemHandlers.ts"
 
 /** The groups of `/v1` and the system routes; the other surfaces are wired beside them. */
@@ -30,7 +31,8 @@ export const publicHandlers = Layer.mergeAll(
   RetrieveHandlers.layer,
   CrawlHandlers.layer,
   SourcesHandlers.layer,
-  IngestionJobsHandlers.layer
+  IngestionJobsHandlers.layer,
+  UsageHandlers.layer
 ).pipe(Layer.provide(KeyAuth.layer(Api)), Layer.merge(SystemHandlers.layer))
 
 /**

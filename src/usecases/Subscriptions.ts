@@ -26,6 +26,13 @@ export class Subscriptions extends Effect.Service<Subscriptions>()("usecases/Sub
       return stored.value
     })
 
-    return { put } as const
+    /** What the tenant has, and its credits: turns that are used once the period's are gone. */
+    const get = Effect.fn("Subscriptions.get")(function* (scope: TenantScope) {
+      const found = yield* store.find(scope)
+      if (Option.isNone(found)) return yield* new NotFound({ message: "There is no such tenant." })
+      return { subscription: found.value, credits: { granted: 0, used: 0 } }
+    })
+
+    return { put, get } as const
   })
 }) {}

@@ -8,48 +8,84 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { createServer } from "node:http"
+import * as SqlAudit from "../../src/capabilities/AuditLog/Sql.ts"
 import { layerScrypt } from "../../src/capabilities/Credentials/Scrypt.ts"
 import { layerSql } from "../../src/capabilities/KeyStore/Sql.ts"
 import { layer as layerSecretBox } from "../../src/capabilities/SecretBox/DerivedKeys.ts"
 import * as Boundary from "../../src/http/Boundary.ts"
 import { AgentsApi } from "../../src/http/hosted/AgentsApi.ts"
 import { AgentsHandlers } from "../../src/http/hosted/AgentsHandlers.ts"
+import { AuditApi } from "../../src/http/hosted/AuditApi.ts"
+import { AuditHandlers } from "../../src/http/hosted/AuditHandlers.ts"
+import { EndUsersApi } from "../../src/http/hosted/EndUsersApi.ts"
+import { EndUsersHandlers } from "../../src/http/hosted/EndUsersHandlers.ts"
 import { KeysApi } from "../../src/http/hosted/KeysApi.ts"
 import { KeysHandlers } from "../../src/http/hosted/KeysHandlers.ts"
 import * as SessionAuth from "../../src/http/hosted/SessionAuth.ts"
 import * as SessionCookie from "../../src/http/hosted/SessionCookie.ts"
 import { SessionsApi } from "../../src/http/hosted/SessionsApi.ts"
 import { SessionsHandlers } from "../../src/http/hosted/SessionsHandlers.ts"
+import { HostedUsageApi } from "../../src/http/hosted/UsageApi.ts"
+import { HostedUsageHandlers } from "../../src/http/hosted/UsageHandlers.ts"
+import { UsersApi } from "../../src/http/hosted/UsersApi.ts"
+import { UsersHandlers } from "../../src/http/hosted/UsersHandlers.ts"
 import * as OperatorAuth from "../../src/http/operator/OperatorAuth.ts"
 import { TenantsApi } from "../../src/http/operator/TenantsApi.ts"
 import { TenantsHandlers } from "../../src/http/operator/TenantsHandlers.ts"
 import { AgentStore } from "../../src/store/Agents.ts"
 import { ApiKeyStore } from "../../src/store/ApiKeys.ts"
+import { EndUserStore } from "../../src/store/EndUsers.ts"
 import { SessionStore } from "../../src/store/Sessions.ts"
 import { SubscriptionStore } from "../../src/store/Subscriptions.ts"
+import { TeamStore } from "../../src/store/Team.ts"
 import { TenantStore } from "../../src/store/Tenants.ts"
+import { UsageStore } from "../../src/store/Usage.ts"
 import { UserStore } from "../../src/store/Users.ts"
 import { Accounts } from "../../src/usecases/Accounts.ts"
+import { AuditTrail } from "../../src/usecases/AuditTrail.ts"
+import { EndUsers } from "../../src/usecases/EndUsers.ts"
 import { Agents } from "../../src/usecases/Agents.ts"
 import { Keys } from "../../src/usecases/Keys.ts"
 import { Subscriptions } from "../../src/usecases/Subscriptions.ts"
+import { Team } from "../../src/usecases/Team.ts"
+import { UsageReport } from "../../src/usecases/UsageReport.ts"
 
 export const operatorToken = "operator-token-of-the-tests"
 export const appUrl = "https://app.example"
 
-const Surface = HttpApi.make("spoke").add(TenantsApi).add(SessionsApi).add(AgentsApi).add(KeysApi)
+const Surface = HttpApi.make("spoke")
+  .add(TenantsApi)
+  .add(SessionsApi)
+  .add(AgentsApi)
+  .add(KeysApi)
+  .add(AuditApi)
+  .add(EndUsersApi)
+  .add(HostedUsageApi)
+  .add(UsersApi)
 
 const Stores = Layer.mergeAll(
   AgentStore.Default,
   ApiKeyStore.Default,
+  EndUserStore.Default,
+  TeamStore.Default,
+  UsageStore.Default,
   SessionStore.Default,
   SubscriptionStore.Default,
   TenantStore.Default,
   UserStore.Default
 )
 
-const UseCases = Layer.mergeAll(Accounts.Default, Agents.Default, Keys.Default, Subscriptions.Default).pipe(
-  Layer.provideMerge(layerSql),
+const UseCases = Layer.mergeAll(
+  Accounts.Default,
+  Agents.Default,
+  AuditTrail.Default,
+  EndUsers.Default,
+  Keys.Default,
+  Subscriptions.Default,
+  Team.Default,
+  UsageReport.Default
+).pipe(
+  Layer.provideMerge(Layer.merge(layerSql, SqlAudit.layerSql)),
   Layer.provideMerge(layerScrypt({ log2N: 10, r: 8, p: 1 })),
   Layer.provide(Stores)
 )
@@ -62,7 +98,16 @@ export interface Options {
 /** `HttpServer`, and `KeyStore` as the server uses it. */
 export const accountsServer = (options: Options = {}) => {
   const url = options.appUrl ?? appUrl
-  const handlers = Layer.mergeAll(TenantsHandlers, SessionsHandlers, AgentsHandlers, KeysHandlers).pipe(
+  const handlers = Layer.mergeAll(
+    TenantsHandlers,
+    SessionsHandlers,
+    AgentsHandlers,
+    AuditHandlers,
+    EndUsersHandlers,
+    KeysHandlers,
+    HostedUsageHandlers,
+    UsersHandlers
+  ).pipe(
     Layer.provide(SessionAuth.layer(Surface, url)),
     Layer.provide(SessionCookie.layer(url)),
     Layer.provide(OperatorAuth.layer(options.token ?? Option.some(Redacted.make(operatorToken)))),

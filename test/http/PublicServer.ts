@@ -15,6 +15,7 @@ import * as Stream from "effect/Stream"
 import { createHmac } from "node:crypto"
 import { KeyStore, type LiveKey } from "../../src/capabilities/KeyStore.ts"
 import { SecretBox } from "../../src/capabilities/SecretBox.ts"
+import type { Permission } from "../../src/domain/Access.ts"
 import { ArtifactDeleteConflict, ArtifactDeleteUnavailable, NotFound } from "../../src/domain/Errors.ts"
 import {
   AgentId,
@@ -28,6 +29,7 @@ import {
   TenantId
 } from "../../src/domain/Ids.ts"
 import { IngestionJob, Source } from "../../src/domain/Source.ts"
+import type { Usage } from "../../src/domain/Usage.ts"
 import { PublicApi } from "../../src/http/Api.ts"
 import { Open } from "../../src/http/Auth.ts"
 import { success } from "../../src/http/Envelope.ts"
@@ -41,6 +43,7 @@ import { Conversations } from "../../src/usecases/Conversations.ts"
 import { Crawls } from "../../src/usecases/Crawls.ts"
 import { Retrieve } from "../../src/usecases/Retrieve.ts"
 import { Sources } from "../../src/usecases/Sources.ts"
+import { UsageReport } from "../../src/usecases/UsageReport.ts"
 import * as TestServer from "./TestServer.ts"
 
 export const liveKey = (changes: Partial<LiveKey> = {}): LiveKey => ({
@@ -54,8 +57,30 @@ export const liveKey = (changes: Partial<LiveKey> = {}): LiveKey => ({
   ...changes
 })
 
+/** Each has a key `spk_only_<permission>` that holds it alone. */
+export const everyPermission = [
+  "chat",
+  "chat:write",
+  "retrieve",
+  "sources:read",
+  "retrieval:read",
+  "ingest",
+  "ingest.read",
+  "ingest.write",
+  "sources:write",
+  "skill_fetch",
+  "skills:read",
+  "usage.read",
+  "usage:read",
+  "trace_read",
+  "*"
+] as const satisfies ReadonlyArray<Permission>
+
 /** Keys by their secret. */
 const keys: Readonly<Record<string, LiveKey>> = {
+  ...Object.fromEntries(
+    everyPermission.map((held) => [`spk_only_${held}`, liveKey({ permissions: [held] })])
+  ),
   spk_all: liveKey(),
   spk_chat: liveKey({ permissions: ["chat"] }),
   spk_other: liveKey({ agentId: AgentId.make("agt_2") }),
@@ -260,8 +285,23 @@ const useCases = Layer.unwrapEffect(
       complete: (...request: Parameters<ChatTurn["complete"]>) =>
         Effect.as(note("complete", ...request), { reply: "Hello", citations: [], media: [] })
     })
+    const used: Usage = {
+      period: {
+        start: DateTime.unsafeMake("2025-01-01T00:00:00.000Z"),
+        end: DateTime.unsafeMake("2025-02-01T00:00:00.000Z")
+      },
+      turns: { used: 3, limit: 100, overageEnabled: false },
+      ingestionJobs: { used: 2, limit: 50 },
+      sources: { active: 1, limit: 10 },
+      tokens: { input: 1_200, output: 300 }
+    }
+    const report = UsageReport.make({
+      ofAgent: (scope) => Effect.as(note("usage", scope), used),
+      ofTenant: () => Effect.succeed({ ...used, agents: [], days: [] })
+    })
     return Layer.mergeAll(
       Layer.succeed(Sources, sources),
+      Layer.succeed(UsageReport, report),
       Layer.succeed(Crawls, crawls),
       Layer.succeed(Retrieve, retrieve),
       Layer.succeed(ChatTurn, turns),

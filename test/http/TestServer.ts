@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { expect } from "vitest"
 import * as Server from "../../src/http/Server.ts"
+import { unexpected } from "./Conformance.ts"
 
 export interface Answer {
   readonly status: number
@@ -58,7 +59,10 @@ const call =
         ...(body === undefined ? {} : { body: isRaw(body) ? body : JSON.stringify(body) })
       })
       const text = await response.text()
-      return { status: response.status, headers: response.headers, text, json: parsed(text) }
+      const answer = { status: response.status, headers: response.headers, text, json: parsed(text) }
+      // Whatever a suite is about: what was answered is what is documented.
+      expect(unexpected(method, path, answer)).toEqual([])
+      return answer
     })
 
 /** Serves `api` (`HttpApiBuilder.api(…)` with its handlers and all that they need). */

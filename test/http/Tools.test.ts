@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { createServer } from "node:http"
+import * as SqlAudit from "../../src/capabilities/AuditLog/Sql.ts"
 import { layerScrypt } from "../../src/capabilities/Credentials/Scrypt.ts"
 import { layerSql } from "../../src/capabilities/KeyStore/Sql.ts"
 import { layer as layerSecretBox } from "../../src/capabilities/SecretBox/DerivedKeys.ts"
@@ -32,6 +33,7 @@ import { UserStore } from "../../src/store/Users.ts"
 import { Accounts } from "../../src/usecases/Accounts.ts"
 import { Agents } from "../../src/usecases/Agents.ts"
 import { Subscriptions } from "../../src/usecases/Subscriptions.ts"
+import { AuditTrail } from "../../src/usecases/AuditTrail.ts"
 import { Tools } from "../../src/usecases/Tools.ts"
 import { reset, TestDatabase } from "../TestDatabase.ts"
 import { appUrl, call, operatorToken, signedIn } from "./AccountsServer.ts"
@@ -57,6 +59,7 @@ const Server = Layer.suspend(() => {
     Layer.provide(Boundary.layer),
     Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), handlers)),
     Layer.provide(Layer.mergeAll(Accounts.Default, Agents.Default, Subscriptions.Default, Tools.Default)),
+    Layer.provide(Layer.provide(AuditTrail.Default, SqlAudit.layerSql)),
     Layer.provide(layerSql),
     Layer.provide(layerScrypt({ log2N: 10, r: 8, p: 1 })),
     Layer.provide(Stores),

@@ -3,7 +3,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { Agent, CreateAgent, PatchAgent } from "../../domain/Agent.ts"
-import { NotFound, ValidationError } from "../../domain/Errors.ts"
+import { NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { AgentId } from "../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../domain/Page.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
@@ -23,7 +23,7 @@ const list = HttpApiEndpoint.get("list", "/api/agents")
 const create = HttpApiEndpoint.post("create", "/api/agents")
   .setPayload(CreateAgent)
   .addSuccess(One, { status: 201 })
-  .addError(failure(ValidationError))
+  .addError(failure(ValidationError, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
 const get = HttpApiEndpoint.get("get", "/api/agents/:id")
@@ -37,14 +37,14 @@ const patch = HttpApiEndpoint.patch("patch", "/api/agents/:id")
   .setPath(path)
   .setPayload(PatchAgent)
   .addSuccess(One)
-  .addError(failure(ValidationError, NotFound))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
 /** With everything that is the agent's own; its keys are 401 at once. */
 const remove = HttpApiEndpoint.del("remove", "/api/agents/:id")
   .setPath(path)
   .addSuccess(Deleted)
-  .addError(failure(ValidationError, NotFound))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
 export class AgentsApi extends HttpApiGroup.make("agents")

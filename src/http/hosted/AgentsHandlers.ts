@@ -1,14 +1,17 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { Agents } from "../../usecases/Agents.ts"
+import { AuditTrail } from "../../usecases/AuditTrail.ts"
 import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
 import * as Cursor from "../Cursor.ts"
+import { actor } from "./Actor.ts"
 
 /** The tenant's agents. */
 export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
   Effect.gen(function* () {
     const agents = yield* Agents
+    const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ urlParams: { limit = 20, cursor } }) =>
         Effect.gen(function* () {
@@ -20,7 +23,8 @@ export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
       )
       .handle("create", ({ payload }) =>
         Effect.gen(function* () {
-          return { agent: yield* agents.create(yield* CurrentUser, payload) }
+          const deed = agents.create(yield* CurrentUser, payload)
+          return { agent: yield* audit.change(yield* actor, "agent.create", deed, ({ id }) => id) }
         })
       )
       .handle("get", ({ path }) =>
@@ -30,12 +34,14 @@ export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
       )
       .handle("patch", ({ path, payload }) =>
         Effect.gen(function* () {
-          return { agent: yield* agents.patch(yield* CurrentUser, path.id, payload) }
+          const deed = agents.patch(yield* CurrentUser, path.id, payload)
+          return { agent: yield* audit.change(yield* actor, "agent.update", deed, ({ id }) => id) }
         })
       )
       .handle("remove", ({ path: { id } }) =>
         Effect.gen(function* () {
-          yield* agents.remove(yield* CurrentUser, id)
+          const deed = agents.remove(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "agent.delete", deed, () => id)
           return { id, deleted: true } as const
         })
       )

@@ -3,7 +3,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { ApiKey, CreateAgentKey, CreateOrgKey, PatchKey } from "../../domain/ApiKey.ts"
-import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { AgentId, KeyId } from "../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../domain/Page.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
@@ -27,25 +27,25 @@ const create = HttpApiEndpoint.post("create", "/api/agents/:id/keys")
   .setPath(agentPath)
   .setPayload(CreateAgentKey)
   .addSuccess(Made, { status: 201 })
-  .addError(failure(ValidationError, NotFound))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
 
 const createOrg = HttpApiEndpoint.post("createOrg", "/api/keys")
   .setPayload(CreateOrgKey)
   .addSuccess(Made, { status: 201 })
-  .addError(failure(ValidationError))
+  .addError(failure(ValidationError, ServiceUnavailable))
 
 /** What is left out stays; `null` clears. A revoked key is 409. */
 const patch = HttpApiEndpoint.patch("patch", "/api/keys/:id")
   .setPath(keyPath)
   .setPayload(PatchKey)
   .addSuccess(One)
-  .addError(failure(ValidationError, NotFound, Conflict))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
 
 /** `REVOKED`, for good. */
 const remove = HttpApiEndpoint.del("remove", "/api/keys/:id")
   .setPath(keyPath)
   .addSuccess(Deleted)
-  .addError(failure(ValidationError, NotFound))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
 
 export class KeysApi extends HttpApiGroup.make("keys")
   .add(list)

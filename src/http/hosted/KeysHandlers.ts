@@ -1,14 +1,17 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
+import { AuditTrail } from "../../usecases/AuditTrail.ts"
 import { Keys } from "../../usecases/Keys.ts"
 import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
 import * as Cursor from "../Cursor.ts"
+import { actor } from "./Actor.ts"
 
 /** API keys of the tenant's agents and of the tenant itself. */
 export const KeysHandlers = HttpApiBuilder.group(Api, "keys", (handlers) =>
   Effect.gen(function* () {
     const keys = yield* Keys
+    const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ path, urlParams: { limit = 20, cursor } }) =>
         Effect.gen(function* () {
@@ -19,19 +22,27 @@ export const KeysHandlers = HttpApiBuilder.group(Api, "keys", (handlers) =>
         })
       )
       .handle("create", ({ path, payload }) =>
-        Effect.flatMap(CurrentUser, (user) => keys.create(user, path.id, payload))
+        Effect.gen(function* () {
+          const deed = keys.create(yield* CurrentUser, path.id, payload)
+          return yield* audit.change(yield* actor, "key.create", deed, ({ key }) => key.id)
+        })
       )
       .handle("createOrg", ({ payload }) =>
-        Effect.flatMap(CurrentUser, (user) => keys.createOrg(user, payload))
+        Effect.gen(function* () {
+          const deed = keys.createOrg(yield* CurrentUser, payload)
+          return yield* audit.change(yield* actor, "key.create", deed, ({ key }) => key.id)
+        })
       )
       .handle("patch", ({ path, payload }) =>
         Effect.gen(function* () {
-          return { key: yield* keys.patch(yield* CurrentUser, path.id, payload) }
+          const deed = keys.patch(yield* CurrentUser, path.id, payload)
+          return { key: yield* audit.change(yield* actor, "key.update", deed, ({ id }) => id) }
         })
       )
       .handle("remove", ({ path: { id } }) =>
         Effect.gen(function* () {
-          yield* keys.revoke(yield* CurrentUser, id)
+          const deed = keys.revoke(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "key.revoke", deed, () => id)
           return { id, deleted: true } as const
         })
       )

@@ -2,7 +2,7 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
-import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { AgentId } from "../../domain/Ids.ts"
 import { CreateTool, PatchTool, Tool, ToolId } from "../../domain/Tool.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
@@ -25,7 +25,7 @@ const create = HttpApiEndpoint.post("create", "/api/agents/:id/tools")
   .setPath(agentPath)
   .setPayload(CreateTool)
   .addSuccess(One, { status: 201 })
-  .addError(failure(ValidationError, NotFound, Conflict))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
 /** What is left out stays, a secret too. */
@@ -33,13 +33,13 @@ const patch = HttpApiEndpoint.patch("patch", "/api/tools/:id")
   .setPath(toolPath)
   .setPayload(PatchTool)
   .addSuccess(One)
-  .addError(failure(ValidationError, NotFound, Conflict))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
 const remove = HttpApiEndpoint.del("remove", "/api/tools/:id")
   .setPath(toolPath)
   .addSuccess(Deleted)
-  .addError(failure(ValidationError, NotFound))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
 export class ToolsApi extends HttpApiGroup.make("tools")

@@ -1,13 +1,16 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
+import { AuditTrail } from "../../usecases/AuditTrail.ts"
 import { Tools } from "../../usecases/Tools.ts"
 import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
+import { actor } from "./Actor.ts"
 
 /** Tools of the tenant's agents. */
 export const ToolsHandlers = HttpApiBuilder.group(Api, "tools", (handlers) =>
   Effect.gen(function* () {
     const tools = yield* Tools
+    const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ path }) =>
         Effect.gen(function* () {
@@ -16,17 +19,20 @@ export const ToolsHandlers = HttpApiBuilder.group(Api, "tools", (handlers) =>
       )
       .handle("create", ({ path, payload }) =>
         Effect.gen(function* () {
-          return { tool: yield* tools.create(yield* CurrentUser, path.id, payload) }
+          const deed = tools.create(yield* CurrentUser, path.id, payload)
+          return { tool: yield* audit.change(yield* actor, "tool.create", deed, ({ id }) => id) }
         })
       )
       .handle("patch", ({ path, payload }) =>
         Effect.gen(function* () {
-          return { tool: yield* tools.patch(yield* CurrentUser, path.id, payload) }
+          const deed = tools.patch(yield* CurrentUser, path.id, payload)
+          return { tool: yield* audit.change(yield* actor, "tool.update", deed, ({ id }) => id) }
         })
       )
       .handle("remove", ({ path: { id } }) =>
         Effect.gen(function* () {
-          yield* tools.remove(yield* CurrentUser, id)
+          const deed = tools.remove(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "tool.delete", deed, () => id)
           return { id, deleted: true } as const
         })
       )

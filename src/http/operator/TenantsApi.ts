@@ -32,10 +32,24 @@ const putSubscription = HttpApiEndpoint.put("putSubscription", "/api/operator/te
   .setPath(Schema.Struct({ id: TenantId }))
   .setPayload(PutSubscription)
   .addSuccess(success(Schema.Struct({ subscription: Subscription })))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+
+/** As it is stored: `period` null where the calendar month counts; credits are turns beside the plan's. */
+const getSubscription = HttpApiEndpoint.get("getSubscription", "/api/operator/tenants/:id/subscription")
+  .setPath(Schema.Struct({ id: TenantId }))
+  .addSuccess(
+    success(
+      Schema.Struct({
+        subscription: Subscription,
+        credits: Schema.Struct({ granted: Schema.Int, used: Schema.Int })
+      })
+    )
+  )
   .addError(failure(ValidationError, NotFound))
 
 export class TenantsApi extends HttpApiGroup.make("tenants")
   .add(create)
   .add(list)
   .add(putSubscription)
+  .add(getSubscription)
   .middleware(OperatorAuth) {}

@@ -1,9 +1,11 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { Accounts } from "../../usecases/Accounts.ts"
+import { AuditTrail } from "../../usecases/AuditTrail.ts"
 import { Subscriptions } from "../../usecases/Subscriptions.ts"
 import { Api } from "../Api.ts"
 import * as Cursor from "../Cursor.ts"
+import { RequestId } from "../RequestId.ts"
 
 const tenantList = { scope: "operator", route: "/api/operator/tenants" }
 
@@ -12,6 +14,7 @@ export const TenantsHandlers = HttpApiBuilder.group(Api, "tenants", (handlers) =
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const subscriptions = yield* Subscriptions
+    const audit = yield* AuditTrail
     return handlers
       .handle("create", ({ payload }) => accounts.createTenant(payload))
       .handle("list", ({ urlParams: { limit = 20, cursor } }) =>
@@ -22,8 +25,15 @@ export const TenantsHandlers = HttpApiBuilder.group(Api, "tenants", (handlers) =
       )
       .handle("putSubscription", ({ path, payload }) =>
         Effect.gen(function* () {
-          return { subscription: yield* subscriptions.put({ tenantId: path.id }, payload) }
+          const by = {
+            tenantId: path.id,
+            actor: { type: "operator" as const, id: "operator" },
+            requestId: yield* RequestId
+          }
+          const deed = subscriptions.put({ tenantId: path.id }, payload)
+          return { subscription: yield* audit.change(by, "subscription.update", deed, () => path.id) }
         })
       )
+      .handle("getSubscription", ({ path }) => subscriptions.get({ tenantId: path.id }))
   })
 )

@@ -1,0 +1,19 @@
+/** The audit trail as it is read (contract 3 and 11). */
+import * as Schema from "effect/Schema"
+
+/** Who did it: an API key, a dashboard user or the operator, by id. */
+export const Actor = Schema.Struct({ type: Schema.Literal("key", "user", "operator"), id: Schema.String })
+export type Actor = typeof Actor.Type
+
+/** An entry as it is listed. */
+export const AuditEntry = Schema.Struct({
+  id: Schema.String,
+  at: Schema.DateTimeUtc,
+  actor: Actor,
+  /** The deed, as `noun.verb`: `agent_run.read`. */
+  action: Schema.String,
+  /** The id of what it was done to. */
+  target: Schema.String,
+  requestId: Schema.String
+})
+export type AuditEntry = typeof AuditEntry.Type

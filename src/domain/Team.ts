@@ -1,0 +1,38 @@
+/** The people of a tenant, as its admins manage them (contract 3). */
+import * as Schema from "effect/Schema"
+import { Role } from "./Access.ts"
+import { Email, NewPassword, User } from "./Account.ts"
+
+/** A user as the team sees them; `invited` until they have chosen a password. */
+export const Member = Schema.Struct({
+  ...User.fields,
+  invited: Schema.Boolean,
+  createdAt: Schema.DateTimeUtc
+})
+export type Member = typeof Member.Type
+
+/** Lets its holder choose the user's password, once. Shown when it is made and never again. */
+export const Invitation = Schema.Struct({
+  token: Schema.Redacted(Schema.String),
+  expiresAt: Schema.DateTimeUtc
+})
+export type Invitation = typeof Invitation.Type
+
+/** Body of `POST /api/users`; without `password` the answer holds an invitation. */
+export const CreateUser = Schema.Struct({
+  email: Email,
+  role: Role,
+  password: Schema.optionalWith(NewPassword, { exact: true })
+})
+export type CreateUser = typeof CreateUser.Type
+
+/** Body of `PATCH /api/users/:id`. */
+export const PatchUser = Schema.Struct({ role: Role })
+export type PatchUser = typeof PatchUser.Type
+
+/** Body of `POST /api/auth/password`. */
+export const ChoosePassword = Schema.Struct({
+  token: Schema.Redacted(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))),
+  password: NewPassword
+})
+export type ChoosePassword = typeof ChoosePassword.Type

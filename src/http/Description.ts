@@ -1,0 +1,225 @@
+/**
+ * The public API described by its own declarations (specification 9): {@link compact} without schemas, {@link full} as
+ * OpenAPI 3.1 with every schema, error and example.
+ */
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as Predicate from "effect/Predicate"
+import { PublicApi } from "./Api.ts"
+import { examples } from "./Examples.ts"
+import * as Routes from "./Routes.ts"
+
+const info = { title: "Spoke", version: "1" } as const
+
+/** `:id` as OpenAPI writes it. */
+const template = (path: string) => path.replace(/:(\w+)/g, "{$1}")
+
+const parameters = (path: string) =>
+  Array.from(path.matchAll(/:(\w+)/g), ([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" }
+  }))
+
+const operation = ({ path, permission, statuses, summary, updatedAt }: Routes.Route) => ({
+  summary,
+  parameters: parameters(path),
+  responses: Object.fromEntries(statuses.map((status) => [status, { description: "Success" }])),
+  "x-permission": permission,
+  "x-updated-at": updatedAt
+})
+
+/** Path parameters, success status codes, permissions and update timestamps; no schemas (specification 9). */
+export const compact = () => {
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const route of Routes.table(PublicApi)) {
+    const path = template(route.path)
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
+  }
+  return { openapi: "3.1.0", info, paths }
+}
+
+/** The framework's own form of a decode error, which never leaves: the boundary answers `VALIDATION_ERROR`. */
+const unsent = "#/components/schemas/HttpApiDecodeError"
+
+const isUnsent = (member: unknown) => Predicate.hasProperty(member, "$ref") && member.$ref === unsent
+
+/** Examples are data: nothing in them is a schema. */
+const isData = new Set(["example", "examples", "enum", "default"])
+
+/** `node` without the members of unions that are never sent, and without identifiers that occur more than once. */
+const sent = (node: unknown): unknown => {
+  if (Array.isArray(node)) return node.filter((member) => !isUnsent(member)).map(sent)
+  if (!Predicate.isRecord(node)) return node
+  const { HttpApiDecodeError: _, ...members } = node
+  return Object.fromEntries(
+    Object.entries(members)
+      .filter(([name, member]) => !(name === "$id" && typeof member === "string"))
+      .map(([name, member]) => [name, isData.has(name) ? member : sent(member)])
+  )
+}
+
+const requestId = {
+  description: "Echoed as sent when it is well formed, else made up; also `meta.requestId`.",
+  schema: { type: "string" }
+}
+
+const refusal = (description: string, ...codes: ReadonlyArray<string>) => ({
+  description,
+  content: {
+    "application/json": {
+      schema: {
+        type: "object",
+        required: ["error", "meta"],
+        properties: {
+          error: {
+            type: "object",
+            required: ["code", "message"],
+            properties: {
+              code: { type: "string", enum: codes },
+              message: { type: "string" },
+              details: { type: "object" }
+            },
+            additionalProperties: false
+          },
+          meta: {
+            type: "object",
+            required: ["requestId"],
+            properties: { requestId: { type: "string" } },
+            additionalProperties: false
+          }
+        },
+        additionalProperties: false
+      }
+    }
+  }
+})
+
+const tooLarge = refusal("The body is over the limit", "PAYLOAD_TOO_LARGE")
+
+const exampleCalled = (id: string) => examples[id] ?? {}
+
+const isRecord = (value: unknown): value is { readonly [name: string]: unknown } => Predicate.isRecord(value)
+
+/** `content` with `example` beside the schema of each media type. */
+const shown = (content: unknown, example: unknown) =>
+  isRecord(content) && example !== undefined
+    ? Object.fromEntries(
+        Object.entries(content).map(([type, media]) => [
+          type,
+          isRecord(media) ? { ...media, example } : media
+        ])
+      )
+    : content
+
+const codesOf = (node: unknown): ReadonlyArray<string> => {
+  if (Array.isArray(node)) return node.flatMap(codesOf)
+  if (!isRecord(node)) return []
+  const code = isRecord(node["code"]) && Array.isArray(node["code"]["enum"]) ? node["code"]["enum"] : []
+  return [...code.filter(Predicate.isString), ...Object.values(node).flatMap(codesOf)]
+}
+
+/** One answer of an operation: its header, its example, and for a failure the codes it can have. */
+const answer = (status: string, response: unknown, id: string) => {
+  if (!isRecord(response)) return response
+  const failed = !status.startsWith("2")
+  const example = exampleCalled(id).answer
+  const data =
+    typeof example === "string" || example === undefined
+      ? example
+      : { data: example, meta: { requestId: "req_1" } }
+  return {
+    ...response,
+    ...(failed ? { description: [...new Set(codesOf(response))].join(", ") || response["description"] } : {}),
+    headers: {
+      "x-request-id": requestId,
+      ...(status === "429" ? { "retry-after": { description: "Seconds.", schema: { type: "integer" } } } : {})
+    },
+    ...(response["content"] === undefined
+      ? {}
+      : { content: failed ? response["content"] : shown(response["content"], data) })
+  }
+}
+
+/** An operation as the framework describes it, with what only the routes and the boundary know. */
+const completed = (operation: unknown, route: Routes.Route | undefined) => {
+  if (!isRecord(operation) || route === undefined) return operation
+  const id = String(operation["operationId"])
+  const given = isRecord(operation["responses"]) ? operation["responses"] : {}
+  const body = operation["requestBody"]
+  const responses = body === undefined ? given : { ...given, 413: tooLarge }
+  return {
+    ...operation,
+    "x-permission": route.permission,
+    "x-updated-at": route.updatedAt,
+    parameters: [
+      ...(Array.isArray(operation["parameters"]) ? operation["parameters"] : []),
+      { name: "x-request-id", in: "header", required: false, schema: { type: "string" } }
+    ],
+    ...(isRecord(body)
+      ? { requestBody: { ...body, content: shown(body["content"], exampleCalled(id).request) } }
+      : {}),
+    responses: Object.fromEntries(
+      Object.entries(responses).map(([status, response]) => [status, answer(status, response, id)])
+    )
+  }
+}
+
+const securitySchemes = {
+  apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
+  bearer: { type: "http", scheme: "bearer" }
+}
+
+const description = [
+  "Every JSON answer is `{data, meta}` or `{error, meta}`. Beside what each operation lists, an unknown path is 404",
+  "`NOT_FOUND` and a wrong method 405 `METHOD_NOT_ALLOWED`."
+].join(" ")
+
+/** `components` without what nothing refers to. */
+const referredTo = (schemas: Readonly<Record<string, unknown>>, paths: unknown) => {
+  const kept = new Map<string, unknown>()
+  const visit = (node: unknown): void => {
+    const text = JSON.stringify(node) ?? ""
+    for (const [, name = ""] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (kept.has(name)) continue
+      kept.set(name, schemas[name])
+      visit(schemas[name])
+    }
+  }
+  visit(paths)
+  return Object.fromEntries(kept)
+}
+
+const transformed = ({ components, info: declared, paths, ...spec }: Record<string, unknown>) => {
+  const routes = new Map(
+    Routes.table(PublicApi).map((route) => [`${route.method.toLowerCase()} ${template(route.path)}`, route])
+  )
+  const clean = sent(paths)
+  const operations = Object.fromEntries(
+    Object.entries(isRecord(clean) ? clean : {}).map(([path, item]) => [
+      path,
+      Object.fromEntries(
+        Object.entries(isRecord(item) ? item : {}).map(([method, operation]) => [
+          method,
+          completed(operation, routes.get(`${method} ${path}`))
+        ])
+      )
+    ])
+  )
+  const all = isRecord(components) ? sent(components["schemas"]) : {}
+  return {
+    ...spec,
+    info: { ...(isRecord(declared) ? declared : {}), description },
+    paths: operations,
+    components: { schemas: referredTo(isRecord(all) ? all : {}, operations), securitySchemes },
+    security: [{ apiKey: [] }, { bearer: [] }]
+  }
+}
+
+/** The public API with its description: what `/docs` shows. */
+export const Documented = PublicApi.annotate(OpenApi.Title, info.title)
+  .annotate(OpenApi.Version, info.version)
+  .annotate(OpenApi.Transform, transformed)
+
+/** Every schema of the public API, as OpenAPI 3.1. */
+export const full = () => OpenApi.fromApi(Documented)

@@ -1,0 +1,70 @@
+/** What requests and answers look like, for the full description: one example an operation, by its id. */
+
+interface Example {
+  readonly request?: unknown
+  /** `data` of the envelope, or the text of a stream. */
+  readonly answer?: unknown
+}
+
+const source = {
+  id: "src_01k00000000000000000000000",
+  agentId: "agt_01k00000000000000000000000",
+  name: "Handbook",
+  type: "URL",
+  status: "READY",
+  config: { url: "https://example.com/handbook" },
+  lastSyncedAt: "2026-01-02T03:04:05.678Z",
+  lastError: null,
+  latestJob: null
+}
+
+export const examples: Readonly<Record<string, Example>> = {
+  "chat.complete": {
+    request: { message: "How long do I have to return a hat?", externalEndUserId: "customer-17" },
+    answer: {
+      reply: "You have 30 days [1].",
+      conversationId: "cnv_01k00000000000000000000000",
+      citations: [],
+      media: []
+    }
+  },
+  "chat.stream": {
+    request: { message: "How long do I have to return a hat?" },
+    answer:
+      'data: {"type":"start","messageId":"msg_01k00000000000000000000000"}\n\n' +
+      'data: {"type":"text-start","id":"text-1"}\n\n' +
+      'data: {"type":"text-delta","id":"text-1","delta":"You have 30 days [1]."}\n\n' +
+      'data: {"type":"text-end","id":"text-1"}\n\n' +
+      "data: [DONE]\n\n"
+  },
+  "retrieve.retrieve": {
+    request: { query: "returns", topK: 3 },
+    answer: {
+      chunks: [
+        {
+          id: "chk_01k00000000000000000000000",
+          documentId: "doc_01k00000000000000000000000",
+          sourceName: "Handbook",
+          text: "Hats can be returned within 30 days.",
+          score: 0.71,
+          url: "https://example.com/handbook"
+        }
+      ]
+    }
+  },
+  "sources.create": {
+    request: { type: "URL", name: "Handbook", config: { url: "https://example.com/handbook" } }
+  },
+  "sources.patch": { request: { name: "Handbook 2026" } },
+  "sources.sync": { request: { force: true } },
+  "sources.list": { answer: { sources: [source], nextCursor: null } },
+  "usage.current": {
+    answer: {
+      period: { start: "2026-01-01T00:00:00.000Z", end: "2026-02-01T00:00:00.000Z" },
+      turns: { used: 128, limit: 1000, overageEnabled: false },
+      ingestionJobs: { used: 4, limit: 100 },
+      sources: { active: 2, limit: 10 },
+      tokens: { input: 96000, output: 21000 }
+    }
+  }
+}

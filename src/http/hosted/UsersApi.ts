@@ -1,0 +1,80 @@
+/** The team, for the dashboard (contract 3): viewers read, admins write, owners alone change owners. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import {
+  Conflict,
+  Forbidden,
+  NotFound,
+  ServiceUnavailable,
+  Unauthorized,
+  ValidationError
+} from "../../domain/Errors.ts"
+import { UserId } from "../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../domain/Page.ts"
+import { ChoosePassword, CreateUser, Invitation, Member, PatchUser } from "../../domain/Team.ts"
+import { Open, RequiredRole, SessionAuth } from "../Auth.ts"
+import { failure, success } from "../Envelope.ts"
+import { SameOrigin } from "./SameOrigin.ts"
+
+const path = Schema.Struct({ id: UserId })
+const One = success(Schema.Struct({ user: Member }))
+/** The only answers that hold an invitation's token. */
+const Made = success(Schema.Struct({ user: Member, invitation: Schema.NullOr(Invitation) }))
+
+const list = HttpApiEndpoint.get("list", "/api/users")
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(
+    success(Schema.Struct({ users: Schema.Array(Member), nextCursor: Schema.NullOr(Schema.String) }))
+  )
+  .addError(failure(ValidationError))
+  .middleware(SessionAuth)
+  .annotate(RequiredRole, "viewer")
+
+const create = HttpApiEndpoint.post("create", "/api/users")
+  .setPayload(CreateUser)
+  .addSuccess(Made, { status: 201 })
+  .addError(failure(ValidationError, Forbidden, Conflict, ServiceUnavailable))
+  .middleware(SessionAuth)
+  .annotate(RequiredRole, "admin")
+
+/** A fresh invitation to choose a password; the one before is void. */
+const invite = HttpApiEndpoint.post("invite", "/api/users/:id/invitation")
+  .setPath(path)
+  .addSuccess(Made, { status: 201 })
+  .addError(failure(ValidationError, Forbidden, NotFound, ServiceUnavailable))
+  .middleware(SessionAuth)
+  .annotate(RequiredRole, "admin")
+
+/** 409 for the last owner's demotion. */
+const patch = HttpApiEndpoint.patch("patch", "/api/users/:id")
+  .setPath(path)
+  .setPayload(PatchUser)
+  .addSuccess(One)
+  .addError(failure(ValidationError, Forbidden, NotFound, Conflict, ServiceUnavailable))
+  .middleware(SessionAuth)
+  .annotate(RequiredRole, "admin")
+
+/** Their sessions end at once; 409 for the last owner. */
+const remove = HttpApiEndpoint.del("remove", "/api/users/:id")
+  .setPath(path)
+  .addSuccess(success(Schema.Struct({ id: UserId, deleted: Schema.Literal(true) })))
+  .addError(failure(ValidationError, Forbidden, NotFound, Conflict, ServiceUnavailable))
+  .middleware(SessionAuth)
+  .annotate(RequiredRole, "admin")
+
+/** Uses an invitation up; 401 when it is used, replaced or over. */
+const choosePassword = HttpApiEndpoint.post("choosePassword", "/api/auth/password")
+  .setPayload(ChoosePassword)
+  .addSuccess(One)
+  .addError(failure(Unauthorized, ValidationError, ServiceUnavailable))
+  .middleware(SameOrigin)
+  .annotate(Open, "It is how somebody who was invited gets a password.")
+
+export class UsersApi extends HttpApiGroup.make("users")
+  .add(list)
+  .add(create)
+  .add(invite)
+  .add(patch)
+  .add(remove)
+  .add(choosePassword) {}

@@ -1,0 +1,167 @@
+/** End users: found, read out and erased, with all that is stored about them (contract 3). */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import type { Fragment } from "@effect/sql/Statement"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { TenantScope } from "../domain/Account.ts"
+import { EndUser } from "../domain/EndUser.ts"
+import { EndUserId } from "../domain/Ids.ts"
+import type { Page } from "../domain/Page.ts"
+import { JsonObject } from "../domain/Text.ts"
+
+const Row = Schema.Struct({ ...EndUser.fields, createdAt: Schema.DateTimeUtcFromDate })
+
+/** One thing that is stored about somebody, and the id that the next page begins after. */
+const Line = Schema.Struct({ id: Schema.String, line: JsonObject })
+export type Line = typeof Line.Type
+
+export interface EndUserFilter {
+  readonly limit: number
+  readonly after?: string | undefined
+  /** Exact. */
+  readonly externalId?: string | undefined
+}
+
+/** How an erasure went. */
+export type Erasure = "erased" | "missing" | "busy"
+
+export class EndUserStore extends Effect.Service<EndUserStore>()("store/EndUsers", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const columns = sql`
+      e.id, e.external_id as "externalId", e.created_at as "createdAt",
+      (select count(*) from conversations c where c.end_user_id = e.id)::int as conversations`
+
+    const select = (condition: Fragment, limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          select ${columns} from end_users e where ${condition} order by e.id desc limit ${limit}`
+      })(undefined)
+
+    /** Newest first. */
+    const list = Effect.fn("EndUserStore.list")(function* (
+      { tenantId }: TenantScope,
+      { limit, after, externalId }: EndUserFilter
+    ) {
+      const conditions = [
+        sql`e.tenant_id = ${tenantId}`,
+        ...(after === undefined ? [] : [sql`e.id < ${after}`]),
+        ...(externalId === undefined ? [] : [sql`e.external_id = ${externalId}`])
+      ]
+      const found = yield* select(sql`${sql.and(conditions)}`, limit + 1)
+      const rows = found.slice(0, limit)
+      const page: Page<EndUser> = { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
+      return page
+    }, Effect.orDie)
+
+    const find = Effect.fn("EndUserStore.find")(function* ({ tenantId }: TenantScope, id: EndUserId) {
+      return Option.fromNullable((yield* select(sql`e.tenant_id = ${tenantId} and e.id = ${id}`, 1))[0])
+    }, Effect.orDie)
+
+    const lines = (execute: () => Fragment) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Line,
+        execute: () => sql`select id, line from (${execute()}) rows order by id`
+      })(undefined).pipe(Effect.orDie)
+
+    const iso = (moment: Fragment) =>
+      sql`to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+
+    /** Conversations after the id `after`, oldest first. */
+    const conversations = (id: EndUserId, after: string, limit: number) =>
+      lines(
+        () => sql`
+          select c.id, json_build_object('type', 'conversation', 'id', c.id, 'agentId', c.agent_id,
+            'channel', c.channel, 'state', c.state, 'createdAt', ${iso(sql`c.created_at`)},
+            'updatedAt', ${iso(sql`c.updated_at`)}) as line
+          from conversations c where c.end_user_id = ${id} and c.id > ${after} order by c.id limit ${limit}`
+      )
+
+    /** Messages of a conversation after the id `after`, oldest first. */
+    const messages = (conversationId: string, after: string, limit: number) =>
+      lines(
+        () => sql`
+          select m.id, json_build_object('type', 'message', 'id', m.id, 'conversationId', m.conversation_id,
+            'role', m.role, 'content', m.content, 'citations', m.citations,
+            'createdAt', ${iso(sql`m.created_at`)}) as line
+          from messages m where m.conversation_id = ${conversationId} and m.id > ${after}
+          order by m.id limit ${limit}`
+      )
+
+    /** Runs of a conversation after the id `after`, oldest first, with their events as they are stored: redacted. */
+    const runs = (conversationId: string, after: string, limit: number) =>
+      lines(
+        () => sql`
+          select r.id, json_build_object('type', 'run', 'id', r.id, 'conversationId', r.conversation_id,
+            'status', r.status, 'message', r.user_message, 'startedAt', ${iso(sql`r.started_at`)},
+            'completedAt', ${iso(sql`r.completed_at`)},
+            'events', (
+              select coalesce(json_agg(json_build_object('sequence', e.sequence, 'type', e.type, 'status', e.status,
+                'label', e.label, 'payload', e.payload, 'timestamp', ${iso(sql`e.at`)}) order by e.sequence), '[]')
+              from agent_run_events e where e.run_id = r.id
+            )) as line
+          from agent_runs r where r.conversation_id = ${conversationId} and r.id > ${after}
+          order by r.id limit ${limit}`
+      )
+
+    const hasTable = (name: string) =>
+      Effect.map(
+        sql<{ readonly known: boolean }>`select to_regclass(${name}) is not null as known`,
+        ([row]) => row?.known === true
+      )
+
+    /** What messaging providers call the person. */
+    const aliases = Effect.fn("EndUserStore.aliases")(function* (id: EndUserId) {
+      if (!(yield* hasTable("end_user_aliases"))) return []
+      return yield* lines(
+        () => sql`
+          select a.channel || ' ' || a.kind || ' ' || a.value as id, json_build_object('type', 'alias',
+            'channel', a.channel, 'kind', a.kind, 'value', a.value, 'createdAt', ${iso(sql`a.created_at`)}) as line
+          from end_user_aliases a where a.end_user_id = ${id}`
+      )
+    }, Effect.orDie)
+
+    /** What providers delivered hangs on no row of the person: it goes by the names that they use. */
+    const eraseDeliveries = (id: EndUserId) =>
+      Effect.gen(function* () {
+        if (!(yield* hasTable("channel_inbox")) || !(yield* hasTable("end_user_aliases"))) return
+        yield* sql`
+          delete from channel_inbox i using end_user_aliases a
+          where a.end_user_id = ${id} and i.channel = a.channel
+            and (position(to_json(a.value)::text in i.event::text) > 0 or position(to_json(a.value)::text in i.raw::text) > 0)`
+      })
+
+    /**
+     * Everything about the person, in one transaction; what hangs on their row goes with it. `busy` while a turn of theirs
+     * runs on a process that is alive: it would write again.
+     */
+    const erase = Effect.fn("EndUserStore.erase")(function* ({ tenantId }: TenantScope, id: EndUserId) {
+      const work = Effect.gen(function* () {
+        const rows = yield* sql`
+          select id from end_users where tenant_id = ${tenantId} and id = ${id} for update`
+        if (rows.length === 0) return "missing" as const
+        // No turn begins in a conversation whose row is locked.
+        yield* sql`select id from conversations where end_user_id = ${id} order by id for update`
+        const running = yield* sql`
+          select r.id from conversations c
+          join agent_runs r on r.conversation_id = c.id and r.status = 'running'
+          join instances i on i.id = r.instance_id and i.lease_until > now()
+          where c.end_user_id = ${id} limit 1`
+        if (running.length > 0) return "busy" as const
+        yield* eraseDeliveries(id)
+        yield* sql`delete from end_users where id = ${id}`
+        return "erased" as const
+      })
+      const outcome: Erasure = yield* sql.withTransaction(work)
+      return outcome
+    }, Effect.orDie)
+
+    return { list, find, aliases, conversations, messages, runs, erase } as const
+  })
+}) {}

@@ -1,0 +1,184 @@
+import { expect } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Chunk from "effect/Chunk"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { AgentScope } from "../../src/domain/Access.ts"
+import { ExternalEndUserId } from "../../src/domain/ChatTurn.ts"
+import { EndUserId, newId, TenantId } from "../../src/domain/Ids.ts"
+import { EndUserStore } from "../../src/store/EndUsers.ts"
+import { Turns } from "../../src/store/Turns.ts"
+import { EndUsers } from "../../src/usecases/EndUsers.ts"
+import * as Fixtures from "../Fixtures.ts"
+import { eachEngineLive, reset } from "../TestDatabase.ts"
+
+const Live = EndUsers.Default.pipe(Layer.provideMerge(Layer.merge(EndUserStore.Default, Turns.Default)))
+
+/** In everything that the person says, is told, is called, and that tools were told about them. */
+const canary = "canary-5b1e7"
+
+const begin = (scope: AgentScope, person: string, message: string) =>
+  Effect.gen(function* () {
+    const turns = yield* Turns
+    const runId = yield* newId.run
+    const { endUserId } = yield* turns.begin(scope, {
+      target: { _tag: "External", id: ExternalEndUserId.make(person) },
+      persist: true,
+      channel: "api",
+      instanceId: "instance",
+      runId,
+      endUserId: yield* newId.endUser,
+      conversationId: yield* newId.conversation,
+      userMessageId: yield* newId.message,
+      message,
+      startedAt: yield* DateTime.now,
+      startedLabel: "Started"
+    })
+    return { runId, endUserId: EndUserId.make(endUserId ?? "") }
+  })
+
+const turn = (scope: AgentScope, person: string, text: string) =>
+  Effect.gen(function* () {
+    const turns = yield* Turns
+    const { endUserId, runId } = yield* begin(scope, person, `${text} asks`)
+    const reply = { id: yield* newId.message, content: `${text} is told`, citations: [] }
+    const event = {
+      id: `${runId}:2`,
+      runId,
+      sequence: 2,
+      type: "tool.completed" as const,
+      status: "complete" as const,
+      label: "Tool",
+      timestamp: yield* DateTime.now,
+      payload: { output: `${text} bought a hat` }
+    }
+    yield* turns.settle(scope, {
+      runId,
+      counted: true,
+      inputTokens: 1,
+      outputTokens: 1,
+      reply,
+      events: [event]
+    })
+    return endUserId
+  })
+
+/** Every row of every table, as text. */
+const dump = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const tables = yield* sql<{ readonly name: string }>`
+    select quote_ident(tablename) as name from pg_tables where schemaname = 'public'`
+  const rows = yield* Effect.forEach(tables, ({ name }) =>
+    sql.unsafe<{ readonly text: string }>(`select to_jsonb(t)::text as text from ${name} t`)
+  )
+  return rows
+    .flat()
+    .map(({ text }) => text)
+    .join("\n")
+})
+
+/** What providers delivered, where this database has a place for it. */
+const deliver = (scope: AgentScope, id: EndUserId) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [table] = yield* sql<{ readonly known: boolean }>`
+      select to_regclass('channel_inbox') is not null as known`
+    if (table?.known !== true) return
+    yield* sql`
+      insert into end_user_aliases (tenant_id, channel, kind, value, end_user_id)
+      values (${scope.tenantId}, 'whatsapp', 'phone', '491700000001', ${id})`
+    for (const [key, from] of [
+      ["inb_1", "491700000001"],
+      ["inb_2", "4917000000012"]
+    ]) {
+      const event = JSON.stringify({ from, text: from === "491700000001" ? canary : "somebody else's" })
+      yield* sql`
+        insert into channel_inbox (id, channel, account_id, event, raw)
+        values (${key}, 'whatsapp', 'account', ${event}::jsonb, ${event}::jsonb)`
+    }
+  })
+
+eachEngineLive("what is stored about a person", (it) => {
+  it.effect("is erased everywhere when the person is, and nobody else's is", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const endUsers = yield* EndUsers
+      const id = yield* turn(scope, `${canary}@example.com`, canary)
+      yield* turn(scope, `${canary}@example.com`, canary)
+      yield* turn(scope, "sue@example.com", "Sue")
+      yield* deliver(scope, id)
+      expect(yield* dump).toContain(canary)
+      yield* endUsers.erase(scope, id)
+      const left = yield* dump
+      expect(left).not.toContain(canary)
+      expect(left).not.toContain('491700000001"')
+      expect(left).toContain("Sue asks")
+      expect(left).toContain("Sue bought a hat")
+      expect((yield* Effect.flip(endUsers.erase(scope, id)))._tag).toBe("NOT_FOUND")
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("stays while a turn of theirs runs, which would write again: CONFLICT", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const scope = yield* Fixtures.agent()
+      const endUsers = yield* EndUsers
+      yield* sql`insert into instances (id, lease_until) values ('instance', now() + interval '1 hour')`
+      const { endUserId } = yield* begin(scope, "ada@example.com", canary)
+      expect((yield* Effect.flip(endUsers.erase(scope, endUserId)))._tag).toBe("CONFLICT")
+      expect(yield* dump).toContain(canary)
+      // Its process has died: nobody writes any more.
+      yield* sql`update instances set lease_until = now() - interval '1 second'`
+      yield* endUsers.erase(scope, endUserId)
+      expect(yield* dump).not.toContain(canary)
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("is exported whole, ends with its count, and is found by the caller's own id", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const scope = yield* Fixtures.agent()
+      const endUsers = yield* EndUsers
+      const id = yield* turn(scope, "ada@example.com", canary)
+      yield* turn(scope, "sue@example.com", "Sue")
+      // More messages than one page holds.
+      yield* sql`
+        insert into messages (id, conversation_id, agent_id, position, role, content)
+        select 'msg_0' || lpad(n::text, 6, '0'), c.id, c.agent_id, 10 + n, 'user', 'number ' || n
+        from conversations c, generate_series(1, 450) n where c.end_user_id = ${id}`
+      const page = yield* endUsers.list(scope, { limit: 10, externalId: "ada@example.com" })
+      expect(page.rows.map((row) => [row.id, row.conversations])).toEqual([[id, 1]])
+      const lines = Chunk.toReadonlyArray(yield* Stream.runCollect(yield* endUsers.exported(scope, id)))
+      expect(lines[0]).toMatchObject({ type: "end_user", id, externalId: "ada@example.com" })
+      expect(lines.filter(({ type }) => type === "message")).toHaveLength(452)
+      expect(new Set(lines.map((line) => JSON.stringify(line))).size).toBe(lines.length)
+      expect(lines.find(({ type }) => type === "run")).toMatchObject({
+        status: "complete",
+        events: [{ type: "run.started" }, { payload: { output: `${canary} bought a hat` } }]
+      })
+      expect(lines.at(-1)).toEqual({ type: "end", lines: lines.length - 1 })
+      expect(JSON.stringify(lines)).not.toContain("Sue")
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("belongs to one tenant", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const endUsers = yield* EndUsers
+      const id = yield* turn(scope, "ada@example.com", canary)
+      const stranger = { tenantId: TenantId.make("ten_other") }
+      expect((yield* Effect.flip(endUsers.erase(stranger, id)))._tag).toBe("NOT_FOUND")
+      expect((yield* Effect.flip(endUsers.exported(stranger, id)))._tag).toBe("NOT_FOUND")
+      expect((yield* endUsers.list(stranger, { limit: 10 })).rows).toEqual([])
+      const { find } = yield* EndUserStore
+      expect(Option.isSome(yield* find(scope, id))).toBe(true)
+    }).pipe(Effect.provide(Live))
+  )
+})
