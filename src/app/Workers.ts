@@ -29,7 +29,7 @@ const tidy = Effect.gen(function* () {
   const artifacts = yield* Artifacts
   yield* artifacts.sweep.pipe(
     Effect.catchAllCause((cause) => Effect.logWarning("Originals could not be swept", cause)),
-    Effect.repeat(Schedule.spaced(Duration.hours(1))),
+    Effect.repeat(Schedule.spaced(Duration.minutes(10))),
     Effect.delay(Duration.minutes(1)),
     Effect.forkScoped
   )

@@ -1,8 +1,10 @@
 /** Knowledge sources with the summary of their latest job. */
 import * as SqlClient from "@effect/sql/SqlClient"
+import { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
 import type { TenantScope } from "../domain/Account.ts"
@@ -25,6 +27,12 @@ const Row = Schema.Struct({
 })
 
 const decodeRow = (row: typeof Row.Type) => Source.make(row)
+
+export const isSqlError = (error: unknown): error is SqlError => error instanceof SqlError
+
+/** Two transactions waited for each other and the database gave this one up: the other is through by now. */
+export const isDeadlock = (error: unknown): boolean =>
+  isSqlError(error) && Predicate.hasProperty(error.cause, "code") && error.cause.code === "40P01"
 
 export class SourceStore extends Effect.Service<SourceStore>()("store/Sources", {
   effect: Effect.gen(function* () {

@@ -1,9 +1,7 @@
 /** Knowledge sources: list, create, fetch, sync, and the jobs that ingest them (specification 4.5–4.11). */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { JobQueue, JobQueueError } from "../capabilities/JobQueue.ts"
 import type { AgentKey, AgentScope } from "../domain/Access.ts"
@@ -27,7 +25,7 @@ import { artifactOf } from "../store/Artifacts.ts"
 import { EntitlementStore } from "../store/Entitlements.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { IngestionJobStore } from "../store/IngestionJobs.ts"
-import { type SourceFilter, SourceStore } from "../store/Sources.ts"
+import { isDeadlock, isSqlError, type SourceFilter, SourceStore } from "../store/Sources.ts"
 import { Artifacts } from "./Artifacts.ts"
 import * as SourceConfig from "./SourceConfig.ts"
 
@@ -48,10 +46,6 @@ interface NewSource {
   readonly config: unknown
   readonly autoSync: boolean
 }
-
-/** Two transactions waited for each other and the database gave this one up: the other is through by now. */
-const isDeadlock = (error: unknown) =>
-  error instanceof SqlError && Predicate.hasProperty(error.cause, "code") && error.cause.code === "40P01"
 
 const encodeCreated = Schema.encode(Created)
 const decodeCreated = Schema.decodeUnknown(Created)
@@ -142,7 +136,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
     const written = <A, E, R>(write: Effect.Effect<A, E | JobQueueError, R>) =>
       write.pipe(
         sql.withTransaction,
-        Effect.catchIf((error): error is SqlError => error instanceof SqlError, Effect.die),
+        Effect.catchIf(isSqlError, Effect.die),
         Effect.catchIf((error): error is JobQueueError => error instanceof JobQueueError, unavailable)
       )
 
