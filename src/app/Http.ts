@@ -13,6 +13,7 @@ import { KeysHandlers } from "../http/hosted/KeysHandlers.ts"
 import * as SessionAuth from "../http/hosted/SessionAuth.ts"
 import * as SessionCookie from "../http/hosted/SessionCookie.ts"
 import { SessionsHandlers } from "../http/hosted/SessionsHandlers.ts"
+import { SourcesHandlers } from "../http/hosted/SourcesHandlers.ts"
 import { ToolsHandlers } from "../http/hosted/ToolsHandlers.ts"
 import { HostedUsageHandlers } from "../http/hosted/UsageHandlers.ts"
 import { UsersHandlers } from "../http/hosted/UsersHandlers.ts"
@@ -37,6 +38,7 @@ const hosted = ({ appUrl }: Settings) =>
     CrawlHandlers,
     KeysHandlers,
     SessionsHandlers,
+    SourcesHandlers,
     ToolsHandlers
   ).pipe(Layer.provide(Layer.merge(SessionAuth.layer(Api, appUrl), SessionCookie.layer(appUrl))))
 

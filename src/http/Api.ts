@@ -8,6 +8,7 @@ import { HostedConversationsApi } from "./hosted/ConversationsApi.ts"
 import { HostedCrawlApi } from "./hosted/CrawlApi.ts"
 import { KeysApi } from "./hosted/KeysApi.ts"
 import { SessionsApi } from "./hosted/SessionsApi.ts"
+import { HostedSourcesApi } from "./hosted/SourcesApi.ts"
 import { ToolsApi } from "./hosted/ToolsApi.ts"
 import { HostedUsageApi } from "./hosted/UsageApi.ts"
 import { UsersApi } from "./hosted/UsersApi.ts"
@@ -42,6 +43,7 @@ export const Api = HttpApi.make("spoke")
   .add(HostedCrawlApi)
   .add(KeysApi)
   .add(ToolsApi)
+  .add(HostedSourcesApi)
   .add(HostedUsageApi)
   .add(UsersApi)
   .add(AuditApi)
