@@ -66,6 +66,9 @@ const nothing = (kind: Sniffed["kind"]): ParseError =>
         : "The document has no readable text."
   })
 
+/** How many times longer than its text a document may be; past that nothing is built from it. */
+const mostMarkup = 3
+
 const tooLong = new ParseError({
   code: "too_large",
   message: "The document holds more text than one document may. Split it into several files."
@@ -78,6 +81,7 @@ export const parseDocument = (
 ): Effect.Effect<ParsedDocument, ParseError> =>
   Effect.gen(function* () {
     const sniffed = yield* sniff(request)
+    if ("text" in sniffed && sniffed.text.length > limits.maxCharacters * mostMarkup) return yield* tooLong
     const { title, ...found } = yield* read(sniffed, request, limits)
     const content = sanitize(found.content).trim()
     if (content === "") return yield* nothing(sniffed.kind)

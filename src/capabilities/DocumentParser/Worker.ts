@@ -17,9 +17,9 @@ import { Answer, type Job } from "./Messages.ts"
 export interface WorkerOptions {
   /** The built `workers/parse.ts`. */
   readonly script: URL
-  /** Heap of the thread in MiB, default 384. */
+  /** Heap of the thread in MiB, default 256. */
   readonly memoryMb?: number
-  /** What the process may grow by beyond that heap while a document is read, in MiB, default 256. */
+  /** What the process may grow by beyond that heap while a document is read, in MiB, default 192. */
   readonly buffersMb?: number
   /** For one document, default one minute. */
   readonly timeout?: Duration.DurationInput
@@ -102,8 +102,8 @@ const make = (options: WorkerOptions) =>
   Effect.gen(function* () {
     const {
       script,
-      memoryMb = 384,
-      buffersMb = 256,
+      memoryMb = 256,
+      buffersMb = 192,
       timeout = "1 minute",
       idleTimeout = "1 minute"
     } = options
