@@ -236,4 +236,50 @@ describe("A URL source", () => {
       expect(site.asked.length).toBeLessThan(20)
     })
   )
+
+  test(
+    "Pages under one title with nearly the same words are one document; a title of its own or few words keep a page",
+    Effect.gen(function* () {
+      const words = (from: number) => Array.from({ length: 400 }, (_, at) => `word${from + at}`).join(" ")
+      const text = (title: string, body: string, links: ReadonlyArray<string> = []): Answer => ({
+        headers: { "content-type": "text/html" },
+        body: `<html><head><title>${title}</title></head><body><main><p>${body}</p>
+          ${links.map((href) => `<a href="${href}">more</a>`).join(" ")}</main></body></html>`
+      })
+      const site = yield* serveSite(() => ({
+        "/": page("Home", ["/a", "/a-print", "/a-other", "/b", "/s1", "/s2"]),
+        "/a": text("Guide", words(0)),
+        "/a-print": text("Guide", `${words(0)} printed`),
+        "/a-other": text("Other guide", `${words(0)} otherwise`),
+        "/b": text("Guide", words(5_000)),
+        "/s1": text("Short", "Open from nine to five."),
+        "/s2": text("Short", "Open from nine to six.")
+      }))
+      const found = yield* documents({ url: `${site.origin}/`, maxDepth: 1 })
+      expect(found.map(({ uri }) => uri.replace(site.origin, ""))).toEqual([
+        "/",
+        "/a",
+        "/a-other",
+        "/b",
+        "/s1",
+        "/s2"
+      ])
+    })
+  )
+
+  test(
+    "At most 1,000 pages are asked for",
+    Effect.gen(function* () {
+      // The parser takes the first thousand links of a page, so the second level brings the rest.
+      const links = (from: number) => Array.from({ length: 700 }, (_, at) => `/t${from + at}`)
+      const site = yield* serveSite(() => (path) => {
+        if (path === "/") return page("Home", ["/more", ...links(0)])
+        if (path === "/more") return page("More", links(700))
+        if (path === "/robots.txt") return undefined
+        return { headers: { "content-type": "text/plain" }, body: `The words of ${path}` }
+      })
+      expect((yield* titles({ url: `${site.origin}/`, maxDepth: 5 })).length).toBe(1_000)
+      expect(site.asked.length).toBe(1_001)
+    })
+  )
 })
