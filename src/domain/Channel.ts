@@ -1,4 +1,5 @@
 /** Messaging channels: what providers deliver, normalized (contract 8), and where replies go. */
+import type * as DateTime from "effect/DateTime"
 import * as Schema from "effect/Schema"
 import { OutboxId } from "./Ids.ts"
 import { Text } from "./Text.ts"
@@ -71,6 +72,12 @@ export type AliasUpdate = typeof AliasUpdate.Type
 export const InboundEvent = Schema.Union(InboundMessage, AliasUpdate)
 export type InboundEvent = typeof InboundEvent.Type
 
+/** An event and what it was made from: the item as the provider sent it, and what stood around it. */
+export interface Arrival {
+  readonly event: InboundEvent
+  readonly raw: unknown
+}
+
 /** How far a message of ours has come; later ones are never undone by earlier ones. */
 export const Delivery = Schema.Literal("sent", "delivered", "read", "failed")
 export type Delivery = typeof Delivery.Type
@@ -85,4 +92,6 @@ export interface DeliveryStatus {
   readonly outboxId: OutboxId | null
   readonly delivery: Delivery
   readonly error: string | null
+  /** Messenger alone: everything sent to this person up to then has come as far. */
+  readonly watermark?: { readonly pageScopedId: string; readonly until: DateTime.Utc }
 }

@@ -1,0 +1,160 @@
+/**
+ * What messaging providers have delivered, kept before they are answered: event, dedupe claim and job are one
+ * transaction (specification 6). A claim lasts 24 hours; whoever delivers meanwhile delivers a duplicate.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { JobQueue } from "../capabilities/JobQueue.ts"
+import { type Arrival, InboundEvent } from "../domain/Channel.ts"
+import { InboxId, newId } from "../domain/Ids.ts"
+
+/** Rows that one statement of tidying removes at most. */
+const handful = 1_000
+
+const Stored = Schema.Struct({
+  event: InboundEvent,
+  receivedAt: Schema.DateTimeUtcFromDate,
+  state: Schema.Literal("queued", "processed", "failed")
+})
+export type StoredEvent = typeof Stored.Type
+
+const Claimed = Schema.Struct({ id: InboxId })
+
+const Given = Schema.Struct({
+  id: InboxId,
+  key: Schema.String,
+  serialKey: Schema.String,
+  channel: Schema.String,
+  accountId: Schema.String,
+  messageId: Schema.NullOr(Schema.String),
+  event: Schema.String,
+  raw: Schema.String
+})
+type Given = typeof Given.Type
+
+const written = Schema.encodeSync(Schema.parseJson(InboundEvent))
+
+/** The first alias is the most stable one. */
+const serialKeyOf = (event: InboundEvent) =>
+  `${event.channel}:${event.accountId}:${(event._tag === "Message" ? event.from : event.aliases)[0].value}`
+
+/** An update of aliases has no id of its own: the same one, of the same moment, is a repeat. */
+const dedupeKeyOf = (event: InboundEvent) =>
+  event._tag === "Message"
+    ? `inbound:${event.channel}:${event.messageId}`
+    : `inbound:${serialKeyOf(event)}:${event.timestamp.epochMillis}`
+
+const givenOf = ({ event, raw }: Arrival): Effect.Effect<Given> =>
+  Effect.map(newId.inbox, (id) => ({
+    id,
+    key: dedupeKeyOf(event),
+    serialKey: serialKeyOf(event),
+    channel: event.channel,
+    accountId: event.accountId,
+    messageId: event._tag === "Message" ? event.messageId : null,
+    event: written(event),
+    raw: JSON.stringify(raw)
+  }))
+
+export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const queue = yield* JobQueue
+
+    /**
+     * Keys are claimed in one order by everybody, so that deliveries that share some wait for each other and never lock
+     * each other out. A repeat within `given` loses to the first.
+     */
+    const claim = SqlSchema.findAll({
+      Request: Schema.Array(Given),
+      Result: Claimed,
+      execute: (given) => sql`
+        with given as (
+          select * from unnest(
+            ${given.map(({ id }) => id)}::text[], ${given.map(({ key }) => key)}::text[],
+            ${given.map(({ channel }) => channel)}::text[], ${given.map(({ accountId }) => accountId)}::text[],
+            ${given.map(({ messageId }) => messageId)}::text[], ${given.map(({ event }) => event)}::text[],
+            ${given.map(({ raw }) => raw)}::text[]
+          ) with ordinality as given (id, key, channel, account_id, message_id, event, raw, place)
+        ), firsts as (
+          select distinct on (key) id, key from given order by key, place
+        ), claimed as (
+          insert into dedupe_keys as known (key, expires_at)
+          select key, now() + interval '24 hours' from firsts order by key
+          on conflict (key) do update set expires_at = excluded.expires_at where known.expires_at <= now()
+          returning key
+        )
+        insert into channel_inbox (id, channel, account_id, message_id, event, raw)
+        select given.id, given.channel, given.account_id, given.message_id, given.event::jsonb, given.raw::jsonb
+        from given join firsts using (id) join claimed on claimed.key = firsts.key order by place
+        returning id`
+    })
+
+    /**
+     * Keeps and queues what is new, all of it or nothing; answers for each arrival whether it was new. Their texts must be
+     * free of NUL and lone surrogates. Joins the transaction of the caller.
+     */
+    const accept = Effect.fn("Inbox.accept")(function* (arrivals: ReadonlyArray<Arrival>) {
+      if (arrivals.length === 0) return []
+      const given = yield* Effect.forEach(arrivals, givenOf)
+      return yield* sql.withTransaction(
+        Effect.gen(function* () {
+          const fresh = new Set((yield* claim(given)).map(({ id }) => id))
+          const jobs = given
+            .filter(({ id }) => fresh.has(id))
+            .map(({ id, serialKey }) => ({ payload: { inboxId: id }, options: { serialKey } }))
+          yield* Effect.forEach(
+            jobs,
+            ({ payload, options }) => queue.enqueue("channel-inbound", payload, options),
+            { discard: true }
+          )
+          return given.map(({ id }) => fresh.has(id))
+        })
+      )
+    })
+
+    const find = SqlSchema.findOne({
+      Request: InboxId,
+      Result: Stored,
+      execute: (id) =>
+        sql`select event, received_at as "receivedAt", state from channel_inbox where id = ${id}`
+    })
+
+    /** Null when it is gone. */
+    const event = Effect.fn("Inbox.event")(function* (id: InboxId) {
+      return Option.getOrNull(yield* Effect.orDie(find(id)))
+    })
+
+    const settle = (id: InboxId, state: "processed" | "failed", outcome: string | null) =>
+      sql`
+        update channel_inbox set state = ${state}, outcome = ${outcome}, processed_at = now() where id = ${id}`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    /** `outcome` says why it was not answered; null when it was. Joins the transaction of the caller. */
+    const processed = (id: InboxId, outcome: string | null) => settle(id, "processed", outcome)
+
+    /** It could not be routed, or was tried too often; it can still be processed later. Joins the caller's transaction. */
+    const failed = (id: InboxId, reason: string) => settle(id, "failed", reason)
+
+    /** Forgets claims that have run out, and what was settled 30 days ago. True when there may be more. */
+    const prune = Effect.gen(function* () {
+      const keys = yield* sql`
+        delete from dedupe_keys where key in (
+          select key from dedupe_keys where expires_at <= now() order by key limit ${handful}::int for update skip locked
+        ) returning key`
+      const rows = yield* sql`
+        delete from channel_inbox where id in (
+          select id from channel_inbox where received_at < now() - interval '30 days' and state <> 'queued'
+          limit ${handful}::int for update skip locked
+        ) returning id`
+      return keys.length === handful || rows.length === handful
+    })
+
+    return { accept, event, processed, failed, prune } as const
+  })
+}) {}
