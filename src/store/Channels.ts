@@ -1,0 +1,152 @@
+/** Accounts at messaging providers, and the agents behind them. Tokens are sealed before they get here. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { SqlError } from "@effect/sql/SqlError"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../domain/Access.ts"
+import type { TenantScope } from "../domain/Account.ts"
+import { MessagingChannel } from "../domain/Channel.ts"
+import { AgentId, ChannelId, TenantId } from "../domain/Ids.ts"
+
+const Row = Schema.Struct({
+  id: ChannelId,
+  tenantId: TenantId,
+  agentId: AgentId,
+  channel: MessagingChannel,
+  externalId: Schema.String,
+  /** Sealed. */
+  accessToken: Schema.String,
+  active: Schema.Boolean,
+  createdAt: Schema.DateTimeUtcFromDate,
+  updatedAt: Schema.DateTimeUtcFromDate
+})
+export type StoredChannel = typeof Row.Type
+
+const NewChannel = Schema.Struct({
+  id: ChannelId,
+  tenantId: TenantId,
+  agentId: AgentId,
+  channel: MessagingChannel,
+  externalId: Schema.String,
+  accessToken: Schema.String,
+  active: Schema.Boolean
+})
+
+const Changes = Schema.Struct({
+  externalId: Schema.String,
+  accessToken: Schema.String,
+  active: Schema.Boolean
+})
+export type ChannelChanges = Partial<typeof Changes.Type>
+
+/** Another active configuration has the account: the index decides, whoever else asks at the same time. */
+const isTaken = (error: unknown) =>
+  error instanceof SqlError && Predicate.hasProperty(error.cause, "code") && error.cause.code === "23505"
+
+export class ChannelStore extends Effect.Service<ChannelStore>()("store/Channels", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const columns = sql`
+      id, tenant_id as "tenantId", agent_id as "agentId", channel, external_id as "externalId",
+      access_token as "accessToken", active, created_at as "createdAt", updated_at as "updatedAt"`
+
+    const insertRow = SqlSchema.findOne({
+      Request: NewChannel,
+      Result: Row,
+      execute: (row) => sql`
+        insert into channels (id, tenant_id, agent_id, channel, external_id, access_token, active)
+        values (${row.id}, ${row.tenantId}, ${row.agentId}, ${row.channel}, ${row.externalId}, ${row.accessToken},
+          ${row.active})
+        on conflict (channel, external_id) where active do nothing returning ${columns}`
+    })
+
+    const updateRow = SqlSchema.findOne({
+      Request: Schema.Struct({ tenantId: TenantId, id: ChannelId, changes: Schema.partial(Changes) }),
+      Result: Row,
+      execute: ({ tenantId, id, changes }) => {
+        const assignments = [
+          sql`updated_at = now()`,
+          ...(changes.externalId === undefined ? [] : [sql`external_id = ${changes.externalId}`]),
+          ...(changes.accessToken === undefined ? [] : [sql`access_token = ${changes.accessToken}`]),
+          ...(changes.active === undefined ? [] : [sql`active = ${changes.active}`])
+        ]
+        return sql`
+          update channels set ${sql.csv(assignments)}
+          where tenant_id = ${tenantId} and id = ${id} returning ${columns}`
+      }
+    })
+
+    const selectOwn = SqlSchema.findOne({
+      Request: Schema.Struct({ tenantId: TenantId, id: ChannelId }),
+      Result: Row,
+      execute: ({ tenantId, id }) =>
+        sql`select ${columns} from channels where tenant_id = ${tenantId} and id = ${id}`
+    })
+
+    const selectOne = SqlSchema.findOne({
+      Request: ChannelId,
+      Result: Row,
+      execute: (id) => sql`select ${columns} from channels where id = ${id}`
+    })
+
+    const selectAgents = SqlSchema.findAll({
+      Request: Schema.Struct({ tenantId: TenantId, agentId: AgentId }),
+      Result: Row,
+      execute: ({ tenantId, agentId }) => sql`
+        select ${columns} from channels where tenant_id = ${tenantId} and agent_id = ${agentId} order by id`
+    })
+
+    const selectAccount = SqlSchema.findAll({
+      Request: Schema.Struct({ channel: MessagingChannel, externalId: Schema.String }),
+      Result: Row,
+      execute: ({ channel, externalId }) => sql`
+        select ${columns} from channels where channel = ${channel} and external_id = ${externalId} and active order by id`
+    })
+
+    /** None when the account has an active configuration already and this would be another. */
+    const insert = (
+      { tenantId, agentId }: AgentScope,
+      row: Pick<StoredChannel, "id" | "channel" | "externalId" | "accessToken" | "active">
+    ): Effect.Effect<Option.Option<StoredChannel>> => Effect.orDie(insertRow({ ...row, tenantId, agentId }))
+
+    /** Sets what `changes` names; none when it would be the account's second active configuration, or is gone. */
+    const update = (
+      { tenantId }: TenantScope,
+      id: ChannelId,
+      changes: ChannelChanges
+    ): Effect.Effect<Option.Option<StoredChannel>> =>
+      updateRow({ tenantId, id, changes }).pipe(
+        Effect.catchIf(isTaken, () => Effect.succeedNone),
+        Effect.orDie
+      )
+
+    /** Of the tenant's own. */
+    const own = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
+      Effect.orDie(selectOwn({ tenantId, id }))
+
+    /** Whoever's it is: for the workers that answer through it. Its token is sealed for `channel-token`. */
+    const find = (id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> => Effect.orDie(selectOne(id))
+
+    /** Every active configuration of a provider's account, whoever's: routing needs exactly one (specification 6). */
+    const byAccount = (
+      channel: MessagingChannel,
+      externalId: string
+    ): Effect.Effect<ReadonlyArray<StoredChannel>> => Effect.orDie(selectAccount({ channel, externalId }))
+
+    /** Oldest first. */
+    const list = ({ tenantId, agentId }: AgentScope): Effect.Effect<ReadonlyArray<StoredChannel>> =>
+      Effect.orDie(selectAgents({ tenantId, agentId }))
+
+    /** False when the tenant has no such configuration. Its conversations stay, and can be answered no more. */
+    const remove = ({ tenantId }: TenantScope, id: ChannelId) =>
+      sql`delete from channels where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1)
+      )
+
+    return { insert, update, own, find, byAccount, list, remove } as const
+  })
+}) {}
