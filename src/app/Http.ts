@@ -6,6 +6,7 @@ import { Api } from "../http/Api.ts"
 import * as Assets from "../http/hosted/Assets.ts"
 import { AgentsHandlers } from "../http/hosted/AgentsHandlers.ts"
 import { AuditHandlers } from "../http/hosted/AuditHandlers.ts"
+import { ChannelsHandlers } from "../http/hosted/ChannelsHandlers.ts"
 import { EndUsersHandlers } from "../http/hosted/EndUsersHandlers.ts"
 import { ConversationsHandlers } from "../http/hosted/ConversationsHandlers.ts"
 import { CrawlHandlers } from "../http/hosted/CrawlHandlers.ts"
@@ -32,6 +33,7 @@ const hosted = ({ appUrl }: Settings) =>
     AgentsHandlers,
     HostedUsageHandlers,
     AuditHandlers,
+    ChannelsHandlers,
     EndUsersHandlers,
     UsersHandlers,
     ConversationsHandlers,

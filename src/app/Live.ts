@@ -33,10 +33,11 @@ import { AgentRunStore } from "../store/AgentRuns.ts"
 import { AgentStore } from "../store/Agents.ts"
 import { ApiKeyStore } from "../store/ApiKeys.ts"
 import { ArtifactRows } from "../store/Artifacts.ts"
+import { ChannelStore } from "../store/Channels.ts"
 import { ConversationFeedStore } from "../store/ConversationFeed.ts"
-import { CrawlEntryStore } from "../store/CrawlEntries.ts"
 import { ConversationImports } from "../store/ConversationImports.ts"
 import { ConversationStore } from "../store/Conversations.ts"
+import { CrawlEntryStore } from "../store/CrawlEntries.ts"
 import { layerEmbedded, layerPostgres, migrate } from "../store/Database.ts"
 import { EmbeddingProfileStore } from "../store/EmbeddingProfiles.ts"
 import { EmbeddingStore } from "../store/Embeddings.ts"
@@ -46,8 +47,8 @@ import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { IngestionJobStore } from "../store/IngestionJobs.ts"
 import { Instances } from "../store/Instances.ts"
 import { KnowledgeStore } from "../store/Knowledge.ts"
-import { RefreshStore } from "../store/Refreshes.ts"
 import { LegacyMessages } from "../store/LegacyMessages.ts"
+import { RefreshStore } from "../store/Refreshes.ts"
 import { SessionStore } from "../store/Sessions.ts"
 import { SourceSelection } from "../store/SourceSelection.ts"
 import { SourceStore } from "../store/Sources.ts"
@@ -61,9 +62,10 @@ import { UserStore } from "../store/Users.ts"
 import { Accounts } from "../usecases/Accounts.ts"
 import { AgentRuns } from "../usecases/AgentRuns.ts"
 import { Agents } from "../usecases/Agents.ts"
+import { Artifacts } from "../usecases/Artifacts.ts"
 import { AuditTrail } from "../usecases/AuditTrail.ts"
 import { EndUsers } from "../usecases/EndUsers.ts"
-import { Artifacts } from "../usecases/Artifacts.ts"
+import { Channels } from "../usecases/Channels.ts"
 import { ChatTurn } from "../usecases/chat/ChatTurn.ts"
 import { Instance } from "../usecases/chat/Instance.ts"
 import { LiveRuns } from "../usecases/chat/LiveRuns.ts"
@@ -78,8 +80,8 @@ import { ImportConversations } from "../usecases/ImportConversations.ts"
 import { Ingest } from "../usecases/Ingest.ts"
 import { Keys } from "../usecases/Keys.ts"
 import { RealtimeFeed } from "../usecases/RealtimeFeed.ts"
-import { Refresh } from "../usecases/Refresh.ts"
 import { LegacyKeys } from "../usecases/LegacyKeys.ts"
+import { Refresh } from "../usecases/Refresh.ts"
 import { Retrieve } from "../usecases/Retrieve.ts"
 import { Sources } from "../usecases/Sources.ts"
 import { SourceScopes } from "../usecases/SourceScopes.ts"
@@ -119,10 +121,11 @@ const stores = Layer.mergeAll(
   AgentStore.Default,
   ApiKeyStore.Default,
   ArtifactRows.Default,
+  ChannelStore.Default,
   ConversationFeedStore.Default,
+  CrawlEntryStore.Default,
   ConversationImports.Default,
   ConversationStore.Default,
-  CrawlEntryStore.Default,
   EmbeddingProfileStore.Default,
   EmbeddingStore.Default,
   EntitlementStore.Default,
@@ -130,8 +133,8 @@ const stores = Layer.mergeAll(
   IdempotencyKeyStore.Default,
   IngestionJobStore.Default,
   KnowledgeStore.Default,
-  RefreshStore.Default,
   LegacyMessages.Default,
+  RefreshStore.Default,
   SessionStore.Default,
   SourceSelection.Default,
   SourceStore.Default,
@@ -235,6 +238,7 @@ export const layer = (settings: Settings) =>
     AuditTrail.Default,
     EndUsers.Default,
     Team.Default,
+    Channels.Default,
     Conversations.Default,
     Crawls.Default,
     Embed.Default,
@@ -242,8 +246,8 @@ export const layer = (settings: Settings) =>
     ImportConversations.Default,
     Ingest.Default,
     Keys.Default,
-    Refresh.Default.pipe(Layer.provide(Sources.Default)),
     LegacyKeys.Default,
+    Refresh.Default.pipe(Layer.provide(Sources.Default)),
     Retrieve.Default,
     Sources.Default,
     SourceScopes.Default,

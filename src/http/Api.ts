@@ -3,6 +3,7 @@ import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import { AgentsApi } from "./hosted/AgentsApi.ts"
 import { AuditApi } from "./hosted/AuditApi.ts"
+import { ChannelsApi } from "./hosted/ChannelsApi.ts"
 import { EndUsersApi } from "./hosted/EndUsersApi.ts"
 import { HostedConversationsApi } from "./hosted/ConversationsApi.ts"
 import { HostedCrawlApi } from "./hosted/CrawlApi.ts"
@@ -42,6 +43,7 @@ export const Api = HttpApi.make("spoke")
   .add(AgentsApi)
   .add(HostedCrawlApi)
   .add(KeysApi)
+  .add(ChannelsApi)
   .add(ToolsApi)
   .add(HostedSourcesApi)
   .add(HostedUsageApi)

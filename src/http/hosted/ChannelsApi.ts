@@ -1,0 +1,53 @@
+/** The messaging channels of an agent, for the dashboard (contract 3). Access tokens go in and never come out. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { ChannelConfiguration, CreateChannel, PatchChannel } from "../../domain/ChannelConfiguration.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { AgentId, ChannelId } from "../../domain/Ids.ts"
+import { RequiredRole, SessionAuth } from "../Auth.ts"
+import { failure, success } from "../Envelope.ts"
+
+const One = success(Schema.Struct({ channel: ChannelConfiguration }))
+/** All of them: `nextCursor` is null. */
+const Many = success(
+  Schema.Struct({ channels: Schema.Array(ChannelConfiguration), nextCursor: Schema.NullOr(Schema.String) })
+)
+const Deleted = success(Schema.Struct({ id: ChannelId, deleted: Schema.Literal(true) }))
+const agentPath = Schema.Struct({ id: AgentId })
+const channelPath = Schema.Struct({ id: ChannelId })
+
+const list = HttpApiEndpoint.get("list", "/api/agents/:id/channels")
+  .setPath(agentPath)
+  .addSuccess(Many)
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+/** A second active configuration of an account is 409. */
+const create = HttpApiEndpoint.post("create", "/api/agents/:id/channels")
+  .setPath(agentPath)
+  .setPayload(CreateChannel)
+  .addSuccess(One, { status: 201 })
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+/** What is left out stays, the token too. */
+const patch = HttpApiEndpoint.patch("patch", "/api/channels/:id")
+  .setPath(channelPath)
+  .setPayload(PatchChannel)
+  .addSuccess(One)
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const remove = HttpApiEndpoint.del("remove", "/api/channels/:id")
+  .setPath(channelPath)
+  .addSuccess(Deleted)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+export class ChannelsApi extends HttpApiGroup.make("channels")
+  .add(list)
+  .add(create)
+  .add(patch)
+  .add(remove)
+  .middleware(SessionAuth) {}

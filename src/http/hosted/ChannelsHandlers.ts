@@ -1,0 +1,40 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { AuditTrail } from "../../usecases/AuditTrail.ts"
+import { Channels } from "../../usecases/Channels.ts"
+import { Api } from "../Api.ts"
+import { CurrentUser } from "../Auth.ts"
+import { actor } from "./Actor.ts"
+
+/** Messaging channels of the tenant's agents. */
+export const ChannelsHandlers = HttpApiBuilder.group(Api, "channels", (handlers) =>
+  Effect.gen(function* () {
+    const channels = yield* Channels
+    const audit = yield* AuditTrail
+    return handlers
+      .handle("list", ({ path }) =>
+        Effect.gen(function* () {
+          return { channels: yield* channels.list(yield* CurrentUser, path.id), nextCursor: null }
+        })
+      )
+      .handle("create", ({ path, payload }) =>
+        Effect.gen(function* () {
+          const deed = channels.create(yield* CurrentUser, path.id, payload)
+          return { channel: yield* audit.change(yield* actor, "channel.create", deed, ({ id }) => id) }
+        })
+      )
+      .handle("patch", ({ path, payload }) =>
+        Effect.gen(function* () {
+          const deed = channels.patch(yield* CurrentUser, path.id, payload)
+          return { channel: yield* audit.change(yield* actor, "channel.update", deed, ({ id }) => id) }
+        })
+      )
+      .handle("remove", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          const deed = channels.remove(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "channel.delete", deed, () => id)
+          return { id, deleted: true } as const
+        })
+      )
+  })
+)
