@@ -21,6 +21,7 @@ import * as IngestionJobsHandlers from "./public/IngestionJobsHandlers.ts"
 import * as RetrieveHandlers from "./public/RetrieveHandlers.ts"
 import * as SourcesHandlers from "./public/SourcesHandlers.ts"
 import * as UsageHandlers from "./public/UsageHandlers.ts"
+import * as Metrics from "./system/Metrics.ts"
 import * as SystemHandlers from "./system/SystemHandlers.ts"
 
 /** The groups of `/v1` and the system routes; the other surfaces are wired beside them. */
@@ -40,7 +41,7 @@ export const publicHandlers = Layer.mergeAll(
  * endpoint does not declare who may call it.
  */
 export const serve = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
-  HttpApiBuilder.serve().pipe(Layer.provide([Boundary.layer, Docs.layer]), Layer.provide(api))
+  HttpApiBuilder.serve().pipe(Layer.provide([Boundary.layer, Docs.layer, Metrics.layer]), Layer.provide(api))
 
 export interface Listen {
   readonly host: string
