@@ -85,6 +85,12 @@ export interface EnqueueOptions {
   readonly serialKey?: string
 }
 
+/** One of the jobs that are enqueued together. */
+export interface JobRequest {
+  readonly payload: JsonObject
+  readonly options?: EnqueueOptions
+}
+
 export interface QueueCounts {
   readonly name: QueueName
   readonly waiting: number
@@ -103,6 +109,11 @@ export class JobQueue extends Context.Tag("capabilities/JobQueue")<
       payload: JsonObject,
       options?: EnqueueOptions
     ) => Effect.Effect<QueueJobId, JobQueueError>
+    /** {@link enqueue} for many jobs in one statement, all of them or none; they run, and their ids come, in this order. */
+    readonly enqueueAll: (
+      queue: QueueName,
+      jobs: ReadonlyArray<JobRequest>
+    ) => Effect.Effect<ReadonlyArray<QueueJobId>, JobQueueError>
     /**
      * Claims and runs jobs, at most `concurrency` at once, until the scope closes; then takes no more and waits for the
      * running ones, as long as the layer allows. What still runs after that is interrupted and goes back to the queue

@@ -120,6 +120,34 @@ eachEngineLive("The job queue", (it, engine) => {
     })
   )
 
+  it.scoped("puts many jobs in together, in their order, each with its own options, or none of them", () =>
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      const queue = yield* queueOf()
+      expect(yield* queue.enqueueAll("ingestion", [])).toEqual([])
+      yield* queue
+        .enqueueAll("ingestion", [{ payload: { n: 0 } }, { payload: { n: 0 } }])
+        .pipe(Effect.zipRight(Effect.fail("rolled back")), sql.withTransaction, Effect.ignore)
+      const numbers = Array.from({ length: 50 }, (_, n) => n)
+      const ids = yield* queue.enqueueAll(
+        "ingestion",
+        numbers.map((n) => ({
+          payload: { n, text: "ü\\" },
+          options: n === 49 ? { serialKey: "a", delay: "1 hour" } : { serialKey: n % 2 === 0 ? "a" : "b" }
+        }))
+      )
+      expect(yield* sql`select id, serial_key from queue_jobs order by seq`).toEqual(
+        numbers.map((n) => ({ id: ids[n], serial_key: n % 2 === 0 || n === 49 ? "a" : "b" }))
+      )
+      expect((yield* rows)[49]?.run_at.getTime()).toBeGreaterThan(Date.now() + 3_500_000)
+      const { all, handler } = yield* recorder
+      yield* queue.work("ingestion", 1, handler)
+      yield* until(Effect.map(states, (each) => each.filter((state) => state === "waiting").length === 1))
+      yield* until(Effect.map(states, (each) => !each.includes("active")))
+      expect((yield* all).map(number)).toEqual(numbers.slice(0, 49))
+    })
+  )
+
   it.scoped("wakes the worker of another process", () =>
     Effect.gen(function* () {
       const here = yield* queueOf()

@@ -151,7 +151,7 @@ eachEngineLive("A source's life", (it) => {
     Effect.gen(function* () {
       const key = yield* started
       const refuse = yield* Ref.make(false)
-      const queue = Layer.succeed(JobQueue, {
+      const queue = Layer.mock(JobQueue, {
         enqueue: () =>
           Effect.flatMap(Ref.get(refuse), (no) =>
             no ? Effect.fail(new JobQueueError({ message: "Down." })) : newId.queueJob

@@ -10,8 +10,15 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import { newId } from "../../domain/Ids.ts"
-import { JobQueue, JobQueueError, policies, type QueueName, type QueuePolicy } from "../JobQueue.ts"
-import { channel, makeRows } from "./table/Rows.ts"
+import {
+  JobQueue,
+  JobQueueError,
+  type JobRequest,
+  policies,
+  type QueueName,
+  type QueuePolicy
+} from "../JobQueue.ts"
+import { channel, makeRows, type NewJob } from "./table/Rows.ts"
 import { startWorker } from "./table/Worker.ts"
 
 export interface TableOptions {
@@ -29,6 +36,14 @@ const unreachable = <A>(effect: Effect.Effect<A, unknown>) =>
     )
   )
 
+const newJob = ({ options: { delay = 0, serialKey } = {}, payload }: JobRequest) =>
+  Effect.map(newId.queueJob, (id): NewJob => ({
+    id,
+    payload,
+    serialKey: serialKey ?? null,
+    delay: Duration.decode(delay)
+  }))
+
 const make = (options: TableOptions) =>
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
@@ -40,16 +55,29 @@ const make = (options: TableOptions) =>
         discard: true
       })
 
+    const enqueueAll = (queue: QueueName, jobs: ReadonlyArray<JobRequest>) =>
+      Effect.gen(function* () {
+        if (jobs.length === 0) return []
+        const given = yield* Effect.forEach(jobs, newJob)
+        yield* unreachable(rows.insert(queue, given, policyOf(queue)))
+        // Within a transaction this comes too soon and does no harm: its commit brings the notification.
+        yield* wakeLocal(queue)
+        return given.map(({ id }) => id)
+      })
+
     return JobQueue.of({
-      enqueue: (queue, payload, { delay = 0, serialKey } = {}) =>
+      enqueue: (queue, payload, options = {}) =>
         Effect.gen(function* () {
-          const id = yield* newId.queueJob
-          const job = { id, queue, payload, serialKey: serialKey ?? null, delay: Duration.decode(delay) }
-          yield* unreachable(rows.insert(job, policyOf(queue)))
-          // Within a transaction this comes too soon and does no harm: its commit brings the notification.
+          const job = yield* newJob({ payload, options })
+          yield* unreachable(rows.insert(queue, [job], policyOf(queue)))
           yield* wakeLocal(queue)
-          return id
+          return job.id
         }).pipe(Effect.withSpan("JobQueue.enqueue", { attributes: { queue } })),
+
+      enqueueAll: (queue, jobs) =>
+        Effect.withSpan(enqueueAll(queue, jobs), "JobQueue.enqueueAll", {
+          attributes: { queue, jobs: jobs.length }
+        }),
 
       work: (queue, concurrency, handler, onDead = () => Effect.void) =>
         Effect.gen(function* () {

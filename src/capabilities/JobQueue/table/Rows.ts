@@ -47,7 +47,6 @@ export interface Lease {
 
 export interface NewJob {
   readonly id: QueueJobId
-  readonly queue: QueueName
   readonly payload: JsonObject
   readonly serialKey: string | null
   readonly delay: Duration.Duration
@@ -60,15 +59,23 @@ export const makeRows = (sql: PgClient) => {
   const attemptError = (message: string) => sql`
     errors || jsonb_build_array(jsonb_build_object('attempt', attempts, 'at', clock_timestamp(), 'message', ${message}::text))`
 
-  /** Heard by other processes when the caller's transaction commits. */
-  const insert = (job: NewJob, policy: QueuePolicy) => sql`
-    with job as (
-      insert into queue_jobs (id, queue, payload, serial_key, max_attempts, run_at)
-      values (${job.id}, ${job.queue}, ${JSON.stringify(job.payload)}::jsonb, ${job.serialKey},
-        ${policy.attempts}::int, ${after(job.delay)})
-      returning queue
-    )
-    select pg_notify(${channel}, queue) from job`
+  /** One after the other, in this order. Heard by other processes when the caller's transaction commits. */
+  const insert = (queue: QueueName, jobs: ReadonlyArray<NewJob>, policy: QueuePolicy) => {
+    const given = jobs.map((job) => ({ ...job, delay: Duration.toMillis(job.delay) }))
+    return sql`
+      with jobs as (
+        insert into queue_jobs (id, queue, payload, serial_key, max_attempts, run_at)
+        select id, ${queue}, payload, serial_key, ${policy.attempts}::int,
+          clock_timestamp() + delay * interval '1 millisecond'
+        from rows from (
+          jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
+            as (id text, payload jsonb, "serialKey" text, delay float8)
+        ) with ordinality as given (id, payload, serial_key, delay, place)
+        order by place
+        returning queue
+      )
+      select pg_notify(${channel}, queue) from jobs group by queue`
+  }
 
   /**
    * Takes up to `limit` jobs: first those whose worker let its lease run out, then those that are due. A job with a
