@@ -1,0 +1,30 @@
+/** What is made of one delivery of a provider. */
+import type * as DateTime from "effect/DateTime"
+import type { Arrival, DeliveryStatus } from "../domain/Channel.ts"
+
+/** Messages, echoes and new names to be queued, statuses to be applied, and how many items were neither. */
+export interface Normalized {
+  readonly arrivals: ReadonlyArray<Arrival>
+  readonly statuses: ReadonlyArray<DeliveryStatus>
+  readonly ignored: number
+}
+
+/** Reads a parsed body of whatever form; never throws. `now` stands in for stamps that are missing. */
+export type Normalizer = (body: unknown, now: DateTime.Utc) => Normalized
+
+export const nothing: Normalized = { arrivals: [], statuses: [], ignored: 0 }
+/** An item of which nothing is made. */
+export const ignored: Normalized = { ...nothing, ignored: 1 }
+
+export const arrived = (arrival: Arrival | undefined): Normalized =>
+  arrival === undefined ? ignored : { ...nothing, arrivals: [arrival] }
+
+export const told = (statuses: ReadonlyArray<DeliveryStatus>): Normalized =>
+  statuses.length === 0 ? ignored : { ...nothing, statuses }
+
+/** In their order. */
+export const together = (parts: ReadonlyArray<Normalized>): Normalized => ({
+  arrivals: parts.flatMap(({ arrivals }) => arrivals),
+  statuses: parts.flatMap(({ statuses }) => statuses),
+  ignored: parts.reduce((sum, part) => sum + part.ignored, 0)
+})

@@ -1,0 +1,74 @@
+/** What a Messenger message says. */
+import type { InboundMedia } from "../../domain/Channel.ts"
+import { type Fields, fieldsOf, itemsOf, member, proseOf, wordOf } from "../Fields.ts"
+
+const kinds: ReadonlyMap<string, InboundMedia["kind"]> = new Map([
+  ["image", "image"],
+  ["video", "video"],
+  ["reel", "video"],
+  ["ig_reel", "video"],
+  ["audio", "audio"],
+  ["file", "document"]
+])
+
+interface Attached {
+  readonly media: ReadonlyArray<InboundMedia>
+  /** What the attachment says by itself. */
+  readonly text: string
+}
+
+const location = (payload: Fields): Attached => {
+  const { lat, long } = fieldsOf(payload["coordinates"])
+  return {
+    media: [],
+    text: Number.isFinite(lat) && Number.isFinite(long) ? `Location: (${String(lat)}, ${String(long)})` : ""
+  }
+}
+
+/** A shared link or product: a title and an address, either of which may be missing. */
+const shared = (attachment: Fields, payload: Fields): Attached => {
+  const title = wordOf(attachment["title"], 4_096) ?? wordOf(payload["title"], 4_096)
+  const url = wordOf(attachment["url"], 8_192) ?? wordOf(payload["url"], 8_192)
+  const text = [title, url].filter((part) => part !== undefined).join(" ")
+  return { media: [{ kind: "other", ...member("url", url), ...member("fileName", title) }], text }
+}
+
+const attachedOf = (item: unknown): Attached => {
+  const attachment = fieldsOf(item)
+  const payload = fieldsOf(attachment["payload"])
+  const type = wordOf(attachment["type"])
+  if (type === "location") return location(payload)
+  const kind = kinds.get(type ?? "")
+  if (kind === undefined) return shared(attachment, payload)
+  const sticker = wordOf(payload["sticker_id"]) !== undefined
+  const media: InboundMedia = {
+    kind: sticker ? "sticker" : kind,
+    ...member("url", wordOf(payload["url"], 8_192)),
+    ...member("fileName", wordOf(payload["title"]) ?? wordOf(attachment["name"]))
+  }
+  return { media: [media], text: "" }
+}
+
+export interface Content {
+  readonly kind: "text" | "media" | "interactive"
+  readonly text: string
+  readonly media: ReadonlyArray<InboundMedia>
+}
+
+/** Undefined for a message that says nothing: deleted ones, kinds that are yet to come. */
+export const contentOf = (message: Fields): Content | undefined => {
+  if (message["is_deleted"] === true || message["is_unsupported"] === true) return undefined
+  const attached = itemsOf(message["attachments"]).map(attachedOf)
+  const media = attached.flatMap((one) => one.media)
+  const written = proseOf(message["text"])
+  const text =
+    written === ""
+      ? attached
+          .map((one) => one.text)
+          .filter((part) => part !== "")
+          .join("\n")
+      : written
+  if (text === "" && media.length === 0) return undefined
+  if (media.length > 0) return { kind: "media", text, media }
+  return { kind: Object.hasOwn(message, "quick_reply") ? "interactive" : "text", text, media }
+}

@@ -1,0 +1,126 @@
+/** Messenger's webhooks: entries × events of a Page, those of threads that another app owns among them. */
+import * as DateTime from "effect/DateTime"
+import type { Arrival, ContactAlias, DeliveryStatus } from "../../domain/Channel.ts"
+import { type Fields, fieldsOf, itemsOf, member, momentOf, outboxIdOf, wordOf } from "../Fields.ts"
+import { arrived, ignored, type Normalized, type Normalizer, together, told } from "../Normalized.ts"
+import { contentOf } from "./Content.ts"
+
+const channel = "messenger"
+const longestAccount = 128
+const longestAlias = 256
+
+interface Event {
+  readonly accountId: string
+  readonly fields: Fields
+  readonly standby: boolean
+  readonly now: DateTime.Utc
+}
+
+const idOf = (party: unknown) => wordOf(fieldsOf(party)["id"], longestAlias)
+
+const contact = (id: string): readonly [ContactAlias] => [{ kind: "page_scoped_id", value: id }]
+
+/** Who an echo comes from: us when it carries an id of our outbox, or names our app. */
+const originOf = (message: Fields) => ({
+  ...member("outboxId", outboxIdOf(message["metadata"]) ?? undefined),
+  ...member("appId", wordOf(message["app_id"]))
+})
+
+const message = ({ accountId, fields, standby, now }: Event): Arrival | undefined => {
+  const sent = fieldsOf(fields["message"])
+  const messageId = wordOf(sent["mid"])
+  const sender = idOf(fields["sender"])
+  // The Page's own messages are echoes, whether they say so or not: it must never answer itself (guarantee G19).
+  const isEcho = sent["is_echo"] === true || sender === accountId
+  const customer = isEcho ? idOf(fields["recipient"]) : sender
+  const content = contentOf(sent)
+  if (messageId === undefined || customer === undefined || customer === accountId || content === undefined)
+    return undefined
+  return {
+    event: {
+      _tag: "Message",
+      channel,
+      accountId,
+      messageId,
+      from: contact(customer),
+      ...content,
+      ...(isEcho ? { kind: "echo" as const, origin: originOf(sent) } : {}),
+      standby,
+      timestamp: momentOf(fields["timestamp"], 1, now)
+    },
+    raw: fields
+  }
+}
+
+/** A button or a menu entry that was tapped. Older ones have no id: who tapped when is as unique. */
+const postback = ({ accountId, fields, standby, now }: Event): Arrival | undefined => {
+  const { mid, title, payload } = fieldsOf(fields["postback"])
+  const customer = idOf(fields["sender"])
+  const text = wordOf(title, 4_096) ?? wordOf(payload, 4_096)
+  if (customer === undefined || customer === accountId || text === undefined) return undefined
+  const timestamp = momentOf(fields["timestamp"], 1, now)
+  return {
+    event: {
+      _tag: "Message",
+      channel,
+      accountId,
+      messageId: wordOf(mid) ?? `postback.${customer}.${timestamp.epochMillis}`,
+      from: contact(customer),
+      kind: "interactive",
+      text,
+      media: [],
+      standby,
+      timestamp
+    },
+    raw: fields
+  }
+}
+
+const noted = (
+  { accountId }: Event,
+  delivery: "delivered" | "read",
+  of: Pick<DeliveryStatus, "providerMessageId" | "watermark">
+): DeliveryStatus => ({ channel, accountId, outboxId: null, delivery, error: null, ...of })
+
+/** Ids, where there are some, and the moment up to which everything has come as far. */
+const statuses = (event: Event, delivery: "delivered" | "read", told: Fields) => {
+  const pageScopedId = idOf(event.fields["sender"])
+  const until = momentOf(told["watermark"], 1, never)
+  const ids = itemsOf(told["mids"]).flatMap((mid) => wordOf(mid) ?? [])
+  return [
+    ...ids.map((providerMessageId) => noted(event, delivery, { providerMessageId })),
+    ...(pageScopedId === undefined || until === never
+      ? []
+      : [noted(event, delivery, { providerMessageId: null, watermark: { pageScopedId, until } })])
+  ]
+}
+const never = DateTime.unsafeMake(0)
+
+/** Edits, reactions, referrals, hand-overs and what is yet to come are acknowledged. */
+const read = (event: Event): Normalized => {
+  const { fields } = event
+  if (Object.hasOwn(fields, "message")) return arrived(message(event))
+  if (Object.hasOwn(fields, "postback")) return arrived(postback(event))
+  if (Object.hasOwn(fields, "delivery"))
+    return told(statuses(event, "delivered", fieldsOf(fields["delivery"])))
+  if (Object.hasOwn(fields, "read")) return told(statuses(event, "read", fieldsOf(fields["read"])))
+  return ignored
+}
+
+const eventsOf = (entry: Fields, now: DateTime.Utc): ReadonlyArray<Normalized> => {
+  const accountId = wordOf(entry["id"], longestAccount)
+  const of = (items: unknown, standby: boolean) =>
+    itemsOf(items).map((item) =>
+      accountId === undefined ? ignored : read({ accountId, fields: fieldsOf(item), standby, now })
+    )
+  // What else happens on a Page comes as `changes`.
+  const others = itemsOf(entry["changes"]).map(() => ignored)
+  return [...of(entry["messaging"], false), ...of(entry["standby"], true), ...others]
+}
+
+/** {@link Normalizer} of `object: "page"`. */
+export const normalize: Normalizer = (body, now) => {
+  const { object, entry } = fieldsOf(body)
+  if (object === "instagram") return { ...ignored, ignored: itemsOf(entry).length }
+  return together(itemsOf(entry).flatMap((item) => eventsOf(fieldsOf(item), now)))
+}

@@ -1,0 +1,122 @@
+/**
+ * Who a WhatsApp item is about. Since 2026 a customer may have no phone number here, only ids that are scoped to the
+ * business; an id is never taken for a number, nor the other way round (guarantees G17, G18).
+ */
+import type { ContactAlias } from "../../domain/Channel.ts"
+import { type Fields, fieldsOf, itemsOf, wordOf } from "../Fields.ts"
+
+export type Aliases = readonly [ContactAlias, ...ReadonlyArray<ContactAlias>]
+
+const longestAlias = 256
+const scopedId = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/
+const parentId = /^[A-Z]{2}\.ENT\./
+
+/** Digits alone; undefined for anything that is no number. */
+export const phoneOf = (value: unknown): string | undefined => {
+  const digits = wordOf(value, 40)?.replace(/^\+|[\s()./-]/g, "")
+  return digits !== undefined && /^\d{3,20}$/.test(digits) ? digits : undefined
+}
+
+const alias = (kind: ContactAlias["kind"], value: string | undefined): ReadonlyArray<ContactAlias> =>
+  value === undefined ? [] : [{ kind, value }]
+
+/** An id wherever it stands: whether it is a parent's can be read off it. */
+const scoped = (value: unknown, kind: "user_id" | "parent_user_id"): ReadonlyArray<ContactAlias> => {
+  const id = wordOf(value, longestAlias)
+  if (id === undefined || phoneOf(id) !== undefined) return []
+  return alias(parentId.test(id) ? "parent_user_id" : kind, id)
+}
+
+/** Where names of one person may stand: a number's field, the id's, the parent id's. */
+export interface Names {
+  readonly phone?: unknown
+  readonly userId?: unknown
+  readonly parentUserId?: unknown
+}
+
+const ranks = { user_id: 0, phone: 1, parent_user_id: 2, page_scoped_id: 3 } as const
+
+/** All names of one person, each once, the most stable first; undefined when there is none. */
+export const aliasesOf = (...sources: ReadonlyArray<Names>): Aliases | undefined => {
+  const found = sources.flatMap(({ phone, userId, parentUserId }) => [
+    ...scoped(userId, "user_id"),
+    ...alias("phone", phoneOf(phone)),
+    // Some senders put the id where the number used to be.
+    ...(scopedId.test(wordOf(phone) ?? "") ? scoped(phone, "user_id") : []),
+    ...scoped(parentUserId, "parent_user_id")
+  ])
+  const [first, ...others] = found
+    .filter(
+      ({ kind, value }, place) =>
+        found.findIndex((other) => other.kind === kind && other.value === value) === place
+    )
+    .toSorted((one, other) => ranks[one.kind] - ranks[other.kind])
+  return first === undefined ? undefined : [first, ...others]
+}
+
+export interface Sender {
+  readonly from: Aliases
+  readonly profileName: string | undefined
+  /** The entry of `contacts` that says more of them. */
+  readonly contact: Fields | undefined
+}
+
+const shares = (one: Aliases | undefined, other: Aliases | undefined) =>
+  one?.some(({ kind, value }) => other?.some((name) => name.kind === kind && name.value === value)) === true
+
+/** The sender of a message, by its own fields and by what `contacts` says of them. */
+export const senderOf = (own: Names, contacts: unknown): Sender | undefined => {
+  const named = aliasesOf(own)
+  const candidates = itemsOf(contacts).map((contact) => {
+    const fields = fieldsOf(contact)
+    const names: Names = {
+      phone: fields["wa_id"],
+      userId: fields["user_id"],
+      parentUserId: fields["parent_user_id"]
+    }
+    return { fields, names, aliases: aliasesOf(names) }
+  })
+  // A message that names nobody is its one contact's.
+  const found =
+    named === undefined
+      ? candidates.find((_, __, all) => all.length === 1)
+      : candidates.find(({ aliases }) => shares(aliases, named))
+  const from = aliasesOf(own, found?.names ?? {})
+  if (from === undefined) return undefined
+  return {
+    from,
+    profileName: wordOf(fieldsOf(found?.fields["profile"])["name"], 1_000),
+    contact: found?.fields
+  }
+}
+
+/** The two ids at the end of "User … changed from A to B": the name before them is the customer's to choose. */
+const changedIds = /changed from ([A-Z]{2}\.[A-Za-z0-9.]{1,132}) to ([A-Z]{2}\.[A-Za-z0-9.]{1,132})\.?$/
+
+/** Both names of somebody who has a new number or id, of a `system` message. */
+export const renamedOf = (message: Fields): Aliases | undefined => {
+  const system = fieldsOf(message["system"])
+  const [, previous, current] = changedIds.exec(wordOf(system["body"], 4_096) ?? "") ?? []
+  const known = current !== undefined && current === wordOf(system["user_id"]) ? previous : undefined
+  const before = aliasesOf({
+    phone: message["from"],
+    userId: message["from_user_id"] ?? system["previous_user_id"] ?? known,
+    parentUserId: message["from_parent_user_id"]
+  })
+  const after = aliasesOf({
+    phone: system["wa_id"] ?? system["new_wa_id"],
+    userId: system["user_id"],
+    parentUserId: system["parent_user_id"]
+  })
+  return joined(before, after)
+}
+
+/** The old names and the new ones, when there are both. */
+export const joined = (before: Aliases | undefined, after: Aliases | undefined): Aliases | undefined => {
+  if (before === undefined || after === undefined) return undefined
+  // The new ones first: they are what comes from now on.
+  const more = before.filter(
+    ({ kind, value }) => !after.some((name) => name.kind === kind && name.value === value)
+  )
+  return more.length === 0 && after.length === 1 ? undefined : [...after, ...more]
+}

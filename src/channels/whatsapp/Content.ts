@@ -1,0 +1,132 @@
+/** What a WhatsApp message says. Places, contacts and orders are put into words, so that a model can read them. */
+import type { InboundMedia, InboundMessage } from "../../domain/Channel.ts"
+import { type Fields, fieldsOf, itemsOf, member, proseOf, wordOf } from "../Fields.ts"
+import { phoneOf } from "./Contact.ts"
+
+export type Content = Pick<InboundMessage, "text" | "media"> & {
+  readonly kind: "text" | "media" | "interactive"
+}
+
+const words = (kind: "text" | "interactive", text: string): Content | undefined =>
+  text === "" ? undefined : { kind, text, media: [] }
+
+const listed = (parts: ReadonlyArray<string | undefined>, between = ", ") =>
+  parts.filter((part) => part !== undefined && part !== "").join(between)
+
+const mediaKinds = {
+  image: "image",
+  video: "video",
+  audio: "audio",
+  voice: "audio",
+  document: "document",
+  sticker: "sticker"
+} as const satisfies Record<string, InboundMedia["kind"]>
+
+const mediaOf =
+  (kind: InboundMedia["kind"], name: string) =>
+  (message: Fields): Content | undefined => {
+    const file = fieldsOf(message[name])
+    const [id, url] = [wordOf(file["id"]), wordOf(file["link"] ?? file["url"], 8_192)]
+    if (id === undefined && url === undefined) return undefined
+    const caption = proseOf(file["caption"])
+    const media: InboundMedia = {
+      kind,
+      ...member("id", id),
+      ...member("url", url),
+      ...member("mimeType", wordOf(file["mime_type"], 200)),
+      ...member("fileName", wordOf(file["filename"])),
+      ...member("caption", caption === "" ? undefined : caption)
+    }
+    return { kind: "media", text: caption, media: [media] }
+  }
+
+const location = (message: Fields) => {
+  const { name, address, latitude, longitude, url } = fieldsOf(message["location"])
+  const place = listed([wordOf(name, 1_000), wordOf(address, 1_000), wordOf(url, 2_048)])
+  const point =
+    Number.isFinite(latitude) && Number.isFinite(longitude)
+      ? `(${String(latitude)}, ${String(longitude)})`
+      : ""
+  const text = listed([place, point], " ")
+  return text === "" ? undefined : words("text", `Location: ${text}`)
+}
+
+const firstWord = (values: unknown, name: string) =>
+  itemsOf(values).map((value) => wordOf(fieldsOf(value)[name], 1_000))
+
+const contacts = (message: Fields) => {
+  const lines = itemsOf(message["contacts"]).map((contact) => {
+    const fields = fieldsOf(contact)
+    const name = fieldsOf(fields["name"])
+    return listed([
+      wordOf(name["formatted_name"], 1_000) ?? wordOf(name["first_name"], 1_000),
+      ...firstWord(fields["phones"], "phone").map((phone) =>
+        phoneOf(phone) === undefined ? undefined : phone
+      ),
+      ...firstWord(fields["emails"], "email")
+    ])
+  })
+  return words(
+    "text",
+    listed(
+      lines.map((line) => (line === "" ? "" : `Contact: ${line}`)),
+      "\n"
+    )
+  )
+}
+
+const order = (message: Fields) => {
+  const { text, product_items: items } = fieldsOf(message["order"])
+  const lines = itemsOf(items).map((item) => {
+    const { product_retailer_id: id, quantity, item_price: price, currency } = fieldsOf(item)
+    const cost = listed([wordOf(String(price ?? ""), 40), wordOf(currency, 10)], " ")
+    return `${wordOf(String(quantity ?? 1), 40) ?? "1"} × ${wordOf(id) ?? "?"}${cost === "" ? "" : ` (${cost})`}`
+  })
+  const ordered = lines.length === 0 ? "" : `Order: ${lines.join(", ")}`
+  return words("text", listed([proseOf(text), ordered], "\n"))
+}
+
+const interactive = (message: Fields) => {
+  const reply = fieldsOf(message["interactive"])
+  const chosen = fieldsOf(reply["button_reply"] ?? reply["list_reply"])
+  const form = fieldsOf(reply["nfm_reply"])
+  return words(
+    "interactive",
+    wordOf(chosen["title"], 4_096) ??
+      wordOf(chosen["id"]) ??
+      listed([proseOf(form["body"]), proseOf(form["response_json"])], "\n")
+  )
+}
+
+const button = (message: Fields) => {
+  const { text, payload } = fieldsOf(message["button"])
+  return words("interactive", wordOf(text, 4_096) ?? proseOf(payload))
+}
+
+/** By `type`. What is not here says nothing that could be answered: reactions, edits, kinds that are yet to come. */
+const contents: ReadonlyMap<string, (message: Fields) => Content | undefined> = new Map([
+  ["text", (message: Fields) => words("text", proseOf(fieldsOf(message["text"])["body"]))],
+  ...Object.entries(mediaKinds).map(([name, kind]) => [name, mediaOf(kind, name)] as const),
+  ["location", location],
+  ["contacts", contacts],
+  ["order", order],
+  ["interactive", interactive],
+  ["button", button]
+])
+
+/** Undefined for a message of which nothing is made. */
+export const contentOf = (message: Fields): Content | undefined =>
+  contents.get(wordOf(message["type"]) ?? "")?.(message)
+
+/** Of a message that was sent from the account: templates and the business's own lists and buttons as well. */
+export const sentContentOf = (message: Fields): Content | undefined => {
+  const template = fieldsOf(message["template"])
+  const body = fieldsOf(fieldsOf(message["interactive"])["body"])
+  return (
+    contentOf(message) ??
+    (message["type"] === "interactive" ? words("text", proseOf(body["text"])) : undefined) ??
+    (message["type"] === "template"
+      ? words("text", `Template: ${wordOf(template["name"]) ?? "?"}`)
+      : undefined)
+  )
+}

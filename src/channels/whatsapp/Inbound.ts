@@ -1,0 +1,131 @@
+/** WhatsApp's webhooks: entries × changes × messages, echoes, new names and statuses, all of which count (guarantee G16). */
+import type * as DateTime from "effect/DateTime"
+import type { Arrival } from "../../domain/Channel.ts"
+import { type Fields, fieldsOf, itemsOf, member, momentOf, wordOf } from "../Fields.ts"
+import { arrived, ignored, type Normalized, type Normalizer, together, told } from "../Normalized.ts"
+import { aliasesOf, joined, renamedOf, senderOf } from "./Contact.ts"
+import { contentOf, sentContentOf } from "./Content.ts"
+import { statusOf } from "./Statuses.ts"
+
+/** Ids of accounts are digits; what is longer is none. */
+const longestAccount = 128
+
+interface Change {
+  readonly accountId: string
+  readonly value: Fields
+  readonly now: DateTime.Utc
+}
+
+const channel = "whatsapp"
+
+const renamed = ({ accountId, now }: Change, message: Fields): Arrival | undefined => {
+  const aliases = renamedOf(message)
+  if (aliases === undefined) return undefined
+  const timestamp = momentOf(message["timestamp"], 1_000, now)
+  return { event: { _tag: "AliasUpdate", channel, accountId, aliases, timestamp }, raw: message }
+}
+
+const message = (change: Change, fields: Fields): Arrival | undefined => {
+  if (fields["type"] === "system") return renamed(change, fields)
+  const { accountId, now, value } = change
+  const messageId = wordOf(fields["id"])
+  const sender = senderOf(
+    { phone: fields["from"], userId: fields["from_user_id"], parentUserId: fields["from_parent_user_id"] },
+    value["contacts"]
+  )
+  const content = contentOf(fields)
+  // An answer to somebody in a group would go to them alone.
+  const inGroup = wordOf(fields["group_id"]) !== undefined
+  if (messageId === undefined || sender === undefined || content === undefined || inGroup) return undefined
+  return {
+    event: {
+      _tag: "Message",
+      channel,
+      accountId,
+      messageId,
+      from: sender.from,
+      ...member("profileName", sender.profileName),
+      ...content,
+      standby: false,
+      timestamp: momentOf(fields["timestamp"], 1_000, now)
+    },
+    raw: { message: fields, ...member("contact", sender.contact) }
+  }
+}
+
+/** A reply that was typed in the WhatsApp Business app; `to` is the customer. */
+const echo = ({ accountId, now, value }: Change, fields: Fields): Arrival | undefined => {
+  const messageId = wordOf(fields["id"])
+  const customer = aliasesOf({
+    phone: fields["to"],
+    userId: fields["to_user_id"],
+    parentUserId: fields["to_parent_user_id"]
+  })
+  const content = sentContentOf(fields)
+  if (messageId === undefined || customer === undefined || content === undefined) return undefined
+  const sender = senderOf({ phone: fields["to"], userId: fields["to_user_id"] }, value["contacts"])
+  return {
+    event: {
+      _tag: "Message",
+      channel,
+      accountId,
+      messageId,
+      from: sender?.from ?? customer,
+      ...member("profileName", sender?.profileName),
+      text: content.text,
+      media: content.media,
+      kind: "echo",
+      origin: {},
+      standby: false,
+      timestamp: momentOf(fields["timestamp"], 1_000, now)
+    },
+    raw: { message: fields }
+  }
+}
+
+/** `user_id: {previous, current}`, the same of the parent id, and the number they belong to. */
+const update = ({ accountId, now, value }: Change, fields: Fields): Arrival | undefined => {
+  const [id, parent] = [fieldsOf(fields["user_id"]), fieldsOf(fields["parent_user_id"])]
+  const phone = fields["wa_id"] ?? fieldsOf(itemsOf(value["contacts"])[0])["wa_id"]
+  const before = aliasesOf({ userId: id["previous"], parentUserId: parent["previous"] })
+  const after = aliasesOf({ userId: id["current"], parentUserId: parent["current"], phone })
+  const aliases = joined(before, after)
+  if (aliases === undefined) return undefined
+  const timestamp = momentOf(fields["timestamp"], 1_000, now)
+  return { event: { _tag: "AliasUpdate", channel, accountId, aliases, timestamp }, raw: fields }
+}
+
+const status = ({ accountId }: Change, fields: Fields): Normalized => {
+  const found = statusOf(accountId, fields)
+  return told(found === undefined ? [] : [found])
+}
+
+const kinds = {
+  messages: (change: Change, item: Fields) => arrived(message(change, item)),
+  message_echoes: (change: Change, item: Fields) => arrived(echo(change, item)),
+  user_id_update: (change: Change, item: Fields) => arrived(update(change, item)),
+  statuses: status
+} as const
+
+const changed = (entry: Fields, change: Fields, now: DateTime.Utc): Normalized => {
+  const value = fieldsOf(change["value"])
+  const accountId =
+    wordOf(fieldsOf(value["metadata"])["phone_number_id"], longestAccount) ??
+    // Names change for the whole business: it may be told without naming one of its numbers.
+    (itemsOf(value["user_id_update"]).length > 0 ? wordOf(entry["id"], longestAccount) : undefined)
+  const items = Object.entries(kinds).flatMap(([name, read]) =>
+    itemsOf(value[name]).map((item) => ({ item: fieldsOf(item), read }))
+  )
+  // Changes of other kinds, and errors of the account, are acknowledged.
+  if (accountId === undefined || items.length === 0) return { ...ignored, ignored: Math.max(1, items.length) }
+  return together(items.map(({ item, read }) => read({ accountId, value, now }, item)))
+}
+
+/** {@link Normalizer} of `object: "whatsapp_business_account"`. */
+export const normalize: Normalizer = (body, now) =>
+  together(
+    itemsOf(fieldsOf(body)["entry"]).flatMap((item) => {
+      const entry = fieldsOf(item)
+      return itemsOf(entry["changes"]).map((change) => changed(entry, fieldsOf(change), now))
+    })
+  )

@@ -1,0 +1,35 @@
+/** How far a WhatsApp message of ours has come. */
+import type { Delivery, DeliveryStatus } from "../../domain/Channel.ts"
+import { type Fields, fieldsOf, itemsOf, outboxIdOf, wordOf } from "../Fields.ts"
+
+/** A voice message that was played has been read. */
+const deliveries: ReadonlyMap<string, Delivery> = new Map([
+  ["sent", "sent"],
+  ["delivered", "delivered"],
+  ["read", "read"],
+  ["played", "read"],
+  ["failed", "failed"]
+])
+
+const errorOf = (status: Fields): string | null => {
+  const [first] = itemsOf(status["errors"])
+  if (first === undefined) return null
+  const { code, title, message, error_data: data } = fieldsOf(first)
+  const detail = wordOf(fieldsOf(data)["details"], 1_000) ?? wordOf(message, 1_000) ?? wordOf(title, 1_000)
+  return [wordOf(code, 40), detail].filter((part) => part !== undefined).join(" ") || "failed"
+}
+
+/** Undefined for a status that says nothing of delivery. */
+export const statusOf = (accountId: string, status: Fields): DeliveryStatus | undefined => {
+  const id = wordOf(status["id"])
+  const delivery = deliveries.get(wordOf(status["status"]) ?? "")
+  if (id === undefined || delivery === undefined) return undefined
+  return {
+    channel: "whatsapp",
+    accountId,
+    providerMessageId: id,
+    outboxId: outboxIdOf(status["biz_opaque_callback_data"]),
+    delivery,
+    error: delivery === "failed" ? (errorOf(status) ?? "failed") : null
+  }
+}
