@@ -20,18 +20,17 @@ const folder = (files: Record<string, string>) =>
     (directory) => Effect.sync(() => Fs.rmSync(directory, { recursive: true, force: true }))
   )
 
+/** Ours; folders of the directory are other stores' business. */
+const names = Fs.readdirSync(migrations).filter((name) => name.endsWith(".sql"))
+
 /** Ours, and what is to be tried besides. */
 const ours = (more: Record<string, string>) =>
   Object.fromEntries([
-    ...Fs.readdirSync(migrations).map((name): [string, string] => [
-      name,
-      Fs.readFileSync(Path.join(migrations, name), "utf8")
-    ]),
+    ...names.map((name): [string, string] => [name, Fs.readFileSync(Path.join(migrations, name), "utf8")]),
     ...Object.entries(more)
   ])
 
-const next = (offset: number, name: string) =>
-  `${String(Fs.readdirSync(migrations).length + offset).padStart(4, "0")}_${name}.sql`
+const next = (offset: number, name: string) => `${String(names.length + offset).padStart(4, "0")}_${name}.sql`
 
 const latest = Effect.flatMap(
   SqlClient.SqlClient,
@@ -42,7 +41,7 @@ eachEngineLive("Migrations", (it, engine) => {
   it.scoped("are applied once", () =>
     Effect.gen(function* () {
       expect(yield* migrate(migrations)).toEqual([])
-      expect(yield* latest).toEqual([{ id: Fs.readdirSync(migrations).length }])
+      expect(yield* latest).toEqual([{ id: names.length }])
     })
   )
 
