@@ -14,6 +14,7 @@ import { parseAllow } from "../capabilities/OutboundHttp/AddressRules.ts"
 import { Email, NewPassword } from "../domain/Account.ts"
 
 const providerUrl = "https://api.openai.com/v1"
+const graphUrl = "https://graph.facebook.com/v25.0"
 /** The embedding model that ships with the package. */
 const offline = "offline"
 
@@ -58,7 +59,9 @@ const secret = parsed("a secret of at least 32 bytes", (text) =>
 )
 const bucket = parsed("s3://bucket or s3://bucket/prefix", (text) =>
   Option.map(
-    Option.fromNullable(/^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9._/-]*?))?\/*$/u.exec(text)),
+    Option.fromNullable(
+      /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9._/-]*?))?\/*$/u.exec(text)
+    ),
     ([, name = "", prefix = ""]) => ({ bucket: name, prefix })
   )
 )
@@ -147,6 +150,15 @@ export const Variables = Schema.Struct({
     url("a ws or wss URL", "ws:", "wss:"),
     "Public WebSocket address; from APP_URL by default."
   ),
+  CHANNEL_VERIFY_TOKEN: variable(
+    hidden,
+    "What messaging providers repeat when they subscribe to webhooks; none by default."
+  ),
+  CHANNEL_APP_SECRET: variable(
+    hidden,
+    "Secret that messaging providers sign webhooks with; none by default, and none is accepted."
+  ),
+  GRAPH_API_URL: variable(httpUrl, `Base address of channel replies; ${graphUrl} by default.`),
   SPOKE_TURN_TIMEOUT: variable(
     duration,
     "A longer chat turn fails with RUNTIME_TIMEOUT; 60 seconds by default."
@@ -221,6 +233,13 @@ export interface Settings {
   readonly appUrl: string
   readonly apiUrl: string
   readonly realtimeUrl: string
+  readonly channels: {
+    /** Null: nobody can subscribe. */
+    readonly verifyToken: Redacted.Redacted | null
+    /** Null: no delivery is accepted. */
+    readonly appSecret: Redacted.Redacted | null
+    readonly graphUrl: string
+  }
   readonly turnTimeout: Duration.Duration
   readonly runtimeData: boolean
   readonly fetchAllow: Schema.Schema.Type<typeof allowList> | null
@@ -333,6 +352,11 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
     appUrl,
     apiUrl: given.API_URL ?? `${appUrl}/v1`,
     realtimeUrl: given.REALTIME_URL ?? `${appUrl.replace(/^http/u, "ws")}/api/realtime`,
+    channels: {
+      verifyToken: given.CHANNEL_VERIFY_TOKEN ?? null,
+      appSecret: given.CHANNEL_APP_SECRET ?? null,
+      graphUrl: given.GRAPH_API_URL ?? graphUrl
+    },
     turnTimeout: given.SPOKE_TURN_TIMEOUT ?? Duration.seconds(60),
     runtimeData: given.SPOKE_RUNTIME_DATA !== "disabled",
     fetchAllow: given.SPOKE_FETCH_ALLOW ?? null,

@@ -44,6 +44,7 @@ import { EmbeddingStore } from "../store/Embeddings.ts"
 import { EntitlementStore } from "../store/Entitlements.ts"
 import { EndUserStore } from "../store/EndUsers.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
+import { Inbox } from "../store/Inbox.ts"
 import { IngestionJobStore } from "../store/IngestionJobs.ts"
 import { Instances } from "../store/Instances.ts"
 import { KnowledgeStore } from "../store/Knowledge.ts"
@@ -66,6 +67,9 @@ import { Artifacts } from "../usecases/Artifacts.ts"
 import { AuditTrail } from "../usecases/AuditTrail.ts"
 import { EndUsers } from "../usecases/EndUsers.ts"
 import { Channels } from "../usecases/Channels.ts"
+import { ChannelSettings } from "../usecases/channels/ChannelSettings.ts"
+import { Intake } from "../usecases/channels/Intake.ts"
+import { Sent } from "../usecases/channels/Sent.ts"
 import { ChatTurn } from "../usecases/chat/ChatTurn.ts"
 import { Instance } from "../usecases/chat/Instance.ts"
 import { LiveRuns } from "../usecases/chat/LiveRuns.ts"
@@ -223,6 +227,9 @@ const capabilities = (settings: Settings) =>
 const turnSettings = ({ realtimeUrl, runtimeData, turnTimeout }: Settings) =>
   Layer.succeed(TurnSettings, { timeout: turnTimeout, runtimeData, realtimeUrl, drain })
 
+/** Nothing goes out through channels yet. */
+const sent = Layer.succeed(Sent, { ours: () => Effect.succeed(false), delivered: () => Effect.void })
+
 const turns = Layer.merge(ChatTurn.Default, AgentRuns.Default).pipe(
   Layer.provideMerge(LiveRuns.Default),
   Layer.provideMerge(
@@ -245,6 +252,7 @@ export const layer = (settings: Settings) =>
     EmbeddingProfiles.Default,
     ImportConversations.Default,
     Ingest.Default,
+    Intake.Default.pipe(Layer.provide(sent)),
     Keys.Default,
     LegacyKeys.Default,
     Refresh.Default.pipe(Layer.provide(Sources.Default)),
@@ -256,8 +264,14 @@ export const layer = (settings: Settings) =>
     UsageReport.Default,
     turns
   ).pipe(
-    Layer.provideMerge(Artifacts.Default),
-    Layer.provideMerge(Layer.mergeAll(capabilities(settings), turnSettings(settings))),
+    Layer.provideMerge(Layer.mergeAll(Artifacts.Default, Inbox.Default)),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        capabilities(settings),
+        turnSettings(settings),
+        Layer.succeed(ChannelSettings, settings.channels)
+      )
+    ),
     Layer.provideMerge(Layer.mergeAll(stores, Secrets.layer(settings))),
     Layer.provideMerge(ready(settings))
   )

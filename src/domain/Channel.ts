@@ -95,3 +95,15 @@ export interface DeliveryStatus {
   /** Messenger alone: everything sent to this person up to then has come as far. */
   readonly watermark?: { readonly pageScopedId: string; readonly until: DateTime.Utc }
 }
+
+/**
+ * The answer to a delivery (specification 4.19). Messages and echoes count: `enqueued` those that are new,
+ * `dedupedCount` those that came before, within the same delivery too.
+ */
+export const Delivered = Schema.Struct({
+  received: Schema.Boolean,
+  deduped: Schema.Boolean,
+  dedupedCount: Schema.Int,
+  enqueued: Schema.Int
+})
+export type Delivered = typeof Delivered.Type

@@ -23,6 +23,7 @@ import { IngestionJobsApi } from "./public/IngestionJobsApi.ts"
 import { RetrieveApi } from "./public/RetrieveApi.ts"
 import { SourcesApi } from "./public/SourcesApi.ts"
 import { UsageApi } from "./public/UsageApi.ts"
+import { MessagingApi } from "./webhooks/MessagingApi.ts"
 import { SystemApi } from "./system/SystemApi.ts"
 
 /** The public REST API (specification 4.1): what the typed client and `/openapi.json` are made from. */
@@ -53,6 +54,7 @@ export const Api = HttpApi.make("spoke")
   .add(HostedConversationsApi)
   .add(TenantsApi)
   .add(ImportsApi)
+  .add(MessagingApi)
   .add(SystemApi)
   .annotate(OpenApi.Title, "Spoke")
   .annotate(OpenApi.Version, "1")

@@ -3,9 +3,11 @@
  * transaction (specification 6). A claim lasts 24 hours; whoever delivers meanwhile delivers a duplicate.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { JobQueue } from "../capabilities/JobQueue.ts"
 import { type Arrival, InboundEvent } from "../domain/Channel.ts"
@@ -34,6 +36,18 @@ const Given = Schema.Struct({
   raw: Schema.String
 })
 type Given = typeof Given.Type
+
+/** The database refused what it was given, or lost it to others: in smaller parts it may go. */
+export class InboxRefusal extends Schema.TaggedError<InboxRefusal>()("InboxRefusal", {
+  cause: Schema.Defect
+}) {}
+
+/** SQLSTATE classes of data that do not fit, limits, and transactions that were rolled back for others. */
+const refused = /^(?:22|23|40|54)/
+const isRefused = (error: unknown): error is SqlError =>
+  error instanceof SqlError &&
+  Predicate.hasProperty(error.cause, "code") &&
+  refused.test(String(error.cause.code))
 
 const written = Schema.encodeSync(Schema.parseJson(InboundEvent))
 
@@ -97,24 +111,23 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
      * Keeps and queues what is new, all of it or nothing; answers for each arrival whether it was new. Their texts must be
      * free of NUL and lone surrogates. Joins the transaction of the caller.
      */
-    const accept = Effect.fn("Inbox.accept")(function* (arrivals: ReadonlyArray<Arrival>) {
-      if (arrivals.length === 0) return []
-      const given = yield* Effect.forEach(arrivals, givenOf)
-      return yield* sql.withTransaction(
-        Effect.gen(function* () {
-          const fresh = new Set((yield* claim(given)).map(({ id }) => id))
-          const jobs = given
-            .filter(({ id }) => fresh.has(id))
-            .map(({ id, serialKey }) => ({ payload: { inboxId: id }, options: { serialKey } }))
-          yield* Effect.forEach(
-            jobs,
-            ({ payload, options }) => queue.enqueue("channel-inbound", payload, options),
-            { discard: true }
-          )
-          return given.map(({ id }) => fresh.has(id))
-        })
-      )
-    })
+    const accept = Effect.fn("Inbox.accept")(
+      function* (arrivals: ReadonlyArray<Arrival>) {
+        if (arrivals.length === 0) return []
+        const given = yield* Effect.forEach(arrivals, givenOf)
+        return yield* sql.withTransaction(
+          Effect.gen(function* () {
+            const fresh = new Set((yield* claim(given)).map(({ id }) => id))
+            const jobs = given
+              .filter(({ id }) => fresh.has(id))
+              .map(({ id, serialKey }) => ({ payload: { inboxId: id }, options: { serialKey } }))
+            yield* queue.enqueueAll("channel-inbound", jobs)
+            return given.map(({ id }) => fresh.has(id))
+          })
+        )
+      },
+      Effect.catchIf(isRefused, (cause) => new InboxRefusal({ cause }))
+    )
 
     const find = SqlSchema.findOne({
       Request: InboxId,

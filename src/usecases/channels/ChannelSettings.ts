@@ -1,0 +1,15 @@
+/** What the configuration says about messaging channels (contract 1). */
+import * as Context from "effect/Context"
+import type * as Redacted from "effect/Redacted"
+
+export class ChannelSettings extends Context.Tag("usecases/channels/ChannelSettings")<
+  ChannelSettings,
+  {
+    /** `CHANNEL_VERIFY_TOKEN`: what a provider repeats when it subscribes. Null: nobody can. */
+    readonly verifyToken: Redacted.Redacted | null
+    /** `CHANNEL_APP_SECRET`: what deliveries are signed with. Null: none is accepted. */
+    readonly appSecret: Redacted.Redacted | null
+    /** `GRAPH_API_URL`: where replies go. */
+    readonly graphUrl: string
+  }
+>() {}

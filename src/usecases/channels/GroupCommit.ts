@@ -1,0 +1,106 @@
+/**
+ * Deliveries that arrive while a transaction is under way share the next one: at 64 connections the database commits
+ * once for all of them. Each is answered after its commit, and one that cannot be stored fails alone.
+ */
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Predicate from "effect/Predicate"
+import * as Queue from "effect/Queue"
+import type { Arrival } from "../../domain/Channel.ts"
+import { ServiceUnavailable } from "../../domain/Errors.ts"
+
+/** Deliveries of one transaction at most. */
+const mostTogether = 128
+/** Deliveries and bytes that wait at most; whoever comes then is told to come again. */
+const mostWaiting = 1_024
+const mostBytes = 64 * 1_048_576
+/** A transaction that takes longer is rolled back. */
+const patience = Duration.seconds(20)
+
+type Accept = (arrivals: ReadonlyArray<Arrival>) => Effect.Effect<ReadonlyArray<boolean>, unknown>
+
+interface Waiting {
+  readonly arrivals: ReadonlyArray<Arrival>
+  readonly bytes: number
+  readonly done: Deferred.Deferred<ReadonlyArray<boolean>, ServiceUnavailable>
+}
+
+const notQueued = () => new ServiceUnavailable({ message: "Nothing could be queued. Deliver it again." })
+
+/** Something about the data, or a defect that it brought about: alone, each may yet succeed. */
+const mayBeOneOfThem = (cause: Cause.Cause<unknown>): boolean =>
+  Cause.isDie(cause) || Predicate.isTagged(Cause.squash(cause), "InboxRefusal")
+
+/** Runs until the scope closes. `accept` takes all of its arrivals or none, and says of each whether it was new. */
+export const make = (accept: Accept) =>
+  Effect.gen(function* () {
+    const waiting = yield* Queue.dropping<Waiting>(mostWaiting)
+    let bytes = 0
+
+    const attempt = (arrivals: ReadonlyArray<Arrival>) =>
+      Effect.exit(
+        Effect.timeoutFail(accept(arrivals), {
+          duration: patience,
+          onTimeout: () => new Cause.TimeoutException()
+        })
+      )
+
+    const answer = (one: Waiting, outcome: Exit.Exit<ReadonlyArray<boolean>, unknown>) =>
+      Exit.matchEffect(outcome, {
+        onSuccess: (fresh) => Deferred.succeed(one.done, fresh),
+        onFailure: (cause) =>
+          Effect.zipRight(
+            Effect.logError("A delivery could not be queued", cause),
+            Deferred.fail(one.done, notQueued())
+          )
+      })
+
+    const commit = (batch: ReadonlyArray<Waiting>) =>
+      Effect.gen(function* () {
+        const outcome = yield* attempt(batch.flatMap(({ arrivals }) => arrivals))
+        if (Exit.isFailure(outcome) && batch.length > 1 && mayBeOneOfThem(outcome.cause)) {
+          for (const one of batch) yield* answer(one, yield* attempt(one.arrivals))
+          return
+        }
+        let taken = 0
+        for (const one of batch) {
+          const from = taken
+          taken += one.arrivals.length
+          yield* answer(
+            one,
+            Exit.map(outcome, (fresh) => fresh.slice(from, taken))
+          )
+        }
+      })
+
+    const settled = (batch: ReadonlyArray<Waiting>) =>
+      Effect.suspend(() => {
+        bytes -= batch.reduce((sum, one) => sum + one.bytes, 0)
+        // Without effect on those that have been answered.
+        return Effect.forEach(batch, ({ done }) => Deferred.fail(done, notQueued()), { discard: true })
+      })
+
+    const round = Effect.flatMap(Queue.takeBetween(waiting, 1, mostTogether), (taken) => {
+      const batch = [...taken]
+      return Effect.ensuring(commit(batch), settled(batch))
+    })
+    yield* Effect.forkScoped(Effect.forever(round))
+    yield* Effect.addFinalizer(() => Effect.flatMap(Queue.takeAll(waiting), (rest) => settled([...rest])))
+
+    /** Says of each arrival whether it was new, once all of them are durable. `size` in bytes. */
+    return (arrivals: ReadonlyArray<Arrival>, size: number) =>
+      Effect.gen(function* () {
+        if (arrivals.length === 0) return []
+        const done = yield* Deferred.make<ReadonlyArray<boolean>, ServiceUnavailable>()
+        if (bytes + size > mostBytes) return yield* notQueued()
+        bytes += size
+        if (!(yield* Queue.offer(waiting, { arrivals, bytes: size, done }))) {
+          bytes -= size
+          return yield* notQueued()
+        }
+        return yield* Deferred.await(done)
+      })
+  })
