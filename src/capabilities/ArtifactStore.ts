@@ -5,6 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import { ArtifactRef } from "../domain/Source.ts"
 
 /** `message` is for the operator: what could not be done, never a path or a content. */
@@ -12,11 +14,24 @@ export class ArtifactStoreError extends Schema.TaggedError<ArtifactStoreError>()
   message: Schema.String
 }) {}
 
+/** Bytes that have all come and are not yet kept under their address. */
+export interface Staged {
+  readonly ref: ArtifactRef
+  /** Bytes. */
+  readonly size: number
+  /** Keeps them, durably when it returns. What is not kept goes with the scope of the staging. */
+  readonly store: Effect.Effect<void, ArtifactStoreError>
+}
+
 export class ArtifactStore extends Context.Tag("capabilities/ArtifactStore")<
   ArtifactStore,
   {
     /** Durable when it returns; storing the same bytes again changes nothing. */
     readonly put: (bytes: Uint8Array) => Effect.Effect<ArtifactRef, ArtifactStoreError>
+    /** Takes bytes in as they come, holding a few of them in memory at a time; nothing is kept until `store`. */
+    readonly stage: <E, R>(
+      bytes: Stream.Stream<Uint8Array, E, R>
+    ) => Effect.Effect<Staged, E | ArtifactStoreError, R | Scope.Scope>
     /** Exactly the bytes that were stored, or none; fails when what is kept is damaged. */
     readonly get: (ref: ArtifactRef) => Effect.Effect<Option.Option<Uint8Array>, ArtifactStoreError>
     /** Removing what is not there is a success. */
@@ -31,7 +46,14 @@ export const refOf = (bytes: Uint8Array): ArtifactRef =>
 /** Keeps everything in this process, for as long as it runs. */
 export const layerMemory: Layer.Layer<ArtifactStore> = Layer.sync(ArtifactStore, () => {
   const kept = new Map<ArtifactRef, Uint8Array>()
+  const keep = (ref: ArtifactRef, bytes: Uint8Array) => Effect.sync(() => void kept.set(ref, bytes))
   return {
+    stage: (bytes) =>
+      Effect.map(Stream.runCollect(bytes), (chunks) => {
+        const whole = Uint8Array.from(Buffer.concat(Array.from(chunks)))
+        const ref = refOf(whole)
+        return { ref, size: whole.length, store: keep(ref, whole) }
+      }),
     put: (bytes) =>
       Effect.sync(() => {
         const ref = refOf(bytes)

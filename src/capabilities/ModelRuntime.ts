@@ -6,6 +6,7 @@ import type * as Prompt from "@effect/ai/Prompt"
 import * as Context from "effect/Context"
 import * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
+import type { AttachmentType } from "../domain/Attachment.ts"
 import type { JsonObject } from "../domain/Text.ts"
 
 /** A tool as the model is told of it; `parameters` is JSON Schema known only at run time. */
@@ -73,6 +74,8 @@ export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
     readonly alwaysCites: boolean
     /** True when a prompt may carry images; whether the model sees them is known only from its answer. */
     readonly acceptsImages: boolean
+    /** Files that a prompt for this model (null: the default one) may carry; none for a model known to read text alone. */
+    readonly readable: (model: string | null) => ReadonlyArray<AttachmentType>
     readonly stream: (request: ModelRequest) => Stream.Stream<ModelPart, ModelError>
   }
 >() {}

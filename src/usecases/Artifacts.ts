@@ -8,7 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import { ArtifactStore, refOf } from "../capabilities/ArtifactStore.ts"
+import { ArtifactStore, type ArtifactStoreError, refOf, type Staged } from "../capabilities/ArtifactStore.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../capabilities/JobQueue.ts"
 import { ServiceUnavailable } from "../domain/Errors.ts"
 import { typeId } from "../domain/Ids.ts"
@@ -68,17 +68,25 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/Artifacts",
         )
     })
 
-    /** Stores the bytes, and keeps them from being removed until they are settled or abandoned. Not for transactions. */
-    const keep = Effect.fn("Artifacts.keep")(function* (bytes: Uint8Array) {
-      const kept: Kept = { ref: refOf(bytes), claim: typeId("clm", yield* Clock.currentTimeMillis) }
+    const keepBy = Effect.fn("Artifacts.keep")(function* (
+      ref: ArtifactRef,
+      write: Effect.Effect<unknown, ArtifactStoreError>
+    ) {
+      const kept: Kept = { ref, claim: typeId("clm", yield* Clock.currentTimeMillis) }
       yield* claim(kept.claim, kept.ref)
-      yield* store.put(bytes).pipe(
+      yield* write.pipe(
         Effect.tapError((cause) => Effect.logError("An original could not be stored", cause)),
         Effect.mapError(unavailable),
         Effect.onError(() => abandon(kept))
       )
       return kept
     })
+
+    /** Stores the bytes, and keeps them from being removed until they are settled or abandoned. Not for transactions. */
+    const keep = (bytes: Uint8Array) => keepBy(refOf(bytes), store.put(bytes))
+
+    /** {@link keep} for bytes that came as a stream. */
+    const keepStaged = (staged: Staged) => keepBy(staged.ref, staged.store)
 
     /** Part of the transaction that adds the source: from its commit on the source is what keeps the bytes. */
     const settle = Effect.fn("Artifacts.settle")(function* ({ claim: id, ref }: Kept) {
@@ -115,6 +123,6 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/Artifacts",
       }
     }).pipe(Effect.withSpan("Artifacts.sweep"))
 
-    return { keep, settle, abandon, release, process, sweep } as const
+    return { keep, keepStaged, settle, abandon, release, process, sweep } as const
   })
 }) {}

@@ -1,10 +1,12 @@
 /** What every backend of {@link ArtifactStore} keeps to. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { ArtifactStore, type ArtifactStoreError } from "../../src/capabilities/ArtifactStore.ts"
+import * as Stream from "effect/Stream"
+import { ArtifactStore, type ArtifactStoreError, refOf } from "../../src/capabilities/ArtifactStore.ts"
 import { ArtifactRef } from "../../src/domain/Source.ts"
 
 const hello = new TextEncoder().encode("hello")
@@ -68,6 +70,41 @@ export const artifactStoreSuite = (name: string, layer: Layer.Layer<ArtifactStor
           all.map((bytes) => new TextDecoder().decode(bytes))
         )
         yield* Effect.forEach(refs, store.remove, { concurrency: "unbounded" })
+      }))
+
+    test("may come as a stream, and are kept only when they are stored", (store) =>
+      Effect.gen(function* () {
+        const piece = new Uint8Array(64 * 1_024).map((_, at) => at % 253)
+        const whole = Buffer.concat(Array.from({ length: 80 }, () => piece))
+        const stream = Stream.range(1, 80).pipe(Stream.map(() => piece))
+        const staged = yield* Effect.scoped(
+          Effect.tap(store.stage(stream), ({ ref, store: keep }) =>
+            Effect.gen(function* () {
+              expect(Option.isNone(yield* store.get(ref))).toBe(true)
+              yield* keep
+            })
+          )
+        )
+        expect([staged.ref, staged.size]).toEqual([refOf(whole), whole.length])
+        expect(Buffer.compare(Option.getOrThrow(yield* store.get(staged.ref)), whole)).toBe(0)
+        // The same bytes again, beside those that are there.
+        yield* Effect.scoped(Effect.flatMap(store.stage(stream), ({ store: keep }) => keep))
+        expect(Option.isSome(yield* store.get(staged.ref))).toBe(true)
+        yield* store.remove(staged.ref)
+        yield* Effect.scoped(store.stage(stream))
+        expect(Option.isNone(yield* store.get(staged.ref))).toBe(true)
+      }))
+
+    test("of a stream that breaks off are not kept, and its failure is told", (store) =>
+      Effect.gen(function* () {
+        const broken = Stream.concat(Stream.make(hello), Stream.fail("cut off" as const))
+        const outcome = yield* Effect.either(Effect.scoped(store.stage(broken)))
+        expect(outcome).toEqual(Either.left("cut off"))
+        expect(Option.isNone(yield* store.get(helloRef))).toBe(true)
+        // The empty one is one too.
+        const none = yield* Effect.scoped(Effect.tap(store.stage(Stream.empty), ({ store: keep }) => keep))
+        expect(Option.getOrThrow(yield* store.get(none.ref)).length).toBe(0)
+        yield* store.remove(none.ref)
       }))
 
     test("that are not there are none, and removing them succeeds", (store) =>

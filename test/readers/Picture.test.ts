@@ -34,6 +34,7 @@ const seeing = (stream: Stream.Stream<ModelPart, ModelError>) => {
     contextWindow: 10_000,
     alwaysCites: false,
     acceptsImages: true,
+    readable: () => [],
     stream: (request) => Stream.suspend(() => (asked.push(request), stream))
   })
   return { asked, layer: Layer.merge(layerReaders, layer) }

@@ -2,7 +2,7 @@
  * Artifacts as files: `<directory>/<first two digits>/<digest>`. A file appears under its name only when all of its bytes
  * are on the disk, so a process that dies leaves the whole artifact or none. Several processes may share the directory.
  */
-import { randomUUID } from "node:crypto"
+import { createHash, randomUUID } from "node:crypto"
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
 import * as Clock from "effect/Clock"
@@ -10,7 +10,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { ArtifactRef } from "../../domain/Source.ts"
+import * as Stream from "effect/Stream"
+import { ArtifactRef } from "../../domain/Source.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
 
 /** Nobody is still writing an unfinished file of this age: its writer died. */
@@ -105,19 +106,51 @@ const make = (directory: string) =>
         yield* attempt("written", () => fs.rename(fresh.file, file))
       }).pipe(Effect.scoped)
 
+    /** Has `write` put the file of `ref` into its place, unless it is there and whole. */
+    const place = (ref: ArtifactRef, write: (file: string) => Effect.Effect<void, ArtifactStoreError>) =>
+      Effect.gen(function* () {
+        const file = fileOf(ref)
+        const parent = path.dirname(file)
+        yield* attempt("given a directory", () => fs.mkdir(parent, { recursive: true, mode: 0o700 }))
+        yield* write(file)
+        // Also when the file was there already: whoever put it may not have come this far yet.
+        yield* attempt("written", async () => {
+          await syncDirectory(parent)
+          await syncDirectory(directory)
+        })
+      })
+
     const put = Effect.fn("ArtifactStore.put")(function* (bytes: Uint8Array) {
       const ref = refOf(bytes)
-      const file = fileOf(ref)
-      const parent = path.dirname(file)
-      yield* attempt("given a directory", () => fs.mkdir(parent, { recursive: true, mode: 0o700 }))
-      const kept = yield* attempt("read", () => readIfPresent(file))
-      if (kept === null || refOf(kept) !== ref) yield* write(bytes, file)
-      // Also when the file was there already: whoever put it may not have come this far yet.
-      yield* attempt("written", async () => {
-        await syncDirectory(parent)
-        await syncDirectory(directory)
-      })
+      yield* place(ref, (file) =>
+        Effect.gen(function* () {
+          const kept = yield* attempt("read", () => readIfPresent(file))
+          if (kept === null || refOf(kept) !== ref) yield* write(bytes, file)
+        })
+      )
       return ref
+    })
+
+    const stage = Effect.fn("ArtifactStore.stage")(function* <E, R>(bytes: Stream.Stream<Uint8Array, E, R>) {
+      const fresh = yield* unfinishedFile
+      const hash = createHash("sha256")
+      let size = 0
+      yield* Stream.runForEach(bytes, (chunk) =>
+        attempt("written", async () => {
+          hash.update(chunk)
+          size += chunk.length
+          await fresh.handle.writeFile(chunk)
+        })
+      )
+      const ref = ArtifactRef.make(`sha256:${hash.digest("hex")}`)
+      // What was there under the name has the same bytes, or is damaged: either way the fresh file may take its place.
+      const store = place(ref, (file) =>
+        attempt("written", async () => {
+          await fresh.handle.sync()
+          await fs.rename(fresh.file, file)
+        })
+      )
+      return { ref, size, store }
     })
 
     const get = Effect.fn("ArtifactStore.get")(function* (ref: ArtifactRef) {
@@ -135,7 +168,7 @@ const make = (directory: string) =>
       })
     })
 
-    return { put, get, remove }
+    return { put, stage, get, remove }
   })
 
 /** Keeps artifacts below `directory`, which it makes when there is none; fails when that cannot be written. */

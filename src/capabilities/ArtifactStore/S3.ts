@@ -12,8 +12,10 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
+import type * as Stream from "effect/Stream"
 import type { ArtifactRef } from "../../domain/Source.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
+import { spool } from "./Spool.ts"
 
 export interface S3Options {
   readonly bucket: string
@@ -26,6 +28,8 @@ export interface S3Options {
   readonly secretAccessKey: Redacted.Redacted
   readonly sessionToken: Redacted.Redacted | null
 }
+
+const contentType = "application/octet-stream"
 
 /** One attempt, body included. */
 const patience = Duration.seconds(60)
@@ -99,16 +103,15 @@ const make = (options: S3Options) =>
       method: "GET" | "PUT" | "DELETE",
       ref: ArtifactRef,
       read: (response: HttpClientResponse.HttpClientResponse) => Effect.Effect<A, Failure>,
-      bytes?: Uint8Array
+      fill:
+        ((request: HttpClientRequest.HttpClientRequest) => HttpClientRequest.HttpClientRequest) | null = null
     ) =>
       Effect.gen(function* () {
-        const hash = (bytes === undefined ? refOf(new Uint8Array(0)) : ref).slice("sha256:".length)
+        const hash = (fill === null ? refOf(new Uint8Array(0)) : ref).slice("sha256:".length)
         const { headers, url } = yield* signed(method, urlOf(ref), hash)
         const sent = HttpClientRequest.make(method)(url).pipe(
           HttpClientRequest.setHeaders(headers),
-          bytes === undefined
-            ? (same) => same
-            : HttpClientRequest.bodyUint8Array(bytes, "application/octet-stream")
+          fill ?? ((same) => same)
         )
         const response = yield* Effect.mapError(client.execute(sent), () => failure("no answer", true))
         return yield* read(response)
@@ -127,8 +130,16 @@ const make = (options: S3Options) =>
 
     const put = Effect.fn("ArtifactStore.put")(function* (bytes: Uint8Array) {
       const ref = refOf(bytes)
-      yield* Effect.mapError(request("PUT", ref, done, bytes), failed("written"))
+      const fill = HttpClientRequest.bodyUint8Array(bytes, contentType)
+      yield* Effect.mapError(request("PUT", ref, done, fill), failed("written"))
       return ref
+    })
+
+    const stage = Effect.fn("ArtifactStore.stage")(function* <E, R>(bytes: Stream.Stream<Uint8Array, E, R>) {
+      const { content, ref, size } = yield* spool(bytes)
+      const fill = HttpClientRequest.bodyStream(content, { contentType, contentLength: size })
+      const store = Effect.mapError(request("PUT", ref, done, fill), failed("written"))
+      return { ref, size, store }
     })
 
     const read = (response: HttpClientResponse.HttpClientResponse) =>
@@ -163,7 +174,7 @@ const make = (options: S3Options) =>
         Effect.withSpan("ArtifactStore.remove")
       )
 
-    return { put, get, remove }
+    return { put, stage, get, remove }
   })
 
 /** Keeps artifacts in a bucket that exists. */

@@ -1,6 +1,15 @@
 /** Files of a prompt, as every provider's interface takes them: images and PDF inline or by address, text as text. */
 import type * as Prompt from "@effect/ai/Prompt"
+import { AttachmentType } from "../../domain/Attachment.ts"
 import { ModelError } from "../ModelRuntime.ts"
+
+/** Models of the provider that read text alone; of a model with another name only its answer tells what it reads. */
+const textOnly =
+  /^(?:gpt-3\.5|gpt-4(?:-\d{4})?(?:-preview)?$|gpt-4-32k|o1-mini|o1-preview|o3-mini|text-|davinci|babbage)/i
+
+/** The files that the model called `name` may be sent. */
+export const readableBy = (name: string): ReadonlyArray<AttachmentType> =>
+  textOnly.test(name) ? [] : AttachmentType.literals
 
 export type Attachment =
   | { readonly kind: "image"; readonly url: string }

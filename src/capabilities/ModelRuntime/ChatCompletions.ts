@@ -12,7 +12,7 @@ import {
   ModelRuntime,
   type ToolDeclaration
 } from "../ModelRuntime.ts"
-import { refusal } from "./Attachments.ts"
+import { readableBy, refusal } from "./Attachments.ts"
 import { accepts, chatMessages } from "./ChatMessages.ts"
 import type { Decoder } from "./ProviderAnswer.ts"
 import * as Failure from "./ProviderFailure.ts"
@@ -139,6 +139,7 @@ export const layer = (options: ProviderStream.ProviderOptions) =>
       contextWindow: options.contextWindow ?? ProviderStream.defaultContextWindow,
       alwaysCites: false,
       acceptsImages: true,
+      readable: (model: string | null) => readableBy(model ?? options.defaultModel),
       stream: (request: ModelRequest) =>
         Stream.suspend(() => {
           const refused = refusal(request.prompt, accepts)

@@ -189,5 +189,6 @@ export const layerExtractive = Layer.succeed(ModelRuntime, {
   contextWindow,
   alwaysCites: true,
   acceptsImages: false,
+  readable: () => [],
   stream: (request) => Stream.suspend(() => Stream.fromIterable(partsOf(request)))
 })

@@ -88,6 +88,7 @@ const model = Layer.effect(
     contextWindow: 8_000,
     alwaysCites: false,
     acceptsImages: false,
+    readable: () => ["image/png" as const, "application/pdf" as const],
     stream: (request) =>
       Stream.unwrap(
         Effect.zipRight(
