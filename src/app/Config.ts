@@ -10,6 +10,7 @@ import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { urlOf } from "../domain/Address.ts"
 import { parseAllow } from "../capabilities/OutboundHttp/AddressRules.ts"
 import { Email, NewPassword } from "../domain/Account.ts"
 
@@ -34,9 +35,7 @@ const parsed = <A>(expected: string, parse: (text: string) => Option.Option<A>) 
   )
 
 const readUrl = (text: string, protocols: ReadonlyArray<string>): Option.Option<string> =>
-  URL.canParse(text) && protocols.includes(new URL(text).protocol)
-    ? Option.some(text.replace(/\/+$/, ""))
-    : Option.none()
+  protocols.includes(urlOf(text)?.protocol ?? "") ? Option.some(text.replace(/\/+$/, "")) : Option.none()
 const url = (expected: string, ...protocols: ReadonlyArray<string>) =>
   parsed(expected, (text) => readUrl(text, protocols))
 

@@ -2,6 +2,7 @@
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import { urlOf } from "./Address.ts"
 import { Permission } from "./Access.ts"
 import { Moment } from "./Account.ts"
 import { KeyId } from "./Ids.ts"
@@ -16,10 +17,10 @@ export type KeyStatus = typeof KeyStatus.Type
 const notAnOrigin = "Expected an origin such as https://example.com or http://localhost:3000"
 
 /** The origin as browsers send it: lower case, punycode, without the default port; none when `text` says more or less. */
-const normalised = (text: string): Either.Either<string, string> =>
-  /^https?:\/\/[^\s/?#@*\\]+\/?$/i.test(text) && URL.canParse(text)
-    ? Either.right(new URL(text).origin)
-    : Either.left(notAnOrigin)
+const normalised = (text: string): Either.Either<string, string> => {
+  const url = /^https?:\/\/[^\s/?#@*\\]+\/?$/i.test(text) ? urlOf(text) : null
+  return url === null ? Either.left(notAnOrigin) : Either.right(url.origin)
+}
 
 /** An exact origin, to be compared with the `Origin` header letter by letter. */
 export const AllowedOrigin = Schema.transformOrFail(

@@ -1,5 +1,6 @@
 /** Knowledge sources and their ingestion jobs (specification 2.4–2.6, contract 4 and 7). */
 import * as Schema from "effect/Schema"
+import { urlOf } from "./Address.ts"
 import { AgentId, IngestionJobId, SourceId } from "./Ids.ts"
 import { Text, trimmed } from "./Text.ts"
 
@@ -14,8 +15,10 @@ export type IngestionJobType = typeof IngestionJobType.Type
 export const IngestionJobStatus = Schema.Literal("QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED")
 export type IngestionJobStatus = typeof IngestionJobStatus.Type
 
-const isHttpUrl = (text: string) =>
-  URL.canParse(text) && ["http:", "https:"].includes(new URL(text).protocol) && new URL(text).hostname !== ""
+const isHttpUrl = (text: string) => {
+  const url = urlOf(text)
+  return url !== null && ["http:", "https:"].includes(url.protocol) && url.hostname !== ""
+}
 
 /** An absolute http or https URL of at most 2,048 characters. Which addresses may be reached is decided when fetching. */
 export const HttpUrl = Text.pipe(

@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { urlOf } from "./Address.ts"
 import { AgentId, typeId } from "./Ids.ts"
 import { JsonObject, Text } from "./Text.ts"
 
@@ -38,7 +39,7 @@ export const placeholdersOf = (url: string): ReadonlyArray<string> =>
 
 const isAddress = (text: string): boolean => {
   const plain = text.replaceAll(placeholder, "x")
-  if (!/^https?:\/\/[^\s/?#@\\{}]+(?:[/?][^\s#\\]*)?$/i.test(text) || !URL.canParse(plain)) return false
+  if (!/^https?:\/\/[^\s/?#@\\{}]+(?:[/?][^\s#\\]*)?$/i.test(text) || urlOf(plain) === null) return false
   return !/[{}]/.test(plain)
 }
 

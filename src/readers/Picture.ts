@@ -2,6 +2,7 @@
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
+import { urlOf } from "../domain/Address.ts"
 import { DocumentParser, type ParsedDocument, type ParseRequest } from "../capabilities/DocumentParser.ts"
 import { ModelRuntime } from "../capabilities/ModelRuntime.ts"
 import { TextRecognition } from "../capabilities/TextRecognition.ts"
@@ -63,7 +64,7 @@ const describe = Effect.fn("Picture.describe")(function* (bytes: Uint8Array, med
 })
 
 const nameOf = ({ fileName, url }: ParseRequest): string => {
-  const path = fileName ?? (url !== undefined && URL.canParse(url) ? new URL(url).pathname : "")
+  const path = fileName ?? (url === undefined ? "" : (urlOf(url)?.pathname ?? ""))
   const last = path.split(/[\\/]/).findLast((segment) => segment !== "") ?? ""
   return sanitize(last.replace(/\.[A-Za-z0-9]{1,10}$/, "").slice(0, 300)) || "Image"
 }

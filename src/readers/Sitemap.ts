@@ -3,6 +3,7 @@ import { gunzip } from "node:zlib"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
+import { urlOf } from "../domain/Address.ts"
 import type { SitemapConfig } from "../domain/Source.ts"
 import { concurrency, failEmpty, maxPages, maxSkips } from "./Crawl.ts"
 import { fetchOk, request } from "./Fetch.ts"
@@ -60,9 +61,7 @@ const sitemapsOf = (url: string) =>
       status === 200 ? parseRobots(new TextDecoder().decode(body)).sitemaps : []
     ),
     Effect.orElseSucceed(() => []),
-    Effect.map((named) =>
-      named.filter((address) => URL.canParse(address)).map((address) => new URL(address).href)
-    ),
+    Effect.map((named) => named.flatMap((address) => urlOf(address)?.href ?? [])),
     Effect.map((named) => (named.length > 0 ? named : [new URL("/sitemap.xml", url).href]))
   )
 

@@ -1,4 +1,5 @@
 /** The sitemap protocol: an index or a list of pages, as XML or as plain lines. One pass, no entities of its own. */
+import { urlOf } from "../domain/Address.ts"
 import { withoutFragment } from "./Fetch.ts"
 
 export interface Sitemap {
@@ -59,7 +60,7 @@ const locationsIn = (xml: string): ReadonlyArray<Location> => {
 }
 
 const isHttp = (text: string): boolean =>
-  text.length <= 2_048 && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+  text.length <= 2_048 && /^https?:$/.test(urlOf(text)?.protocol ?? "")
 
 const sitemapOf = (kind: Sitemap["kind"], found: ReadonlyArray<Location>): Sitemap => {
   const read = found

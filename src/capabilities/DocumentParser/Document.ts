@@ -1,5 +1,6 @@
 /** One document of any kind: what a worker thread runs for each message. */
 import * as Effect from "effect/Effect"
+import { urlOf } from "../../domain/Address.ts"
 import { sanitize } from "../../domain/Text.ts"
 import { type ParsedDocument, ParseError, type ParseLimits, type ParseRequest } from "../DocumentParser.ts"
 import { parseDocx } from "./Docx.ts"
@@ -47,10 +48,10 @@ const maxTitle = 300
 
 /** The last segment of the name or address without its extension, as a title of last resort. */
 const nameOf = ({ fileName, url }: ParseRequest): string => {
-  const path = fileName ?? (url !== undefined && URL.canParse(url) ? new URL(url).pathname : "")
+  const address = url === undefined ? null : urlOf(url)
+  const path = fileName ?? address?.pathname ?? ""
   const last = path.split(/[\\/]/).findLast((segment) => segment !== "") ?? ""
-  const host = url !== undefined && URL.canParse(url) ? new URL(url).hostname : ""
-  return last.replace(/\.[A-Za-z0-9]{1,10}$/, "") || last || host || "Untitled"
+  return last.replace(/\.[A-Za-z0-9]{1,10}$/, "") || last || address?.hostname || "Untitled"
 }
 
 const titleOf = (title: string | undefined, request: ParseRequest): string =>

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import { Defuddle } from "defuddle/node"
 import { parseHTML } from "linkedom"
+import { urlOf } from "../../domain/Address.ts"
 import { ParseError, type ParsedDocument } from "../DocumentParser.ts"
 import { tidy } from "./PlainText.ts"
 
@@ -73,8 +74,8 @@ const rooted = (html: string): string => {
 }
 
 const absolute = (href: string | null, base: string | undefined): string | undefined => {
-  if (href === null || href.length > 2_048 || !URL.canParse(href.trim(), base)) return undefined
-  const url = new URL(href.trim(), base)
+  const url = href === null || href.length > 2_048 ? null : urlOf(href.trim(), base)
+  if (url === null) return undefined
   if (url.protocol !== "http:" && url.protocol !== "https:") return undefined
   url.hash = ""
   return url.href

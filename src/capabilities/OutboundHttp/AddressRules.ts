@@ -6,6 +6,7 @@ import { isIPv4, isIPv6 } from "node:net"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import ipaddr from "ipaddr.js"
+import { urlOf } from "../../domain/Address.ts"
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 type Range = readonly [cidr: string, meaning: string]
@@ -124,9 +125,9 @@ const whole = (address: Address): [Address, number] => [address, address.kind() 
 
 const parseHost = (text: string): string | null => {
   // The scheme gives the host the same spelling as in the URLs that it is compared with.
-  const url = `http://${text}/`
-  if (!/^[^\s/?#@\\:*]+$|^\[[\da-f:.]+\]$/i.test(text) || !URL.canParse(url)) return null
-  return bareHost(new URL(url).hostname) || null
+  const url = urlOf(`http://${text}/`)
+  if (!/^[^\s/?#@\\:*]+$|^\[[\da-f:.]+\]$/i.test(text) || url === null) return null
+  return bareHost(url.hostname) || null
 }
 
 const parseEntry = (text: string): AllowEntry | null => {

@@ -2,6 +2,7 @@
 import { lookup } from "node:dns"
 import { isIP } from "node:net"
 import * as Effect from "effect/Effect"
+import { urlOf } from "../../domain/Address.ts"
 import { OutboundHttpError } from "../OutboundHttp.ts"
 import { type AllowList, bareHost, canonical, isAllowed, refusal } from "./AddressRules.ts"
 
@@ -46,9 +47,8 @@ const invalid = (message: string) => new OutboundHttpError({ reason: "InvalidUrl
 /** An absolute http or https URL without credentials, fragment or trailing dot; else reason `InvalidUrl`. */
 export const parseUrl = (text: string, base?: URL): Effect.Effect<URL, OutboundHttpError> =>
   Effect.suspend(() => {
-    if (!URL.canParse(text, base?.href))
-      return invalid("The address is not a URL. Give one like https://example.com/page.")
-    const url = new URL(text, base?.href)
+    const url = urlOf(text, base?.href)
+    if (url === null) return invalid("The address is not a URL. Give one like https://example.com/page.")
     if (url.protocol !== "http:" && url.protocol !== "https:")
       return invalid("Only http and https addresses can be fetched.")
     if (url.username !== "" || url.password !== "")
