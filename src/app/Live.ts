@@ -58,6 +58,7 @@ import { TenantStore } from "../store/Tenants.ts"
 import { TeamStore } from "../store/Team.ts"
 import { ToolStore } from "../store/Tools.ts"
 import { Turns } from "../store/Turns.ts"
+import { UnansweredStore } from "../store/Unanswered.ts"
 import { UsageStore } from "../store/Usage.ts"
 import { UserStore } from "../store/Users.ts"
 import { Accounts } from "../usecases/Accounts.ts"
@@ -147,6 +148,7 @@ const stores = Layer.mergeAll(
   TeamStore.Default,
   ToolStore.Default,
   Turns.Default,
+  UnansweredStore.Default,
   UsageStore.Default,
   UserStore.Default
 )

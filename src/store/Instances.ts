@@ -24,8 +24,8 @@ export class Instances extends Effect.Service<Instances>()("store/Instances", {
     const leaveAll = sql`delete from instances`.pipe(Effect.asVoid)
 
     /**
-     * Ends the runs whose process has died: the run is `failed`, the user's message joins the conversation, the turn is
-     * given back to the quota. Returns how many there were.
+     * Ends the runs whose process has died: the run is `failed`, the user's message joins the conversation unless it is
+     * stored already, the turn is given back to the quota. Returns how many there were.
      */
     const sweep = sql<{ readonly id: string }>`
       with expired as (delete from instances where lease_until < now() returning id),
@@ -34,17 +34,20 @@ export class Instances extends Effect.Service<Instances>()("store/Instances", {
         where r.status = 'running'
           and not exists (select 1 from instances i where i.id = r.instance_id and i.lease_until >= now())
         returning r.id, r.agent_id, r.tenant_id, r.conversation_id, r.ticket, r.period_start, r.user_message_id,
-          r.user_message, r.started_at
+          r.user_message, r.answers, r.started_at
       ),
       ordered as (
         select dead.*, row_number() over (partition by conversation_id order by ticket) as place,
           count(*) over (partition by conversation_id) as total
-        from dead
+        from dead where answers is null
       ),
       conversation as (
-        update conversations c set message_count = c.message_count + lost.total, served = greatest(c.served, lost.ticket),
+        update conversations c set message_count = c.message_count + lost.asked, served = greatest(c.served, lost.ticket),
           updated_at = now()
-        from (select conversation_id, count(*) as total, max(ticket) as ticket from dead group by conversation_id) lost
+        from (
+          select conversation_id, count(*) filter (where answers is null) as asked, max(ticket) as ticket
+          from dead group by conversation_id
+        ) lost
         where c.id = lost.conversation_id
         returning c.id, c.message_count
       ),

@@ -9,10 +9,12 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
-import { RunEvent } from "../domain/AgentRun.ts"
-import { Citation, type ExternalEndUserId } from "../domain/ChatTurn.ts"
+import type { ExternalEndUserId } from "../domain/ChatTurn.ts"
 import { type ConversationChannel, ConversationState, MessageRole } from "../domain/Conversation.ts"
-import { ConversationId, EndUserId, MessageId, RunId } from "../domain/Ids.ts"
+import { type ConversationId, EndUserId, type MessageId, type RunId } from "../domain/Ids.ts"
+import { counters, type Settled, SettledRow, type Settlement, settleStatement } from "./TurnSettlement.ts"
+
+export type { Settled, Settlement }
 
 /** Most messages of history that a turn reads; the prompt keeps what fits the model's window. */
 const historyLimit = 60
@@ -35,6 +37,8 @@ export interface Opening {
   readonly conversationId: ConversationId
   readonly userMessageId: MessageId
   readonly message: string
+  /** Stored messages that the turn answers; without it `message` joins the conversation with the turn's end. */
+  readonly answers?: ReadonlyArray<MessageId>
   /** The run's first event is stored as it is streamed. */
   readonly startedAt: DateTime.Utc
   readonly startedLabel: string
@@ -60,6 +64,8 @@ const Admission = Schema.Struct({
   known: Schema.Boolean,
   endUserId: Schema.NullOr(EndUserId),
   state: Schema.NullOr(ConversationState),
+  /** Of the conversation as the turn finds it: under another one nothing that the model says is written. */
+  epoch: Schema.Int,
   /** Null when the turn takes no part in the conversation's order. */
   ticket: Schema.NullOr(Schema.Int),
   /** True when no earlier turn of the conversation is running and `history` is as it left it. */
@@ -72,44 +78,36 @@ export type Admission = typeof Admission.Type
 const Place = Schema.Struct({
   clear: Schema.Boolean,
   state: ConversationState,
+  epoch: Schema.Int,
   history: Schema.Array(HistoryMessage)
 })
 
-/** How a turn ended. `counted` is false when it failed before the model was called. */
-export interface Settlement {
-  readonly runId: RunId
-  readonly counted: boolean
-  readonly inputTokens: number
-  readonly outputTokens: number
-  /** Null when the turn failed: then only the user's message joins the conversation. */
-  readonly reply: {
-    readonly id: MessageId
-    readonly content: string
-    readonly citations: ReadonlyArray<Citation>
-  } | null
-  /** All that are not known to be stored; one that is stored all the same stays as it is. */
-  readonly events: ReadonlyArray<RunEvent>
-}
-
-const encodeEvents = Schema.encodeSync(Schema.parseJson(Schema.Array(RunEvent)))
-const encodeCitations = Schema.encodeSync(Schema.parseJson(Schema.Array(Citation)))
+/** What belongs to the same transaction as the reply, told the conversation's epoch from then on. */
+export type Posting = (epoch: number) => Effect.Effect<void>
 
 export class Turns extends Effect.Service<Turns>()("store/Turns", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** The last messages, oldest first. Those that still wait for a key are older than all that have one. */
-    const historyOf = (conversationId: ConversationId) => sql`
+    const episodeStart = (conversationId: ConversationId) =>
+      sql`select episode_start from conversations where id = ${conversationId}`
+
+    /**
+     * The last messages of the episode, oldest first, without those that the turn answers. Messages that still wait for a
+     * key are older than all that have one.
+     */
+    const historyOf = (conversationId: ConversationId, answers?: ReadonlyArray<MessageId>) => sql`
       select coalesce(
         json_agg(json_build_object('role', m.role, 'content', m.content)
           order by m.position nulls first, m.created_at, m.id), '[]')
       from (
         (select role, content, position, created_at, id from messages
-          where conversation_id = ${conversationId} and position is not null
+          where conversation_id = ${conversationId} and position > (${episodeStart(conversationId)})
+            ${answers === undefined ? sql`` : sql`and id <> all(${answers}::text[])`}
           order by position desc limit ${historyLimit})
         union all
         (select role, content, position, created_at, id from messages
-          where conversation_id = ${conversationId} and position is null
+          where conversation_id = ${conversationId} and position is null and (${episodeStart(conversationId)}) = 0
           order by created_at desc, id desc limit ${historyLimit})
         order by position desc nulls last, created_at desc, id desc limit ${historyLimit}
       ) m`
@@ -152,10 +150,11 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
       run as (
         insert into agent_runs (
           id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message, period_start,
-          status, started_at
+          epoch, answers, status, started_at
         )
         select ${opening.runId}, ${scope.tenantId}, ${scope.agentId}, origin.id, origin.ticket, ${opening.instanceId},
-          ${opening.userMessageId}, ${opening.message}, reserved.period_start, 'running',
+          ${opening.userMessageId}, ${opening.message}, reserved.period_start,
+          origin.epoch, ${opening.answers ?? null}::text[], 'running',
           ${DateTime.formatIso(opening.startedAt)}::timestamptz
         from ${from}, reserved
         returning id
@@ -183,7 +182,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
           insert into conversations (id, tenant_id, agent_id, end_user_id, channel, tickets)
           select ${opening.conversationId}, ${scope.tenantId}, ${scope.agentId}, identity.id, ${opening.channel}, 1
           from identity
-          returning id, tickets as ticket
+          returning id, tickets as ticket, epoch
         ),
         ${runRows(scope, opening, sql`conversation origin`)}`
       return sql`
@@ -191,7 +190,8 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         identity as (${identity(scope, opening)})
         ${opening.persist ? rows : sql``}
         select ${settingsColumns},
-          (select id from identity) as "endUserId", ${known} as known, null as state, ${opening.persist ? sql`1` : sql`null`}::int as ticket, true as clear, '[]'::json as history
+          (select id from identity) as "endUserId", ${known} as known, null as state, 0 as epoch,
+          ${opening.persist ? sql`1` : sql`null`}::int as ticket, true as clear, '[]'::json as history
         from agents a where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
     }
 
@@ -201,7 +201,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         , ticketed as (
           update conversations c set tickets = c.tickets + 1 from reserved
           where c.agent_id = ${scope.agentId} and c.id = ${id} and c.state = 'AI_ACTIVE'
-          returning c.id, c.tickets as ticket, c.served, c.message_count
+          returning c.id, c.tickets as ticket, c.served, c.message_count, c.epoch
         ),
         ${runRows(scope, opening, sql`ticketed origin`)}`
       const place = opening.persist
@@ -212,14 +212,15 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         : sql`null::int as ticket, true as clear`
       return sql`
         with conversation as (
-          select id, state, end_user_id, message_count from conversations
+          select id, state, end_user_id, message_count, epoch from conversations
           where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}
+            and (channel in ('api', 'widget') or channel = ${opening.channel})
         ),
         ${reservation(scope.tenantId, sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
         ${opening.persist ? rows : sql``}
         select ${settingsColumns}, conversation.end_user_id as "endUserId", conversation.id is not null as known,
-          conversation.state, ${place},
-          (${historyOf(id)}) as history
+          conversation.state, ${opening.persist ? sql`coalesce((select epoch from ticketed), conversation.epoch, 0)` : sql`coalesce(conversation.epoch, 0)`}::int as epoch, ${place},
+          (${historyOf(id, opening.answers)}) as history
         from agents a left join conversation on true
         where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
     }
@@ -241,7 +242,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         Request: Schema.Void,
         Result: Place,
         execute: () => sql`
-          select c.state, (${historyOf(conversationId)}) as history,
+          select c.state, c.epoch::int, (${historyOf(conversationId)}) as history,
             not exists (
               select 1 from agent_runs r join instances i on i.id = r.instance_id
               where r.conversation_id = c.id and r.ticket < ${ticket} and r.status = 'running' and i.lease_until > now()
@@ -249,59 +250,29 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
           from conversations c where c.agent_id = ${scope.agentId} and c.id = ${conversationId}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("Turns.place"))
 
-    /** Writes how the turn ended, once: false when the run was no longer running. */
-    const settle = Effect.fn("Turns.settle")(function* (scope: AgentScope, settlement: Settlement) {
-      const { reply } = settlement
-      const rows = yield* sql`
-        with run as (
-          update agent_runs set status = ${reply === null ? "failed" : "complete"}, completed_at = now(),
-            message_id = ${reply?.id ?? sql`user_message_id`}
-          where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${settlement.runId}
-            and status = 'running'
-          returning id, agent_id, tenant_id, conversation_id, ticket, period_start, user_message_id, user_message, started_at
-        ),
-        conversation as (
-          update conversations c set message_count = c.message_count + ${reply === null ? 1 : 2}::int,
-            served = greatest(c.served, run.ticket), updated_at = now()
-          from run where c.id = run.conversation_id
-          returning c.id, c.message_count
-        ),
-        asked as (
-          insert into messages (id, conversation_id, agent_id, position, role, content, created_at)
-          select run.user_message_id, conversation.id, run.agent_id,
-            conversation.message_count - ${reply === null ? 0 : 1}::int, 'user', run.user_message, run.started_at
-          from run, conversation
-        )
-        ${
-          reply === null
-            ? sql``
-            : sql`, answered as (
-                insert into messages (
-                  id, conversation_id, agent_id, position, role, content, citations, input_tokens, output_tokens
-                )
-                select ${reply.id}, conversation.id, run.agent_id, conversation.message_count, 'assistant',
-                  ${reply.content}, ${encodeCitations(reply.citations)}::jsonb,
-                  ${settlement.inputTokens}::int, ${settlement.outputTokens}::int
-                from run, conversation
-              )`
-        },
-        traced as (
-          insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
-          select run.id, e.sequence, e.type, e.status, e.label, e.payload, e.timestamp
-          from run, jsonb_to_recordset(${encodeEvents(settlement.events)}::jsonb)
-            as e (sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
-          on conflict (run_id, sequence) do nothing
-        ),
-        ${
-          settlement.counted
-            ? sql`counted as (${counters(sql, settlement)})`
-            : sql`released as (
-                update tenant_usage u set turns = u.turns - 1 from run
-                where u.tenant_id = run.tenant_id and u.period_start = run.period_start
-              )`
-        }
-        select id from run`
-      return rows.length === 1
+    /**
+     * Writes how the turn ended, once. A reply is written only while the agent answers the conversation and nobody else has
+     * since the turn began; `posting` joins its transaction.
+     */
+    const settle = Effect.fn("Turns.settle")(function* (
+      scope: AgentScope,
+      settlement: Settlement,
+      posting: Posting | null = null
+    ) {
+      const settling = SqlSchema.single({
+        Request: Schema.Void,
+        Result: SettledRow,
+        execute: () => settleStatement(sql, scope, settlement)
+      })
+      const written = Effect.map(settling(undefined), ({ epoch, running }): Settled => {
+        if (!running) return { _tag: "Gone" }
+        return epoch === null ? { _tag: "Fenced" } : { _tag: "Written", epoch }
+      })
+      if (posting === null) return yield* written
+      return yield* written.pipe(
+        Effect.tap((settled) => (settled._tag === "Written" ? posting(settled.epoch) : Effect.void)),
+        sql.withTransaction
+      )
     }, Effect.orDie)
 
     /** A turn that stores nothing but that it happened (`persist: false`). */
@@ -311,7 +282,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
       tokens: { readonly inputTokens: number; readonly outputTokens: number }
     ) =>
       sql`
-        with run as (select ${scope.agentId}::text as agent_id, ${periodStart}::timestamptz as period_start)
+        with settled as (select ${scope.agentId}::text as agent_id, ${periodStart}::timestamptz as period_start)
         ${counters(sql, tokens)}`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("Turns.count"))
 
     /** Gives a reserved turn back: it failed before the model was called, and nothing of it is stored. */
@@ -327,13 +298,3 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
     return { begin, place, settle, count, release } as const
   })
 }) {}
-
-const counters = (
-  sql: SqlClient.SqlClient,
-  tokens: { readonly inputTokens: number; readonly outputTokens: number }
-) => sql`
-  insert into agent_usage as used (agent_id, period_start, turns, input_tokens, output_tokens)
-  select agent_id, period_start, 1, ${tokens.inputTokens}::int, ${tokens.outputTokens}::int from run
-  on conflict (agent_id, period_start) do update set turns = used.turns + 1,
-    input_tokens = used.input_tokens + excluded.input_tokens,
-    output_tokens = used.output_tokens + excluded.output_tokens`

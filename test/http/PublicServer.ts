@@ -283,7 +283,8 @@ const useCases = Layer.unwrapEffect(
       start: (...request: Parameters<ChatTurn["start"]>) =>
         Effect.flatMap(Ref.get(start), (begin) => begin(...request)),
       complete: (...request: Parameters<ChatTurn["complete"]>) =>
-        Effect.as(note("complete", ...request), { reply: "Hello", citations: [], media: [] })
+        Effect.as(note("complete", ...request), { reply: "Hello", citations: [], media: [] }),
+      answer: () => Effect.succeed({ _tag: "Nothing" })
     })
     const used: Usage = {
       period: {

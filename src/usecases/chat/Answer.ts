@@ -7,6 +7,8 @@ import type { FoundChunk, VectorSearch } from "../../capabilities/VectorSearch.t
 import type { Citation } from "../../domain/ChatTurn.ts"
 import type { HistoryMessage } from "../../store/Turns.ts"
 import * as Citations from "./Citations.ts"
+import { sentenceFor } from "./Farewell.ts"
+import * as HandoffTool from "./HandoffTool.ts"
 import * as ModelStep from "./ModelStep.ts"
 import * as Prompt from "./Prompt.ts"
 import { searchText } from "./Question.ts"
@@ -96,6 +98,25 @@ const write = Effect.fn("Answer.write")(function* (
   return yield* unlessStopped(turn, step, cutShort)
 })
 
+/** Whoever is handed to a human is told so, if the model did not. */
+const withFarewell = (turn: Turn, text: string) => {
+  if (turn.handoff === null || text.trim() !== "") return Effect.succeed(text)
+  const delta = sentenceFor(turn.request.message)
+  return Effect.as(emit(turn, { _tag: "TextDelta", delta }), delta)
+}
+
+/** The wish for a human stands, whatever became of the model afterwards. */
+export const farewell = Effect.fn("Answer.farewell")(function* (turn: Turn) {
+  const answered: Answer = {
+    reply: yield* withFarewell(turn, ""),
+    citations: [],
+    inputTokens: 0,
+    outputTokens: 0,
+    label: "Stopped"
+  }
+  return answered
+})
+
 /** Fails when the model does, and when the turn is stopped before anything was said. */
 export const run = Effect.fn("Answer.run")(function* (
   means: Means,
@@ -105,9 +126,12 @@ export const run = Effect.fn("Answer.run")(function* (
   const preparing = Effect.all([find(means, turn, history), means.tools.forTurn(turn.scope, turn.request)], {
     concurrency: 2
   })
-  const [chunks, tools] = yield* unlessStopped(turn, preparing, ModelStep.turnFailed())
+  const [chunks, given] = yield* unlessStopped(turn, preparing, ModelStep.turnFailed())
+  const tools = HandoffTool.added(turn, given)
   yield* emit(turn, { _tag: "StepStart" })
-  const { inputTokens, outputTokens, reason, text } = yield* write(means, turn, history, chunks, tools)
+  const written = yield* write(means, turn, history, chunks, tools)
+  const { inputTokens, outputTokens, reason } = written
+  const text = yield* withFarewell(turn, written.text)
   yield* record(turn, "model.completed", "complete", "Model replied", {
     model: turn.admission.model ?? means.runtime.defaultModel,
     reason,

@@ -4,6 +4,7 @@
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import * as Mailbox from "effect/Mailbox"
@@ -12,6 +13,7 @@ import { Embedder } from "../../capabilities/Embedder.ts"
 import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import { VectorSearch } from "../../capabilities/VectorSearch.ts"
 import type { AgentScope } from "../../domain/Access.ts"
+import type { RunEvent } from "../../domain/AgentRun.ts"
 import {
   type ChatTurnRequest,
   type ChatTurnResult,
@@ -21,17 +23,16 @@ import {
 import type { ConversationChannel } from "../../domain/Conversation.ts"
 import { type ConversationNotActive, RuntimeDataUnavailable } from "../../domain/Errors.ts"
 import { type ConversationId, type EndUserId, newId, type RunId } from "../../domain/Ids.ts"
-import { type Opening, type Settlement, Turns } from "../../store/Turns.ts"
+import { type Opening, type Settled, type Settlement, Turns } from "../../store/Turns.ts"
 import { RealtimeFeed } from "../RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
+import { type Begun, makeBeginning, type Stored } from "./Beginning.ts"
 import * as Identity from "./Identity.ts"
-import { Instance } from "./Instance.ts"
 import { LiveRuns } from "./LiveRuns.ts"
 import * as ModelStep from "./ModelStep.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
 import { Replay } from "./Replay.ts"
 import { ChatTools } from "./Tools.ts"
-import * as Trace from "./Trace.ts"
 import { emit, type Failure, record, type Turn, unlessStopped } from "./Turn.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
@@ -50,6 +51,7 @@ const backlog = 16_384
 export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn", {
   scoped: Effect.gen(function* () {
     const turns = yield* Turns
+    const beginning = yield* makeBeginning
     const means: Answer.Means = {
       search: yield* VectorSearch,
       embedder: yield* Embedder,
@@ -59,13 +61,42 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const settings = yield* TurnSettings
     const realtime = yield* RealtimeAccess
     const feed = yield* RealtimeFeed
-    const instance = yield* Instance
     const live = yield* LiveRuns
     const running = yield* FiberSet.make()
     // Registered after the set, so it runs before the set interrupts what is left.
     yield* Effect.addFinalizer(() =>
       FiberSet.awaitEmpty(running).pipe(Effect.timeout(settings.drain), Effect.ignore)
     )
+
+    const admitted = Effect.fn("ChatTurn.admitted")(function* (
+      scope: AgentScope,
+      request: ChatTurnRequest,
+      { opening, started, trace }: Begun,
+      admission: Turn["admission"],
+      post: Turn["post"] = null
+    ) {
+      const turn: Turn = {
+        scope,
+        request,
+        opening,
+        admission,
+        conversationId: conversationOf(opening),
+        endUserId: Identity.visibleEndUser(opening.target, admission),
+        trace,
+        parts: yield* Mailbox.make<TurnPart, Failure>({ capacity: backlog }),
+        replay: new Replay(),
+        stopped: yield* Deferred.make<void>(),
+        ended: yield* Deferred.make<void>(),
+        counted: false,
+        settled: false,
+        acted: false,
+        handoff: null,
+        takenOver: false,
+        post
+      }
+      yield* emit(turn, { _tag: "RunEvent", event: started })
+      return turn
+    })
 
     const begin = Effect.fn("ChatTurn.begin")(function* (
       scope: AgentScope,
@@ -75,41 +106,17 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       if (hasRuntimeData(request) && !settings.runtimeData) {
         return yield* new RuntimeDataUnavailable({ message: "Runtime-data forwarding is unavailable." })
       }
-      const runId = yield* newId.run
-      const trace = Trace.make(runId)
-      const started = yield* trace.record("run.started", "running", "Run started")
-      const opening: Opening = {
-        target: Identity.targetOf(request),
-        persist: request.persist,
-        channel,
-        instanceId: instance.id,
-        runId,
-        endUserId: yield* newId.endUser,
-        conversationId: yield* newId.conversation,
-        userMessageId: yield* newId.message,
-        message: request.message,
-        startedAt: started.timestamp,
-        startedLabel: started.label
-      }
+      const begun = yield* beginning.opened(channel, request)
+      const { opening } = begun
       const admission = yield* Identity.admitted(opening.target, yield* turns.begin(scope, opening))
-      const parts = yield* Mailbox.make<TurnPart, Failure>({ capacity: backlog })
-      const turn: Turn = {
-        scope,
-        request,
-        opening,
-        admission,
-        conversationId: conversationOf(opening),
-        endUserId: Identity.visibleEndUser(opening.target, admission),
-        trace,
-        parts,
-        replay: new Replay(),
-        stopped: yield* Deferred.make<void>(),
-        ended: yield* Deferred.make<void>(),
-        counted: false,
-        settled: false
-      }
-      yield* emit(turn, { _tag: "RunEvent", event: started })
-      return turn
+      return yield* admitted(scope, request, begun, admission)
+    })
+
+    const beginStored = Effect.fn("ChatTurn.beginStored")(function* (scope: AgentScope, stored: Stored) {
+      const found = yield* beginning.stored(scope, stored)
+      if (typeof found === "string") return found
+      const { admission, begun, request } = found
+      return yield* admitted(scope, request, begun, admission, stored.post)
     })
 
     /** Waits until every earlier turn of the conversation has ended, and returns the history as they left it. */
@@ -120,48 +127,66 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         return admission.history
       }
       if (ticket === null) return yield* Identity.notActive()
-      if (admission.clear) return admission.history
+      // What answers stored messages was begun when no other turn was alive.
+      if (admission.clear || turn.opening.answers !== undefined) return admission.history
       for (let wait = 20; ; wait = Math.min(wait * 2, 250)) {
         const place = yield* turns.place(scope, conversationId, ticket)
-        if (place.clear && place.state !== "AI_ACTIVE") return yield* Identity.notActive()
+        const ours = place.state === "AI_ACTIVE" && place.epoch === admission.epoch
+        if (place.clear && !ours) return yield* Identity.notActive()
         if (place.clear) return place.history
         yield* Effect.sleep(wait)
       }
     })
 
     const settle = Effect.fn("ChatTurn.settle")(function* (turn: Turn, outcome: Outcome) {
-      turn.settled = true
       const { admission, opening, scope } = turn
       const tokens = { inputTokens: outcome.inputTokens, outputTokens: outcome.outputTokens }
       // Without a ticket no run was written: the conversation was taken over while the turn was being begun.
       if (!turn.request.persist || admission.ticket === null) {
+        turn.settled = true
         yield* turn.counted
           ? turns.count(scope, admission.periodStart, tokens)
           : turns.release(scope, admission.periodStart)
-        return true
+        return { _tag: "Written", epoch: admission.epoch } satisfies Settled
       }
       const settlement: Settlement = {
         runId: opening.runId,
         counted: turn.counted,
         ...tokens,
         reply: outcome.reply,
-        events: turn.trace.unstored()
+        ...(outcome.reply === null || turn.handoff === null ? {} : { handoff: turn.handoff }),
+        events: [...turn.trace.unstored(), ...outcome.last]
       }
-      const changed = feed.changed(turn.conversationId, opening.runId)
-      return yield* Effect.tap(turns.settle(scope, settlement), changed)
+      const { post } = turn
+      const { reply } = outcome
+      const posting = post === null || reply === null ? null : (epoch: number) => post(reply, epoch)
+      const settled = yield* turns.settle(scope, settlement, posting)
+      turn.settled = settled._tag !== "Fenced"
+      yield* feed.changed(turn.conversationId, opening.runId)
+      return settled
+    }, Effect.uninterruptible)
+
+    /** Somebody else answers by now: what the model wrote is not said. */
+    const takenOver = Effect.fn("ChatTurn.takenOver")(function* (turn: Turn, answer: Answer.Answer) {
+      turn.takenOver = true
+      const { inputTokens, outputTokens } = answer
+      yield* record(turn, "run.failed", "failed", "Somebody else took over", { code: "TAKEN_OVER" })
+      yield* settle(turn, { reply: null, inputTokens, outputTokens, last: [] })
     }, Effect.uninterruptible)
 
     /** Settles first, then says so: nothing leaves as done that is not stored. */
     const conclude = Effect.fn("ChatTurn.conclude")(function* (turn: Turn, answer: Answer.Answer) {
       const { citations, inputTokens, outputTokens, reply } = answer
-      const event = yield* turn.trace.record("run.completed", "complete", answer.label)
+      const event = yield* turn.trace.draft("run.completed", "complete", answer.label)
       const id = yield* newId.message
-      const written = yield* settle(turn, {
+      const settled = yield* settle(turn, {
         reply: { id, content: reply, citations },
         inputTokens,
-        outputTokens
+        outputTokens,
+        last: [event]
       })
-      if (!written) return yield* ModelStep.turnFailed()
+      if (settled._tag === "Fenced") yield* takenOver(turn, answer)
+      if (settled._tag !== "Written") return yield* ModelStep.turnFailed()
       yield* emit(turn, { _tag: "RunEvent", event })
       const result: ChatTurnResult = {
         reply,
@@ -178,7 +203,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       Effect.gen(function* () {
         if (turn.settled) return
         yield* record(turn, "run.failed", "failed", "Run failed", { code: failure._tag })
-        yield* settle(turn, { reply: null, inputTokens: 0, outputTokens: 0 })
+        yield* settle(turn, { reply: null, inputTokens: 0, outputTokens: 0, last: [] })
       }).pipe(
         Effect.catchAllCause((cause) => Effect.logError("A failed turn could not be settled", cause)),
         Effect.uninterruptible
@@ -216,6 +241,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         Effect.tap(typing(turn)),
         Effect.flatMap((history) => Answer.run(means, turn, history)),
         Effect.timeoutFail({ duration: settings.timeout, onTimeout: ModelStep.runtimeTimeout }),
+        Effect.catchAll((failure) => (turn.handoff === null ? Effect.fail(failure) : Answer.farewell(turn))),
         Effect.flatMap((answered) => conclude(turn, answered)),
         Effect.catchAllDefect(documented),
         Effect.onInterrupt(() => abandon(turn, ModelStep.turnFailed())),
@@ -278,11 +304,36 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return { ...done, ...access }
     })
 
-    return { start, complete } as const
+    /**
+     * Answers what is stored of a channel's conversation and not answered yet, all of it with one reply, and returns once
+     * that is settled. An interrupted caller leaves the turn to settle by itself.
+     */
+    const answer = Effect.fn("ChatTurn.answer")(function* (scope: AgentScope, stored: Stored) {
+      const reported = yield* Deferred.make<void, Failure | ConversationNotActive>()
+      const turn = yield* beginStored(scope, stored).pipe(
+        Effect.tap((begun) => (typeof begun === "string" ? Effect.void : launch(begun, reported))),
+        Effect.uninterruptible
+      )
+      if (typeof turn === "string") return { _tag: turn }
+      const outcome = yield* Mailbox.toStream(turn.parts).pipe(
+        Stream.runDrain,
+        Effect.ensuring(turn.parts.shutdown),
+        Effect.either
+      )
+      if (Either.isRight(outcome)) return { _tag: "Answered" as const }
+      return turn.takenOver
+        ? { _tag: "Inactive" as const }
+        : { _tag: "Failed" as const, failure: outcome.left, repeatable: !turn.acted }
+    })
+
+    return { start, complete, answer } as const
   })
 }) {}
 
-type Outcome = Pick<Settlement, "reply" | "inputTokens" | "outputTokens">
+interface Outcome extends Pick<Settlement, "reply" | "inputTokens" | "outputTokens"> {
+  /** Events that are true only if this is written. */
+  readonly last: ReadonlyArray<RunEvent>
+}
 
 const conversationOf = ({ target, persist, conversationId }: Opening): ConversationId | null => {
   if (target._tag === "Conversation") return target.id

@@ -7,14 +7,18 @@ import type { RunId } from "../../domain/Ids.ts"
 
 export type Payload = Readonly<Record<string, unknown>>
 
+type Make = (
+  type: RunEventType,
+  status: RunStatus,
+  label: string,
+  payload?: Payload
+) => Effect.Effect<RunEvent>
+
 export interface Trace {
   /** Adds the next event and returns it. */
-  readonly record: (
-    type: RunEventType,
-    status: RunStatus,
-    label: string,
-    payload?: Payload
-  ) => Effect.Effect<RunEvent>
+  readonly record: Make
+  /** The next event, not added: what it tells is not certain yet. */
+  readonly draft: Make
   /** Events that are not known to be stored; the first is stored when the turn begins. */
   readonly unstored: () => ReadonlyArray<RunEvent>
   /** Says that `events`, which {@link unstored} returned, are stored. */
@@ -24,23 +28,23 @@ export interface Trace {
 export const make = (runId: RunId): Trace => {
   const recorded: Array<RunEvent> = []
   let kept = 1
+  const draft: Make = (type, status, label, payload) =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      const sequence = recorded.length + 1
+      return {
+        id: `${runId}:${sequence}`,
+        runId,
+        sequence,
+        type,
+        status,
+        label,
+        timestamp: DateTime.unsafeMake(now),
+        ...(payload === undefined ? {} : { payload })
+      }
+    })
   return {
-    record: (type, status, label, payload) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        const sequence = recorded.length + 1
-        const event: RunEvent = {
-          id: `${runId}:${sequence}`,
-          runId,
-          sequence,
-          type,
-          status,
-          label,
-          timestamp: DateTime.unsafeMake(now),
-          ...(payload === undefined ? {} : { payload })
-        }
-        recorded.push(event)
-        return event
-      }),
+    draft,
+    record: (...event) => Effect.tap(draft(...event), (made) => Effect.sync(() => void recorded.push(made))),
     unstored: () => recorded.slice(kept),
     stored: (events) => {
       kept = Math.max(kept, events.at(-1)?.sequence ?? 0)

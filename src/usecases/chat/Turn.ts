@@ -5,10 +5,16 @@ import type * as Mailbox from "effect/Mailbox"
 import type { AgentScope } from "../../domain/Access.ts"
 import type { ChatTurnRequest, TurnPart } from "../../domain/ChatTurn.ts"
 import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
-import type { ConversationId, EndUserId } from "../../domain/Ids.ts"
+import type { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
 import type { Admission, Opening } from "../../store/Turns.ts"
 import type { Replay } from "./Replay.ts"
 import type * as Trace from "./Trace.ts"
+
+/** A reply as it is written. */
+export interface Reply {
+  readonly id: MessageId
+  readonly content: string
+}
 
 /** How a turn may fail once it is under way. */
 export type Failure = TurnFailed | RuntimeTimeout
@@ -32,6 +38,14 @@ export interface Turn {
   /** True once the model has been called: from then on the turn counts. */
   counted: boolean
   settled: boolean
+  /** True once a tool was called that may have changed something: the turn is not repeated. */
+  acted: boolean
+  /** Why the model asked for a human; null until it has. */
+  handoff: string | null
+  /** True once somebody else was found to answer the conversation. */
+  takenOver: boolean
+  /** What joins the transaction of the reply; null where replies go out by nothing but the request. */
+  readonly post: ((reply: Reply, epoch: number) => Effect.Effect<void>) | null
 }
 
 /** To the client of the turn, and to whoever joins late; a turn that stores nothing cannot be joined. */

@@ -27,6 +27,7 @@ import { ConversationFeedStore } from "../../../src/store/ConversationFeed.ts"
 import { Instances } from "../../../src/store/Instances.ts"
 import { ToolStore } from "../../../src/store/Tools.ts"
 import { Turns } from "../../../src/store/Turns.ts"
+import { UnansweredStore } from "../../../src/store/Unanswered.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { Instance } from "../../../src/usecases/chat/Instance.ts"
 import { LiveRuns } from "../../../src/usecases/chat/LiveRuns.ts"
@@ -155,6 +156,7 @@ export const turnLayer = (timeout?: Duration.DurationInput, runtimeData?: boolea
         ConversationFeedStore.Default,
         ToolStore.Default,
         Turns.Default,
+        UnansweredStore.Default,
         Instances.Default
       )
     )

@@ -1,0 +1,107 @@
+/** How a turn begins: with a request's message, or with what is stored of a channel's conversation and not answered yet. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { AgentScope } from "../../domain/Access.ts"
+import type { RunEvent } from "../../domain/AgentRun.ts"
+import type { ChatTurnRequest } from "../../domain/ChatTurn.ts"
+import type { ConversationChannel } from "../../domain/Conversation.ts"
+import { type ConversationId, newId } from "../../domain/Ids.ts"
+import { type Opening, Turns } from "../../store/Turns.ts"
+import { UnansweredStore } from "../../store/Unanswered.ts"
+import * as Identity from "./Identity.ts"
+import { Instance } from "./Instance.ts"
+import * as Trace from "./Trace.ts"
+import type { Reply } from "./Turn.ts"
+
+/** Messages that are stored already, and what their answer needs. */
+export interface Stored {
+  readonly conversationId: ConversationId
+  readonly channel: ConversationChannel
+  readonly now: DateTime.Utc
+  /** Nothing is answered when all of it is older than this. */
+  readonly patience: Duration.Duration
+  /** Joins the transaction of the reply. */
+  readonly post: (reply: Reply, epoch: number) => Effect.Effect<void>
+}
+
+/** Replies of one conversation within this time; who gets more of them talks to a machine, or is one (guarantee G19). */
+const mostReplies = 100
+const loopWindow = Duration.minutes(10)
+/** Characters that one reply answers: as many as one message of the API may have. */
+const mostOfBurst = 32_000
+
+/** An opening with the trace of its run, and the run's first event. */
+export interface Begun {
+  readonly opening: Opening
+  readonly started: RunEvent
+  readonly trace: Trace.Trace
+}
+
+/** What {@link ChatTurn} begins its turns with. */
+export const makeBeginning = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const turns = yield* Turns
+  const unanswered = yield* UnansweredStore
+  const instance = yield* Instance
+
+  const opened = Effect.fn("Beginning.opened")(function* (
+    channel: ConversationChannel,
+    request: ChatTurnRequest
+  ) {
+    const runId = yield* newId.run
+    const trace = Trace.make(runId)
+    const started = yield* trace.record("run.started", "running", "Run started")
+    const opening: Opening = {
+      target: Identity.targetOf(request),
+      persist: request.persist,
+      channel,
+      instanceId: instance.id,
+      runId,
+      endUserId: yield* newId.endUser,
+      conversationId: yield* newId.conversation,
+      userMessageId: yield* newId.message,
+      message: request.message,
+      startedAt: started.timestamp,
+      startedLabel: started.label
+    }
+    return { opening, started, trace }
+  })
+
+  /** Begins the turn that answers what is stored; how many read it at the same time, one begins. */
+  const stored = Effect.fn("Beginning.stored")(function* (scope: AgentScope, burst: Stored) {
+    const { conversationId: id, now } = burst
+    const since = {
+      fresh: DateTime.subtractDuration(now, burst.patience),
+      replies: DateTime.subtractDuration(now, loopWindow)
+    }
+    const work = Effect.gen(function* () {
+      const held = yield* unanswered.hold(scope, id, since)
+      if (held === null || held.state !== "AI_ACTIVE") return "Inactive" as const
+      const last = held.messages.at(-1)
+      if (last === undefined || !held.messages.some(({ fresh }) => fresh)) return "Nothing" as const
+      if (held.busy) return "Busy" as const
+      if (held.replies >= mostReplies) return "Looping" as const
+      const message = held.messages
+        .map(({ content }) => content)
+        .join("\n")
+        .slice(-mostOfBurst)
+        .toWellFormed()
+      const request: ChatTurnRequest = { message, conversationId: id, persist: true }
+      const begun = yield* opened(burst.channel, request)
+      const answers = held.messages.map((row) => row.id)
+      const opening: Opening = { ...begun.opening, userMessageId: last.id, answers }
+      return { request, begun: { ...begun, opening }, admission: yield* turns.begin(scope, opening) }
+    })
+    const found = yield* sql.withTransaction(work).pipe(Effect.catchTag("SqlError", Effect.die))
+    if (typeof found === "string") return found
+    const { begun, request } = found
+    const admission = yield* Effect.either(Identity.admitted(begun.opening.target, found.admission))
+    if (Either.isRight(admission)) return { request, begun, admission: admission.right }
+    return admission.left._tag === "TURN_LIMIT_EXCEEDED" ? ("Exhausted" as const) : ("Inactive" as const)
+  })
+
+  return { opened, stored } as const
+})
