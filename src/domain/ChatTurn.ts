@@ -1,6 +1,7 @@
 /** The chat turn: its request (specification 2.1), its result (2.2) and the parts a stream is made of (4.3, contract 5). */
 import * as Schema from "effect/Schema"
 import { RunEvent } from "./AgentRun.ts"
+import { ConversationState } from "./Conversation.ts"
 import { ChunkId, ConversationId, DocumentId, EndUserId, SourceId } from "./Ids.ts"
 import { JsonObject, trimmed } from "./Text.ts"
 
@@ -76,6 +77,8 @@ export const ChatTurnResult = Schema.Struct({
   endUserId: optional(EndUserId),
   citations: Schema.Array(Citation),
   media: Schema.Array(Media),
+  /** Only where the agent does not answer because a human does: the hosted stream stores the message all the same. */
+  state: optional(ConversationState),
   realtimeToken: optional(Schema.String),
   realtimeUrl: optional(Schema.String)
 })

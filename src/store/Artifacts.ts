@@ -1,7 +1,7 @@
 /**
  * Which originals are kept, claimed and removed. An artifact is shared by every source with the same bytes, so storing and
- * removing it both go through its row: nothing is removed while a source refers to it or a claim of it lasts, and nothing
- * is claimed while it is being removed. All times are the database's.
+ * removing it both go through its row: nothing is removed while a source or a conversation has it or a claim of it lasts, and
+ * nothing is claimed while it is being removed. All times are the database's.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
@@ -71,7 +71,8 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/Artifact
         const [state] = yield* sql<{ readonly needed: boolean; readonly busy: boolean }>`
           select coalesce(removing_until > clock_timestamp(), false) as busy,
             exists (select from artifact_claims where ref = ${ref} and expires_at > clock_timestamp())
-              or exists (select from sources where config ->> 'artifact' = ${ref}) as needed
+              or exists (select from sources where config ->> 'artifact' = ${ref})
+              or exists (select from conversation_artifacts where ref = ${ref}) as needed
           from artifacts where ref = ${ref}`
         if (state?.needed !== false) return "needed"
         if (state.busy) return "busy"
@@ -95,13 +96,14 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/Artifact
         select distinct config ->> 'artifact' as ref from sources
         where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and config ->> 'artifact' is not null`)
 
-    /** Originals that no source refers to, that nobody claims and that nobody removes at the moment. */
+    /** Originals that no source and no conversation has, that nobody claims and that nobody removes at the moment. */
     const orphans = (limit: number) =>
       refs(sql`
         select a.ref from artifacts a
         where (a.removing_until is null or a.removing_until < clock_timestamp())
           and not exists (select from artifact_claims c where c.ref = a.ref and c.expires_at > clock_timestamp())
           and not exists (select from sources s where s.config ->> 'artifact' = a.ref)
+          and not exists (select from conversation_artifacts c where c.ref = a.ref)
         order by a.ref limit ${limit}`)
 
     return { claim, settle, unclaim, beginRemoval, endRemoval, ofAgent, orphans } as const
