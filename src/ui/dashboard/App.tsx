@@ -22,6 +22,8 @@ const queries = new QueryClient({
 })
 
 const Agents = lazy(() => import("./pages/agents/Agents.tsx"))
+const Source = lazy(() => import("./pages/sources/Source.tsx"))
+const Sources = lazy(() => import("./pages/sources/Sources.tsx"))
 
 const Pages = ({ user }: { readonly user: User }) => (
   <Shell user={user}>
@@ -30,6 +32,10 @@ const Pages = ({ user }: { readonly user: User }) => (
         <Route path="/agents">
           <Agents user={user} />
         </Route>
+        <Route path="/sources">
+          <Sources user={user} />
+        </Route>
+        <Route path="/sources/:id">{({ id }) => <Source id={id} user={user} />}</Route>
         <Route path="/">
           <Redirect to="/agents" replace />
         </Route>

@@ -14,6 +14,7 @@ const words = texts(
     skip: "Skip to content",
     navigation: "Main navigation",
     agents: "Agents",
+    sources: "Sources",
     language: "Language",
     scheme: "Appearance",
     system: "As the system",
@@ -25,6 +26,7 @@ const words = texts(
     skip: "Zum Inhalt springen",
     navigation: "Hauptnavigation",
     agents: "Agenten",
+    sources: "Quellen",
     language: "Sprache",
     scheme: "Darstellung",
     system: "Wie das System",
@@ -64,7 +66,10 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
   const [scheme, setScheme] = useScheme()
   const queries = useQueryClient()
   const [location] = useLocation()
-  const links = [["/agents", t.agents]] as const
+  const links = [
+    ["/agents", t.agents],
+    ["/sources", t.sources]
+  ] as const
   return (
     <div className={css["shell"]}>
       <a className={css["skip"]} href="#content">

@@ -1,0 +1,106 @@
+/** What became of every address that the source's job met. */
+import { useInfiniteQuery } from "@tanstack/react-query"
+import { useState } from "react"
+import { crawl, type Outcome, outcomes, type SourceDetail } from "../../api/Sources.ts"
+import { Badge } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Select } from "../../components/Field.tsx"
+import { Card, Loaded } from "../../components/Page.tsx"
+import { Table } from "../../components/Table.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./CrawlReport.module.css"
+import { outcomeTones } from "./words.ts"
+
+const words = texts(
+  {
+    title: "What was read",
+    show: "Show",
+    all: "Everything",
+    indexed: "Read",
+    unchanged: "Unchanged",
+    skipped: "Left out",
+    failed: "Failed",
+    redirected: "Redirected",
+    address: "Address",
+    outcome: "Outcome",
+    why: "Why",
+    depth: "Depth",
+    from: (parent: string) => `found at ${parent}`,
+    nothing: "Nothing of this kind."
+  },
+  {
+    title: "Was gelesen wurde",
+    show: "Zeigen",
+    all: "Alles",
+    indexed: "Gelesen",
+    unchanged: "Unverändert",
+    skipped: "Ausgelassen",
+    failed: "Fehlgeschlagen",
+    redirected: "Weitergeleitet",
+    address: "Adresse",
+    outcome: "Ergebnis",
+    why: "Warum",
+    depth: "Tiefe",
+    from: (parent: string) => `gefunden auf ${parent}`,
+    nothing: "Nichts von dieser Art."
+  }
+)
+
+export const CrawlReport = ({ found }: { readonly found: SourceDetail }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const [outcome, setOutcome] = useState<Outcome | "all">("all")
+  const query = useInfiniteQuery(
+    crawl(found.id, outcome, `${found.latestJob?.id} ${found.latestJob?.status}`)
+  )
+  const options: ReadonlyArray<readonly [Outcome | "all", string]> = [
+    ["all", t.all],
+    ...outcomes.map((one) => [one, t[one]] as const)
+  ]
+  return (
+    <Card
+      title={t.title}
+      actions={<Select compact label={t.show} options={options} value={outcome} onChange={setOutcome} />}
+    >
+      <Loaded query={query}>
+        {({ pages }) => {
+          const rows = pages.flatMap((page) => page.entries)
+          return rows.length === 0 ? (
+            <p className={css["soft"]}>{t.nothing}</p>
+          ) : (
+            <Table
+              label={t.title}
+              rows={rows}
+              keyOf={({ url, parent }) => `${url} ${parent}`}
+              columns={[
+                {
+                  title: t.address,
+                  cell: ({ url, parent }) => (
+                    <span className={css["address"]}>
+                      {url}
+                      {parent === null ? null : <span className={css["soft"]}>{t.from(parent)}</span>}
+                    </span>
+                  )
+                },
+                {
+                  title: t.outcome,
+                  cell: (entry) => <Badge tone={outcomeTones[entry.outcome]}>{t[entry.outcome]}</Badge>
+                },
+                {
+                  title: t.why,
+                  cell: ({ message, httpStatus }) =>
+                    message ?? (httpStatus === null ? "" : String(httpStatus))
+                },
+                { title: t.depth, end: true, cell: ({ depth }) => String(depth) }
+              ]}
+            />
+          )
+        }}
+      </Loaded>
+      {query.hasNextPage ? (
+        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+      ) : null}
+    </Card>
+  )
+}

@@ -1,0 +1,171 @@
+/** Fields of what is crawled, and the trial run that shows what they would take. */
+import { useMutation } from "@tanstack/react-query"
+import { dryRun, type SourceConfig } from "../../api/Sources.ts"
+import { Badge } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { Problem } from "../../components/Problem.tsx"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./Crawling.module.css"
+
+const words = texts(
+  {
+    url: "Address",
+    depth: "How far to follow links",
+    depth0: "This page alone",
+    depthN: (links: number) => (links === 1 ? "1 link away" : `${links} links away`),
+    include: "Only addresses like",
+    exclude: "Never addresses like",
+    patterns: "One pattern a line, on the whole address: https://example.com/docs/**. Exclusion wins.",
+    refresh: "Read again",
+    off: "Only when asked",
+    daily: "Every day",
+    weekly: "Every week",
+    trial: "Try the patterns",
+    trialHelp: "Fetches some pages and keeps nothing.",
+    taken: "Taken",
+    left: "Left out",
+    partial: "More addresses exist than were tried."
+  },
+  {
+    url: "Adresse",
+    depth: "Wie weit Links gefolgt wird",
+    depth0: "Nur diese Seite",
+    depthN: (links: number) => (links === 1 ? "1 Link weit" : `${links} Links weit`),
+    include: "Nur Adressen wie",
+    exclude: "Nie Adressen wie",
+    patterns: "Je Zeile ein Muster für die ganze Adresse: https://example.com/docs/**. Ausschluss gewinnt.",
+    refresh: "Erneut lesen",
+    off: "Nur auf Wunsch",
+    daily: "Täglich",
+    weekly: "Wöchentlich",
+    trial: "Muster ausprobieren",
+    trialHelp: "Ruft einige Seiten ab und behält nichts.",
+    taken: "Dabei",
+    left: "Ausgelassen",
+    partial: "Es gibt mehr Adressen, als ausprobiert wurden."
+  }
+)
+
+const lines = (text: string) =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+
+/** The fields as they are typed. */
+export interface CrawlForm {
+  readonly url: string
+  readonly depth: string
+  readonly include: string
+  readonly exclude: string
+  readonly refresh: "off" | "daily" | "weekly"
+}
+
+export const emptyCrawl: CrawlForm = { url: "", depth: "0", include: "", exclude: "", refresh: "off" }
+
+export const crawlFormOf = (config: SourceConfig): CrawlForm => ({
+  url: config.url ?? config.sitemapUrl ?? "",
+  depth: String(config.maxDepth ?? 0),
+  include: (config.includePatterns ?? []).join("\n"),
+  exclude: (config.excludePatterns ?? []).join("\n"),
+  refresh: config.refresh ?? "off"
+})
+
+export const configOf = (type: "URL" | "SITEMAP", form: CrawlForm): SourceConfig => ({
+  ...(type === "URL" ? { url: form.url, maxDepth: Number(form.depth) } : { sitemapUrl: form.url }),
+  ...(lines(form.include).length === 0 ? {} : { includePatterns: lines(form.include) }),
+  ...(lines(form.exclude).length === 0 ? {} : { excludePatterns: lines(form.exclude) }),
+  ...(form.refresh === "off" ? {} : { refresh: form.refresh })
+})
+
+interface Props {
+  readonly type: "URL" | "SITEMAP"
+  readonly form: CrawlForm
+  readonly onChange: (form: CrawlForm) => void
+}
+
+const Trial = ({ type, form }: Pick<Props, "type" | "form">) => {
+  const t = useText(words)
+  const trial = useMutation({ mutationFn: () => dryRun(type, configOf(type, form)) })
+  return (
+    <div className={css["trial"]}>
+      <Button busy={trial.isPending} isDisabled={form.url === ""} onPress={() => trial.mutate()}>
+        {t.trial}
+      </Button>
+      <span className={css["help"]}>{t.trialHelp}</span>
+      {trial.error === null ? null : <Problem problem={trial.error} />}
+      <div role="status" className={css["result"]}>
+        {trial.data === undefined ? null : (
+          <>
+            {trial.data.error === null ? null : <p className={css["error"]}>{trial.data.error}</p>}
+            <ul className={css["lines"]}>
+              {trial.data.urls.map(({ url, included, message }) => (
+                <li key={url}>
+                  <Badge tone={included ? "good" : "warn"}>{included ? t.taken : t.left}</Badge>
+                  <span className={css["url"]}>
+                    {url}
+                    {message === null ? null : <span className={css["help"]}> {message}</span>}
+                  </span>
+                </li>
+              ))}
+            </ul>
+            {trial.data.complete ? null : <p className={css["help"]}>{t.partial}</p>}
+          </>
+        )}
+      </div>
+    </div>
+  )
+}
+
+export const CrawlFields = ({ type, form, onChange }: Props) => {
+  const t = useText(words)
+  return (
+    <>
+      <TextField
+        label={t.url}
+        type="url"
+        isRequired
+        placeholder={type === "URL" ? "https://example.com/" : "https://example.com/sitemap.xml"}
+        value={form.url}
+        onChange={(url) => onChange({ ...form, url })}
+      />
+      {type === "URL" ? (
+        <Select
+          label={t.depth}
+          options={["0", "1", "2", "3", "4", "5"].map(
+            (depth) => [depth, depth === "0" ? t.depth0 : t.depthN(Number(depth))] as const
+          )}
+          value={form.depth}
+          onChange={(depth) => onChange({ ...form, depth })}
+        />
+      ) : null}
+      <LongText
+        label={t.include}
+        help={t.patterns}
+        rows={2}
+        mono
+        value={form.include}
+        onChange={(include) => onChange({ ...form, include })}
+      />
+      <LongText
+        label={t.exclude}
+        rows={2}
+        mono
+        value={form.exclude}
+        onChange={(exclude) => onChange({ ...form, exclude })}
+      />
+      <Select
+        label={t.refresh}
+        options={[
+          ["off", t.off],
+          ["daily", t.daily],
+          ["weekly", t.weekly]
+        ]}
+        value={form.refresh}
+        onChange={(refresh) => onChange({ ...form, refresh })}
+      />
+      <Trial type={type} form={form} />
+    </>
+  )
+}

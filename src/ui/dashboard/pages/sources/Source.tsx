@@ -1,0 +1,210 @@
+/** One source: how it stands, what it is made from, and what became of every address. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { type FormEvent, useState } from "react"
+import { useLocation } from "wouter"
+import { atLeast, type User } from "../../api/Session.ts"
+import { deleteSource, patchSource, source, type SourceDetail, syncSource } from "../../api/Sources.ts"
+import { Button } from "../../components/Button.tsx"
+import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
+import { TextField } from "../../components/Field.tsx"
+import { Card, Loaded, Page } from "../../components/Page.tsx"
+import { Problem } from "../../components/Problem.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { configOf, CrawlFields, crawlFormOf } from "./Crawling.tsx"
+import { CrawlReport } from "./CrawlReport.tsx"
+import css from "./Source.module.css"
+import { State } from "./State.tsx"
+import { words as shared } from "./words.ts"
+
+const words = texts(
+  {
+    sync: "Read again",
+    force: "Read everything anew",
+    edit: "Edit source",
+    editHelp: "Changed addresses and patterns act when it is read next.",
+    remove: "Delete source",
+    question: (name: string) =>
+      `“${name}” and everything that was read from it will be gone, and is never found again.`,
+    state: "State",
+    made: "Made from",
+    address: "Address",
+    fileName: "File",
+    depth: "Links followed",
+    include: "Only",
+    exclude: "Never",
+    refresh: "Read again",
+    daily: "Every day",
+    weekly: "Every week",
+    off: "Only when asked",
+    id: "Id"
+  },
+  {
+    sync: "Erneut lesen",
+    force: "Alles neu lesen",
+    edit: "Quelle bearbeiten",
+    editHelp: "Geänderte Adressen und Muster gelten beim nächsten Lesen.",
+    remove: "Quelle löschen",
+    question: (name: string) =>
+      `„${name}“ und alles daraus Gelesene ist dann fort und wird nie wieder gefunden.`,
+    state: "Stand",
+    made: "Woraus",
+    address: "Adresse",
+    fileName: "Datei",
+    depth: "Links gefolgt",
+    include: "Nur",
+    exclude: "Nie",
+    refresh: "Erneut lesen",
+    daily: "Täglich",
+    weekly: "Wöchentlich",
+    off: "Nur auf Wunsch",
+    id: "Id"
+  }
+)
+
+const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClose: () => void }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const { type } = found
+  const [name, setName] = useState(found.name)
+  const [crawl, setCrawl] = useState(() => crawlFormOf(found.config))
+  const [address, setAddress] = useState(found.config.fileUrl ?? "")
+  const crawled = type === "URL" || type === "SITEMAP"
+  const save = useMutation({
+    mutationFn: () => {
+      if (crawled) return patchSource(found.id, { name, config: configOf(type, crawl) })
+      const { fileUrl, ...rest } = found.config
+      return patchSource(
+        found.id,
+        fileUrl === undefined || fileUrl === address
+          ? { name }
+          : { name, config: { ...rest, fileUrl: address } }
+      )
+    },
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ["sources"] })
+      onClose()
+    }
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    save.mutate()
+  }
+  return (
+    <form onSubmit={submit} style={{ display: "contents" }}>
+      {save.error === null ? null : <Problem problem={save.error} />}
+      <TextField label={common.name} isRequired autoFocus value={name} onChange={setName} />
+      {crawled ? <CrawlFields type={type} form={crawl} onChange={setCrawl} /> : null}
+      {found.config.fileUrl === undefined ? null : (
+        <TextField label={t.address} type="url" isRequired value={address} onChange={setAddress} />
+      )}
+      <p className={css["soft"]}>{t.editHelp}</p>
+      <Actions>
+        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button kind="primary" type="submit" busy={save.isPending}>
+          {common.save}
+        </Button>
+      </Actions>
+    </form>
+  )
+}
+
+const Facts = ({ found }: { readonly found: SourceDetail }) => {
+  const t = useText(words)
+  const names = useText(shared)
+  const { config } = found
+  const address = config.url ?? config.sitemapUrl ?? config.fileUrl
+  const facts: ReadonlyArray<readonly [string, string | undefined]> = [
+    [names.type, names[found.type]],
+    [t.address, address],
+    [t.fileName, config.fileName],
+    [t.depth, config.maxDepth === undefined ? undefined : String(config.maxDepth)],
+    [t.include, config.includePatterns?.join("\n")],
+    [t.exclude, config.excludePatterns?.join("\n")],
+    [t.refresh, address === undefined ? undefined : t[config.refresh ?? "off"]],
+    [t.id, found.id]
+  ]
+  return (
+    <dl className={css["facts"]}>
+      {facts.map(([term, text]) =>
+        text === undefined ? null : (
+          <div key={term}>
+            <dt>{term}</dt>
+            <dd>{text}</dd>
+          </div>
+        )
+      )}
+    </dl>
+  )
+}
+
+const Buttons = ({ found }: { readonly found: SourceDetail }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const [, navigate] = useLocation()
+  const [editing, setEditing] = useState(false)
+  const sync = useMutation({
+    mutationFn: (force: boolean) => syncSource(found.id, force),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["sources"] })
+  })
+  return (
+    <>
+      {sync.error === null ? null : <Problem problem={sync.error} />}
+      <Button kind="primary" busy={sync.isPending} onPress={() => sync.mutate(false)}>
+        {t.sync}
+      </Button>
+      <Button busy={sync.isPending} onPress={() => sync.mutate(true)}>
+        {t.force}
+      </Button>
+      <Button onPress={() => setEditing(true)}>{common.edit}</Button>
+      <Dialog title={t.edit} isOpen={editing} onClose={() => setEditing(false)} wide>
+        <Edit found={found} onClose={() => setEditing(false)} />
+      </Dialog>
+      <Confirm
+        trigger={<Button kind="danger">{common.delete}</Button>}
+        title={t.remove}
+        question={t.question(found.name)}
+        action={common.delete}
+        onConfirm={async () => {
+          await deleteSource(found.id)
+          navigate(`/sources?agent=${found.agentId}`)
+          await queries.invalidateQueries({ queryKey: ["sources", "of"] })
+        }}
+      />
+    </>
+  )
+}
+
+const Source = ({ id, user }: { readonly id: string; readonly user: User }) => {
+  const t = useText(words)
+  const names = useText(shared)
+  const query = useQuery(source(id))
+  return (
+    <Loaded query={query}>
+      {(found) => (
+        <Page
+          title={found.name}
+          actions={atLeast(user.role, "admin") ? <Buttons found={found} /> : undefined}
+        >
+          <Card title={t.state}>
+            <div className={css["state"]}>
+              <State source={found} />
+              {found.latestJob?.chunksCreated === null || found.latestJob === null ? null : (
+                <span>{names.passages(found.latestJob.chunksCreated)}</span>
+              )}
+            </div>
+            {found.error === null ? null : <p className={css["error"]}>{found.error}</p>}
+          </Card>
+          <Card title={t.made}>
+            <Facts found={found} />
+          </Card>
+          <CrawlReport found={found} />
+        </Page>
+      )}
+    </Loaded>
+  )
+}
+
+export default Source

@@ -1,0 +1,16 @@
+import { isMoving, type SourceDetail, type SourceItem } from "../../api/Sources.ts"
+import { Badge } from "../../components/Badge.tsx"
+import { Progress } from "../../components/Progress.tsx"
+import { useText } from "../../text/Language.tsx"
+import { tones, words } from "./words.ts"
+
+/** The word of state, or the bar while a job runs. */
+export const State = ({ source }: { readonly source: SourceItem | SourceDetail }) => {
+  const t = useText(words)
+  const { latestJob, status } = source
+  return isMoving(source) && latestJob !== null ? (
+    <Progress label={latestJob.status === "QUEUED" ? t.QUEUED : t.PROCESSING} value={latestJob.progress} />
+  ) : (
+    <Badge tone={tones[status]}>{t[status]}</Badge>
+  )
+}

@@ -1,0 +1,76 @@
+/** Words of sources that several of their pages use. */
+import type { Tone } from "../../components/Badge.tsx"
+import type { Outcome, SourceStatus } from "../../api/Sources.ts"
+import { texts } from "../../text/Language.tsx"
+
+export const words = texts(
+  {
+    title: "Sources",
+    lead: "What an agent knows. Pages, files and images are read, cut into passages and found by words and by meaning.",
+    agent: "Agent",
+    add: "Add source",
+    empty: "Nothing to know yet",
+    emptyLead:
+      "Add a website, a sitemap, a document or a ZIP of documents. It answers as soon as it is ready.",
+    noAgents: "No agent yet",
+    noAgentsLead: "Sources belong to an agent. Create one first.",
+    toAgents: "To the agents",
+    type: "Type",
+    status: "Status",
+    synced: "Last read",
+    never: "never",
+    URL: "Website",
+    SITEMAP: "Sitemap",
+    FILE: "Document",
+    IMAGE: "Image",
+    BULK_UPLOAD: "ZIP of documents",
+    PENDING: "Waiting",
+    PROCESSING: "Being read",
+    READY: "Ready",
+    FAILED: "Failed",
+    QUEUED: "Queued",
+    passages: (count: number) => (count === 1 ? "1 passage" : `${count} passages`)
+  },
+  {
+    title: "Quellen",
+    lead: "Was ein Agent weiß. Seiten, Dateien und Bilder werden gelesen, in Abschnitte zerlegt und nach Wort und Sinn gefunden.",
+    agent: "Agent",
+    add: "Quelle hinzufügen",
+    empty: "Noch kein Wissen",
+    emptyLead:
+      "Eine Website, eine Sitemap, ein Dokument oder ein ZIP von Dokumenten hinzufügen. Sobald sie fertig ist, antwortet sie mit.",
+    noAgents: "Noch kein Agent",
+    noAgentsLead: "Quellen gehören zu einem Agenten. Bitte zuerst einen anlegen.",
+    toAgents: "Zu den Agenten",
+    type: "Art",
+    status: "Stand",
+    synced: "Zuletzt gelesen",
+    never: "nie",
+    URL: "Website",
+    SITEMAP: "Sitemap",
+    FILE: "Dokument",
+    IMAGE: "Bild",
+    BULK_UPLOAD: "ZIP von Dokumenten",
+    PENDING: "Wartet",
+    PROCESSING: "Wird gelesen",
+    READY: "Bereit",
+    FAILED: "Fehlgeschlagen",
+    QUEUED: "In der Warteschlange",
+    passages: (count: number) => (count === 1 ? "1 Abschnitt" : `${count} Abschnitte`)
+  }
+)
+
+export const tones: Record<SourceStatus, Tone> = {
+  PENDING: "neutral",
+  PROCESSING: "accent",
+  READY: "good",
+  FAILED: "bad"
+}
+
+export const outcomeTones: Record<Outcome, Tone> = {
+  indexed: "good",
+  unchanged: "neutral",
+  skipped: "warn",
+  failed: "bad",
+  redirected: "accent"
+}

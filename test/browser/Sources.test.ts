@@ -1,0 +1,121 @@
+import * as Fs from "node:fs"
+import * as Http from "node:http"
+import type { AddressInfo } from "node:net"
+import * as Path from "node:path"
+import { strToU8, zipSync } from "fflate"
+import type { Browser, Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
+import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
+
+const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
+
+const pages: Readonly<Record<string, string>> = {
+  "/": '<title>Workshop</title><main><h1>Workshop</h1><p>We repair bicycles.</p><a href="/hours">Hours</a> <a href="/jobs">Jobs</a></main>',
+  "/hours": "<title>Hours</title><main><h1>Hours</h1><p>The workshop opens at half past nine.</p></main>",
+  "/jobs": "<title>Jobs</title><main><h1>Jobs</h1><p>We are looking for a mechanic.</p></main>"
+}
+
+describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
+  const dataDir = temporaryFolder()
+  const site = Http.createServer((request, response) => {
+    const page = pages[request.url ?? ""]
+    response.writeHead(page === undefined ? 404 : 200, { "content-type": "text/html; charset=utf-8" })
+    response.end(page === undefined ? "" : `<!doctype html>${page}`)
+  })
+  let address = ""
+  let spoke: Spoke
+  let browser: Browser
+  let page: Page
+  let wrong: ReadonlyArray<string>
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve))
+    address = `http://127.0.0.1:${(site.address() as AddressInfo).port}`
+    spoke = await start(dataDir, { ...owner, SPOKE_FETCH_ALLOW: "127.0.0.1" })
+    browser = await launch()
+    page = await (await browser.newContext(desktop)).newPage()
+    wrong = complaints(page)
+    await page.goto(`${spoke.url}/`)
+    await page.getByLabel("E-mail").fill(owner.SPOKE_ADMIN_EMAIL)
+    await page.getByLabel("Password").fill(owner.SPOKE_ADMIN_PASSWORD)
+    await page.keyboard.press("Enter")
+    await page.getByRole("link", { name: "Sources" }).click()
+    await page.getByRole("heading", { name: "Sources", level: 1 }).waitFor()
+  })
+
+  afterAll(async () => {
+    await browser.close()
+    await spoke.kill()
+    site.close()
+    removeFolder(dataDir)
+  })
+
+  it("take a website whose patterns were tried before, and show it getting ready", async () => {
+    await page.getByRole("button", { name: "Add source" }).first().click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Address", { exact: true }).fill(`${address}/`)
+    await dialog.getByRole("button", { name: /How far to follow links/ }).click()
+    await page.getByRole("option", { name: "1 link away" }).click()
+    await dialog.getByLabel("Never addresses like").fill(`${address}/jobs`)
+    await dialog.getByRole("button", { name: "Try the patterns" }).click()
+    await dialog.getByText("Left out").waitFor()
+    await look(page, "source-add")
+    await dialog.getByLabel("Name").fill("Workshop site")
+    await dialog.getByRole("button", { name: "Add source" }).click()
+    await dialog.waitFor({ state: "hidden" })
+    const row = page.getByRole("row", { name: /Workshop site/ })
+    await row.getByText("Ready").waitFor()
+    await look(page, "sources")
+
+    await row.getByRole("link", { name: "Workshop site" }).click()
+    await page.getByRole("heading", { name: "Workshop site" }).waitFor()
+    await page.getByRole("cell", { name: /\/hours/ }).waitFor()
+    await look(page, "source")
+    expect(await page.getByRole("row", { name: /\/jobs/ }).textContent()).toContain("Left out")
+  })
+
+  it("can be renamed, read again and deleted for good", async () => {
+    await page.getByRole("button", { name: "Edit" }).click()
+    await page.getByRole("dialog").getByLabel("Name").fill("The workshop")
+    await page.getByRole("dialog").getByRole("button", { name: "Save" }).click()
+    await page.getByRole("heading", { name: "The workshop" }).waitFor()
+    await page.getByRole("button", { name: "Read again" }).click()
+    await page.getByRole("cell", { name: "Unchanged" }).first().waitFor()
+    await page.getByLabel("State").getByText("Ready").waitFor()
+    await page.getByRole("button", { name: "Delete" }).click()
+    await page.getByRole("alertdialog").getByRole("button", { name: "Delete" }).click()
+    await page.getByRole("heading", { name: "Sources", level: 1 }).waitFor()
+    await page.getByRole("row", { name: /The workshop/ }).waitFor({ state: "detached" })
+  })
+
+  it("take a ZIP of documents", async () => {
+    const zip = Path.join(dataDir, "documents.zip")
+    Fs.writeFileSync(
+      zip,
+      zipSync({
+        "prices.md": strToU8("# Prices\n\nA new chain costs forty euros."),
+        "story/history.txt": strToU8("The workshop was founded in 1987 by two sisters.")
+      })
+    )
+    await page.getByRole("button", { name: "Add source" }).first().click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByRole("button", { name: /What it is/ }).click()
+    await page.getByRole("option", { name: "ZIP of documents from this computer" }).click()
+    await dialog.getByLabel("File").setInputFiles(zip)
+    await dialog.getByRole("button", { name: "Add source" }).click()
+    await dialog.waitFor({ state: "hidden" })
+    await page.getByRole("row", { name: /documents.zip/ }).getByText("Ready").waitFor()
+  })
+
+  it("say why one failed, and fit a phone", async () => {
+    await page.getByRole("button", { name: "Add source" }).first().click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Address", { exact: true }).fill(`${address}/gone`)
+    await dialog.getByRole("button", { name: "Add source" }).click()
+    await page.getByText(/404/).first().waitFor()
+    await page.setViewportSize(phone.viewport ?? { width: 390, height: 844 })
+    await look(page, "sources-phone")
+    expect(wrong).toEqual([])
+  })
+})
