@@ -105,7 +105,10 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     await dialog.getByLabel("File").setInputFiles(zip)
     await dialog.getByRole("button", { name: "Add source" }).click()
     await dialog.waitFor({ state: "hidden" })
-    await page.getByRole("row", { name: /documents.zip/ }).getByText("Ready").waitFor()
+    await page
+      .getByRole("row", { name: /documents.zip/ })
+      .getByText("Ready")
+      .waitFor()
   })
 
   it("say why one failed, and fit a phone", async () => {
