@@ -10,70 +10,31 @@ import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { urlOf } from "../domain/Address.ts"
-import { parseAllow } from "../capabilities/OutboundHttp/AddressRules.ts"
-import { Email, NewPassword } from "../domain/Account.ts"
+import { selfHosted } from "../domain/Agent.ts"
+import type { Plans } from "../domain/Billing.ts"
+import {
+  allowList,
+  apiUrl,
+  bucket,
+  choice,
+  count,
+  duration,
+  email,
+  hidden,
+  httpUrl,
+  password,
+  plans,
+  secret,
+  url,
+  Value
+} from "./ConfigValues.ts"
 
 const providerUrl = "https://api.openai.com/v1"
 const graphUrl = "https://graph.facebook.com/v25.0"
 /** The embedding model that ships with the package. */
 const offline = "offline"
-
-const Value = Schema.Trim.pipe(Schema.minLength(1))
-
-const parsed = <A>(expected: string, parse: (text: string) => Option.Option<A>) =>
-  Schema.transformOrFail(
-    Value,
-    Schema.declare((_: unknown): _ is A => true),
-    {
-      strict: true,
-      decode: (text, _, ast) =>
-        Either.fromOption(parse(text), () => new ParseResult.Type(ast, text, `Expected ${expected}`)),
-      encode: (value, _, ast) =>
-        ParseResult.fail(new ParseResult.Forbidden(ast, value, "A configuration is only read"))
-    }
-  )
-
-const readUrl = (text: string, protocols: ReadonlyArray<string>): Option.Option<string> =>
-  protocols.includes(urlOf(text)?.protocol ?? "") ? Option.some(text.replace(/\/+$/, "")) : Option.none()
-const url = (expected: string, ...protocols: ReadonlyArray<string>) =>
-  parsed(expected, (text) => readUrl(text, protocols))
-
-const httpUrl = url("an http or https URL", "http:", "https:")
-const apiUrl = parsed("an http or https URL that ends in /v1", (text) =>
-  Option.filter(readUrl(text, ["http:", "https:"]), (address) => address.endsWith("/v1"))
-)
-const duration = parsed('a duration like "60 seconds"', (text) =>
-  Option.filter(
-    Duration.decodeUnknown(text),
-    (value) => Duration.toMillis(value) > 0 && Duration.isFinite(value)
-  )
-)
-const count = (least: number, most: number) =>
-  parsed(`a whole number from ${least} to ${most}`, (text) =>
-    Option.liftPredicate(Number(text), (value) => Number.isInteger(value) && value >= least && value <= most)
-  )
-const secret = parsed("a secret of at least 32 bytes", (text) =>
-  Buffer.byteLength(text) < 32 ? Option.none() : Option.some(Redacted.make(text))
-)
-const bucket = parsed("s3://bucket or s3://bucket/prefix", (text) =>
-  Option.map(
-    Option.fromNullable(
-      /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9._/-]*?))?\/*$/u.exec(text)
-    ),
-    ([, name = "", prefix = ""]) => ({ bucket: name, prefix })
-  )
-)
-const email = parsed("an e-mail address", Schema.decodeOption(Email))
-const password = parsed("a password of 8 to 200 characters", Schema.decodeOption(NewPassword))
-const hidden = parsed("a value", (text) => Option.some(Redacted.make(text)))
-const choice = <const L extends ReadonlyArray<string>>(...choices: L) =>
-  parsed(`one of ${choices.join(", ")}`, (text) =>
-    Option.fromNullable(choices.find((name): name is L[number] => name === text.toLowerCase()))
-  )
-const allowList = parsed("a comma-separated list of hosts, host:port, addresses or CIDRs", (text) =>
-  Either.getRight(parseAllow(text))
-)
+/** Always there, unless SPOKE_PLANS says something else under its name. */
+const builtInPlan = "self-hosted"
 
 const variable = <A, I>(schema: Schema.Schema<A, I>, meaning: string) =>
   Schema.optionalWith(schema, { exact: true }).annotations({ description: meaning })
@@ -148,6 +109,15 @@ export const Variables = Schema.Struct({
   REALTIME_URL: variable(
     url("a ws or wss URL", "ws:", "wss:"),
     "Public WebSocket address; from APP_URL by default."
+  ),
+  BILLING_WEBHOOK_SECRET: variable(
+    hidden,
+    "What the billing provider signs its events with; without it they are refused."
+  ),
+  SPOKE_PLANS: variable(plans, "JSON from plan names to entitlements, for billing; self-hosted is built in."),
+  SPOKE_DEFAULT_PLAN: variable(
+    Value,
+    "The plan that is left when nothing is paid for; self-hosted by default."
   ),
   CHANNEL_VERIFY_TOKEN: variable(
     hidden,
@@ -239,6 +209,12 @@ export interface Settings {
     readonly appSecret: Redacted.Redacted | null
     readonly graphUrl: string
   }
+  readonly billing: {
+    /** None: no billing event is taken. */
+    readonly webhookSecret: Option.Option<Redacted.Redacted>
+    readonly plans: Plans
+    readonly defaultPlan: string
+  }
   readonly turnTimeout: Duration.Duration
   readonly runtimeData: boolean
   readonly fetchAllow: Schema.Schema.Type<typeof allowList> | null
@@ -278,6 +254,14 @@ const contradictions = (given: Readonly<Record<string, string | undefined>>) => 
     ? [{ variable: "SPOKE_RERANK_URL", message: "Required with SPOKE_RERANK_MODEL" }]
     : [])
 ]
+
+const plansOf = ({ SPOKE_PLANS }: Variables): Plans =>
+  new Map([[builtInPlan, selfHosted], ...(SPOKE_PLANS ?? [])])
+
+const unknownPlan = (given: Variables) =>
+  given.SPOKE_DEFAULT_PLAN === undefined || plansOf(given).has(given.SPOKE_DEFAULT_PLAN)
+    ? []
+    : [{ variable: "SPOKE_DEFAULT_PLAN", message: "Expected the name of a plan in SPOKE_PLANS" }]
 
 const artifactsOf = (given: Variables): Settings["artifacts"] => {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, SPOKE_ARTIFACTS } = given
@@ -356,6 +340,11 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
       appSecret: given.CHANNEL_APP_SECRET ?? null,
       graphUrl: given.GRAPH_API_URL ?? graphUrl
     },
+    billing: {
+      webhookSecret: Option.fromNullable(given.BILLING_WEBHOOK_SECRET),
+      plans: plansOf(given),
+      defaultPlan: given.SPOKE_DEFAULT_PLAN ?? builtInPlan
+    },
     turnTimeout: given.SPOKE_TURN_TIMEOUT ?? Duration.seconds(60),
     runtimeData: given.SPOKE_RUNTIME_DATA !== "disabled",
     fetchAllow: given.SPOKE_FETCH_ALLOW ?? null,
@@ -371,7 +360,10 @@ export const fromRecord = (environment: Readonly<Record<string, string | undefin
     const set = Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== "")
     const given = Object.fromEntries(set)
     const decoded = yield* Effect.either(decode(given))
-    const problems = [...(Either.isLeft(decoded) ? issues(decoded.left) : []), ...contradictions(given)]
+    const problems = [
+      ...(Either.isLeft(decoded) ? issues(decoded.left) : unknownPlan(decoded.right)),
+      ...contradictions(given)
+    ]
     if (Either.isLeft(decoded) || problems.length > 0) return yield* new InvalidConfig({ problems })
     return settingsOf(decoded.right, terminal)
   })

@@ -22,6 +22,7 @@ import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
 import { ImportsHandlers } from "../http/operator/ImportsHandlers.ts"
 import { TenantsHandlers } from "../http/operator/TenantsHandlers.ts"
 import * as RealtimeSocket from "../http/realtime/RealtimeSocket.ts"
+import { BillingHandlers } from "../http/webhooks/BillingHandlers.ts"
 import { MessagingHandlers } from "../http/webhooks/MessagingHandlers.ts"
 import { publicHandlers, serve } from "../http/Server.ts"
 import type { Settings } from "./Config.ts"
@@ -59,6 +60,7 @@ export const layer = (settings: Settings) =>
       Layer.provide(hosted(settings)),
       Layer.provide(operator),
       Layer.provide(MessagingHandlers),
+      Layer.provide(BillingHandlers),
       Layer.provide(RealtimeSocket.layer()),
       Layer.provide(Assets.layer(Package.ui, settings.realtimeUrl)),
       Layer.provide(Lifecycle.readiness)

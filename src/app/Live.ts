@@ -7,6 +7,7 @@ import * as Option from "effect/Option"
 import * as Disk from "../capabilities/ArtifactStore/Disk.ts"
 import * as S3 from "../capabilities/ArtifactStore/S3.ts"
 import * as SqlAudit from "../capabilities/AuditLog/Sql.ts"
+import * as Stripe from "../capabilities/BillingProvider/Stripe.ts"
 import * as Scrypt from "../capabilities/Credentials/Scrypt.ts"
 import * as ParserWorker from "../capabilities/DocumentParser/Worker.ts"
 import * as OfflineEmbedder from "../capabilities/Embedder/Offline.ts"
@@ -33,6 +34,7 @@ import { AgentRunStore } from "../store/AgentRuns.ts"
 import { AgentStore } from "../store/Agents.ts"
 import { ApiKeyStore } from "../store/ApiKeys.ts"
 import { ArtifactRows } from "../store/Artifacts.ts"
+import { BillingEventStore } from "../store/BillingEvents.ts"
 import { ChannelStore } from "../store/Channels.ts"
 import { ConversationFeedStore } from "../store/ConversationFeed.ts"
 import { ConversationImports } from "../store/ConversationImports.ts"
@@ -67,6 +69,7 @@ import { Agents } from "../usecases/Agents.ts"
 import { Artifacts } from "../usecases/Artifacts.ts"
 import { AuditTrail } from "../usecases/AuditTrail.ts"
 import { EndUsers } from "../usecases/EndUsers.ts"
+import { Billing, PlanTable } from "../usecases/Billing.ts"
 import { Channels } from "../usecases/Channels.ts"
 import { ChannelSettings } from "../usecases/channels/ChannelSettings.ts"
 import { Intake } from "../usecases/channels/Intake.ts"
@@ -126,6 +129,7 @@ const stores = Layer.mergeAll(
   AgentStore.Default,
   ApiKeyStore.Default,
   ArtifactRows.Default,
+  BillingEventStore.Default,
   ChannelStore.Default,
   ConversationFeedStore.Default,
   CrawlEntryStore.Default,
@@ -219,6 +223,7 @@ const capabilities = (settings: Settings) =>
     QueueTable.layerTable,
     settings.database === null ? RealtimeMemory.layerMemory : RealtimePostgres.layerPostgres,
     secretBox,
+    Stripe.layerStripe(settings.billing.webhookSecret),
     artifactStore(settings),
     Undici.layerUndici({ allow: settings.fetchAllow ?? [] }),
     ParserWorker.layerWorker({ script: Package.worker("parse") }),
@@ -247,6 +252,7 @@ export const layer = (settings: Settings) =>
     AuditTrail.Default,
     EndUsers.Default,
     Team.Default,
+    Billing.Default,
     Channels.Default,
     Conversations.Default,
     Crawls.Default,
@@ -271,6 +277,7 @@ export const layer = (settings: Settings) =>
       Layer.mergeAll(
         capabilities(settings),
         turnSettings(settings),
+        Layer.succeed(PlanTable, settings.billing),
         Layer.succeed(ChannelSettings, settings.channels)
       )
     ),

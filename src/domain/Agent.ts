@@ -89,3 +89,10 @@ export class Subscription extends Schema.Class<Subscription>("Subscription")({
   period: Schema.NullOr(Period),
   entitlements: Entitlements
 }) {}
+
+/** Turns beside the plan's: bought and not refunded, and used. */
+export const Credits = Schema.Struct({
+  granted: Schema.Int.pipe(Schema.nonNegative()),
+  used: Schema.Int.pipe(Schema.nonNegative())
+})
+export type Credits = typeof Credits.Type

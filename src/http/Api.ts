@@ -23,6 +23,7 @@ import { IngestionJobsApi } from "./public/IngestionJobsApi.ts"
 import { RetrieveApi } from "./public/RetrieveApi.ts"
 import { SourcesApi } from "./public/SourcesApi.ts"
 import { UsageApi } from "./public/UsageApi.ts"
+import { BillingApi } from "./webhooks/BillingApi.ts"
 import { MessagingApi } from "./webhooks/MessagingApi.ts"
 import { SystemApi } from "./system/SystemApi.ts"
 
@@ -55,6 +56,7 @@ export const Api = HttpApi.make("spoke")
   .add(TenantsApi)
   .add(ImportsApi)
   .add(MessagingApi)
+  .add(BillingApi)
   .add(SystemApi)
   .annotate(OpenApi.Title, "Spoke")
   .annotate(OpenApi.Version, "1")

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../domain/Account.ts"
-import { Entitlements, Period, Subscription } from "../domain/Agent.ts"
+import { Credits, Entitlements, Period, Subscription } from "../domain/Agent.ts"
 import { TenantId } from "../domain/Ids.ts"
 
 const Row = Schema.Struct({
@@ -74,6 +74,28 @@ export class SubscriptionStore extends Effect.Service<SubscriptionStore>()("stor
     const find = (scope: TenantScope) =>
       selectRow(scope.tenantId).pipe(Effect.orDie, Effect.map(Option.map(toSubscription)))
 
-    return { put, find } as const
+    /** Changes nothing but how its payment stands. */
+    const setStatus = (scope: TenantScope, status: string) =>
+      sql`
+        update subscriptions set status = ${status}, updated_at = now() where tenant_id = ${scope.tenantId}`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    const selectCredits = SqlSchema.findOne({
+      Request: TenantId,
+      Result: Credits,
+      execute: (tenantId) => sql`
+        select granted::float8 as granted, used::float8 as used from tenant_credits where tenant_id = ${tenantId}`
+    })
+
+    /** Turns that the tenant has bought beside its plan. */
+    const credits = (scope: TenantScope) =>
+      selectCredits(scope.tenantId).pipe(
+        Effect.orDie,
+        Effect.map(Option.getOrElse((): Credits => ({ granted: 0, used: 0 })))
+      )
+
+    return { put, find, setStatus, credits } as const
   })
 }) {}

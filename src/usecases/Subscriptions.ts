@@ -12,7 +12,7 @@ export class Subscriptions extends Effect.Service<Subscriptions>()("usecases/Sub
     const store = yield* SubscriptionStore
     const keyStore = yield* KeyStore
 
-    /** Replaces the tenant's subscription, which is active from then on. */
+    /** Replaces the tenant's subscription, which is active until the billing provider says otherwise. */
     const put = Effect.fn("Subscriptions.put")(function* (
       scope: TenantScope,
       { plan, period, entitlements }: PutSubscription
@@ -30,7 +30,7 @@ export class Subscriptions extends Effect.Service<Subscriptions>()("usecases/Sub
     const get = Effect.fn("Subscriptions.get")(function* (scope: TenantScope) {
       const found = yield* store.find(scope)
       if (Option.isNone(found)) return yield* new NotFound({ message: "There is no such tenant." })
-      return { subscription: found.value, credits: { granted: 0, used: 0 } }
+      return { subscription: found.value, credits: yield* store.credits(scope) }
     })
 
     return { put, get } as const

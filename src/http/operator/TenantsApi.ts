@@ -3,7 +3,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { CreateTenant, PutSubscription, User } from "../../domain/Account.ts"
-import { Subscription, Tenant } from "../../domain/Agent.ts"
+import { Credits, Subscription, Tenant } from "../../domain/Agent.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { TenantId } from "../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../domain/Page.ts"
@@ -41,7 +41,7 @@ const getSubscription = HttpApiEndpoint.get("getSubscription", "/api/operator/te
     success(
       Schema.Struct({
         subscription: Subscription,
-        credits: Schema.Struct({ granted: Schema.Int, used: Schema.Int })
+        credits: Credits
       })
     )
   )

@@ -1,0 +1,76 @@
+/** The forms that values of environment variables have. What does not fit is never repeated. */
+import * as Duration from "effect/Duration"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as ParseResult from "effect/ParseResult"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { parseAllow } from "../capabilities/OutboundHttp/AddressRules.ts"
+import { Email, NewPassword } from "../domain/Account.ts"
+import { urlOf } from "../domain/Address.ts"
+import { type Plans, PlanTable } from "../domain/Billing.ts"
+
+export const Value = Schema.Trim.pipe(Schema.minLength(1))
+
+const parsed = <A>(expected: string, parse: (text: string) => Option.Option<A>) =>
+  Schema.transformOrFail(
+    Value,
+    Schema.declare((_: unknown): _ is A => true),
+    {
+      strict: true,
+      decode: (text, _, ast) =>
+        Either.fromOption(parse(text), () => new ParseResult.Type(ast, text, `Expected ${expected}`)),
+      encode: (value, _, ast) =>
+        ParseResult.fail(new ParseResult.Forbidden(ast, value, "A configuration is only read"))
+    }
+  )
+
+const readUrl = (text: string, protocols: ReadonlyArray<string>): Option.Option<string> =>
+  protocols.includes(urlOf(text)?.protocol ?? "") ? Option.some(text.replace(/\/+$/, "")) : Option.none()
+export const url = (expected: string, ...protocols: ReadonlyArray<string>) =>
+  parsed(expected, (text) => readUrl(text, protocols))
+
+export const httpUrl = url("an http or https URL", "http:", "https:")
+export const apiUrl = parsed("an http or https URL that ends in /v1", (text) =>
+  Option.filter(readUrl(text, ["http:", "https:"]), (address) => address.endsWith("/v1"))
+)
+export const duration = parsed('a duration like "60 seconds"', (text) =>
+  Option.filter(
+    Duration.decodeUnknown(text),
+    (value) => Duration.toMillis(value) > 0 && Duration.isFinite(value)
+  )
+)
+export const count = (least: number, most: number) =>
+  parsed(`a whole number from ${least} to ${most}`, (text) =>
+    Option.liftPredicate(Number(text), (value) => Number.isInteger(value) && value >= least && value <= most)
+  )
+export const secret = parsed("a secret of at least 32 bytes", (text) =>
+  Buffer.byteLength(text) < 32 ? Option.none() : Option.some(Redacted.make(text))
+)
+export const bucket = parsed("s3://bucket or s3://bucket/prefix", (text) =>
+  Option.map(
+    Option.fromNullable(
+      /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9._/-]*?))?\/*$/u.exec(text)
+    ),
+    ([, name = "", prefix = ""]) => ({ bucket: name, prefix })
+  )
+)
+export const email = parsed("an e-mail address", Schema.decodeOption(Email))
+export const password = parsed("a password of 8 to 200 characters", Schema.decodeOption(NewPassword))
+export const hidden = parsed("a value", (text) => Option.some(Redacted.make(text)))
+export const choice = <const L extends ReadonlyArray<string>>(...choices: L) =>
+  parsed(`one of ${choices.join(", ")}`, (text) =>
+    Option.fromNullable(choices.find((name): name is L[number] => name === text.toLowerCase()))
+  )
+export const allowList = parsed("a comma-separated list of hosts, host:port, addresses or CIDRs", (text) =>
+  Either.getRight(parseAllow(text))
+)
+/** Names and what they entitle to, beside the plan that every tenant starts on. */
+export const plans = parsed(
+  "JSON from plan names to publicApi, turns, ingestionJobs, sources and overageEnabled",
+  (text) =>
+    Option.map(
+      Schema.decodeOption(Schema.parseJson(PlanTable))(text),
+      (table): Plans => new Map(Object.entries(table))
+    )
+)

@@ -1,0 +1,61 @@
+/** Stripe's signed webhooks, verified by its own package (specification 5.4). Nothing is asked of its servers. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { InvalidSignature, NotConfigured } from "../../domain/Errors.ts"
+import { BillingProvider } from "../BillingProvider.ts"
+import { eventOf } from "./StripeEvents.ts"
+
+/** Seconds after which a signature is too old to be believed. */
+const tolerance = 300
+
+const parse = Option.liftThrowable((text: string): unknown => JSON.parse(text))
+
+const unsigned = () =>
+  new InvalidSignature({ message: "The signature does not belong to this body, or is too old." })
+
+const make = (secret: Redacted.Redacted) =>
+  Effect.gen(function* () {
+    // A fifth of a second that only those who sell have to wait for.
+    const { Stripe } = yield* Effect.promise(() => import("stripe"))
+    const verify = (body: Uint8Array, signature: string, now: number) =>
+      Effect.try({
+        try: () =>
+          Stripe.webhooks.signature?.verifyHeader(
+            body,
+            signature,
+            Redacted.value(secret),
+            tolerance,
+            undefined,
+            now
+          ) === true,
+        // What it throws holds the body.
+        catch: unsigned
+      })
+    return BillingProvider.of({
+      read: Effect.fn("BillingProvider.read")(function* (body: Uint8Array, signature: string | undefined) {
+        if (!(yield* verify(body, signature ?? "", yield* Clock.currentTimeMillis))) return yield* unsigned()
+        return Option.flatMap(parse(new TextDecoder().decode(body)), eventOf)
+      })
+    })
+  })
+
+/** Without the endpoint's secret no event is read: 503 NOT_CONFIGURED. */
+export const layerStripe = (secret: Option.Option<Redacted.Redacted>) =>
+  Layer.effect(
+    BillingProvider,
+    Option.match(secret, {
+      onSome: make,
+      onNone: () =>
+        Effect.succeed(
+          BillingProvider.of({
+            read: () =>
+              Effect.fail(
+                new NotConfigured({ message: "Billing events need BILLING_WEBHOOK_SECRET to be set." })
+              )
+          })
+        )
+    })
+  )

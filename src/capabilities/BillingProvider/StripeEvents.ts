@@ -1,0 +1,168 @@
+/**
+ * Events of Stripe's webhooks as facts (contract 8). Read loosely: accounts are pinned to versions of the interface
+ * years apart, and only what is needed has to have its form.
+ */
+import * as DateTime from "effect/DateTime"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { BillingEvent, type Fact } from "../../domain/Billing.ts"
+import { TenantId } from "../../domain/Ids.ts"
+import { sanitize, Text } from "../../domain/Text.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optional(Schema.NullOr(schema))
+
+const Envelope = Schema.Struct({
+  id: Text.pipe(Schema.minLength(1), Schema.maxLength(255)),
+  type: Schema.String,
+  created: Schema.Int,
+  data: Schema.Struct({ object: Schema.Unknown })
+})
+
+const Metadata = optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+type Metadata = Readonly<Record<string, unknown>> | null | undefined
+
+/** An id, or the whole object where the account expands it. */
+const Reference = Schema.Union(Text, Schema.Struct({ id: Text }))
+const idOf = (reference: typeof Reference.Type | null | undefined) =>
+  typeof reference === "object" ? (reference?.id ?? null) : (reference ?? null)
+
+const bounds = { current_period_start: optional(Schema.Int), current_period_end: optional(Schema.Int) }
+type Bounds = { readonly [K in keyof typeof bounds]?: number | null | undefined }
+
+const Subscription = Schema.Struct({
+  id: Text,
+  status: Text,
+  created: optional(Schema.Int),
+  metadata: Metadata,
+  items: optional(Schema.Struct({ data: Schema.Array(Schema.Struct(bounds)) })),
+  ...bounds
+})
+
+const Details = optional(Schema.Struct({ subscription: optional(Reference), metadata: Metadata }))
+const Invoice = Schema.Struct({
+  parent: optional(Schema.Struct({ subscription_details: Details })),
+  /** Before 2025. */
+  subscription: optional(Reference),
+  subscription_details: Details,
+  metadata: Metadata
+})
+
+const Checkout = Schema.Struct({
+  id: Text,
+  payment_status: optional(Schema.String),
+  payment_intent: optional(Reference),
+  metadata: Metadata
+})
+
+const Charge = Schema.Struct({
+  amount: Schema.Int,
+  amount_refunded: Schema.Int,
+  payment_intent: optional(Reference)
+})
+
+interface Told {
+  readonly object: string
+  readonly tenant: unknown
+  readonly fact: Fact
+}
+
+/** What is said in `metadata`, by the first that says it. */
+const named = (field: string, ...places: ReadonlyArray<Metadata>): unknown =>
+  places.map((metadata) => metadata?.[field]).find((value) => value !== undefined && value !== "")
+
+/** Seconds since 1970, of the years that every store can write down. */
+const moment = Schema.decodeUnknownOption(Schema.Int.pipe(Schema.between(0, 253_402_300_799)))
+const dateOf = (seconds: number) => DateTime.unsafeMake(seconds * 1_000)
+
+const periodOf = ({ current_period_end, current_period_start }: Bounds) =>
+  Option.all({ start: moment(current_period_start), end: moment(current_period_end) }).pipe(
+    Option.filter(({ end, start }) => start < end),
+    Option.map(({ end, start }) => ({ start: dateOf(start), end: dateOf(end) }))
+  )
+
+const subscription =
+  (ended: boolean) =>
+  (object: unknown): Option.Option<Told> =>
+    Option.map(Schema.decodeUnknownOption(Subscription)(object), (given) => {
+      const plan = named("plan", given.metadata)
+      return {
+        object: given.id,
+        tenant: named("tenantId", given.metadata),
+        fact: {
+          _tag: "Subscription",
+          plan: typeof plan === "string" ? sanitize(plan) : null,
+          status: given.status,
+          period: Option.getOrNull(Option.firstSomeOf([...(given.items?.data ?? []), given].map(periodOf))),
+          begun: given.created ?? 0,
+          ended
+        }
+      }
+    })
+
+const invoice =
+  (paid: boolean) =>
+  (object: unknown): Option.Option<Told> =>
+    Option.flatMap(Schema.decodeUnknownOption(Invoice)(object), (given) => {
+      const details = given.parent?.subscription_details ?? given.subscription_details
+      const subscribed = idOf(details?.subscription) ?? idOf(given.subscription)
+      return Option.map(Option.fromNullable(subscribed), (id) => ({
+        object: id,
+        tenant: named("tenantId", details?.metadata, given.metadata),
+        fact: { _tag: "Invoice", paid }
+      }))
+    })
+
+/** A checkout alone says nothing of a subscription: the subscription's own events do. */
+const checkout = (object: unknown): Option.Option<Told> =>
+  Option.flatMap(Schema.decodeUnknownOption(Checkout)(object), (given) => {
+    const credits = Number(named("credits", given.metadata))
+    const paid = given.payment_status === "paid" || given.payment_status === "no_payment_required"
+    return paid && Number.isInteger(credits) && credits > 0
+      ? Option.some({
+          object: idOf(given.payment_intent) ?? given.id,
+          tenant: named("tenantId", given.metadata),
+          fact: { _tag: "Purchase", credits }
+        })
+      : Option.none()
+  })
+
+const refund = (object: unknown): Option.Option<Told> =>
+  Option.flatMap(Schema.decodeUnknownOption(Charge)(object), ({ amount, amount_refunded, payment_intent }) =>
+    Option.map(Option.fromNullable(idOf(payment_intent)), (id) => ({
+      object: id,
+      tenant: undefined,
+      fact: { _tag: "Refund", of: amount, refunded: Math.min(amount, amount_refunded) }
+    }))
+  )
+
+/** How each type is read, and which of two of the same second is the later one. */
+const types: ReadonlyMap<string, readonly [rank: number, read: (object: unknown) => Option.Option<Told>]> =
+  new Map([
+    ["customer.subscription.created", [0, subscription(false)]],
+    ["customer.subscription.updated", [1, subscription(false)]],
+    ["customer.subscription.paused", [2, subscription(false)]],
+    ["customer.subscription.resumed", [3, subscription(false)]],
+    ["invoice.payment_failed", [4, invoice(false)]],
+    ["invoice.paid", [5, invoice(true)]],
+    ["customer.subscription.deleted", [6, subscription(true)]],
+    ["checkout.session.completed", [0, checkout]],
+    ["checkout.session.async_payment_succeeded", [1, checkout]],
+    ["charge.refunded", [2, refund]]
+  ])
+
+/** The event's fact; none for other types, thin events, and what lacks the form of its type. */
+export const eventOf = (body: unknown): Option.Option<BillingEvent> =>
+  Option.gen(function* () {
+    const { created, data, id, type } = yield* Schema.decodeUnknownOption(Envelope)(body)
+    const [rank, read] = yield* Option.fromNullable(types.get(type))
+    const { fact, object, tenant } = yield* read(data.object)
+    const tenantId = typeof tenant === "string" ? yield* Schema.decodeOption(TenantId)(tenant) : null
+    return yield* Schema.decodeOption(Schema.typeSchema(BillingEvent))({
+      id,
+      created,
+      rank,
+      object,
+      tenantId,
+      fact
+    })
+  })

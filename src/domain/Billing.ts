@@ -1,0 +1,177 @@
+/**
+ * What the billing provider tells, and what a tenant has by all that was told (specification 6, contract 8 and 11).
+ * Everything here is a function of the set of events: their order of arrival and their repeats change nothing.
+ */
+import * as Option from "effect/Option"
+import * as Order from "effect/Order"
+import * as Schema from "effect/Schema"
+import { Entitlements, Period } from "./Agent.ts"
+import { TenantId } from "./Ids.ts"
+import { Text } from "./Text.ts"
+
+/** Most turns that one purchase may add. */
+const creditLimit = 1_000_000_000
+
+const SubscriptionFact = Schema.TaggedStruct("Subscription", {
+  plan: Schema.NullOr(Text),
+  /** The provider's word for it. */
+  status: Text,
+  period: Schema.NullOr(Period),
+  /** When the subscription was made, in seconds: a tenant's newest one counts. */
+  begun: Schema.Int,
+  /** Deleted for good. */
+  ended: Schema.Boolean
+})
+type SubscriptionFact = typeof SubscriptionFact.Type
+
+const InvoiceFact = Schema.TaggedStruct("Invoice", { paid: Schema.Boolean })
+const PurchaseFact = Schema.TaggedStruct("Purchase", {
+  credits: Schema.Int.pipe(Schema.between(1, creditLimit))
+})
+const RefundFact = Schema.TaggedStruct("Refund", {
+  /** The payment, and how much of it has been given back by then, in the same unit. */
+  of: Schema.Int.pipe(Schema.positive()),
+  refunded: Schema.Int.pipe(Schema.nonNegative())
+})
+
+/** What one event says. */
+export const Fact = Schema.Union(SubscriptionFact, InvoiceFact, PurchaseFact, RefundFact)
+export type Fact = typeof Fact.Type
+
+export const BillingEvent = Schema.Struct({
+  id: Text,
+  /** Seconds since 1970, by the provider's clock. */
+  created: Schema.Int,
+  /** Which of two events of the same second is the later one. */
+  rank: Schema.Int,
+  /** The subscription (of an invoice: the one that it is for), or the payment. */
+  object: Text,
+  tenantId: Schema.NullOr(TenantId),
+  fact: Fact
+})
+export type BillingEvent = typeof BillingEvent.Type
+
+/** Plan names and what they entitle to. */
+export type Plans = ReadonlyMap<string, Entitlements>
+
+/** Body of SPOKE_PLANS. */
+export const PlanTable = Schema.Record({
+  key: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100)),
+  value: Entitlements
+})
+
+/** What the provider's events add up to; `plan` null is the default plan, "keep" the one that the tenant has. */
+export interface Standing {
+  readonly plan: string | null | "keep"
+  readonly status: string
+  readonly period: Period | null
+  /** The events that decided it. */
+  readonly decidedBy: ReadonlyArray<string>
+}
+
+/** By `created`, then rank, then id: never by arrival. */
+const later = Order.combineAll<BillingEvent>([
+  Order.mapInput(Order.number, ({ created }) => created),
+  Order.mapInput(Order.number, ({ rank }) => rank),
+  Order.mapInput(Order.string, ({ id }) => id)
+])
+
+const newest = <A extends BillingEvent>(events: ReadonlyArray<A>): A | undefined =>
+  events.reduce<A | undefined>(
+    (last, event) => (last === undefined || Order.greaterThan(later)(event, last) ? event : last),
+    undefined
+  )
+
+type Of<T extends Fact["_tag"]> = BillingEvent & { readonly fact: Extract<Fact, { readonly _tag: T }> }
+const isOf =
+  <T extends Fact["_tag"]>(tag: T) =>
+  (event: BillingEvent): event is Of<T> =>
+    event.fact._tag === tag
+
+/** Statuses under which the plan is granted; a late payment alone takes nothing away yet. */
+const entitled = new Set(["active", "trialing", "past_due"])
+/** What a payment mends. */
+const owing = new Set(["past_due", "unpaid", "incomplete"])
+
+const statusOf = ({ ended, status }: SubscriptionFact, invoice: Of<"Invoice"> | undefined): string => {
+  if (ended) return "canceled"
+  if (invoice === undefined) return status
+  if (!invoice.fact.paid) return entitled.has(status) ? "past_due" : status
+  return owing.has(status) ? "active" : status
+}
+
+const grouped = (events: ReadonlyArray<BillingEvent>) => {
+  const objects = new Map<string, Array<BillingEvent>>()
+  for (const event of events) {
+    const known = objects.get(event.object)
+    if (known === undefined) objects.set(event.object, [event])
+    else known.push(event)
+  }
+  return [...objects.values()]
+}
+
+/** The objects that belong to the tenant: the newest event that names one decides. */
+const ownedBy = (events: ReadonlyArray<BillingEvent>, tenantId: TenantId) =>
+  grouped(events).filter(
+    (all) => newest(all.filter((event) => event.tenantId !== null))?.tenantId === tenantId
+  )
+
+interface Candidate {
+  readonly snapshot: Of<"Subscription">
+  readonly status: string
+  readonly decidedBy: ReadonlyArray<string>
+}
+
+const candidateOf = (events: ReadonlyArray<BillingEvent>): Option.Option<Candidate> => {
+  const snapshot = newest(events.filter(isOf("Subscription")))
+  if (snapshot === undefined) return Option.none()
+  const last = newest(events.filter(isOf("Invoice")))
+  const invoice = last !== undefined && Order.greaterThan(later)(last, snapshot) ? last : undefined
+  return Option.some({
+    snapshot,
+    status: statusOf(snapshot.fact, invoice),
+    decidedBy: [snapshot.id, ...(invoice === undefined ? [] : [invoice.id])]
+  })
+}
+
+/** One that grants its plan, before one that does not; then the one that was made last. */
+const preferred = Order.combineAll<Candidate>([
+  Order.mapInput(Order.boolean, ({ status }) => entitled.has(status)),
+  Order.mapInput(Order.number, ({ snapshot }) => snapshot.fact.begun),
+  Order.mapInput(Order.string, ({ snapshot }) => snapshot.object)
+])
+
+/** What the tenant's subscription is by all events of its objects; none when they say nothing about one. */
+export const standingOf = (
+  events: ReadonlyArray<BillingEvent>,
+  tenantId: TenantId
+): Option.Option<Standing> => {
+  const objects = ownedBy(events, tenantId)
+  const [first, ...others] = objects.flatMap((all) => Option.toArray(candidateOf(all)))
+  if (first !== undefined) {
+    const { decidedBy, snapshot, status } = others.reduce(Order.max(preferred), first)
+    const { period, plan } = snapshot.fact
+    return Option.some(
+      entitled.has(status)
+        ? { plan, status, period, decidedBy }
+        : { plan: null, status, period: null, decidedBy }
+    )
+  }
+  const invoice = newest(objects.flat().filter(isOf("Invoice")))
+  return Option.map(Option.fromNullable(invoice), ({ fact, id }) => ({
+    plan: "keep",
+    status: fact.paid ? "active" : "past_due",
+    period: null,
+    decidedBy: [id]
+  }))
+}
+
+/** The turns that the tenant has bought and not been paid back, each payment counted once. */
+export const creditsOf = (events: ReadonlyArray<BillingEvent>, tenantId: TenantId): number =>
+  ownedBy(events, tenantId).reduce((total, all) => {
+    const purchase = newest(all.filter(isOf("Purchase")))
+    if (purchase === undefined) return total
+    const { credits } = purchase.fact
+    const kept = all.filter(isOf("Refund")).map(({ fact }) => (credits * (fact.of - fact.refunded)) / fact.of)
+    return total + Math.floor(Math.max(0, Math.min(credits, ...kept)))
+  }, 0)

@@ -1,0 +1,22 @@
+/** What the billing provider calls (specification 4.19 and 5.4). */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import {
+  InvalidSignature,
+  NotConfigured,
+  PayloadTooLarge,
+  ServiceUnavailable,
+  ValidationError
+} from "../../domain/Errors.ts"
+import { Open } from "../Auth.ts"
+import { BodyLimit, failure, success, webhookLimit } from "../Envelope.ts"
+
+/** The body is whatever the provider signed; events that mean nothing here are taken as well. */
+const receive = HttpApiEndpoint.post("receive", "/api/webhooks/billing")
+  .addSuccess(success(Schema.Struct({ received: Schema.Literal(true) })))
+  .addError(failure(InvalidSignature, ValidationError, PayloadTooLarge, NotConfigured, ServiceUnavailable))
+  .annotate(BodyLimit, webhookLimit)
+  .annotate(Open, "The provider has no key: an event proves itself by its signature.")
+
+export class BillingApi extends HttpApiGroup.make("billing").add(receive) {}

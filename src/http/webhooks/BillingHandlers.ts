@@ -1,0 +1,22 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { Billing } from "../../usecases/Billing.ts"
+import { Api } from "../Api.ts"
+
+/** Events of the billing provider, under the neutral name of the signature's header or the provider's own. */
+export const BillingHandlers = HttpApiBuilder.group(Api, "billing", (handlers) =>
+  Effect.map(Billing, (billing) =>
+    handlers.handleRaw("receive", ({ request }) =>
+      request.arrayBuffer.pipe(
+        // The boundary knows what a body that cannot be read is answered with.
+        Effect.orDie,
+        Effect.flatMap((body) =>
+          billing.receive(
+            new Uint8Array(body),
+            request.headers["billing-signature"] ?? request.headers["stripe-signature"]
+          )
+        )
+      )
+    )
+  )
+)
