@@ -42,9 +42,9 @@ const encodeCitations = Schema.encodeSync(Schema.parseJson(Schema.Array(Citation
 /** The reply, and what it answers as answered; the user's message, unless it is stored already. */
 const said = (sql: SqlClient.SqlClient, { inputTokens, outputTokens, reply }: Settlement) => sql`
   asked as (
-    insert into messages (id, conversation_id, agent_id, position, role, content, created_at)
+    insert into messages (id, conversation_id, agent_id, position, role, content, attachments, created_at)
     select run.user_message_id, conversation.id, run.agent_id,
-      conversation.message_count - ${reply === null ? 0 : 1}::int, 'user', run.user_message, run.started_at
+      conversation.message_count - ${reply === null ? 0 : 1}::int, 'user', run.user_message, run.attachments, run.started_at
     from run, conversation where run.answers is null
   )
   ${
@@ -71,7 +71,7 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, set
   return sql`
         with run as (
           select id, agent_id, tenant_id, conversation_id, ticket, epoch, period_start, user_message_id,
-            user_message, answers, started_at
+            user_message, answers, attachments, started_at
           from agent_runs
           where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${settlement.runId}
             and status = 'running' for update

@@ -9,6 +9,7 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
+import { StoredAttachment } from "../domain/Attachment.ts"
 import type { ExternalEndUserId } from "../domain/ChatTurn.ts"
 import { type ConversationChannel, ConversationState, MessageRole } from "../domain/Conversation.ts"
 import { type ConversationId, EndUserId, type MessageId, type RunId } from "../domain/Ids.ts"
@@ -39,10 +40,14 @@ export interface Opening {
   readonly message: string
   /** Stored messages that the turn answers; without it `message` joins the conversation with the turn's end. */
   readonly answers?: ReadonlyArray<MessageId>
+  /** Files of `message`; none without it. */
+  readonly attachments?: ReadonlyArray<StoredAttachment>
   /** The run's first event is stored as it is streamed. */
   readonly startedAt: DateTime.Utc
   readonly startedLabel: string
 }
+
+const encodeAttachments = Schema.encodeSync(Schema.parseJson(Schema.Array(StoredAttachment)))
 
 export const HistoryMessage = Schema.Struct({ role: MessageRole, content: Schema.String })
 export type HistoryMessage = typeof HistoryMessage.Type
@@ -145,20 +150,33 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         : sql`select null::text as id where false`
     }
 
+    /** From now on the conversation is what keeps the files of the message. */
+    const keptFiles = ({ attachments = [] }: Opening, from: Fragment) =>
+      attachments.length === 0
+        ? sql``
+        : sql`
+          kept as (
+            insert into conversation_artifacts (conversation_id, ref)
+            select distinct origin.id, a.artifact
+            from ${from}, jsonb_to_recordset(${encodeAttachments(attachments)}::jsonb) as a (artifact text)
+            on conflict do nothing
+          ),`
+
     /** The run with the user's message, and its first event. */
     const runRows = (scope: AgentScope, opening: Opening, from: Fragment) => sql`
       run as (
         insert into agent_runs (
           id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message, period_start,
-          epoch, answers, status, started_at
+          epoch, answers, attachments, status, started_at
         )
         select ${opening.runId}, ${scope.tenantId}, ${scope.agentId}, origin.id, origin.ticket, ${opening.instanceId},
           ${opening.userMessageId}, ${opening.message}, reserved.period_start,
-          origin.epoch, ${opening.answers ?? null}::text[], 'running',
+          origin.epoch, ${opening.answers ?? null}::text[], ${encodeAttachments(opening.attachments ?? [])}::jsonb, 'running',
           ${DateTime.formatIso(opening.startedAt)}::timestamptz
         from ${from}, reserved
         returning id
       ),
+      ${keptFiles(opening, from)}
       started as (
         insert into agent_run_events (run_id, sequence, type, status, label, at)
         select id, 1, 'run.started', 'running', ${opening.startedLabel},

@@ -64,6 +64,7 @@ const write = Effect.fn("Answer.write")(function* (
 ) {
   const { admission, request } = turn
   const passages = Citations.toPassages(chunks)
+  const files = yield* unlessStopped(turn, turn.files.load, ModelStep.turnFailed())
   turn.counted = true
   let said = ""
   const step = ToolSteps.run(
@@ -78,6 +79,7 @@ const write = Effect.fn("Answer.write")(function* (
         context: request.context,
         history,
         message: request.message,
+        files,
         contextWindow: runtime.contextWindow
       }),
       tools: tools.declarations,
@@ -96,7 +98,7 @@ const write = Effect.fn("Answer.write")(function* (
       : Effect.succeed({ text: said, inputTokens: 0, outputTokens: 0, reason: "stopped" as const })
   )
   return yield* unlessStopped(turn, step, cutShort)
-})
+}, Effect.scoped)
 
 /** Whoever is handed to a human is told so, if the model did not. */
 const withFarewell = (turn: Turn, text: string) => {

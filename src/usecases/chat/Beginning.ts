@@ -11,6 +11,7 @@ import type { ConversationChannel } from "../../domain/Conversation.ts"
 import { type ConversationId, newId } from "../../domain/Ids.ts"
 import { type Opening, Turns } from "../../store/Turns.ts"
 import { UnansweredStore } from "../../store/Unanswered.ts"
+import { type Extras, noExtras } from "./Extras.ts"
 import * as Identity from "./Identity.ts"
 import { Instance } from "./Instance.ts"
 import * as Trace from "./Trace.ts"
@@ -49,7 +50,8 @@ export const makeBeginning = Effect.gen(function* () {
 
   const opened = Effect.fn("Beginning.opened")(function* (
     channel: ConversationChannel,
-    request: ChatTurnRequest
+    request: ChatTurnRequest,
+    { files, userMessageId }: Extras
   ) {
     const runId = yield* newId.run
     const trace = Trace.make(runId)
@@ -62,7 +64,8 @@ export const makeBeginning = Effect.gen(function* () {
       runId,
       endUserId: yield* newId.endUser,
       conversationId: yield* newId.conversation,
-      userMessageId: yield* newId.message,
+      userMessageId: userMessageId ?? (yield* newId.message),
+      attachments: files.stored,
       message: request.message,
       startedAt: started.timestamp,
       startedLabel: started.label
@@ -90,7 +93,7 @@ export const makeBeginning = Effect.gen(function* () {
         .slice(-mostOfBurst)
         .toWellFormed()
       const request: ChatTurnRequest = { message, conversationId: id, persist: true }
-      const begun = yield* opened(burst.channel, request)
+      const begun = yield* opened(burst.channel, request, noExtras)
       const answers = held.messages.map((row) => row.id)
       const opening: Opening = { ...begun.opening, userMessageId: last.id, answers }
       return { request, begun: { ...begun, opening }, admission: yield* turns.begin(scope, opening) }

@@ -27,6 +27,7 @@ import { type Opening, type Settled, type Settlement, Turns } from "../../store/
 import { RealtimeFeed } from "../RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
 import { type Begun, makeBeginning, type Stored } from "./Beginning.ts"
+import { type Extras, noExtras } from "./Extras.ts"
 import * as Identity from "./Identity.ts"
 import { LiveRuns } from "./LiveRuns.ts"
 import * as ModelStep from "./ModelStep.ts"
@@ -73,6 +74,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       request: ChatTurnRequest,
       { opening, started, trace }: Begun,
       admission: Turn["admission"],
+      { endUserId, files }: Extras,
       post: Turn["post"] = null
     ) {
       const turn: Turn = {
@@ -81,7 +83,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         opening,
         admission,
         conversationId: conversationOf(opening),
-        endUserId: Identity.visibleEndUser(opening.target, admission),
+        endUserId: endUserId ?? Identity.visibleEndUser(opening.target, admission),
+        files,
         trace,
         parts: yield* Mailbox.make<TurnPart, Failure>({ capacity: backlog }),
         replay: new Replay(),
@@ -101,22 +104,23 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const begin = Effect.fn("ChatTurn.begin")(function* (
       scope: AgentScope,
       channel: ConversationChannel,
-      request: ChatTurnRequest
+      request: ChatTurnRequest,
+      extras: Extras
     ) {
       if (hasRuntimeData(request) && !settings.runtimeData) {
         return yield* new RuntimeDataUnavailable({ message: "Runtime-data forwarding is unavailable." })
       }
-      const begun = yield* beginning.opened(channel, request)
+      const begun = yield* beginning.opened(channel, request, extras)
       const { opening } = begun
       const admission = yield* Identity.admitted(opening.target, yield* turns.begin(scope, opening))
-      return yield* admitted(scope, request, begun, admission)
+      return yield* admitted(scope, request, begun, admission, extras)
     })
 
     const beginStored = Effect.fn("ChatTurn.beginStored")(function* (scope: AgentScope, stored: Stored) {
       const found = yield* beginning.stored(scope, stored)
       if (typeof found === "string") return found
       const { admission, begun, request } = found
-      return yield* admitted(scope, request, begun, admission, stored.post)
+      return yield* admitted(scope, request, begun, admission, noExtras, stored.post)
     })
 
     /** Waits until every earlier turn of the conversation has ended, and returns the history as they left it. */
@@ -226,6 +230,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         Effect.zipRight(Effect.sync(() => turn.replay.close(ended))),
         Effect.zipRight(turn.parts.done(ended)),
         Effect.zipRight(live.remove(turn.opening.runId)),
+        Effect.zipRight(turn.files.release),
         Effect.zipRight(Deferred.succeed(turn.ended, undefined))
       )
     }
@@ -269,11 +274,12 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const start = Effect.fn("ChatTurn.start")(function* (
       scope: AgentScope,
       request: ChatTurnRequest,
-      channel: ConversationChannel = "api"
+      channel: ConversationChannel = "api",
+      extras: Extras = noExtras
     ) {
       const admitted = yield* Deferred.make<void, Failure | ConversationNotActive>()
       // From the first row to the fiber that settles it nothing may come between.
-      const turn = yield* begin(scope, channel, request).pipe(
+      const turn = yield* begin(scope, channel, request, extras).pipe(
         Effect.tap((turn) => launch(turn, admitted)),
         Effect.uninterruptible
       )

@@ -14,6 +14,8 @@ export interface PromptInput {
   /** Oldest first. */
   readonly history: ReadonlyArray<HistoryMessage>
   readonly message: string
+  /** What came with the message. */
+  readonly files?: ReadonlyArray<Prompt.FilePart>
   /** Tokens of prompt and reply together that fit the model. */
   readonly contextWindow: number
 }
@@ -76,20 +78,27 @@ export const fitting = (
   return kept.toReversed().flat()
 }
 
-const toMessage = ({ role, content }: HistoryMessage): Prompt.Message =>
+const toMessage = (
+  { role, content }: HistoryMessage,
+  files: ReadonlyArray<Prompt.FilePart> = []
+): Prompt.Message =>
   role === "user"
-    ? Prompt.userMessage({ content: [Prompt.textPart({ text: content })] })
+    ? Prompt.userMessage({ content: [Prompt.textPart({ text: content }), ...files] })
     : Prompt.assistantMessage({ content: [Prompt.textPart({ text: content })] })
 
 /** A quarter of the window is left to the reply. */
 const promptShare = 0.75
+/** A guess at what a picture takes, or a few pages: the provider alone can tell. */
+const fileTokens = 1_500
 
 export const render = (input: PromptInput): Prompt.Prompt => {
   const system = systemText(input)
-  const budget = input.contextWindow * promptShare - estimateTokens(system) - estimateTokens(input.message)
+  const { files = [] } = input
+  const own = estimateTokens(system) + estimateTokens(input.message) + files.length * fileTokens
+  const budget = input.contextWindow * promptShare - own
   return Prompt.fromMessages([
     Prompt.systemMessage({ content: system }),
-    ...fitting(input.history, budget).map(toMessage),
-    toMessage({ role: "user", content: input.message })
+    ...fitting(input.history, budget).map((message) => toMessage(message)),
+    toMessage({ role: "user", content: input.message }, files)
   ])
 }

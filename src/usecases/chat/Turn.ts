@@ -7,6 +7,7 @@ import type { ChatTurnRequest, TurnPart } from "../../domain/ChatTurn.ts"
 import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 import type { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
 import type { Admission, Opening } from "../../store/Turns.ts"
+import type { Files } from "./Extras.ts"
 import type { Replay } from "./Replay.ts"
 import type * as Trace from "./Trace.ts"
 
@@ -27,6 +28,7 @@ export interface Turn {
   /** Null for a turn without one. */
   readonly conversationId: ConversationId | null
   readonly endUserId: EndUserId | null
+  readonly files: Files
   readonly trace: Trace.Trace
   readonly parts: Mailbox.Mailbox<TurnPart, Failure>
   /** For those who join late. */
