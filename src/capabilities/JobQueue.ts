@@ -4,7 +4,7 @@ import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import type { QueueJobId } from "../domain/Ids.ts"
+import { QueueJobId } from "../domain/Ids.ts"
 import type { JsonObject } from "../domain/Text.ts"
 
 export const QueueName = Schema.Literal(
@@ -100,6 +100,26 @@ export interface QueueCounts {
   readonly failed: number
 }
 
+/** What may be told about a job: never its payload. */
+export const JobSummary = Schema.Struct({
+  id: QueueJobId,
+  /** `waiting` is due, `delayed` not yet. */
+  state: Schema.Literal("waiting", "active", "delayed", "completed", "failed"),
+  attempts: Schema.Int,
+  /** Null when no attempt has failed. */
+  lastError: Schema.NullOr(Schema.String),
+  createdAt: Schema.DateTimeUtc
+})
+export type JobSummary = typeof JobSummary.Type
+export type JobState = JobSummary["state"]
+
+export interface JobListing {
+  readonly state?: JobState | undefined
+  readonly limit: number
+  /** The `next` of the page before. */
+  readonly before?: string | undefined
+}
+
 export class JobQueue extends Context.Tag("capabilities/JobQueue")<
   JobQueue,
   {
@@ -131,5 +151,21 @@ export class JobQueue extends Context.Tag("capabilities/JobQueue")<
     ) => Effect.Effect<void, never, R | Scope.Scope>
     /** One row for each queue, none left out. `waiting` jobs are due, `delayed` ones are not yet. */
     readonly counts: Effect.Effect<ReadonlyArray<QueueCounts>, JobQueueError>
+    /** Jobs of a queue, newest first; `next` continues the list and is null at its end. */
+    readonly list: (
+      queue: QueueName,
+      listing: JobListing
+    ) => Effect.Effect<
+      { readonly jobs: ReadonlyArray<JobSummary>; readonly next: string | null },
+      JobQueueError
+    >
+    /**
+     * Has a failed job run again, with all its attempts; the errors of the earlier ones are kept. Any other is left as it
+     * is (`retried` false); null when the queue has no such job.
+     */
+    readonly retry: (
+      queue: QueueName,
+      id: QueueJobId
+    ) => Effect.Effect<{ readonly job: JobSummary; readonly retried: boolean } | null, JobQueueError>
   }
 >() {}

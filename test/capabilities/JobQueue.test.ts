@@ -1,5 +1,5 @@
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { expect } from "@effect/vitest"
+import { expect, layer, type Vitest } from "@effect/vitest"
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -22,9 +22,15 @@ import {
   type QueueJob,
   type QueuePolicy
 } from "../../src/capabilities/JobQueue.ts"
-import { layerTable, layerTableWith } from "../../src/capabilities/JobQueue/Table.ts"
+import { connect } from "../../src/app/Redis.ts"
+import { layerRedis } from "../../src/capabilities/JobQueue/Redis.ts"
+import { layerTableWith } from "../../src/capabilities/JobQueue/Table.ts"
 import { bundle, discard, run } from "../Children.ts"
-import { eachEngineLive, reset, serverUrl } from "../TestDatabase.ts"
+import { binaries } from "../PostgresServer.ts"
+import { redisUrl, withRedis } from "../RedisServer.ts"
+import { eachEngineLive, type Engine, reset, serverUrl, TestServer } from "../TestDatabase.ts"
+import { restoreIt } from "../setup.ts"
+import type { Database } from "../../src/store/Database.ts"
 
 const policy: QueuePolicy = {
   attempts: 3,
@@ -36,12 +42,45 @@ const policy: QueuePolicy = {
 
 const quick = { policies: Record.map(policies, () => policy), drain: "300 millis" } as const
 
-/** A queue of its own over an empty table, as another process would have it. */
-const another = (options: Parameters<typeof layerTableWith>[0] = quick) =>
-  Effect.map(Layer.build(Layer.fresh(layerTableWith(options))), Context.get(JobQueue))
+type Options = Parameters<typeof layerTableWith>[0]
 
-const queueOf = (options: Parameters<typeof layerTableWith>[0] = quick) =>
-  Effect.zipRight(reset, another(options))
+interface Backend {
+  readonly layer: (
+    options: Options
+  ) => Effect.Effect<Layer.Layer<JobQueue, never, PgClient.PgClient>, never, Scope.Scope>
+  /** Empties whatever the backend keeps outside the database. */
+  readonly reset: Effect.Effect<void>
+  /** The same layer for another process, which has the address of the database and of Redis as its arguments. */
+  readonly module: string
+  readonly addresses: Effect.Effect<ReadonlyArray<string>>
+}
+
+const database = Effect.map(serverUrl, Redacted.value)
+
+const table: Backend = {
+  layer: (options) => Effect.succeed(layerTableWith(options)),
+  reset: Effect.void,
+  module: `
+    import { layerTableWith } from "../src/capabilities/JobQueue/Table.ts"
+    const queueLayer = (options) => layerTableWith(options)`,
+  addresses: Effect.map(database, (url) => [url])
+}
+
+const redis: Backend = {
+  layer: (options) =>
+    Effect.map(Effect.flatMap(redisUrl, connect), (redis) => layerRedis({ ...options, redis })),
+  reset: redisUrl.pipe(
+    Effect.flatMap(connect),
+    Effect.flatMap((redis) => Effect.promise(() => redis.flushall())),
+    Effect.scoped
+  ),
+  module: `
+    import { connect } from "../src/app/Redis.ts"
+    import { layerRedis } from "../src/capabilities/JobQueue/Redis.ts"
+    const queueLayer = (options) => Layer.unwrapScoped(
+      Effect.map(connect(Redacted.make(process.argv[3])), (redis) => layerRedis({ ...options, redis })))`,
+  addresses: Effect.zipWith(database, redisUrl, (url, redis) => [url, Redacted.value(redis)])
+}
 
 interface Row {
   readonly state: string
@@ -88,7 +127,16 @@ const workIn = <R>(effect: Effect.Effect<void, never, R | Scope.Scope>) =>
     return { stop: Scope.close(scope, Exit.void) }
   })
 
-eachEngineLive("The job queue", (it, engine) => {
+const suite = (it: Vitest.MethodsNonLive<Database, true>, engine: Engine, backend: Backend) => {
+  /** A queue of its own over the same tables, as another process would have it. */
+  const another = (options: Options = quick) =>
+    Effect.flatMap(backend.layer(options), (built) =>
+      Effect.map(Layer.build(Layer.fresh(built)), Context.get(JobQueue))
+    )
+
+  const queueOf = (options: Options = quick) =>
+    Effect.zipRight(Effect.zipRight(reset, backend.reset), another(options))
+
   it.scoped("hands a job over once, as it was put in", () =>
     Effect.gen(function* () {
       const queue = yield* queueOf()
@@ -484,6 +532,61 @@ eachEngineLive("The job queue", (it, engine) => {
     })
   )
 
+  it.scoped("shows the jobs of a queue page by page, by their state, and never a payload", () =>
+    Effect.gen(function* () {
+      const queue = yield* queueOf()
+      yield* queue.enqueueAll(
+        "ingestion",
+        Array.from({ length: 5 }, (_, n) => ({ payload: { n, secret: "hunter2" } }))
+      )
+      yield* queue.enqueue("ingestion", { n: 5 }, { delay: "1 hour" })
+      yield* queue.enqueue("embedding", { n: 6 })
+      const ids = yield* Effect.map(
+        Effect.flatMap(
+          PgClient.PgClient,
+          (sql) => sql<{ id: string }>`select id from queue_jobs order by seq desc`
+        ),
+        (all) => all.slice(1).map(({ id }) => id)
+      )
+      const first = yield* queue.list("ingestion", { limit: 4 })
+      const second = yield* queue.list("ingestion", { limit: 4, before: first.next ?? "" })
+      expect([...first.jobs, ...second.jobs].map(({ id }) => id)).toEqual(ids)
+      expect(second.next).toBe(null)
+      expect(JSON.stringify([first, second])).not.toContain("hunter2")
+      expect((yield* queue.list("ingestion", { state: "delayed", limit: 9 })).jobs).toMatchObject([
+        { id: ids[0], state: "delayed", attempts: 0, lastError: null }
+      ])
+      expect((yield* queue.list("ingestion", { state: "waiting", limit: 9 })).jobs).toHaveLength(5)
+      expect((yield* queue.list("ingestion", { state: "failed", limit: 9 })).jobs).toEqual([])
+    })
+  )
+
+  it.scoped("runs a failed job again with all its attempts when it is retried, and no other (G4)", () =>
+    Effect.gen(function* () {
+      const queue = yield* queueOf({ policies: { ...quick.policies, ingestion: { ...policy, attempts: 1 } } })
+      const broken = yield* Ref.make(true)
+      yield* queue.work("ingestion", 1, () =>
+        Effect.flatMap(Ref.get(broken), (fails) =>
+          fails ? new JobFailure({ message: "no route", fatal: true }) : Effect.void
+        )
+      )
+      const id = yield* queue.enqueue("ingestion", { n: 1 })
+      yield* allAre("failed")
+      yield* Ref.set(broken, false)
+      expect(yield* queue.retry("embedding", id)).toBe(null)
+      expect(yield* queue.retry("ingestion", id)).toMatchObject({
+        job: { id, attempts: 0, lastError: "no route" },
+        retried: true
+      })
+      yield* allAre("completed")
+      expect(yield* queue.retry("ingestion", id)).toMatchObject({
+        job: { state: "completed", attempts: 1 },
+        retried: false
+      })
+      expect((yield* rows)[0]?.errors).toMatchObject([{ attempt: 1, message: "no route" }])
+    })
+  )
+
   it.scoped("is quiet when there is nothing to do, also with a job put off", () =>
     Effect.gen(function* () {
       let statements = 0
@@ -568,10 +671,10 @@ eachEngineLive("The job queue", (it, engine) => {
             import * as Record from "effect/Record"
             import * as Redacted from "effect/Redacted"
             import { JobQueue, policies } from "../src/capabilities/JobQueue.ts"
-            import { layerTableWith } from "../src/capabilities/JobQueue/Table.ts"
+            ${backend.module}
             import { layerPostgres } from "../src/store/Database.ts"
             const short = { policies: Record.map(policies, (policy) => ({ ...policy, lease: "900 millis" })) }
-            const layer = layerTableWith(short).pipe(
+            const layer = queueLayer(short).pipe(
               Layer.provide(layerPostgres({ url: Redacted.make(process.argv[2]), maxConnections: 2 })))
             Effect.gen(function*() {
               const queue = yield* JobQueue
@@ -583,9 +686,9 @@ eachEngineLive("The job queue", (it, engine) => {
             Effect.promise(() => bundle(worker)),
             (path) => Effect.sync(() => discard(path))
           )
-          const url = Redacted.value(yield* serverUrl)
+          const addresses = yield* backend.addresses
           const child = yield* Effect.acquireRelease(
-            Effect.sync(() => run(module, [url])),
+            Effect.sync(() => run(module, addresses)),
             ({ kill }) => Effect.promise(kill)
           )
           yield* queue.enqueue("ingestion", { n: 1 })
@@ -602,8 +705,7 @@ eachEngineLive("The job queue", (it, engine) => {
 
   it.scoped("follows the policies of the specification by default", () =>
     Effect.gen(function* () {
-      yield* reset
-      const queue = Context.get(yield* Layer.build(Layer.fresh(layerTable)), JobQueue)
+      const queue = yield* queueOf({})
       yield* queue.work("channel-inbound", 1, () => new JobFailure({ message: "no", fatal: false }))
       yield* queue.enqueue("channel-inbound", { n: 1 })
       yield* until(Effect.map(rows, ([row]) => row?.attempts === 1 && row.state === "waiting"))
@@ -613,4 +715,14 @@ eachEngineLive("The job queue", (it, engine) => {
       expect(yield* sql`select max_attempts from queue_jobs`).toEqual([{ max_attempts: 5 }])
     })
   )
+}
+
+eachEngineLive("The job queue", (it, engine) => suite(it, engine, table))
+
+withRedis("The job queue on Redis", () => {
+  if (binaries === undefined) return
+  layer(TestServer, { timeout: "60 seconds", excludeTestServices: true })("The job queue on Redis", (it) => {
+    suite(it, "server", redis)
+    restoreIt()
+  })
 })

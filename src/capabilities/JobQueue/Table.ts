@@ -4,21 +4,14 @@
  * every five seconds.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import { newId } from "../../domain/Ids.ts"
-import {
-  JobQueue,
-  JobQueueError,
-  type JobRequest,
-  policies,
-  type QueueName,
-  type QueuePolicy
-} from "../JobQueue.ts"
-import { channel, makeRows, type NewJob } from "./table/Rows.ts"
+import { JobQueue, policies, type QueueName, type QueuePolicy } from "../JobQueue.ts"
+import { makeJobs } from "./table/Jobs.ts"
+import { channel, makeRows } from "./table/Rows.ts"
 import { startWorker } from "./table/Worker.ts"
 
 export interface TableOptions {
@@ -28,57 +21,23 @@ export interface TableOptions {
   readonly drain?: Duration.DurationInput
 }
 
-const unreachable = <A>(effect: Effect.Effect<A, unknown>) =>
-  Effect.catchAll(effect, (cause) =>
-    Effect.zipRight(
-      Effect.logError("The job queue cannot be reached", cause),
-      new JobQueueError({ message: "The job queue cannot be reached." })
-    )
-  )
-
-const newJob = ({ options: { delay = 0, serialKey } = {}, payload }: JobRequest) =>
-  Effect.map(newId.queueJob, (id): NewJob => ({
-    id,
-    payload,
-    serialKey: serialKey ?? null,
-    delay: Duration.decode(delay)
-  }))
-
 const make = (options: TableOptions) =>
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
     const rows = makeRows(sql)
     const policyOf = (queue: QueueName): QueuePolicy => (options.policies ?? policies)[queue]
     const local = new Set<{ readonly queue: QueueName; readonly wake: Effect.Effect<void> }>()
-    const wakeLocal = (queue: string) =>
-      Effect.forEach(local, (worker) => (worker.queue === queue ? worker.wake : Effect.void), {
-        discard: true
-      })
-
-    const enqueueAll = (queue: QueueName, jobs: ReadonlyArray<JobRequest>) =>
-      Effect.gen(function* () {
-        if (jobs.length === 0) return []
-        const given = yield* Effect.forEach(jobs, newJob)
-        yield* unreachable(rows.insert(queue, given, policyOf(queue)))
-        // Within a transaction this comes too soon and does no harm: its commit brings the notification.
-        yield* wakeLocal(queue)
-        return given.map(({ id }) => id)
-      })
+    const jobs = makeJobs(rows, policyOf, {
+      news: (queue) => ({ channel, text: queue }),
+      // Within a transaction this comes too soon and does no harm: its commit brings the notification.
+      inserted: (queue) =>
+        Effect.forEach(local, (worker) => (worker.queue === queue ? worker.wake : Effect.void), {
+          discard: true
+        })
+    })
 
     return JobQueue.of({
-      enqueue: (queue, payload, options = {}) =>
-        Effect.gen(function* () {
-          const job = yield* newJob({ payload, options })
-          yield* unreachable(rows.insert(queue, [job], policyOf(queue)))
-          yield* wakeLocal(queue)
-          return job.id
-        }).pipe(Effect.withSpan("JobQueue.enqueue", { attributes: { queue } })),
-
-      enqueueAll: (queue, jobs) =>
-        Effect.withSpan(enqueueAll(queue, jobs), "JobQueue.enqueueAll", {
-          attributes: { queue, jobs: jobs.length }
-        }),
-
+      ...jobs,
       work: (queue, concurrency, handler, onDead = () => Effect.void) =>
         Effect.gen(function* () {
           const wake = yield* startWorker(rows, {
@@ -100,9 +59,7 @@ const make = (options: TableOptions) =>
             Effect.retry(Schedule.spaced("1 second")),
             Effect.forkScoped
           )
-        }),
-
-      counts: unreachable(rows.counts).pipe(Effect.withSpan("JobQueue.counts"))
+        })
     })
   })
 

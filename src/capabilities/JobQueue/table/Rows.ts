@@ -10,7 +10,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { QueueJobId } from "../../../domain/Ids.ts"
 import { JsonObject, sanitize } from "../../../domain/Text.ts"
-import { type QueueCounts, QueueName, type QueuePolicy } from "../../JobQueue.ts"
+import { type JobListing, JobSummary, type QueueCounts, QueueName, type QueuePolicy } from "../../JobQueue.ts"
 
 /** Where enqueueing is told; the payload is the queue's name. */
 export const channel = "queue_jobs"
@@ -52,6 +52,22 @@ export interface NewJob {
   readonly delay: Duration.Duration
 }
 
+/** What others are told about new jobs. */
+export interface News {
+  readonly channel: string
+  readonly text: string
+}
+
+const Summary = Schema.Struct({
+  ...JobSummary.fields,
+  createdAt: Schema.DateTimeUtcFromDate,
+  place: Schema.String
+})
+
+const Due = Schema.Struct({ id: QueueJobId, attempts: Schema.Int, lost: Schema.Boolean })
+/** A job that somebody should take: it is due, or its worker let the lease run out (`lost`). */
+export type Due = typeof Due.Type
+
 export const makeRows = (sql: PgClient) => {
   const after = (duration: Duration.Duration) =>
     sql`clock_timestamp() + ${Duration.toMillis(duration)}::float8 * interval '1 millisecond'`
@@ -59,8 +75,13 @@ export const makeRows = (sql: PgClient) => {
   const attemptError = (message: string) => sql`
     errors || jsonb_build_array(jsonb_build_object('attempt', attempts, 'at', clock_timestamp(), 'message', ${message}::text))`
 
-  /** One after the other, in this order. Heard by other processes when the caller's transaction commits. */
-  const insert = (queue: QueueName, jobs: ReadonlyArray<NewJob>, policy: QueuePolicy) => {
+  /** One after the other, in this order. `news` is heard when the caller's transaction commits. */
+  const insert = (
+    queue: QueueName,
+    jobs: ReadonlyArray<NewJob>,
+    policy: QueuePolicy,
+    news: News = { channel, text: queue }
+  ) => {
     const given = jobs.map((job) => ({ ...job, delay: Duration.toMillis(job.delay) }))
     return sql`
       with jobs as (
@@ -72,9 +93,9 @@ export const makeRows = (sql: PgClient) => {
             as (id text, payload jsonb, "serialKey" text, delay float8)
         ) with ordinality as given (id, payload, serial_key, delay, place)
         order by place
-        returning queue
+        returning id
       )
-      select pg_notify(${channel}, queue) from jobs group by queue`
+      select pg_notify(${news.channel}, ${news.text}) where exists (select from jobs)`
   }
 
   /**
@@ -110,6 +131,19 @@ export const makeRows = (sql: PgClient) => {
           returning j.id, payload, attempts, max_attempts, dead, run_at, seq
         )
         select id, payload, attempts, max_attempts as "maxAttempts", dead from claimed order by run_at, seq`
+    })(undefined)
+
+  /** The first of what {@link claim} would take, serial keys aside. */
+  const due = (queue: QueueName, limit: number) =>
+    SqlSchema.findAll({
+      Request: Schema.Void,
+      Result: Due,
+      execute: () => sql`
+        select id, attempts, state = 'active' as lost from queue_jobs
+        where queue = ${queue} and (
+          state = 'waiting' and run_at <= clock_timestamp() or state = 'active' and lease_until < clock_timestamp()
+        )
+        order by run_at, seq limit ${limit}::int`
     })(undefined)
 
   /** Milliseconds until a job of the queue becomes due or a lease runs out, if one will. */
@@ -203,7 +237,60 @@ export const makeRows = (sql: PgClient) => {
       group by name, place order by place`
   })(undefined)
 
-  return { insert, claim, nextDue, renew, complete, fail, bury, retry, giveBack, prune, counts } as const
+  const publicState = sql`
+    case when state = 'waiting' and run_at > clock_timestamp() then 'delayed' else state end`
+  const summary = sql`
+    id, ${publicState} as state, attempts, last_error as "lastError", created_at as "createdAt", seq::text as place`
+
+  /** Newest first, those before `before`, which is the `place` of a row. */
+  const list = (queue: QueueName, { state, limit, before }: JobListing) =>
+    SqlSchema.findAll({
+      Request: Schema.Void,
+      Result: Summary,
+      execute: () => sql`
+        select ${summary} from queue_jobs
+        where queue = ${queue} and (${before ?? null}::bigint is null or seq < ${before ?? null}::bigint)
+          and (${state ?? null}::text is null or ${publicState} = ${state ?? null}::text)
+        order by seq desc limit ${limit}::int`
+    })(undefined)
+
+  const find = (queue: QueueName, id: QueueJobId) =>
+    SqlSchema.findOne({
+      Request: Schema.Void,
+      Result: Summary,
+      execute: () => sql`select ${summary} from queue_jobs where queue = ${queue} and id = ${id}`
+    })(undefined)
+
+  /** A failed job waits again, with all its attempts; what became of the earlier ones stays in `errors`. */
+  const revive = (queue: QueueName, id: QueueJobId, news: News = { channel, text: queue }) =>
+    SqlSchema.findOne({
+      Request: Schema.Void,
+      Result: Summary,
+      execute: () => sql`
+        with job as (
+          update queue_jobs set state = 'waiting', attempts = 0, run_at = clock_timestamp(), finished_at = null
+          where queue = ${queue} and id = ${id} and state = 'failed' returning *
+        )
+        select ${summary}, pg_notify(${news.channel}, ${news.text})::text from job`
+    })(undefined)
+
+  return {
+    insert,
+    due,
+    list,
+    find,
+    revive,
+    claim,
+    nextDue,
+    renew,
+    complete,
+    fail,
+    bury,
+    retry,
+    giveBack,
+    prune,
+    counts
+  } as const
 }
 
 export type Rows = ReturnType<typeof makeRows>

@@ -91,11 +91,11 @@ const heldFrom = (queue: QueueName, row: Claimed, token: string, renewedAt: numb
   fiber: undefined
 })
 
-/** Claims what there is room for and starts it; true when there may be more. */
-const takeUp = <R>(worker: Worker<R>) =>
+/** Claims what there is room for, `most` at most, and starts it. */
+const takeUp = <R>(worker: Worker<R>, most: number) =>
   Effect.gen(function* () {
-    const room = worker.concurrency - worker.running.size
-    if (room <= 0) return false
+    const room = Math.min(most, worker.concurrency - worker.running.size)
+    if (room <= 0) return []
     const token = randomUUID()
     const renewedAt = yield* Clock.currentTimeMillis
     const claimed = yield* worker.rows.claim(worker.queue, room, token, worker.lease).pipe(
@@ -103,12 +103,13 @@ const takeUp = <R>(worker: Worker<R>) =>
       Effect.catchIf(isUniqueViolation, () => Effect.as(wake(worker), []))
     )
     if (claimed.length > 0) yield* worker.idle.close
-    for (const row of claimed) {
+    return yield* Effect.forEach(claimed, (row) => {
       const held = heldFrom(worker.queue, row, token, renewedAt)
       worker.running.set(nameOf(held), held)
-      held.fiber = yield* Effect.forkDaemon(run(worker, held))
-    }
-    return claimed.length === room
+      return Effect.tap(Effect.forkDaemon(run(worker, held)), (fiber) => {
+        held.fiber = fiber
+      })
+    })
     // Between the claim and the start nobody would know of the jobs.
   }).pipe(Effect.uninterruptible)
 
@@ -125,7 +126,8 @@ const pause = (worker: State) =>
 
 const loop = <R>(worker: Worker<R>) =>
   Effect.gen(function* () {
-    const more = yield* takeUp(worker)
+    const room = worker.concurrency - worker.running.size
+    const more = (yield* takeUp(worker, room)).length === room
     // Without room it is the end of a job that wakes us.
     if (worker.running.size >= worker.concurrency) yield* Queue.take(worker.wakes)
     else if (!more) yield* pause(worker)
@@ -177,8 +179,11 @@ const stop = (worker: State) =>
     yield* until(worker.idle.await, farewell)
   })
 
-/** Starts a worker that stops with the scope; answers what wakes it. */
-export const startWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
+/**
+ * A worker that takes jobs only when told to, and stops with the scope: then it takes no more, and what it runs ends or
+ * goes back.
+ */
+export const openWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
   Effect.gen(function* () {
     const worker: Worker<R> = {
       ...options,
@@ -193,6 +198,17 @@ export const startWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
     yield* Effect.forkScoped(Effect.interruptible(heartbeat(worker)))
     yield* Effect.forkScoped(Effect.interruptible(prune(worker)))
     yield* Effect.addFinalizer(() => stop(worker))
+    return {
+      worker,
+      /** Claims and starts at most so many, as far as there is room; answers their fibers. */
+      takeUp: (most: number) => takeUp(worker, most)
+    } as const
+  })
+
+/** Starts a worker that looks for jobs by itself; answers what makes it look at once. */
+export const startWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
+  Effect.gen(function* () {
+    const { worker } = yield* openWorker(rows, options)
     yield* Effect.forkScoped(Effect.interruptible(loop(worker)))
     return wake(worker)
   })

@@ -1,0 +1,149 @@
+/**
+ * Jobs in the table `queue_jobs`, workers fed by Redis (BullMQ).
+ *
+ * Jobs, their order, leases, attempts and ends are in the database alone, exactly as without Redis: enqueueing joins the
+ * caller's transaction, and a Redis that is lost, emptied or down loses nothing. Redis only says which of all workers
+ * looks when: for each job a ticket is written once the transaction that put it in has committed. The notification of
+ * the commit comes back to the process that enqueued, which then writes the tickets; what it did not live to write is
+ * written by the sweep of any worker, at most five seconds later. While Redis does not answer, the sweep takes jobs
+ * itself.
+ */
+import * as PgClient from "@effect/sql-pg/PgClient"
+import * as Array from "effect/Array"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import type { Redis } from "ioredis"
+import { randomUUID } from "node:crypto"
+import { JobQueue, policies, type QueueName, type QueuePolicy } from "../JobQueue.ts"
+import { startBullWorker } from "./redis/BullWorker.ts"
+import { makeTickets, type Ticket } from "./redis/Tickets.ts"
+import { makeJobs } from "./table/Jobs.ts"
+import { makeRows } from "./table/Rows.ts"
+
+export interface RedisQueueOptions {
+  /** For short commands; workers open connections of their own with its settings. */
+  readonly redis: Redis
+  /** By queue; those of the specification by default. */
+  readonly policies?: Readonly<Record<QueueName, QueuePolicy>>
+  /** How long running jobs may take when a worker stops, before they are interrupted and given back: 30 seconds. */
+  readonly drain?: Duration.DurationInput
+}
+
+const channel = "queue_tickets"
+
+/** Transactions of this process whose end is not known; what is forgotten is found by the sweep. */
+const mostOpen = 10_000
+
+/** Transactions whose tickets are written together. */
+const batch = 200
+
+interface Committed {
+  readonly queue: QueueName
+  readonly tickets: ReadonlyArray<Ticket>
+}
+
+/** Tickets that wait for the commit of the transaction that put their jobs in. */
+const makeOutbox = () => {
+  const self = randomUUID()
+  const open = new Map<string, Committed>()
+  return {
+    keep: (tickets: Committed) => {
+      const text = `${self} ${randomUUID()}`
+      open.set(text, tickets)
+      const [oldest] = open.keys()
+      if (open.size > mostOpen && oldest !== undefined) open.delete(oldest)
+      return { channel, text }
+    },
+    take: (text: string) => {
+      const found = open.get(text)
+      open.delete(text)
+      return found
+    }
+  } as const
+}
+
+/** Writes the tickets of what has been committed, many in one command. */
+const startRelay = (
+  sql: PgClient.PgClient,
+  outbox: ReturnType<typeof makeOutbox>,
+  write: (queue: QueueName, tickets: ReadonlyArray<Ticket>) => Effect.Effect<void>
+) =>
+  Effect.gen(function* () {
+    const committed = yield* Queue.sliding<Committed>(mostOpen)
+    yield* sql.listen(channel).pipe(
+      Stream.runForEach((text) => {
+        const found = outbox.take(text)
+        return found === undefined ? Effect.void : Queue.offer(committed, found)
+      }),
+      Effect.retry(Schedule.spaced("1 second")),
+      Effect.forkScoped
+    )
+    yield* Queue.takeBetween(committed, 1, batch).pipe(
+      Effect.flatMap((found) =>
+        Effect.forEach(
+          Object.values(Array.groupBy(found, ({ queue }) => queue)),
+          (some) =>
+            write(
+              some[0].queue,
+              some.flatMap(({ tickets }) => tickets)
+            ),
+          { discard: true }
+        )
+      ),
+      Effect.forever,
+      Effect.forkScoped
+    )
+  })
+
+const make = ({ redis, ...options }: RedisQueueOptions) =>
+  Effect.gen(function* () {
+    const sql = yield* PgClient.PgClient
+    const policyOf = (queue: QueueName): QueuePolicy => (options.policies ?? policies)[queue]
+    const tickets = yield* Effect.all({
+      ingestion: makeTickets(redis, "ingestion"),
+      embedding: makeTickets(redis, "embedding"),
+      "artifact-cleanup": makeTickets(redis, "artifact-cleanup"),
+      "channel-inbound": makeTickets(redis, "channel-inbound"),
+      "channel-outbound": makeTickets(redis, "channel-outbound")
+    } satisfies Record<QueueName, unknown>)
+    const write = (queue: QueueName, given: ReadonlyArray<Ticket>) =>
+      Effect.catchAll(tickets[queue].write(given), ({ cause }) =>
+        Effect.logWarning("Redis could not be told of jobs; they will be found without it", cause)
+      )
+    const rows = makeRows(sql)
+    const outbox = makeOutbox()
+    yield* startRelay(sql, outbox, write)
+    const jobs = makeJobs(rows, policyOf, {
+      news: (queue, given) =>
+        outbox.keep({
+          queue,
+          // A job that is revived is ticketed once more.
+          tickets: given.map(({ delay, id }) => ({ name: `${id}-${randomUUID()}`, delay }))
+        }),
+      inserted: () => Effect.void
+    })
+
+    return JobQueue.of({
+      ...jobs,
+      work: (queue, concurrency, handler, onDead = () => Effect.void) =>
+        startBullWorker(
+          { redis, rows, tickets: tickets[queue] },
+          {
+            queue,
+            concurrency,
+            handler,
+            onDead,
+            policy: policyOf(queue),
+            drain: options.drain ?? "30 seconds"
+          }
+        )
+    })
+  })
+
+/** The queue over `queue_jobs`, fed by Redis. */
+export const layerRedis = (options: RedisQueueOptions): Layer.Layer<JobQueue, never, PgClient.PgClient> =>
+  Layer.scoped(JobQueue, make(options))

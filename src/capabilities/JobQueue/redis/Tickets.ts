@@ -1,0 +1,75 @@
+/**
+ * Tickets in Redis: each says that one job of a queue may be due, and is handed to one worker of all processes by BullMQ,
+ * at its time. It names no job to run: whoever gets it claims the job whose turn it is in the database. So a ticket too
+ * many does no harm, and one too few is written again by the sweep.
+ */
+import { Queue as BullQueue } from "bullmq"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { Redis } from "ioredis"
+import type { QueueName } from "../../JobQueue.ts"
+
+/** In braces: all keys of a queue lie in one slot of a Redis cluster. */
+export const prefix = "{spoke}"
+
+export interface Ticket {
+  /** A ticket is not written again while another of this name is there. No colons. */
+  readonly name: string
+  readonly delay: Duration.Duration
+}
+
+export class TicketsError extends Schema.TaggedError<TicketsError>()("TicketsError", {
+  cause: Schema.Defect
+}) {}
+
+/** Longest wait for Redis. */
+const patience = "5 seconds"
+
+/** Tickets that one command writes. */
+const batch = 500
+
+const foreign = <A>(call: () => Promise<A>) =>
+  Effect.tryPromise({ try: call, catch: (cause) => new TicketsError({ cause }) }).pipe(
+    Effect.timeoutFail({
+      duration: patience,
+      onTimeout: () => new TicketsError({ cause: "Redis did not answer in time." })
+    })
+  )
+
+const open = (redis: Redis, queue: QueueName) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const tickets = new BullQueue(queue, {
+        connection: redis,
+        prefix,
+        skipVersionCheck: true,
+        defaultJobOptions: { removeOnComplete: true, removeOnFail: true }
+      })
+      // The connection tells of its own errors; those of a call reach its caller.
+      tickets.on("error", () => {})
+      return tickets
+    }),
+    (tickets) => Effect.ignore(foreign(() => tickets.close()))
+  )
+
+export const makeTickets = (redis: Redis, queue: QueueName) =>
+  Effect.map(open(redis, queue), (tickets) => ({
+    /** Writes what is not there yet. */
+    write: (given: ReadonlyArray<Ticket>) =>
+      Effect.gen(function* () {
+        for (let first = 0; first < given.length; first += batch) {
+          const some = given.slice(first, first + batch).map(({ delay, name }) => ({
+            name: "due",
+            data: {},
+            // BullMQ counts in whole milliseconds: rather a moment late than one too early.
+            opts: { jobId: name, delay: Math.ceil(Duration.toMillis(delay)) }
+          }))
+          yield* foreign(() => tickets.addBulk(some))
+        }
+      }),
+    /** How many wait for a worker. */
+    waiting: foreign(() => tickets.getWaitingCount())
+  }))
+
+export type Tickets = Effect.Effect.Success<ReturnType<typeof makeTickets>>

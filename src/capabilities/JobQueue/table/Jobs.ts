@@ -1,0 +1,80 @@
+/** What a queue does with the rows of its jobs, whoever wakes its workers: put them in, count, show and revive them. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { newId } from "../../../domain/Ids.ts"
+import type { QueueJobId } from "../../../domain/Ids.ts"
+import {
+  JobQueueError,
+  type JobListing,
+  type JobRequest,
+  type QueueName,
+  type QueuePolicy
+} from "../../JobQueue.ts"
+import type { NewJob, News, Rows } from "./Rows.ts"
+
+/** How workers hear of jobs. */
+export interface Herald {
+  /** What is told when the transaction that puts these jobs in commits. */
+  readonly news: (queue: QueueName, jobs: ReadonlyArray<Pick<NewJob, "id" | "delay">>) => News
+  /** After the statement, which may not be committed yet. */
+  readonly inserted: (queue: QueueName) => Effect.Effect<void>
+}
+
+const unreachable = <A>(effect: Effect.Effect<A, unknown>) =>
+  Effect.catchAll(effect, (cause) =>
+    Effect.zipRight(
+      Effect.logError("The job queue cannot be reached", cause),
+      new JobQueueError({ message: "The job queue cannot be reached." })
+    )
+  )
+
+const newJob = ({ options: { delay = 0, serialKey } = {}, payload }: JobRequest) =>
+  Effect.map(newId.queueJob, (id): NewJob => ({
+    id,
+    payload,
+    serialKey: serialKey ?? null,
+    delay: Duration.decode(delay)
+  }))
+
+export const makeJobs = (rows: Rows, policyOf: (queue: QueueName) => QueuePolicy, herald: Herald) => {
+  const put = (queue: QueueName, requests: ReadonlyArray<JobRequest>) =>
+    Effect.gen(function* () {
+      if (requests.length === 0) return []
+      const jobs = yield* Effect.forEach(requests, newJob)
+      yield* unreachable(rows.insert(queue, jobs, policyOf(queue), herald.news(queue, jobs)))
+      yield* herald.inserted(queue)
+      return jobs.map(({ id }) => id)
+    })
+
+  const list = Effect.fn("JobQueue.list")(function* (queue: QueueName, listing: JobListing) {
+    const found = yield* unreachable(rows.list(queue, { ...listing, limit: listing.limit + 1 }))
+    const page = found.slice(0, listing.limit)
+    const last = found.length > listing.limit ? page.at(-1) : undefined
+    return { jobs: page.map(({ place: _, ...job }) => job), next: last?.place ?? null }
+  })
+
+  const retry = Effect.fn("JobQueue.retry")(function* (queue: QueueName, id: QueueJobId) {
+    const news = herald.news(queue, [{ id, delay: Duration.zero }])
+    const revived = yield* unreachable(rows.revive(queue, id, news))
+    if (Option.isSome(revived)) yield* herald.inserted(queue)
+    const found = Option.isSome(revived) ? revived : yield* unreachable(rows.find(queue, id))
+    return Option.match(found, {
+      onNone: () => null,
+      onSome: ({ place: _, ...job }) => ({ job, retried: Option.isSome(revived) })
+    })
+  })
+
+  return {
+    enqueue: (queue: QueueName, payload: JobRequest["payload"], options: JobRequest["options"] = {}) =>
+      Effect.gen(function* () {
+        const [id] = yield* put(queue, [{ payload, options }])
+        return id ?? (yield* Effect.dieMessage("A job was put in without an id."))
+      }).pipe(Effect.withSpan("JobQueue.enqueue", { attributes: { queue } })),
+    enqueueAll: (queue: QueueName, jobs: ReadonlyArray<JobRequest>) =>
+      Effect.withSpan(put(queue, jobs), "JobQueue.enqueueAll", { attributes: { queue, jobs: jobs.length } }),
+    counts: unreachable(rows.counts).pipe(Effect.withSpan("JobQueue.counts")),
+    list,
+    retry
+  } as const
+}

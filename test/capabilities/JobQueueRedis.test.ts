@@ -1,0 +1,153 @@
+/** What only Redis adds to the suite of JobQueue.test.ts: it brings jobs at once, and it can be lost. */
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
+import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { expect, layer } from "@effect/vitest"
+import { connect } from "../../src/app/Redis.ts"
+import { JobQueue, type QueueJob } from "../../src/capabilities/JobQueue.ts"
+import { layerRedis } from "../../src/capabilities/JobQueue/Redis.ts"
+import { binaries } from "../PostgresServer.ts"
+import { startRedis, withRedis } from "../RedisServer.ts"
+import { reset, TestServer } from "../TestDatabase.ts"
+import { restoreIt } from "../setup.ts"
+
+const server = Effect.acquireRelease(
+  Effect.promise(() => startRedis()),
+  ({ stop }) => Effect.promise(stop)
+)
+
+/** With the policies of the specification, so that sweeps are five seconds apart. */
+const processOn = (url: string) =>
+  Effect.gen(function* () {
+    const redis = yield* connect(Redacted.make(url))
+    const built = yield* Layer.build(Layer.fresh(layerRedis({ redis, drain: "5 seconds" })))
+    return { queue: Context.get(built, JobQueue), redis }
+  })
+
+const recorder = Effect.map(Queue.unbounded<number>(), (seen) => ({
+  seen,
+  handler: (job: QueueJob) => Effect.asVoid(Queue.offer(seen, Number(job.payload["n"]))),
+  next: Effect.timeout(Queue.take(seen), "20 seconds")
+}))
+
+const unfinished = Effect.flatMap(
+  PgClient.PgClient,
+  (sql) => sql`select id from queue_jobs where state <> 'completed'`
+)
+const allDone = unfinished.pipe(
+  Effect.repeat({ until: (left) => left.length === 0, schedule: Schedule.spaced("50 millis") }),
+  Effect.timeout("40 seconds")
+)
+
+const numbers = (length: number, from = 0) => Array.from({ length }, (_, n) => ({ payload: { n: n + from } }))
+
+const suite = () =>
+  layer(TestServer, { timeout: "60 seconds", excludeTestServices: true })("Redis", (it) => {
+    it.scoped("brings a job to a worker of another process at once, not by a sweep", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const { url } = yield* server
+        const here = yield* processOn(url)
+        const there = yield* processOn(url)
+        const { handler, next } = yield* recorder
+        yield* there.queue.work("ingestion", 1, handler)
+        yield* here.queue.enqueue("ingestion", { n: 0 })
+        yield* next
+        yield* allDone
+        for (let n = 1; n <= 10; n++) {
+          yield* here.queue.enqueue("ingestion", { n })
+          const [waited] = yield* Effect.timed(next)
+          expect(Duration.toMillis(waited)).toBeLessThan(1_000)
+        }
+        yield* here.queue.enqueue("ingestion", { n: 11 }, { delay: "300 millis" })
+        const [waited] = yield* Effect.timed(next)
+        expect(Duration.toMillis(waited)).toBeLessThan(1_500)
+      })
+    )
+
+    it.scoped("shares the jobs out among all processes", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const { url } = yield* server
+        const one = yield* processOn(url)
+        const two = yield* processOn(url)
+        const first = yield* recorder
+        const second = yield* recorder
+        const slowly = (handler: (job: QueueJob) => Effect.Effect<void>) => (job: QueueJob) =>
+          Effect.zipRight(handler(job), Effect.sleep("20 millis"))
+        yield* one.queue.work("ingestion", 1, slowly(first.handler))
+        yield* two.queue.work("ingestion", 1, slowly(second.handler))
+        yield* one.queue.enqueueAll("ingestion", numbers(60))
+        yield* allDone
+        const [some, others] = [yield* Queue.takeAll(first.seen), yield* Queue.takeAll(second.seen)]
+        expect([...some, ...others].sort((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, n) => n))
+        expect(some.length).toBeGreaterThan(10)
+        expect(others.length).toBeGreaterThan(10)
+      })
+    )
+
+    it.scoped("loses nothing when it is emptied in the middle of the load", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const { url } = yield* server
+        const { queue, redis } = yield* processOn(url)
+        const { handler, seen } = yield* recorder
+        yield* queue.work("ingestion", 2, (job) => Effect.zipRight(handler(job), Effect.sleep("20 millis")))
+        yield* queue.enqueueAll(
+          "ingestion",
+          numbers(90).map((job, n) => ({ ...job, options: { serialKey: `key ${n % 7}` } }))
+        )
+        yield* queue.enqueue("ingestion", { n: 90 }, { delay: "1 second" })
+        yield* Effect.promise(() => redis.flushall())
+        yield* queue.enqueueAll("ingestion", numbers(10, 91))
+        yield* Effect.promise(() => redis.flushall())
+        yield* allDone
+        expect([...(yield* Queue.takeAll(seen))].sort((a, b) => a - b)).toEqual(
+          Array.from({ length: 101 }, (_, n) => n)
+        )
+      })
+    )
+
+    it.scoped(
+      "can be gone: jobs are accepted and run without it, and at once again when it is back",
+      () =>
+        Effect.gen(function* () {
+          yield* reset
+          const { port, stop, url } = yield* server
+          const { queue, redis } = yield* processOn(url)
+          const { handler, next, seen } = yield* recorder
+          yield* queue.work("ingestion", 2, handler)
+          yield* Effect.promise(stop)
+          yield* queue.enqueueAll("ingestion", numbers(30))
+          yield* allDone
+          expect(yield* Queue.size(seen)).toBe(30)
+          yield* Queue.takeAll(seen)
+          yield* Effect.acquireRelease(
+            Effect.promise(() => startRedis(port)),
+            (again) => Effect.promise(again.stop)
+          )
+          yield* Effect.promise(() => redis.ping().catch(() => "")).pipe(
+            Effect.repeat({ until: (answer) => answer === "PONG", schedule: Schedule.spaced("50 millis") }),
+            Effect.timeout("10 seconds")
+          )
+          // The worker's own connection needs a moment more.
+          yield* queue.enqueue("ingestion", { n: 30 })
+          yield* next
+          yield* queue.enqueue("ingestion", { n: 31 })
+          const [waited] = yield* Effect.timed(next)
+          expect(Duration.toMillis(waited)).toBeLessThan(2_000)
+        }),
+      60_000
+    )
+
+    restoreIt()
+  })
+
+withRedis("Redis", () => {
+  if (binaries !== undefined) suite()
+})
