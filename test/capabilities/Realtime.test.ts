@@ -11,6 +11,10 @@ import { Realtime, type Signal } from "../../src/capabilities/Realtime.ts"
 import * as Memory from "../../src/capabilities/Realtime/Memory.ts"
 import * as Postgres from "../../src/capabilities/Realtime/Postgres.ts"
 import { ConversationId, RunId } from "../../src/domain/Ids.ts"
+import { connect as connectRedis } from "../../src/app/Redis.ts"
+import * as InRedis from "../../src/capabilities/Realtime/Redis.ts"
+import * as Redacted from "effect/Redacted"
+import { redisUrl, startRedis, withRedis } from "../RedisServer.ts"
 import { eachEngineLive } from "../TestDatabase.ts"
 import { restoreIt } from "../setup.ts"
 
@@ -98,13 +102,12 @@ layer(Layer.empty, { excludeTestServices: true })("Realtime in memory", (it) => 
   restoreIt()
 })
 
-eachEngineLive("Realtime by LISTEN and NOTIFY", (it) => {
-  suite(it, Postgres.layerPostgres)
-
+/** What every backend promises between processes. */
+const shared = <R>(it: Vitest.MethodsNonLive<R, true>, backend: Layer.Layer<Realtime, never, R>) => {
   it.scoped("reaches the subscribers of every process once, its own at once", () =>
     Effect.gen(function* () {
-      const here = yield* process(Postgres.layerPostgres)
-      const there = yield* process(Postgres.layerPostgres)
+      const here = yield* process(backend)
+      const there = yield* process(backend)
       yield* connect(here, there)
       yield* connect(there, here)
       const mine = yield* here.subscribe(one)
@@ -118,6 +121,19 @@ eachEngineLive("Realtime by LISTEN and NOTIFY", (it) => {
     })
   )
 
+  it.scoped("has everybody look at the database when it begins to listen", () =>
+    Effect.gen(function* () {
+      const realtime = yield* process(backend)
+      const mine = yield* realtime.subscribe(one)
+      expect(yield* Queue.take(mine).pipe(Effect.timeout("20 seconds"))).toEqual(changed(one))
+    })
+  )
+}
+
+eachEngineLive("Realtime by LISTEN and NOTIFY", (it) => {
+  suite(it, Postgres.layerPostgres)
+  shared(it, Postgres.layerPostgres)
+
   it.scoped("ignores what others write into its channel", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
@@ -130,12 +146,44 @@ eachEngineLive("Realtime by LISTEN and NOTIFY", (it) => {
       expect(yield* upTo(mine, changed(one, "run_1"))).toEqual([changed(one, "run_1")])
     })
   )
-
-  it.scoped("has everybody look at the database when it begins to listen", () =>
-    Effect.gen(function* () {
-      const realtime = yield* process(Postgres.layerPostgres)
-      const mine = yield* realtime.subscribe(one)
-      expect(yield* Queue.take(mine).pipe(Effect.timeout("20 seconds"))).toEqual(changed(one))
-    })
-  )
 })
+
+withRedis("Realtime by Redis", () =>
+  layer(Layer.empty, { excludeTestServices: true })("Realtime by Redis", (it) => {
+    const overRedis = Layer.unwrapScoped(
+      Effect.map(Effect.flatMap(redisUrl, connectRedis), (redis) => InRedis.layerRedis(redis))
+    )
+    suite(it, overRedis)
+    shared(it, overRedis)
+
+    it.scoped("ignores what others write into its channel", () =>
+      Effect.gen(function* () {
+        const realtime = yield* process(overRedis)
+        const redis = yield* Effect.flatMap(redisUrl, connectRedis)
+        const mine = yield* realtime.subscribe(one)
+        yield* Effect.promise(() => redis.publish("{spoke}:realtime", "no json"))
+        yield* realtime.publish(changed(one, "run_1"))
+        expect(yield* upTo(mine, changed(one, "run_1"))).toEqual([changed(one, "run_1")])
+      })
+    )
+
+    it.scoped("has everybody look at the database when Redis was away", () =>
+      Effect.gen(function* () {
+        const server = yield* Effect.promise(() => startRedis())
+        const redis = yield* connectRedis(Redacted.make(server.url))
+        const realtime = yield* process(InRedis.layerRedis(redis))
+        const mine = yield* realtime.subscribe(one)
+        expect(yield* Queue.take(mine).pipe(Effect.timeout("20 seconds"))).toEqual(changed(one))
+        yield* Effect.promise(server.stop)
+        yield* realtime.publish(changed(one, "run_1"))
+        expect(yield* Queue.take(mine)).toEqual(changed(one, "run_1"))
+        yield* Effect.acquireRelease(
+          Effect.promise(() => startRedis(server.port)),
+          ({ stop }) => Effect.promise(stop)
+        )
+        expect(yield* Queue.take(mine).pipe(Effect.timeout("20 seconds"))).toEqual(changed(one))
+      })
+    )
+    restoreIt()
+  })
+)

@@ -1,0 +1,44 @@
+/**
+ * {@link DedupeStore} in Redis, where keys expire by themselves. For keys whose loss with an emptied Redis is made good
+ * elsewhere. The claims of inbound events are not among them: those stay in the transaction that accepts the event
+ * (store/Inbox), because a claim that is kept while the event is not would lose the event.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Redis } from "ioredis"
+import { DedupeStore, DedupeStoreError } from "../DedupeStore.ts"
+
+/** In braces: one slot of a Redis cluster. */
+const nameOf = (key: string) => `{spoke}:dedupe:${key}`
+
+/** The connection bounds each command in time. */
+const call = <A>(command: () => Promise<A>) =>
+  Effect.tryPromise(command).pipe(
+    Effect.catchAll((cause) =>
+      Effect.zipRight(
+        Effect.logError("Dedupe keys cannot be reached", cause),
+        new DedupeStoreError({ message: "Dedupe keys cannot be reached." })
+      )
+    )
+  )
+
+/** `redis`: for short commands, with a time-out of its own. */
+export const layerRedis = (redis: Redis) =>
+  Layer.succeed(
+    DedupeStore,
+    DedupeStore.of({
+      claim: (key, ttl) =>
+        call(() => redis.set(nameOf(key), "1", "PX", Math.ceil(Duration.toMillis(ttl)), "NX")).pipe(
+          Effect.map((answer) => answer === "OK"),
+          Effect.withSpan("DedupeStore.claim")
+        ),
+      held: (key) =>
+        call(() => redis.exists(nameOf(key))).pipe(
+          Effect.map((found) => found > 0),
+          Effect.withSpan("DedupeStore.held")
+        ),
+      release: (key) =>
+        call(() => redis.del(nameOf(key))).pipe(Effect.asVoid, Effect.withSpan("DedupeStore.release"))
+    })
+  )

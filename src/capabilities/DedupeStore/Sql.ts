@@ -1,0 +1,46 @@
+/** {@link DedupeStore} in the table `dedupe_keys`; times are the database's. A claim joins the caller's transaction. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { DedupeStore, DedupeStoreError } from "../DedupeStore.ts"
+
+const unreachable = <A>(effect: Effect.Effect<A, unknown>) =>
+  Effect.catchAll(effect, (cause) =>
+    Effect.zipRight(
+      Effect.logError("Dedupe keys cannot be reached", cause),
+      new DedupeStoreError({ message: "Dedupe keys cannot be reached." })
+    )
+  )
+
+export const layerSql = Layer.effect(
+  DedupeStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    return DedupeStore.of({
+      claim: (key, ttl) =>
+        sql`
+          insert into dedupe_keys as known (key, expires_at)
+          values (${key}, clock_timestamp() + ${Duration.toMillis(ttl)}::float8 * interval '1 millisecond')
+          on conflict (key) do update set expires_at = excluded.expires_at
+            where known.expires_at <= clock_timestamp()
+          returning key`.pipe(
+          Effect.map((rows) => rows.length > 0),
+          unreachable,
+          Effect.withSpan("DedupeStore.claim")
+        ),
+      held: (key) =>
+        sql`select key from dedupe_keys where key = ${key} and expires_at > clock_timestamp()`.pipe(
+          Effect.map((rows) => rows.length > 0),
+          unreachable,
+          Effect.withSpan("DedupeStore.held")
+        ),
+      release: (key) =>
+        sql`delete from dedupe_keys where key = ${key}`.pipe(
+          Effect.asVoid,
+          unreachable,
+          Effect.withSpan("DedupeStore.release")
+        )
+    })
+  })
+)

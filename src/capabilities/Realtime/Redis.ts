@@ -1,0 +1,87 @@
+/**
+ * {@link Realtime} by publish and subscribe of Redis. A signal reaches the subscribers of its own process at once; the
+ * others hear of it in the background, many in one go, so that nobody who publishes waits for Redis.
+ */
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as Runtime from "effect/Runtime"
+import * as Schema from "effect/Schema"
+import type { Redis } from "ioredis"
+import { Realtime, Signal } from "../Realtime.ts"
+import * as Subscribers from "./Subscribers.ts"
+
+const channel = "{spoke}:realtime"
+
+/** Signals that wait to be sent; the oldest go first. */
+const backlog = 4_096
+/** Signals that are sent in one go. */
+const batch = 100
+/** Longest wait for Redis to take them. */
+const patience = "5 seconds"
+
+const Letter = Schema.parseJson(Schema.Struct({ from: Schema.String, signal: Signal }))
+const write = Schema.encodeSync(Letter)
+const read = Schema.decodeUnknownOption(Letter)
+
+/** A connection that subscribes can do nothing else. */
+const listening = (redis: Redis) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const own = redis.duplicate({ enableOfflineQueue: true, commandTimeout: undefined })
+      // Told by the connection that it came from.
+      own.on("error", () => {})
+      return own
+    }),
+    (own) => Effect.sync(() => own.disconnect())
+  )
+
+/** `redis`: for short commands; the subscription opens a connection of its own with its settings. */
+export const layerRedis = (redis: Redis) =>
+  Layer.scoped(
+    Realtime,
+    Effect.gen(function* () {
+      const from = crypto.randomUUID()
+      const { deliver, disturb, subscribe } = Subscribers.make()
+      const runtime = yield* Effect.runtime()
+      const outgoing = yield* Queue.sliding<Signal>(backlog)
+      const listener = yield* listening(redis)
+
+      const send = (signals: Chunk.Chunk<Signal>) =>
+        Effect.tryPromise(() =>
+          Chunk.reduce(signals, redis.pipeline(), (pipeline, signal) =>
+            pipeline.publish(channel, write({ from, signal }))
+          ).exec()
+        ).pipe(
+          Effect.timeout(patience),
+          Effect.catchAll((cause) => Effect.logWarning("Other processes could not be told", cause))
+        )
+      yield* Queue.takeBetween(outgoing, 1, batch).pipe(
+        Effect.flatMap(send),
+        Effect.forever,
+        Effect.forkScoped
+      )
+
+      listener.on("message", (_channel, letter) => {
+        const received = read(letter)
+        if (Option.isSome(received) && received.value.from !== from) {
+          Runtime.runFork(runtime)(deliver(received.value.signal))
+        }
+      })
+      // Each time that listening begins, others may have been lost before it.
+      listener.on("ready", () => {
+        listener.subscribe(channel).then(
+          () => Runtime.runFork(runtime)(disturb),
+          // The connection is gone again: its next `ready` tries again.
+          () => undefined
+        )
+      })
+
+      return {
+        publish: (signal) => Effect.zipRight(deliver(signal), Effect.asVoid(Queue.offer(outgoing, signal))),
+        subscribe
+      }
+    })
+  )
