@@ -2,6 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { released } from "./TurnQuota.ts"
 
 export class Instances extends Effect.Service<Instances>()("store/Instances", {
   effect: Effect.gen(function* () {
@@ -33,7 +34,7 @@ export class Instances extends Effect.Service<Instances>()("store/Instances", {
         update agent_runs r set status = 'failed', completed_at = now(), message_id = user_message_id
         where r.status = 'running'
           and not exists (select 1 from instances i where i.id = r.instance_id and i.lease_until >= now())
-        returning r.id, r.agent_id, r.tenant_id, r.conversation_id, r.ticket, r.period_start, r.user_message_id,
+        returning r.id, r.agent_id, r.tenant_id, r.conversation_id, r.ticket, r.period_start, r.credited, r.user_message_id,
           r.user_message, r.answers, r.started_at
       ),
       ordered as (
@@ -62,11 +63,7 @@ export class Instances extends Effect.Service<Instances>()("store/Instances", {
           'run.failed', 'failed', 'The process that ran the turn stopped', null, now()
         from dead
       ),
-      released as (
-        update tenant_usage u set turns = u.turns - lost.total
-        from (select tenant_id, period_start, count(*) as total from dead group by tenant_id, period_start) lost
-        where u.tenant_id = lost.tenant_id and u.period_start = lost.period_start
-      )
+      ${released(sql, sql`dead`)}
       select id from dead`.pipe(
       Effect.map((rows) => rows.length),
       Effect.withSpan("Instances.sweep")

@@ -5,6 +5,7 @@ import type { AgentScope } from "../domain/Access.ts"
 import { RunEvent } from "../domain/AgentRun.ts"
 import { Citation } from "../domain/ChatTurn.ts"
 import type { MessageId, RunId } from "../domain/Ids.ts"
+import { released } from "./TurnQuota.ts"
 
 /** How a turn ended. `counted` is false when it failed before the model was called. */
 export interface Settlement {
@@ -70,7 +71,7 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, set
   const { handoff, reply } = settlement
   return sql`
         with run as (
-          select id, agent_id, tenant_id, conversation_id, ticket, epoch, period_start, user_message_id,
+          select id, agent_id, tenant_id, conversation_id, ticket, epoch, period_start, credited, user_message_id,
             user_message, answers, attachments, started_at
           from agent_runs
           where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${settlement.runId}
@@ -99,14 +100,7 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, set
             as e (sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
           on conflict (run_id, sequence) do nothing
         ),
-        ${
-          settlement.counted
-            ? sql`counted as (${counters(sql, settlement)})`
-            : sql`released as (
-                update tenant_usage u set turns = u.turns - 1 from settled
-                where u.tenant_id = settled.tenant_id and u.period_start = settled.period_start
-              )`
-        }
+        ${settlement.counted ? sql`counted as (${counters(sql, settlement)})` : released(sql, sql`settled`)}
         select exists (select 1 from run) as running, (select epoch::int from conversation) as epoch`
 }
 

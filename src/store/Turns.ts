@@ -13,6 +13,7 @@ import { StoredAttachment } from "../domain/Attachment.ts"
 import type { ExternalEndUserId } from "../domain/ChatTurn.ts"
 import { type ConversationChannel, ConversationState, MessageRole } from "../domain/Conversation.ts"
 import { type ConversationId, EndUserId, type MessageId, type RunId } from "../domain/Ids.ts"
+import { released, reservation } from "./TurnQuota.ts"
 import { counters, type Settled, SettledRow, type Settlement, settleStatement } from "./TurnSettlement.ts"
 
 export type { Settled, Settlement }
@@ -65,6 +66,8 @@ const Admission = Schema.Struct({
   /** False when the quota is used up, or when the target is missing. */
   reserved: Schema.Boolean,
   periodStart: Schema.NullOr(Schema.ValidDateFromSelf),
+  /** True when the turn was reserved with a credit. */
+  credited: Schema.Boolean,
   /** False when the target does not exist. */
   known: Schema.Boolean,
   endUserId: Schema.NullOr(EndUserId),
@@ -117,21 +120,6 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         order by position desc nulls last, created_at desc, id desc limit ${historyLimit}
       ) m`
 
-    /** The tenant's limit and period, and one turn of it when there is one left: the last place has one winner. */
-    const reservation = (tenantId: string, condition: Fragment) => sql`
-      tenant as (
-        select tenant_id, turns_limit, overage_enabled, period_start_of(tenant_id) as period_start
-        from subscriptions where tenant_id = ${tenantId}
-      ),
-      reserved as (
-        insert into tenant_usage as used (tenant_id, period_start, turns)
-        select tenant_id, period_start, 1 from tenant
-        where (turns_limit > 0 or overage_enabled) and ${condition}
-        on conflict (tenant_id, period_start) do update set turns = used.turns + 1
-        where used.turns < (select turns_limit from tenant) or (select overage_enabled from tenant)
-        returning period_start
-      )`
-
     /** Names the end user: found, upserted by the caller's own id, or fresh. Rows only when a turn was reserved. */
     const identity = (scope: AgentScope, { target, persist, endUserId }: Opening) => {
       if (target._tag === "EndUser") {
@@ -166,11 +154,11 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
     const runRows = (scope: AgentScope, opening: Opening, from: Fragment) => sql`
       run as (
         insert into agent_runs (
-          id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message, period_start,
+          id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message, period_start, credited,
           epoch, answers, attachments, status, started_at
         )
         select ${opening.runId}, ${scope.tenantId}, ${scope.agentId}, origin.id, origin.ticket, ${opening.instanceId},
-          ${opening.userMessageId}, ${opening.message}, reserved.period_start,
+          ${opening.userMessageId}, ${opening.message}, reserved.period_start, reserved.credited,
           origin.epoch, ${opening.answers ?? null}::text[], ${encodeAttachments(opening.attachments ?? [])}::jsonb, 'running',
           ${DateTime.formatIso(opening.startedAt)}::timestamptz
         from ${from}, reserved
@@ -187,7 +175,8 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
     const settingsColumns = sql`
       a.instructions, a.model, a.top_k as "topK", a.min_score as "minScore",
       exists (select 1 from reserved) as reserved,
-      (select period_start from reserved) as "periodStart"`
+      (select period_start from reserved) as "periodStart",
+      coalesce((select credited from reserved), false) as credited`
 
     /** A turn that starts a conversation, or has none. */
     const open = (scope: AgentScope, opening: Opening) => {
@@ -204,7 +193,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         ),
         ${runRows(scope, opening, sql`conversation origin`)}`
       return sql`
-        with ${reservation(scope.tenantId, known)},
+        with ${reservation(sql, scope.tenantId, known)},
         identity as (${identity(scope, opening)})
         ${opening.persist ? rows : sql``}
         select ${settingsColumns},
@@ -234,7 +223,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
           where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}
             and (channel in ('api', 'widget') or channel = ${opening.channel})
         ),
-        ${reservation(scope.tenantId, sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
+        ${reservation(sql, scope.tenantId, sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
         ${opening.persist ? rows : sql``}
         select ${settingsColumns}, conversation.end_user_id as "endUserId", conversation.id is not null as known,
           conversation.state, ${opening.persist ? sql`coalesce((select epoch from ticketed), conversation.epoch, 0)` : sql`coalesce(conversation.epoch, 0)`}::int as epoch, ${place},
@@ -304,10 +293,16 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         ${counters(sql, tokens)}`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("Turns.count"))
 
     /** Gives a reserved turn back: it failed before the model was called, and nothing of it is stored. */
-    const release = (scope: AgentScope, periodStart: Date) =>
+    const release = (
+      scope: AgentScope,
+      reserved: { readonly periodStart: Date; readonly credited: boolean }
+    ) =>
       sql`
-        update tenant_usage set turns = turns - 1
-        where tenant_id = ${scope.tenantId} and period_start = ${periodStart}`.pipe(
+        with ended as (
+          select ${scope.tenantId}::text as tenant_id, ${reserved.periodStart}::timestamptz as period_start,
+            ${reserved.credited}::boolean as credited
+        ),
+        ${released(sql, sql`ended`)} select 1`.pipe(
         Effect.orDie,
         Effect.asVoid,
         Effect.withSpan("Turns.release")

@@ -150,7 +150,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         turn.settled = true
         yield* turn.counted
           ? turns.count(scope, admission.periodStart, tokens)
-          : turns.release(scope, admission.periodStart)
+          : turns.release(scope, admission)
         return { _tag: "Written", epoch: admission.epoch } satisfies Settled
       }
       const settlement: Settlement = {

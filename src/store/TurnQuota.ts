@@ -1,0 +1,58 @@
+/** The parts of a turn's statements that take a turn from the tenant's quota, and that give it back. */
+import type * as SqlClient from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
+
+/**
+ * `reserved`: a row when the tenant has one turn left, where `condition` holds. The period's turns come first, then those
+ * that were bought (`credited`). The last place has one winner: a row that two statements want is looked at as it is once
+ * its lock is held.
+ */
+export const reservation = (sql: SqlClient.SqlClient, tenantId: string, condition: Fragment) => sql`
+  tenant as (
+    select tenant_id, turns_limit, overage_enabled, period_start_of(tenant_id) as period_start
+    from subscriptions where tenant_id = ${tenantId} and ${condition}
+  ),
+  planned as (
+    insert into tenant_usage as used (tenant_id, period_start, turns)
+    select tenant_id, period_start, 1 from tenant where turns_limit > 0 or overage_enabled
+    on conflict (tenant_id, period_start) do update set turns = used.turns + 1
+    where used.turns - used.credited < (select turns_limit from tenant) or (select overage_enabled from tenant)
+    returning period_start
+  ),
+  credit as (
+    insert into tenant_credits as bought (tenant_id, used)
+    select tenant.tenant_id, 1 from tenant join tenant_credits c on c.tenant_id = tenant.tenant_id
+    where c.used < c.granted and not exists (select 1 from planned)
+    on conflict (tenant_id) do update set used = bought.used + 1 where bought.used < bought.granted
+    returning tenant_id
+  ),
+  credited as (
+    insert into tenant_usage as used (tenant_id, period_start, turns, credited)
+    select tenant_id, period_start, 1, 1 from tenant join credit using (tenant_id)
+    on conflict (tenant_id, period_start) do update set turns = used.turns + 1, credited = used.credited + 1
+    returning period_start
+  ),
+  reserved as (
+    select period_start, false as credited from planned
+    union all select period_start, true from credited
+  )`
+
+/**
+ * Gives every turn of `ended` back to where it was taken from: rows of tenant_id, period_start and credited. Rows are
+ * locked in the order of {@link reservation}, so that the two never wait for each other.
+ */
+export const released = (sql: SqlClient.SqlClient, ended: Fragment) => sql`
+  released as (
+    update tenant_usage u set turns = u.turns - lost.total, credited = u.credited - lost.credited
+    from (
+      select tenant_id, period_start, count(*) as total, count(*) filter (where credited) as credited
+      from ${ended} group by tenant_id, period_start
+    ) lost
+    where u.tenant_id = lost.tenant_id and u.period_start = lost.period_start
+    returning u.tenant_id, lost.credited
+  ),
+  refunded as (
+    update tenant_credits c set used = c.used - lost.credited
+    from (select tenant_id, sum(credited) as credited from released where credited > 0 group by tenant_id) lost
+    where c.tenant_id = lost.tenant_id
+  )`
