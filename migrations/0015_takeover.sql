@@ -13,3 +13,7 @@ alter table agent_runs
 -- What customers wrote over channels and nobody has answered.
 create index messages_unanswered on messages (conversation_id)
   where role = 'user' and channel_message_id is not null and answered_by is null;
+
+-- What is still to be processed of one contact: several messages in a row get one reply.
+create index channel_inbox_waiting on channel_inbox (channel, account_id, (event -> 'from' -> 0 ->> 'value'))
+  where state = 'queued';

@@ -15,11 +15,13 @@ import * as SessionAuth from "../http/hosted/SessionAuth.ts"
 import * as SessionCookie from "../http/hosted/SessionCookie.ts"
 import { SessionsHandlers } from "../http/hosted/SessionsHandlers.ts"
 import { SourcesHandlers } from "../http/hosted/SourcesHandlers.ts"
+import { TakeoverHandlers } from "../http/hosted/TakeoverHandlers.ts"
 import { ToolsHandlers } from "../http/hosted/ToolsHandlers.ts"
 import { HostedUsageHandlers } from "../http/hosted/UsageHandlers.ts"
 import { UsersHandlers } from "../http/hosted/UsersHandlers.ts"
 import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
 import { ImportsHandlers } from "../http/operator/ImportsHandlers.ts"
+import { QueuesHandlers } from "../http/operator/QueuesHandlers.ts"
 import { TenantsHandlers } from "../http/operator/TenantsHandlers.ts"
 import * as RealtimeSocket from "../http/realtime/RealtimeSocket.ts"
 import { BillingHandlers } from "../http/webhooks/BillingHandlers.ts"
@@ -43,10 +45,11 @@ const hosted = ({ appUrl }: Settings) =>
     KeysHandlers,
     SessionsHandlers,
     SourcesHandlers,
+    TakeoverHandlers,
     ToolsHandlers
   ).pipe(Layer.provide(Layer.merge(SessionAuth.layer(Api, appUrl), SessionCookie.layer(appUrl))))
 
-const operator = Layer.mergeAll(ImportsHandlers, TenantsHandlers).pipe(
+const operator = Layer.mergeAll(ImportsHandlers, QueuesHandlers, TenantsHandlers).pipe(
   Layer.provide(
     Layer.unwrapEffect(Effect.map(Secrets, ({ operatorToken }) => OperatorAuth.layer(operatorToken)))
   )

@@ -36,8 +36,11 @@ import { ApiKeyStore } from "../store/ApiKeys.ts"
 import { ArtifactRows } from "../store/Artifacts.ts"
 import { BillingEventStore } from "../store/BillingEvents.ts"
 import { ChannelStore } from "../store/Channels.ts"
+import { ChannelConversationStore } from "../store/ChannelConversations.ts"
+import { ContactStore } from "../store/Contacts.ts"
 import { ConversationFeedStore } from "../store/ConversationFeed.ts"
 import { ConversationImports } from "../store/ConversationImports.ts"
+import { ConversationStates } from "../store/ConversationStates.ts"
 import { ConversationStore } from "../store/Conversations.ts"
 import { CrawlEntryStore } from "../store/CrawlEntries.ts"
 import { layerEmbedded, layerPostgres, migrate } from "../store/Database.ts"
@@ -73,6 +76,8 @@ import { Billing, PlanTable } from "../usecases/Billing.ts"
 import { Channels } from "../usecases/Channels.ts"
 import { ChannelSettings } from "../usecases/channels/ChannelSettings.ts"
 import { Intake } from "../usecases/channels/Intake.ts"
+import { Inbound } from "../usecases/channels/Inbound.ts"
+import { Posts } from "../usecases/channels/Posts.ts"
 import { Sent } from "../usecases/channels/Sent.ts"
 import { ChatTurn } from "../usecases/chat/ChatTurn.ts"
 import { Instance } from "../usecases/chat/Instance.ts"
@@ -85,8 +90,11 @@ import { Crawls } from "../usecases/Crawls.ts"
 import { Embed } from "../usecases/Embed.ts"
 import { EmbeddingProfiles } from "../usecases/EmbeddingProfiles.ts"
 import { ImportConversations } from "../usecases/ImportConversations.ts"
+import { Handoff } from "../usecases/Handoff.ts"
 import { Ingest } from "../usecases/Ingest.ts"
 import { Keys } from "../usecases/Keys.ts"
+import { Ownership } from "../usecases/Ownership.ts"
+import { Queues } from "../usecases/Queues.ts"
 import { RealtimeFeed } from "../usecases/RealtimeFeed.ts"
 import { LegacyKeys } from "../usecases/LegacyKeys.ts"
 import { Refresh } from "../usecases/Refresh.ts"
@@ -94,6 +102,7 @@ import { Retrieve } from "../usecases/Retrieve.ts"
 import { Sources } from "../usecases/Sources.ts"
 import { SourceScopes } from "../usecases/SourceScopes.ts"
 import { Subscriptions } from "../usecases/Subscriptions.ts"
+import { Takeover } from "../usecases/Takeover.ts"
 import { Team } from "../usecases/Team.ts"
 import { Tools } from "../usecases/Tools.ts"
 import { UsageReport } from "../usecases/UsageReport.ts"
@@ -130,10 +139,13 @@ const stores = Layer.mergeAll(
   ApiKeyStore.Default,
   ArtifactRows.Default,
   BillingEventStore.Default,
+  ChannelConversationStore.Default,
   ChannelStore.Default,
+  ContactStore.Default,
   ConversationFeedStore.Default,
   CrawlEntryStore.Default,
   ConversationImports.Default,
+  ConversationStates.Default,
   ConversationStore.Default,
   EmbeddingProfileStore.Default,
   EmbeddingStore.Default,
@@ -236,12 +248,21 @@ const turnSettings = ({ realtimeUrl, runtimeData, turnTimeout }: Settings) =>
 
 /** Nothing goes out through channels yet. */
 const sent = Layer.succeed(Sent, { ours: () => Effect.succeed(false), delivered: () => Effect.void })
+const posts = Layer.succeed(Posts, { post: () => Effect.void, seen: () => Effect.void })
 
 const turns = Layer.merge(ChatTurn.Default, AgentRuns.Default).pipe(
   Layer.provideMerge(LiveRuns.Default),
   Layer.provideMerge(
     Layer.mergeAll(ChatTools.Default, RealtimeAccess.Default, RealtimeFeed.Default, Instance.Default)
   )
+)
+
+/** Who answers conversations, and what channels bring into them. */
+const answering = Inbound.Default.pipe(
+  Layer.provideMerge(Layer.merge(Handoff.Default, Takeover.Default)),
+  Layer.provideMerge(Ownership.Default),
+  Layer.provideMerge(turns),
+  Layer.provide(Layer.merge(posts, sent))
 )
 
 /** Everything below the wire: stores, capabilities and use-cases over one database. */
@@ -263,6 +284,7 @@ export const layer = (settings: Settings) =>
     Intake.Default.pipe(Layer.provide(sent)),
     Keys.Default,
     LegacyKeys.Default,
+    Queues.Default,
     Refresh.Default.pipe(Layer.provide(Sources.Default)),
     Retrieve.Default,
     Sources.Default,
@@ -270,7 +292,7 @@ export const layer = (settings: Settings) =>
     Subscriptions.Default,
     Tools.Default,
     UsageReport.Default,
-    turns
+    answering
   ).pipe(
     Layer.provideMerge(Layer.mergeAll(Artifacts.Default, Inbox.Default)),
     Layer.provideMerge(

@@ -2,6 +2,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
+import { Inbound } from "../usecases/channels/Inbound.ts"
 import { EmbeddingProfiles } from "../usecases/EmbeddingProfiles.ts"
 import { Refresh } from "../usecases/Refresh.ts"
 
@@ -21,8 +22,10 @@ const rounds = <E, R>(name: string, between: Duration.Duration, more: Effect.Eff
 export const start = Effect.gen(function* () {
   const profiles = yield* EmbeddingProfiles
   const refresh = yield* Refresh
+  const inbound = yield* Inbound
   yield* profiles.aim
   yield* rounds("The sweep of embedding profiles", idle, profiles.sweep)
+  yield* rounds("The sweep of unanswered messages", idle, inbound.sweep)
   yield* rounds("The removal of old vectors", Duration.hours(1), profiles.forget)
   yield* rounds("The sweep of scheduled readings", Duration.minutes(3), Effect.as(refresh.sweep(), false))
 })

@@ -7,6 +7,7 @@ import { JobQueue } from "../capabilities/JobQueue.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { Artifacts } from "../usecases/Artifacts.ts"
 import { Embed } from "../usecases/Embed.ts"
+import { Inbound } from "../usecases/channels/Inbound.ts"
 import { Ingest } from "../usecases/Ingest.ts"
 import { LegacyKeys } from "../usecases/LegacyKeys.ts"
 import * as Sweeps from "./Sweeps.ts"
@@ -15,6 +16,9 @@ import * as Sweeps from "./Sweeps.ts"
 const ingestions = 2
 /** Originals that are removed at the same time by one process. */
 const cleanups = 2
+
+/** Events of messaging channels that are processed at the same time by one process. */
+const arrivals = 4
 
 const tidy = Effect.gen(function* () {
   const keys = yield* IdempotencyKeyStore
@@ -42,6 +46,8 @@ export const layer = Layer.scopedDiscard(
     const ingest = yield* Ingest
     const embed = yield* Embed
     const artifacts = yield* Artifacts
+    const inbound = yield* Inbound
+    yield* queue.work("channel-inbound", arrivals, inbound.process, inbound.abandoned)
     yield* queue.work("ingestion", ingestions, ingest.process, ingest.abandoned)
     yield* queue.work("embedding", 1, embed.process)
     yield* queue.work("artifact-cleanup", cleanups, artifacts.process)

@@ -10,10 +10,12 @@ import { HostedCrawlApi } from "./hosted/CrawlApi.ts"
 import { KeysApi } from "./hosted/KeysApi.ts"
 import { SessionsApi } from "./hosted/SessionsApi.ts"
 import { HostedSourcesApi } from "./hosted/SourcesApi.ts"
+import { TakeoverApi } from "./hosted/TakeoverApi.ts"
 import { ToolsApi } from "./hosted/ToolsApi.ts"
 import { HostedUsageApi } from "./hosted/UsageApi.ts"
 import { UsersApi } from "./hosted/UsersApi.ts"
 import { ImportsApi } from "./operator/ImportsApi.ts"
+import { QueuesApi } from "./operator/QueuesApi.ts"
 import { TenantsApi } from "./operator/TenantsApi.ts"
 import { AgentRunsApi } from "./public/AgentRunsApi.ts"
 import { ChatApi } from "./public/ChatApi.ts"
@@ -53,8 +55,10 @@ export const Api = HttpApi.make("spoke")
   .add(AuditApi)
   .add(EndUsersApi)
   .add(HostedConversationsApi)
+  .add(TakeoverApi)
   .add(TenantsApi)
   .add(ImportsApi)
+  .add(QueuesApi)
   .add(MessagingApi)
   .add(BillingApi)
   .add(SystemApi)

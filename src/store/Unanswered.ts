@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
-import { ConversationState } from "../domain/Conversation.ts"
+import { ConversationChannel, ConversationState } from "../domain/Conversation.ts"
 import { AgentId, ConversationId, MessageId, TenantId } from "../domain/Ids.ts"
 
 /** Most messages that one reply answers. */
@@ -34,6 +34,7 @@ const Forgotten = Schema.Struct({
   tenantId: TenantId,
   agentId: AgentId,
   conversationId: ConversationId,
+  channel: ConversationChannel,
   fresh: Schema.Boolean
 })
 export type Forgotten = typeof Forgotten.Type
@@ -114,7 +115,7 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/Un
         Request: Schema.Void,
         Result: Forgotten,
         execute: () => sql`
-          select c.tenant_id as "tenantId", c.agent_id as "agentId", c.id as "conversationId",
+          select c.tenant_id as "tenantId", c.agent_id as "agentId", c.id as "conversationId", c.channel,
             max(m.created_at) >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
           from messages m join conversations c on c.id = m.conversation_id and c.state = 'AI_ACTIVE'
           where m.role = 'user' and m.channel_message_id is not null and m.answered_by is null

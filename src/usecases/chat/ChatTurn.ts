@@ -163,7 +163,10 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       }
       const { post } = turn
       const { reply } = outcome
-      const posting = post === null || reply === null ? null : (epoch: number) => post(reply, epoch)
+      const posting =
+        post === null || reply === null
+          ? null
+          : (epoch: number) => post({ ...reply, handedOff: turn.handoff !== null }, epoch)
       const settled = yield* turns.settle(scope, settlement, posting)
       turn.settled = settled._tag !== "Fenced"
       yield* feed.changed(turn.conversationId, opening.runId)

@@ -15,6 +15,8 @@ import type * as Trace from "./Trace.ts"
 export interface Reply {
   readonly id: MessageId
   readonly content: string
+  /** True when the reply hands the conversation to a human. */
+  readonly handedOff: boolean
 }
 
 /** How a turn may fail once it is under way. */

@@ -1,0 +1,278 @@
+/**
+ * What a channel delivered, one event a job (specification 6, contract 8 and 11): stored in its contact's conversation in
+ * one transaction, then answered by the agent if it is the agent's turn. Every step may be repeated: what is stored is not
+ * stored again, what is answered is not answered again.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
+import type { AliasUpdate, InboundMessage } from "../../domain/Channel.ts"
+import { ConversationChannel } from "../../domain/Conversation.ts"
+import { AgentId, ConversationId, InboxId, newId, TenantId } from "../../domain/Ids.ts"
+import {
+  ChannelConversationStore,
+  type Correspondence,
+  type OpenConversation,
+  type Route
+} from "../../store/ChannelConversations.ts"
+import { ContactStore } from "../../store/Contacts.ts"
+import { ConversationStates } from "../../store/ConversationStates.ts"
+import { Inbox } from "../../store/Inbox.ts"
+import { UnansweredStore } from "../../store/Unanswered.ts"
+import { ChatTurn } from "../chat/ChatTurn.ts"
+import { Handoff } from "../Handoff.ts"
+import { Ownership } from "../Ownership.ts"
+import { RealtimeFeed } from "../RealtimeFeed.ts"
+import * as Content from "./Content.ts"
+import { Posts } from "./Posts.ts"
+import { Sent } from "./Sent.ts"
+
+/** What is older by the provider's own time is stored and not answered: after an outage nobody gets answers to old questions. */
+export const patience = Duration.minutes(15)
+/** After this long the job that was to answer is taken for dead: its attempts have been used up by then. */
+const forgottenAfter = Duration.minutes(7)
+/** How often another turn of the conversation is waited for, and between two looks. */
+const looks = 240
+const pause = Duration.millis(500)
+const farewell = Duration.seconds(5)
+
+/** What is to be answered, and where. */
+const Place = Schema.Struct({
+  tenantId: TenantId,
+  agentId: AgentId,
+  conversationId: ConversationId,
+  channel: ConversationChannel
+})
+type Place = typeof Place.Type
+
+const Payload = Schema.Union(Schema.Struct({ inboxId: InboxId }), Place)
+const decode = Schema.decodeUnknown(Payload)
+
+const fatal = (message: string) => new JobFailure({ message, fatal: true })
+const again = (message: string) => new JobFailure({ message, fatal: false })
+
+const correspondence = (event: InboundMessage | AliasUpdate): Correspondence => ({
+  channel: event.channel,
+  accountId: event.accountId,
+  aliases: event._tag === "Message" ? event.from : event.aliases
+})
+
+export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inbound", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const queue = yield* JobQueue
+    const inbox = yield* Inbox
+    const contacts = yield* ContactStore
+    const conversations = yield* ChannelConversationStore
+    const states = yield* ConversationStates
+    const unanswered = yield* UnansweredStore
+    const chat = yield* ChatTurn
+    const handoff = yield* Handoff
+    const ownership = yield* Ownership
+    const feed = yield* RealtimeFeed
+    const posts = yield* Posts
+    const sent = yield* Sent
+
+    const inOne = <A, E>(work: Effect.Effect<A, E>) =>
+      sql.withTransaction(work).pipe(Effect.catchTag("SqlError", Effect.die))
+
+    const routed = Effect.fn("Inbound.routed")(function* (id: InboxId, from: Correspondence) {
+      const route = yield* conversations.route(from)
+      if (Option.isSome(route)) return route.value
+      const reason = "There is no active configuration of this channel for the account, or more than one."
+      yield* inbox.failed(id, reason)
+      return yield* fatal(reason)
+    })
+
+    /** Why nothing of the agent's answers it, or null. */
+    const silence = Effect.fn("Inbound.silence")(function* (
+      event: InboundMessage,
+      { state }: OpenConversation
+    ) {
+      if (event.standby) return "standby"
+      if (state !== "AI_ACTIVE") return "human"
+      const age = DateTime.distanceDuration(event.timestamp, yield* DateTime.now)
+      const late = DateTime.lessThan(event.timestamp, yield* DateTime.now)
+      return late && Duration.greaterThan(age, patience) ? "stale" : null
+    })
+
+    /** A human of the team wrote it elsewhere: they answer from now on. */
+    const takenOver = (route: Route, { id }: OpenConversation) =>
+      states.change(route, id, {
+        from: ["AI_ACTIVE", "HUMAN_REQUESTED", "HUMAN_ACTIVE"],
+        to: "HUMAN_ACTIVE",
+        unanswered: "human"
+      })
+
+    const append = Effect.fn("Inbound.append")(function* (
+      route: Route,
+      event: InboundMessage,
+      conversation: OpenConversation
+    ) {
+      const now = yield* DateTime.now
+      const echo = event.kind === "echo"
+      const answeredBy = echo ? null : yield* silence(event, conversation)
+      yield* conversations.append(route, conversation.id, {
+        id: yield* newId.message,
+        channelMessageId: event.messageId,
+        content: Content.of(event),
+        author: echo ? "human" : "contact",
+        writtenAt: DateTime.min(event.timestamp, now),
+        answeredBy
+      })
+      if (echo) yield* takenOver(route, conversation)
+      return { conversationId: conversation.id, fresh: true, outcome: echo ? "human" : answeredBy }
+    })
+
+    /** Who wrote, in which conversation, and the message in it, in one transaction. */
+    const store = Effect.fn("Inbound.store")(function* (route: Route, event: InboundMessage) {
+      const from = { tenantId: route.tenantId, ...correspondence(event) }
+      const freshUser = yield* newId.endUser
+      const freshConversation = yield* newId.conversation
+      const work = Effect.gen(function* () {
+        const endUserId = (yield* contacts.resolve(from, freshUser)) ?? freshUser
+        const known = yield* conversations.stored(route, endUserId, event.messageId)
+        if (known !== null) return { conversationId: known, fresh: false, outcome: null }
+        const open = yield* conversations.open(route, event.channel, endUserId, freshConversation)
+        return yield* append(route, event, open)
+      })
+      const stored = yield* inOne(work)
+      if (!stored.fresh) return stored
+      yield* event.kind === "echo"
+        ? ownership.announce(route.tenantId, stored.conversationId)
+        : feed.changed(stored.conversationId, null)
+      return stored
+    }, Effect.uninterruptible)
+
+    /** Two names of one person. Somebody whom nobody knows by either of them has written nothing yet. */
+    const rename = Effect.fn("Inbound.rename")(function* (route: Route, event: AliasUpdate) {
+      yield* inOne(contacts.resolve({ tenantId: route.tenantId, ...correspondence(event) }, null))
+    })
+
+    const turn = Effect.fn("Inbound.turn")(function* ({ agentId, channel, conversationId, tenantId }: Place) {
+      yield* posts.seen(conversationId).pipe(Effect.timeout(farewell), Effect.ignore, Effect.fork)
+      for (let look = 1; ; look++) {
+        const now = yield* DateTime.now
+        const outcome = yield* chat.answer(
+          { tenantId, agentId },
+          {
+            conversationId,
+            channel,
+            now,
+            patience,
+            post: ({ content, handedOff, id }, epoch) =>
+              posts.post({
+                conversationId,
+                messageId: id,
+                // What tells the customer of the human is said whoever comes first.
+                author: handedOff ? "system" : "agent",
+                epoch,
+                text: content
+              })
+          }
+        )
+        if (outcome._tag !== "Busy" || look >= looks) return outcome
+        yield* Effect.sleep(pause)
+      }
+    })
+
+    /** Has the agent answer what waits in the conversation; says why it did not, or null. */
+    const answer = Effect.fn("Inbound.answer")(function* (job: QueueJob, place: Place) {
+      const outcome = yield* turn(place)
+      const forHuman = (reason: string, unanswered: string, told: boolean) =>
+        handoff.request(place, place.conversationId, { reason, unanswered, told })
+      switch (outcome._tag) {
+        case "Answered":
+        case "Nothing":
+          return null
+        case "Inactive":
+          return "human"
+        case "Busy":
+          return yield* again("Another turn of the conversation takes too long.")
+        case "Exhausted":
+          yield* forHuman("The chat turns of this period are used up.", "quota", false)
+          return "quota"
+        case "Looping":
+          yield* forHuman("There were too many replies in a short time.", "loop", false)
+          return "loop"
+        case "Failed": {
+          const code = outcome.failure._tag
+          if (!job.lastAttempt && outcome.repeatable) return yield* again(code)
+          yield* forHuman("The agent could not answer.", "failed", true)
+          return yield* fatal(code)
+        }
+      }
+    })
+
+    const message = Effect.fn("Inbound.message")(function* (
+      job: QueueJob,
+      id: InboxId,
+      event: InboundMessage
+    ) {
+      const route = yield* routed(id, correspondence(event))
+      if (event.kind === "echo" && (yield* sent.ours(event))) return yield* inbox.processed(id, "ours")
+      const { conversationId, outcome } = yield* store(route, event)
+      // Whoever writes on is answered once, with the last of what waits.
+      if (yield* conversations.moreWaiting(id, correspondence(event))) {
+        return yield* inbox.processed(id, outcome ?? "with a later message")
+      }
+      const { agentId, tenantId } = route
+      const place: Place = { tenantId, agentId, conversationId, channel: event.channel }
+      const answered = yield* answer(job, place).pipe(
+        Effect.tapError((failure) => (failure.fatal ? inbox.failed(id, failure.message) : Effect.void))
+      )
+      yield* inbox.processed(id, outcome ?? answered)
+    })
+
+    const event = Effect.fn("Inbound.event")(function* (job: QueueJob, id: InboxId) {
+      const found = yield* inbox.event(id)
+      if (found === null) return
+      if (found.event._tag === "Message") return yield* message(job, id, found.event)
+      yield* rename(yield* routed(id, correspondence(found.event)), found.event)
+      yield* inbox.processed(id, null)
+    })
+
+    /** Handles a job of `channel-inbound`. Fatal where another attempt cannot help; an operator's retry may, later. */
+    const process = Effect.fn("Inbound.process")(function* (job: QueueJob) {
+      const payload = yield* decode(job.payload).pipe(
+        Effect.mapError(() => fatal("The job names no event and no conversation."))
+      )
+      yield* "inboxId" in payload ? event(job, payload.inboxId) : answer(job, payload)
+    }, Effect.asVoid)
+
+    /** The worker of the last attempt died: what it had stored is found by {@link sweep}. */
+    const abandoned = Effect.fn("Inbound.abandoned")(function* (job: QueueJob) {
+      const payload = yield* Effect.option(decode(job.payload))
+      if (Option.isSome(payload) && "inboxId" in payload.value) {
+        yield* inbox.failed(payload.value.inboxId, "The worker died.")
+      }
+    })
+
+    /**
+     * Finds what was stored and not answered because its job has died, and has it answered; what has become too old for that
+     * gets a human. True when there may be more.
+     */
+    const sweep = Effect.gen(function* () {
+      const now = yield* DateTime.now
+      const found = yield* unanswered.forgotten(
+        DateTime.subtractDuration(now, forgottenAfter),
+        DateTime.subtractDuration(now, patience)
+      )
+      for (const { fresh, ...place } of found) {
+        yield* fresh
+          ? queue.enqueue("channel-inbound", place, { serialKey: place.conversationId })
+          : handoff.request(place, place.conversationId, {
+              reason: "The agent did not answer in time.",
+              unanswered: "stale"
+            })
+      }
+      return false
+    }).pipe(Effect.withSpan("Inbound.sweep"))
+
+    return { process, abandoned, sweep } as const
+  })
+}) {}
