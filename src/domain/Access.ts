@@ -61,3 +61,7 @@ export interface SessionUser {
   readonly email: string
   readonly role: Role
 }
+
+/** Who calls a hosted route that takes an agent key or, without one, a dashboard session. */
+export type Caller =
+  { readonly _tag: "Key"; readonly key: AgentKey } | { readonly _tag: "User"; readonly user: SessionUser }

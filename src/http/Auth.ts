@@ -5,7 +5,7 @@
  */
 import * as HttpApiMiddleware from "@effect/platform/HttpApiMiddleware"
 import * as Context from "effect/Context"
-import type { AgentKey, Requirement, Role, SessionUser } from "../domain/Access.ts"
+import type { AgentKey, Caller, Requirement, Role, SessionUser } from "../domain/Access.ts"
 import {
   Forbidden,
   InternalError,
@@ -21,6 +21,9 @@ export class CurrentKey extends Context.Tag("http/CurrentKey")<CurrentKey, Agent
 
 /** The dashboard user of the request. */
 export class CurrentUser extends Context.Tag("http/CurrentUser")<CurrentUser, SessionUser>() {}
+
+/** Who calls a route that takes a key or, without one, a session. */
+export class CurrentCaller extends Context.Tag("http/CurrentCaller")<CurrentCaller, Caller>() {}
 
 /** Proof that the request carries the operator's token. */
 export class Operator extends Context.Tag("http/Operator")<Operator, { readonly actor: "operator" }>() {}
@@ -47,6 +50,15 @@ export class AgentKeyAuth extends HttpApiMiddleware.Tag<AgentKeyAuth>()("http/Ag
 export class SessionAuth extends HttpApiMiddleware.Tag<SessionAuth>()("http/SessionAuth", {
   provides: CurrentUser,
   failure: failure(Unauthorized, Forbidden, ValidationError, InternalError)
+}) {}
+
+/**
+ * An agent key as {@link AgentKeyAuth} takes it, whatever the plan says of the public API; else a session as
+ * {@link SessionAuth} takes it. Endpoints under it declare a permission and a role.
+ */
+export class CallerAuth extends HttpApiMiddleware.Tag<CallerAuth>()("http/CallerAuth", {
+  provides: CurrentCaller,
+  failure: failure(Unauthorized, Forbidden, PlanRestricted, ValidationError, InternalError)
 }) {}
 
 /** `Authorization: Bearer $SPOKE_OPERATOR_TOKEN`. */

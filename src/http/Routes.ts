@@ -6,7 +6,15 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Context from "effect/Context"
 import * as Option from "effect/Option"
 import type { Requirement, Role } from "../domain/Access.ts"
-import { AgentKeyAuth, Open, OperatorAuth, RequiredPermission, RequiredRole, SessionAuth } from "./Auth.ts"
+import {
+  AgentKeyAuth,
+  CallerAuth,
+  Open,
+  OperatorAuth,
+  RequiredPermission,
+  RequiredRole,
+  SessionAuth
+} from "./Auth.ts"
 import { BodyLimit, UpdatedAt } from "./Envelope.ts"
 
 export interface Route {
@@ -14,9 +22,9 @@ export interface Route {
   /** The pattern, like `/v1/sources/:id`. */
   readonly path: string
   readonly group: string
-  /** Set under `AgentKeyAuth`. */
+  /** Set under `AgentKeyAuth` and `CallerAuth`. */
   readonly permission: Requirement | undefined
-  /** Set under `SessionAuth`. */
+  /** Set under `SessionAuth` and `CallerAuth`. */
   readonly role: Role | undefined
   readonly bodyLimit: number | undefined
   /** Status codes of success. */
@@ -47,6 +55,7 @@ export const table = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
       const declared =
         (keys.has(AgentKeyAuth.key) && permission !== undefined) ||
         (keys.has(SessionAuth.key) && role !== undefined) ||
+        (keys.has(CallerAuth.key) && permission !== undefined && role !== undefined) ||
         keys.has(OperatorAuth.key) ||
         open
       if (!declared) {

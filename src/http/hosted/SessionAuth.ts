@@ -17,7 +17,7 @@ import { sessionToken } from "./SessionCookie.ts"
 const safeMethods = new Set(["GET", "HEAD", "OPTIONS"])
 
 /** Fails for a request that changes state and neither comes from `origin` nor says that it comes from no site. */
-const sameOrigin = (origin: string) =>
+export const sameOrigin = (origin: string) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, headers }) => {
     const given = headers["origin"]
     const trusted = given === undefined ? headers["x-spoke-csrf"] === "1" : given === origin

@@ -1,0 +1,38 @@
+/** For which agent a caller of the hosted chat speaks, and what it may see (contract 9 and 11). */
+import * as Effect from "effect/Effect"
+import { type AgentScope, allows, type Caller } from "../../domain/Access.ts"
+import { ValidationError } from "../../domain/Errors.ts"
+import type { AgentId } from "../../domain/Ids.ts"
+import { SourceScopes } from "../SourceScopes.ts"
+
+/** The agent, and whether the caller sees a turn as operators do. */
+export interface Standing {
+  readonly scope: AgentScope
+  readonly full: boolean
+}
+
+export class Callers extends Effect.Service<Callers>()("usecases/widget/Callers", {
+  effect: Effect.gen(function* () {
+    const scopes = yield* SourceScopes
+
+    /** A key stands for its own agent, whatever `agentId` says; a dashboard user must name one of the tenant's. */
+    const standing = Effect.fn("Callers.standing")(function* (caller: Caller, agentId: AgentId | undefined) {
+      if (caller._tag === "Key") {
+        const { permissions, ...key } = caller.key
+        const scope: AgentScope = { tenantId: key.tenantId, agentId: key.agentId }
+        const view: Standing = { scope, full: allows(permissions, "trace_read") }
+        return view
+      }
+      if (agentId === undefined) {
+        return yield* new ValidationError({
+          message: "The request does not have the expected form.",
+          details: { issues: [{ path: ["agentId"], message: "Expected the id of an agent" }] }
+        })
+      }
+      const view: Standing = { scope: yield* scopes.ofAgent(caller.user, agentId), full: true }
+      return view
+    })
+
+    return { standing } as const
+  })
+}) {}

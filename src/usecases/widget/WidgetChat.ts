@@ -1,0 +1,136 @@
+/** What the widget reads and does in its session's conversation (contract 9). */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
+import type { AgentScope } from "../../domain/Access.ts"
+import type { StoredAttachment } from "../../domain/Attachment.ts"
+import type { ExternalEndUserId, Media } from "../../domain/ChatTurn.ts"
+import { NotFound } from "../../domain/Errors.ts"
+import type { ConversationId } from "../../domain/Ids.ts"
+import { ArtifactRef } from "../../domain/Source.ts"
+import type { FeedbackRequest, Session, SessionId } from "../../domain/Widget.ts"
+import { AgentStore } from "../../store/Agents.ts"
+import { ConversationStore } from "../../store/Conversations.ts"
+import { WidgetMessageStore } from "../../store/WidgetMessages.ts"
+import { RealtimeAccess } from "../chat/RealtimeAccess.ts"
+import { TurnSettings } from "../chat/TurnSettings.ts"
+import { RealtimeFeed } from "../RealtimeFeed.ts"
+import { WidgetSessions } from "./Sessions.ts"
+
+const prefix = "sha256:"
+
+/** Where the file is read, below `{app_url}`: the address of its bytes, which says nothing to whoever has no session. */
+const mediaOf = ({ artifact, mimeType, name }: StoredAttachment): Media => ({
+  type: mimeType.startsWith("image/") ? "image" : "file",
+  url: `/api/sdk/attachments/${artifact.slice(prefix.length)}`,
+  name,
+  mimeType
+})
+
+const refOf = (id: string) => Schema.decodeUnknownOption(ArtifactRef)(prefix + id)
+
+const noFile = () => new NotFound({ message: "The conversation has no such file." })
+
+export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/widget/WidgetChat", {
+  effect: Effect.gen(function* () {
+    const sessions = yield* WidgetSessions
+    const agents = yield* AgentStore
+    const conversations = yield* ConversationStore
+    const messages = yield* WidgetMessageStore
+    const artifacts = yield* ArtifactStore
+    const access = yield* RealtimeAccess
+    const feed = yield* RealtimeFeed
+    const { realtimeUrl } = yield* TurnSettings
+
+    /** A token exists only for a conversation. */
+    const realtime = (id: ConversationId | null) =>
+      id === null ? Effect.succeed({ realtimeToken: null, realtimeUrl }) : access.issue(id)
+
+    /** What a page needs to begin: the session that is named, else a new one. */
+    const init = Effect.fn("WidgetChat.init")(function* (
+      scope: AgentScope,
+      given: {
+        readonly sessionId?: SessionId | undefined
+        readonly externalEndUserId?: ExternalEndUserId | undefined
+      }
+    ) {
+      const agent = yield* agents.find(scope, scope.agentId)
+      if (Option.isNone(agent)) return yield* new NotFound({ message: "There is no such agent." })
+      const session = yield* sessions.begin(scope, given)
+      const { greeting, id, name } = agent.value
+      return {
+        ...session,
+        agent: { id, name, greeting },
+        ...(yield* realtime(session.conversationId))
+      }
+    })
+
+    /** The session's conversation, null until something has been said. */
+    const conversation = Effect.fn("WidgetChat.conversation")(function* (
+      scope: AgentScope,
+      sessionId: SessionId
+    ) {
+      const { conversationId } = yield* sessions.find(scope, sessionId)
+      const found = conversationId === null ? Option.none() : yield* conversations.find(scope, conversationId)
+      return { conversation: Option.getOrNull(found), ...(yield* realtime(conversationId)) }
+    })
+
+    /** At most `limit` messages of the conversation after the place `after`, oldest first; none before the first one. */
+    const page = Effect.fn("WidgetChat.page")(function* (
+      { conversationId }: Session,
+      { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number }
+    ) {
+      const rows = conversationId === null ? [] : yield* messages.page(conversationId, after, limit + 1)
+      const shown = rows.slice(0, limit)
+      return {
+        rows: shown.map(({ attachments, position: _, ...message }) => ({
+          ...message,
+          media: attachments.map(mediaOf)
+        })),
+        next: rows.length > limit ? (shown.at(-1)?.position ?? null) : null
+      }
+    })
+
+    /** Keeps what the person thinks of a reply; the last word counts. */
+    const rate = Effect.fn("WidgetChat.rate")(function* (
+      scope: AgentScope,
+      { comment, messageId, rating, sessionId }: FeedbackRequest
+    ) {
+      const { conversationId } = yield* sessions.find(scope, sessionId)
+      const feedback = { messageId, rating, comment: comment ?? null }
+      if (conversationId !== null && (yield* messages.rate(conversationId, feedback))) return feedback
+      return yield* new NotFound({ message: "The conversation has no such reply." })
+    })
+
+    /** Asks for a human, also before the first message; who already has one changes nothing. */
+    const handoff = Effect.fn("WidgetChat.handoff")(function* (
+      scope: AgentScope,
+      sessionId: SessionId,
+      reason: string | undefined
+    ) {
+      const { conversationId } = yield* sessions.place(scope, sessionId)
+      yield* messages.handoff(scope, conversationId, reason ?? "The person asked for a human.")
+      yield* feed.changed(conversationId, null)
+      return yield* conversation(scope, sessionId)
+    })
+
+    /** A file of the session's conversation, by the last part of its address in `media`. */
+    const attachment = Effect.fn("WidgetChat.attachment")(function* (
+      scope: AgentScope,
+      sessionId: SessionId,
+      id: string
+    ) {
+      const { conversationId } = yield* sessions.find(scope, sessionId)
+      const ref = refOf(id)
+      if (conversationId === null || Option.isNone(ref)) return yield* noFile()
+      const stored = yield* messages.attachment(conversationId, ref.value)
+      if (Option.isNone(stored)) return yield* noFile()
+      const bytes = yield* Effect.orDie(artifacts.get(ref.value))
+      if (Option.isNone(bytes)) return yield* noFile()
+      return { ...stored.value, bytes: bytes.value }
+    })
+
+    return { init, conversation, page, rate, handoff, attachment, session: sessions.find } as const
+  })
+}) {}
