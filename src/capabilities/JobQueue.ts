@@ -4,17 +4,9 @@ import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { QueueJobId } from "../domain/Ids.ts"
+import type { QueueJobId } from "../domain/Ids.ts"
+import type { JobState, JobSummary, QueueCounts, QueueName } from "../domain/Job.ts"
 import type { JsonObject } from "../domain/Text.ts"
-
-export const QueueName = Schema.Literal(
-  "ingestion",
-  "embedding",
-  "artifact-cleanup",
-  "channel-inbound",
-  "channel-outbound"
-)
-export type QueueName = typeof QueueName.Type
 
 export interface QueuePolicy {
   readonly attempts: number
@@ -90,28 +82,6 @@ export interface JobRequest {
   readonly payload: JsonObject
   readonly options?: EnqueueOptions
 }
-
-export interface QueueCounts {
-  readonly name: QueueName
-  readonly waiting: number
-  readonly active: number
-  readonly delayed: number
-  readonly completed: number
-  readonly failed: number
-}
-
-/** What may be told about a job: never its payload. */
-export const JobSummary = Schema.Struct({
-  id: QueueJobId,
-  /** `waiting` is due, `delayed` not yet. */
-  state: Schema.Literal("waiting", "active", "delayed", "completed", "failed"),
-  attempts: Schema.Int,
-  /** Null when no attempt has failed. */
-  lastError: Schema.NullOr(Schema.String),
-  createdAt: Schema.DateTimeUtc
-})
-export type JobSummary = typeof JobSummary.Type
-export type JobState = JobSummary["state"]
 
 export interface JobListing {
   readonly state?: JobState | undefined

@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { createServer } from "node:http"
+import { layerTable } from "../../src/capabilities/JobQueue/Table.ts"
 import * as SqlAudit from "../../src/capabilities/AuditLog/Sql.ts"
 import { layerScrypt } from "../../src/capabilities/Credentials/Scrypt.ts"
 import { layerSql } from "../../src/capabilities/KeyStore/Sql.ts"
@@ -30,6 +31,8 @@ import { HostedUsageHandlers } from "../../src/http/hosted/UsageHandlers.ts"
 import { UsersApi } from "../../src/http/hosted/UsersApi.ts"
 import { UsersHandlers } from "../../src/http/hosted/UsersHandlers.ts"
 import * as OperatorAuth from "../../src/http/operator/OperatorAuth.ts"
+import { QueuesApi } from "../../src/http/operator/QueuesApi.ts"
+import { QueuesHandlers } from "../../src/http/operator/QueuesHandlers.ts"
 import { TenantsApi } from "../../src/http/operator/TenantsApi.ts"
 import { TenantsHandlers } from "../../src/http/operator/TenantsHandlers.ts"
 import { AgentStore } from "../../src/store/Agents.ts"
@@ -46,6 +49,7 @@ import { AuditTrail } from "../../src/usecases/AuditTrail.ts"
 import { EndUsers } from "../../src/usecases/EndUsers.ts"
 import { Agents } from "../../src/usecases/Agents.ts"
 import { Keys } from "../../src/usecases/Keys.ts"
+import { Queues } from "../../src/usecases/Queues.ts"
 import { Subscriptions } from "../../src/usecases/Subscriptions.ts"
 import { Team } from "../../src/usecases/Team.ts"
 import { UsageReport } from "../../src/usecases/UsageReport.ts"
@@ -55,6 +59,7 @@ export const appUrl = "https://app.example"
 
 const Surface = HttpApi.make("spoke")
   .add(TenantsApi)
+  .add(QueuesApi)
   .add(SessionsApi)
   .add(AgentsApi)
   .add(KeysApi)
@@ -81,11 +86,12 @@ const UseCases = Layer.mergeAll(
   AuditTrail.Default,
   EndUsers.Default,
   Keys.Default,
+  Queues.Default,
   Subscriptions.Default,
   Team.Default,
   UsageReport.Default
 ).pipe(
-  Layer.provideMerge(Layer.merge(layerSql, SqlAudit.layerSql)),
+  Layer.provideMerge(Layer.mergeAll(layerSql, SqlAudit.layerSql, layerTable)),
   Layer.provideMerge(layerScrypt({ log2N: 10, r: 8, p: 1 })),
   Layer.provide(Stores)
 )
@@ -100,6 +106,7 @@ export const accountsServer = (options: Options = {}) => {
   const url = options.appUrl ?? appUrl
   const handlers = Layer.mergeAll(
     TenantsHandlers,
+    QueuesHandlers,
     SessionsHandlers,
     AgentsHandlers,
     AuditHandlers,

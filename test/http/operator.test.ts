@@ -1,6 +1,8 @@
 import { describe, expect, it, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as SqlClient from "@effect/sql/SqlClient"
+import { JobQueue } from "../../src/capabilities/JobQueue.ts"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { reset, TestDatabase } from "../TestDatabase.ts"
@@ -55,6 +57,63 @@ layer(Server(), { excludeTestServices: true })("Operator routes", (it) => {
         const refused = yield* operate("GET", `/api/operator/tenants?${query}`)
         expect([query, refused.status, refused.error?.code]).toEqual([query, 400, "VALIDATION_ERROR"])
       }
+    })
+  )
+
+  it.effect("show the queues and their jobs, without payloads, and have failed ones run again", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const queue = yield* JobQueue
+      const sql = yield* SqlClient.SqlClient
+      const ids = yield* queue.enqueueAll(
+        "channel-inbound",
+        Array.from({ length: 3 }, () => ({ payload: { inboxId: "hunter2" } }))
+      )
+      yield* sql`update queue_jobs set state = 'failed', attempts = 5, last_error = 'No route.', finished_at = now() where id = ${ids[0] ?? ""}`
+      const all = yield* operate("GET", "/api/operator/queues")
+      expect(all.data.queues).toContainEqual({
+        name: "channel-inbound",
+        waiting: 2,
+        active: 0,
+        delayed: 0,
+        completed: 0,
+        failed: 1
+      })
+      const path = "/api/operator/queues/channel-inbound/jobs"
+      const first = yield* operate("GET", `${path}?limit=2`)
+      expect(first.data.jobs.map(({ id }: { readonly id: string }) => id)).toEqual([ids[2], ids[1]])
+      const second = yield* operate(
+        "GET",
+        `${path}?limit=2&cursor=${encodeURIComponent(first.data.nextCursor)}`
+      )
+      const job = {
+        id: ids[0],
+        state: "failed",
+        attempts: 5,
+        lastError: "No route.",
+        createdAt: expect.stringMatching(/Z$/)
+      }
+      expect(second.data).toEqual({ jobs: [job], nextCursor: null })
+      expect((yield* operate("GET", `${path}?state=failed`)).data).toEqual({ jobs: [job], nextCursor: null })
+      expect(first.text + second.text).not.toContain("hunter2")
+      const again = yield* operate("POST", `${path}/${ids[0]}/retry`)
+      expect([again.status, again.data.job]).toEqual([200, { ...job, state: "waiting", attempts: 0 }])
+      const twice = yield* operate("POST", `${path}/${ids[0]}/retry`)
+      expect([twice.status, twice.error.code]).toEqual([409, "CONFLICT"])
+      for (const unknown of [
+        yield* operate("POST", `${path}/qjb_none/retry`),
+        yield* operate("POST", `/api/operator/queues/ingestion/jobs/${ids[0]}/retry`),
+        yield* operate("GET", "/api/operator/queues/nothing/jobs")
+      ]) {
+        expect([unknown.status, unknown.error.code]).toEqual([404, "NOT_FOUND"])
+      }
+      for (const query of ["state=lost", "cursor=x", `limit=0`]) {
+        const refused = yield* operate("GET", `${path}?${query}`)
+        expect([query, refused.status, refused.error?.code]).toEqual([query, 400, "VALIDATION_ERROR"])
+      }
+      const elsewhere = `${path}?state=failed&cursor=${encodeURIComponent(first.data.nextCursor)}`
+      expect((yield* operate("GET", elsewhere)).status).toBe(400)
+      expect((yield* call("GET", "/api/operator/queues")).status).toBe(401)
     })
   )
 

@@ -18,10 +18,11 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { Redis } from "ioredis"
 import { randomUUID } from "node:crypto"
-import { JobQueue, policies, type QueueName, type QueuePolicy } from "../JobQueue.ts"
+import { JobQueue, policies, type QueuePolicy } from "../JobQueue.ts"
 import { startBullWorker } from "./redis/BullWorker.ts"
 import { makeTickets, type Ticket } from "./redis/Tickets.ts"
 import { makeJobs } from "./table/Jobs.ts"
+import type { QueueName } from "../../domain/Job.ts"
 import { makeRows } from "./table/Rows.ts"
 
 export interface RedisQueueOptions {

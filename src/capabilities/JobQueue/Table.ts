@@ -9,9 +9,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import { JobQueue, policies, type QueueName, type QueuePolicy } from "../JobQueue.ts"
+import { JobQueue, policies, type QueuePolicy } from "../JobQueue.ts"
 import { makeJobs } from "./table/Jobs.ts"
 import { channel, makeRows } from "./table/Rows.ts"
+import type { QueueName } from "../../domain/Job.ts"
 import { startWorker } from "./table/Worker.ts"
 
 export interface TableOptions {

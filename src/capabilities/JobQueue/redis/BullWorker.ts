@@ -12,9 +12,9 @@ import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Schedule from "effect/Schedule"
 import type { Redis } from "ioredis"
-import type { QueueName } from "../../JobQueue.ts"
 import type { Due, Rows } from "../table/Rows.ts"
 import { openWorker, type WorkerOptions } from "../table/Worker.ts"
+import type { QueueName } from "../../../domain/Job.ts"
 import { prefix, type Ticket, type Tickets } from "./Tickets.ts"
 
 const longestSweep = Duration.seconds(5)

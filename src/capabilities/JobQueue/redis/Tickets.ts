@@ -7,8 +7,8 @@ import { Queue as BullQueue } from "bullmq"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { QueueName } from "../../../domain/Job.ts"
 import type { Redis } from "ioredis"
-import type { QueueName } from "../../JobQueue.ts"
 
 /** In braces: all keys of a queue lie in one slot of a Redis cluster. */
 export const prefix = "{spoke}"

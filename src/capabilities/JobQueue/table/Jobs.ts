@@ -4,13 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { newId } from "../../../domain/Ids.ts"
 import type { QueueJobId } from "../../../domain/Ids.ts"
-import {
-  JobQueueError,
-  type JobListing,
-  type JobRequest,
-  type QueueName,
-  type QueuePolicy
-} from "../../JobQueue.ts"
+import { JobQueueError, type JobListing, type JobRequest, type QueuePolicy } from "../../JobQueue.ts"
+import type { QueueName } from "../../../domain/Job.ts"
 import type { NewJob, News, Rows } from "./Rows.ts"
 
 /** How workers hear of jobs. */

@@ -10,7 +10,8 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { QueueJobId } from "../../../domain/Ids.ts"
 import { JsonObject, sanitize } from "../../../domain/Text.ts"
-import { type JobListing, JobSummary, type QueueCounts, QueueName, type QueuePolicy } from "../../JobQueue.ts"
+import { JobSummary, QueueCounts, QueueName } from "../../../domain/Job.ts"
+import type { JobListing, QueuePolicy } from "../../JobQueue.ts"
 
 /** Where enqueueing is told; the payload is the queue's name. */
 export const channel = "queue_jobs"
@@ -29,15 +30,6 @@ export const Claimed = Schema.Struct({
   dead: Schema.Boolean
 })
 export type Claimed = typeof Claimed.Type
-
-const Counts = Schema.Struct({
-  name: QueueName,
-  waiting: Schema.Int,
-  active: Schema.Int,
-  delayed: Schema.Int,
-  completed: Schema.Int,
-  failed: Schema.Int
-})
 
 /** A claim: the rows of `id` belong to who knows `token`. */
 export interface Lease {
@@ -224,7 +216,7 @@ export const makeRows = (sql: PgClient) => {
 
   const counts: Effect.Effect<ReadonlyArray<QueueCounts>, unknown> = SqlSchema.findAll({
     Request: Schema.Void,
-    Result: Counts,
+    Result: QueueCounts,
     execute: () => sql`
       select name,
         (count(*) filter (where state = 'waiting' and run_at <= clock_timestamp()))::int as waiting,

@@ -14,8 +14,9 @@ import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import { randomUUID } from "node:crypto"
-import type { JobFailure, QueueJob, QueueName, QueuePolicy } from "../../JobQueue.ts"
+import type { JobFailure, QueueJob, QueuePolicy } from "../../JobQueue.ts"
 import { endEarly, type Held, nameOf, settle } from "./Held.ts"
+import type { QueueName } from "../../../domain/Job.ts"
 import type { Claimed, Rows } from "./Rows.ts"
 
 export interface WorkerOptions<R> {

@@ -1,0 +1,41 @@
+/** The queues of background work, for the operator (contract 2). Payloads are never shown. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { QueueJobId } from "../../domain/Ids.ts"
+import { JobState, JobSummary, QueueCounts } from "../../domain/Job.ts"
+import { cursorParam, limitParam } from "../../domain/Page.ts"
+import { OperatorAuth } from "../Auth.ts"
+import { failure, success } from "../Envelope.ts"
+
+const list = HttpApiEndpoint.get("list", "/api/operator/queues")
+  .addSuccess(success(Schema.Struct({ queues: Schema.Array(QueueCounts) })))
+  .addError(failure(ServiceUnavailable))
+
+/** Newest first; 404 when there is no such queue. */
+const jobs = HttpApiEndpoint.get("jobs", "/api/operator/queues/:name/jobs")
+  .setPath(Schema.Struct({ name: Schema.String }))
+  .setUrlParams(
+    Schema.Struct({
+      state: Schema.optionalWith(JobState, { exact: true }),
+      limit: limitParam(100),
+      cursor: cursorParam
+    })
+  )
+  .addSuccess(
+    success(Schema.Struct({ jobs: Schema.Array(JobSummary), nextCursor: Schema.NullOr(Schema.String) }))
+  )
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+
+/** A failed job waits again, with all its attempts; 409 when it has not failed. */
+const retry = HttpApiEndpoint.post("retry", "/api/operator/queues/:name/jobs/:id/retry")
+  .setPath(Schema.Struct({ name: Schema.String, id: QueueJobId }))
+  .addSuccess(success(Schema.Struct({ job: JobSummary })))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+
+export class QueuesApi extends HttpApiGroup.make("queues")
+  .add(list)
+  .add(jobs)
+  .add(retry)
+  .middleware(OperatorAuth) {}

@@ -1,0 +1,27 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { Queues } from "../../usecases/Queues.ts"
+import { Api } from "../Api.ts"
+import * as Cursor from "../Cursor.ts"
+
+/** The queues of background work. */
+export const QueuesHandlers = HttpApiBuilder.group(Api, "queues", (handlers) =>
+  Effect.gen(function* () {
+    const queues = yield* Queues
+    return handlers
+      .handle("list", () => Effect.map(queues.counts, (counts) => ({ queues: counts })))
+      .handle("jobs", ({ path: { name }, urlParams: { limit = 20, cursor, state } }) =>
+        Effect.gen(function* () {
+          const jobList = {
+            scope: "operator",
+            route: `/api/operator/queues/${name}/jobs`,
+            filter: { state }
+          }
+          const before = yield* Cursor.open(jobList, cursor)
+          const { jobs, next } = yield* queues.list(name, { state, limit, before })
+          return { jobs, nextCursor: yield* Cursor.seal(jobList, next) }
+        })
+      )
+      .handle("retry", ({ path: { id, name } }) => Effect.map(queues.retry(name, id), (job) => ({ job })))
+  })
+)
