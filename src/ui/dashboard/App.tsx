@@ -8,6 +8,7 @@ import { session, type User } from "./api/Session.ts"
 import { Loaded } from "./components/Page.tsx"
 import { NotFound } from "./pages/NotFound.tsx"
 import { SignIn } from "./pages/SignIn.tsx"
+import { Welcome } from "./pages/team/Welcome.tsx"
 import { Shell } from "./Shell.tsx"
 import { LanguageProvider } from "./text/Language.tsx"
 
@@ -22,8 +23,12 @@ const queries = new QueryClient({
 })
 
 const Agents = lazy(() => import("./pages/agents/Agents.tsx"))
+const Audit = lazy(() => import("./pages/audit/Audit.tsx"))
+const People = lazy(() => import("./pages/people/People.tsx"))
 const Source = lazy(() => import("./pages/sources/Source.tsx"))
 const Sources = lazy(() => import("./pages/sources/Sources.tsx"))
+const Team = lazy(() => import("./pages/team/Team.tsx"))
+const Usage = lazy(() => import("./pages/usage/Usage.tsx"))
 
 const Pages = ({ user }: { readonly user: User }) => (
   <Shell user={user}>
@@ -36,6 +41,18 @@ const Pages = ({ user }: { readonly user: User }) => (
           <Sources user={user} />
         </Route>
         <Route path="/sources/:id">{({ id }) => <Source id={id} user={user} />}</Route>
+        <Route path="/usage">
+          <Usage />
+        </Route>
+        <Route path="/team">
+          <Team user={user} />
+        </Route>
+        <Route path="/people">
+          <People />
+        </Route>
+        <Route path="/audit">
+          <Audit />
+        </Route>
         <Route path="/">
           <Redirect to="/agents" replace />
         </Route>
@@ -48,8 +65,9 @@ const Pages = ({ user }: { readonly user: User }) => (
 )
 
 const Gate = () => {
-  const [, navigate] = useLocation()
+  const [location, navigate] = useLocation()
   const query = useQuery(session)
+  if (location === "/welcome") return <Welcome />
   return (
     <RouterProvider navigate={navigate} useHref={(href) => (href.startsWith("/") ? `/app${href}` : href)}>
       <Loaded query={query}>{(user) => (user === null ? <SignIn /> : <Pages user={user} />)}</Loaded>

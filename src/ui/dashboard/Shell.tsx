@@ -2,7 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { type ReactNode, useEffect, useState } from "react"
 import { Link, useLocation } from "wouter"
-import { session, signOut, type User } from "./api/Session.ts"
+import { atLeast, session, signOut, type User } from "./api/Session.ts"
 import { Button } from "./components/Button.tsx"
 import { Select } from "./components/Field.tsx"
 import { type Language, languages, texts, useLanguage, useText } from "./text/Language.tsx"
@@ -15,6 +15,10 @@ const words = texts(
     navigation: "Main navigation",
     agents: "Agents",
     sources: "Sources",
+    usage: "Usage",
+    people: "People",
+    team: "Team",
+    audit: "Audit",
     language: "Language",
     scheme: "Appearance",
     system: "As the system",
@@ -27,6 +31,10 @@ const words = texts(
     navigation: "Hauptnavigation",
     agents: "Agenten",
     sources: "Quellen",
+    usage: "Verbrauch",
+    people: "Personen",
+    team: "Team",
+    audit: "Protokoll",
     language: "Sprache",
     scheme: "Darstellung",
     system: "Wie das System",
@@ -68,7 +76,12 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
   const [location] = useLocation()
   const links = [
     ["/agents", t.agents],
-    ["/sources", t.sources]
+    ["/sources", t.sources],
+    ["/usage", t.usage],
+    // Personal data and the trail are the admins' business.
+    ...(atLeast(user.role, "admin") ? ([["/people", t.people]] as const) : []),
+    ["/team", t.team],
+    ...(atLeast(user.role, "admin") ? ([["/audit", t.audit]] as const) : [])
   ] as const
   return (
     <div className={css["shell"]}>

@@ -7,6 +7,8 @@ export interface Column<A> {
   readonly cell: (row: A) => ReactNode
   /** Numbers stand at the end. */
   readonly end?: boolean
+  /** The title is read out, not shown: buttons need none. */
+  readonly silent?: boolean
 }
 
 interface TableProps<A> {
@@ -21,9 +23,9 @@ export const Table = <A,>({ label, columns, rows, keyOf }: TableProps<A>) => (
     <table className={css["table"]} aria-label={label}>
       <thead>
         <tr>
-          {columns.map(({ title, end }) => (
+          {columns.map(({ title, end, silent }) => (
             <th key={title} scope="col" className={end === true ? css["end"] : ""}>
-              {title}
+              <span className={silent === true ? "visually-hidden" : ""}>{title}</span>
             </th>
           ))}
         </tr>
@@ -31,8 +33,12 @@ export const Table = <A,>({ label, columns, rows, keyOf }: TableProps<A>) => (
       <tbody>
         {rows.map((row) => (
           <tr key={keyOf(row)}>
-            {columns.map(({ title, cell, end }) => (
-              <td key={title} data-title={title} className={end === true ? css["end"] : ""}>
+            {columns.map(({ title, cell, end, silent }) => (
+              <td
+                key={title}
+                data-title={silent === true ? "" : title}
+                className={end === true ? css["end"] : ""}
+              >
                 {cell(row)}
               </td>
             ))}

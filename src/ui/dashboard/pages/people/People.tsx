@@ -1,0 +1,127 @@
+/** The people who write to the agents: found, exported, erased (data protection). */
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query"
+import { type FormEvent, useState } from "react"
+import { erasePerson, exportAddress, people } from "../../api/People.ts"
+import { Button } from "../../components/Button.tsx"
+import { Confirm } from "../../components/Dialog.tsx"
+import { TextField } from "../../components/Field.tsx"
+import { Empty, Loaded, Page } from "../../components/Page.tsx"
+import { Table } from "../../components/Table.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./People.module.css"
+
+const words = texts(
+  {
+    title: "People",
+    lead: "Who has written to the agents. Somebody may ask what is stored about them, or that it be erased.",
+    find: "Your own id of the person",
+    empty: "Nobody here",
+    emptyLead: "People appear when they write, and are found by the whole of the id that you gave them.",
+    person: "Person",
+    anonymous: "anonymous",
+    conversations: "Conversations",
+    since: "Since",
+    actions: "Actions",
+    export: "Export",
+    erase: "Erase",
+    erasure: "Erase this person",
+    question: (name: string) =>
+      `Everything that is stored about ${name} will be gone: messages, files, traces. It cannot be undone.`
+  },
+  {
+    title: "Personen",
+    lead: "Wer den Agenten geschrieben hat. Jede Person darf fragen, was über sie gespeichert ist, und die Löschung verlangen.",
+    find: "Ihre eigene Id der Person",
+    empty: "Niemand hier",
+    emptyLead:
+      "Personen erscheinen, wenn sie schreiben, und werden über die ganze Id gefunden, die sie bekommen haben.",
+    person: "Person",
+    anonymous: "anonym",
+    conversations: "Gespräche",
+    since: "Seit",
+    actions: "Aktionen",
+    export: "Exportieren",
+    erase: "Löschen",
+    erasure: "Diese Person löschen",
+    question: (name: string) =>
+      `Alles, was über ${name} gespeichert ist, ist dann fort: Nachrichten, Dateien, Abläufe. Das lässt sich nicht rückgängig machen.`
+  }
+)
+
+const People = () => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const { ago, number } = useFormat()
+  const queries = useQueryClient()
+  const [typed, setTyped] = useState("")
+  const [asked, setAsked] = useState("")
+  const query = useInfiniteQuery(people(asked))
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    setAsked(typed.trim())
+  }
+  return (
+    <Page title={t.title} lead={t.lead}>
+      <form role="search" className={css["search"]} onSubmit={submit}>
+        <TextField label={t.find} value={typed} onChange={setTyped} />
+        <Button type="submit">{common.search}</Button>
+      </form>
+      <Loaded query={query}>
+        {({ pages }) => {
+          const rows = pages.flatMap((page) => page.endUsers)
+          return rows.length === 0 ? (
+            <Empty title={t.empty}>{t.emptyLead}</Empty>
+          ) : (
+            <Table
+              label={t.title}
+              rows={rows}
+              keyOf={({ id }) => id}
+              columns={[
+                {
+                  title: t.person,
+                  cell: ({ id, externalId }) => (
+                    <span className={css["who"]}>
+                      {externalId ?? t.anonymous}
+                      <code>{id}</code>
+                    </span>
+                  )
+                },
+                { title: t.conversations, end: true, cell: ({ conversations }) => number(conversations) },
+                { title: t.since, cell: ({ createdAt }) => ago(createdAt) },
+                {
+                  title: t.actions,
+                  silent: true,
+                  end: true,
+                  cell: ({ id, externalId }) => (
+                    <span className={css["deeds"]}>
+                      <a href={exportAddress(id)} download={`${id}.ndjson`}>
+                        {t.export}
+                      </a>
+                      <Confirm
+                        trigger={<Button kind="quiet">{t.erase}</Button>}
+                        title={t.erasure}
+                        question={t.question(externalId ?? id)}
+                        action={t.erase}
+                        onConfirm={async () => {
+                          await erasePerson(id)
+                          await queries.invalidateQueries({ queryKey: ["people"] })
+                        }}
+                      />
+                    </span>
+                  )
+                }
+              ]}
+            />
+          )
+        }}
+      </Loaded>
+      {query.hasNextPage ? (
+        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+      ) : null}
+    </Page>
+  )
+}
+
+export default People

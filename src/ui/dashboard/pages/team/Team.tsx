@@ -1,0 +1,258 @@
+/** The people of the team: invited, given a role, removed. */
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
+import { type FormEvent, useState } from "react"
+import { atLeast, type Role, type User } from "../../api/Session.ts"
+import {
+  changeRole,
+  type Invitation,
+  invite,
+  inviteAgain,
+  type Member,
+  members,
+  removeMember
+} from "../../api/Team.ts"
+import { Badge } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Copyable } from "../../components/Copyable.tsx"
+import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
+import { Select, TextField } from "../../components/Field.tsx"
+import { Loaded, Page } from "../../components/Page.tsx"
+import { Problem } from "../../components/Problem.tsx"
+import { Table } from "../../components/Table.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./Team.module.css"
+
+const words = texts(
+  {
+    title: "Team",
+    lead: "Owners and admins change things, agents answer customers, viewers look.",
+    add: "Invite somebody",
+    email: "E-mail",
+    role: "Role",
+    roleOf: (email: string) => `Role of ${email}`,
+    owner: "Owner",
+    admin: "Admin",
+    agent: "Agent",
+    viewer: "Viewer",
+    since: "Since",
+    actions: "Actions",
+    pending: "Invited",
+    you: "You",
+    again: "New link",
+    remove: "Remove",
+    removal: "Remove from the team",
+    question: (email: string) => `${email} is signed out everywhere at once.`,
+    link: "Invitation link",
+    linkHelp: (until: string) =>
+      `Send this link. It works once, until ${until}, and is not shown again. Whoever opens it chooses the password.`
+  },
+  {
+    title: "Team",
+    lead: "Inhaber und Admins ändern, Bearbeiter antworten Kunden, Betrachter sehen zu.",
+    add: "Jemanden einladen",
+    email: "E-Mail",
+    role: "Rolle",
+    roleOf: (email: string) => `Rolle von ${email}`,
+    owner: "Inhaber",
+    admin: "Admin",
+    agent: "Bearbeiter",
+    viewer: "Betrachter",
+    since: "Seit",
+    actions: "Aktionen",
+    pending: "Eingeladen",
+    you: "Das sind Sie",
+    again: "Neuer Link",
+    remove: "Entfernen",
+    removal: "Aus dem Team entfernen",
+    question: (email: string) => `${email} wird überall sofort abgemeldet.`,
+    link: "Einladungslink",
+    linkHelp: (until: string) =>
+      `Diesen Link verschicken. Er gilt einmal, bis ${until}, und wird nicht wieder gezeigt. Wer ihn öffnet, wählt das Passwort.`
+  }
+)
+
+const roles = ["owner", "admin", "agent", "viewer"] as const
+
+const useRoles = (user: User): ReadonlyArray<readonly [Role, string]> => {
+  const t = useText(words)
+  return roles.filter((role) => atLeast(user.role, role)).map((role) => [role, t[role]] as const)
+}
+
+const Link = ({ invitation }: { readonly invitation: Invitation }) => {
+  const t = useText(words)
+  const { moment } = useFormat()
+  return (
+    <>
+      <p>{t.linkHelp(moment(invitation.expiresAt))}</p>
+      <Copyable label={t.link} value={`${location.origin}/app/welcome#${invitation.token}`} />
+    </>
+  )
+}
+
+const Invite = ({ user, onClose }: { readonly user: User; readonly onClose: () => void }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const options = useRoles(user)
+  const [email, setEmail] = useState("")
+  const [role, setRole] = useState<Role>("agent")
+  const attempt = useMutation({
+    mutationFn: () => invite(email, role),
+    onSuccess: () => queries.invalidateQueries({ queryKey: members.queryKey })
+  })
+  const invitation = attempt.data?.invitation
+  if (invitation !== undefined && invitation !== null) {
+    return (
+      <>
+        <Link invitation={invitation} />
+        <Actions>
+          <Button kind="primary" onPress={onClose}>
+            {common.close}
+          </Button>
+        </Actions>
+      </>
+    )
+  }
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    attempt.mutate()
+  }
+  return (
+    <form onSubmit={submit} style={{ display: "contents" }}>
+      {attempt.error === null ? null : <Problem problem={attempt.error} />}
+      <TextField label={t.email} type="email" isRequired autoFocus value={email} onChange={setEmail} />
+      <Select label={t.role} options={options} value={role} onChange={setRole} />
+      <Actions>
+        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button kind="primary" type="submit" busy={attempt.isPending}>
+          {t.add}
+        </Button>
+      </Actions>
+    </form>
+  )
+}
+
+interface RowProps {
+  readonly member: Member
+  readonly user: User
+}
+
+const RoleChoice = ({ member, user }: RowProps) => {
+  const t = useText(words)
+  const queries = useQueryClient()
+  const options = useRoles(user)
+  const change = useMutation({
+    mutationFn: (role: Role) => changeRole(member.id, role),
+    onSettled: () => queries.invalidateQueries({ queryKey: members.queryKey })
+  })
+  const allowed = atLeast(user.role, "admin") && atLeast(user.role, member.role) && member.id !== user.id
+  return allowed ? (
+    <>
+      <Select
+        compact
+        label={t.roleOf(member.email)}
+        options={options}
+        value={member.role}
+        onChange={(role) => change.mutate(role)}
+        isDisabled={change.isPending}
+      />
+      {change.error === null ? null : <Problem problem={change.error} />}
+    </>
+  ) : (
+    t[member.role]
+  )
+}
+
+const Deeds = ({ member, user }: RowProps) => {
+  const t = useText(words)
+  const queries = useQueryClient()
+  const [invitation, setInvitation] = useState<Invitation | null>(null)
+  const again = useMutation({
+    mutationFn: () => inviteAgain(member.id),
+    onSuccess: (made) => setInvitation(made.invitation)
+  })
+  const allowed = atLeast(user.role, "admin") && atLeast(user.role, member.role) && member.id !== user.id
+  if (!allowed) return null
+  return (
+    <div className={css["deeds"]}>
+      {member.invited ? (
+        <Button kind="quiet" busy={again.isPending} onPress={() => again.mutate()}>
+          {t.again}
+        </Button>
+      ) : null}
+      <Dialog title={t.link} isOpen={invitation !== null} onClose={() => setInvitation(null)}>
+        {invitation === null ? null : <Link invitation={invitation} />}
+      </Dialog>
+      <Confirm
+        trigger={
+          <Button kind="quiet" aria-label={`${t.remove}: ${member.email}`}>
+            {t.remove}
+          </Button>
+        }
+        title={t.removal}
+        question={t.question(member.email)}
+        action={t.remove}
+        onConfirm={async () => {
+          await removeMember(member.id)
+          await queries.invalidateQueries({ queryKey: members.queryKey })
+        }}
+      />
+    </div>
+  )
+}
+
+const Team = ({ user }: { readonly user: User }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const { ago } = useFormat()
+  const query = useInfiniteQuery(members)
+  const [inviting, setInviting] = useState(false)
+  const add = atLeast(user.role, "admin") ? (
+    <Button kind="primary" onPress={() => setInviting(true)}>
+      {t.add}
+    </Button>
+  ) : null
+  return (
+    <Page title={t.title} lead={t.lead} actions={add}>
+      <Dialog title={t.add} isOpen={inviting} onClose={() => setInviting(false)}>
+        <Invite user={user} onClose={() => setInviting(false)} />
+      </Dialog>
+      <Loaded query={query}>
+        {({ pages }) => (
+          <Table
+            label={t.title}
+            rows={pages.flatMap((page) => page.users)}
+            keyOf={({ id }) => id}
+            columns={[
+              {
+                title: t.email,
+                cell: (member) => (
+                  <span className={css["who"]}>
+                    {member.email}
+                    {member.id === user.id ? <Badge tone="neutral">{t.you}</Badge> : null}
+                    {member.invited ? <Badge tone="warn">{t.pending}</Badge> : null}
+                  </span>
+                )
+              },
+              { title: t.role, cell: (member) => <RoleChoice member={member} user={user} /> },
+              { title: t.since, cell: ({ createdAt }) => ago(createdAt) },
+              {
+                title: t.actions,
+                silent: true,
+                end: true,
+                cell: (member) => <Deeds member={member} user={user} />
+              }
+            ]}
+          />
+        )}
+      </Loaded>
+      {query.hasNextPage ? (
+        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+      ) : null}
+    </Page>
+  )
+}
+
+export default Team

@@ -1,0 +1,69 @@
+/** Where an invitation leads: choosing a password. The token stands after the `#`, so that no server's log sees it. */
+import { useMutation } from "@tanstack/react-query"
+import { type FormEvent, useEffect, useState } from "react"
+import { useLocation } from "wouter"
+import { choosePassword } from "../../api/Team.ts"
+import { Button } from "../../components/Button.tsx"
+import { TextField } from "../../components/Field.tsx"
+import { Problem } from "../../components/Problem.tsx"
+import { texts, useText } from "../../text/Language.tsx"
+import mark from "../../mark.svg"
+import css from "../SignIn.module.css"
+
+const words = texts(
+  {
+    title: "Welcome",
+    lead: "Choose a password, then sign in with it.",
+    password: "New password",
+    help: "At least 12 characters.",
+    choose: "Choose password"
+  },
+  {
+    title: "Willkommen",
+    lead: "Ein Passwort wählen und dann damit anmelden.",
+    password: "Neues Passwort",
+    help: "Mindestens 12 Zeichen.",
+    choose: "Passwort wählen"
+  }
+)
+
+export const Welcome = () => {
+  const t = useText(words)
+  const [, navigate] = useLocation()
+  const [token] = useState(() => location.hash.slice(1))
+  const [password, setPassword] = useState("")
+  const choose = useMutation({
+    mutationFn: () => choosePassword(token, password),
+    onSuccess: () => navigate("/agents", { replace: true })
+  })
+  useEffect(() => {
+    document.title = `${t.title} · Spoke`
+  }, [t.title])
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    choose.mutate()
+  }
+  return (
+    <main className={css["place"]}>
+      <form className={css["form"]} onSubmit={submit}>
+        <img src={mark} alt="" width={40} height={40} />
+        <h1>{t.title}</h1>
+        <p className={css["hint"]}>{t.lead}</p>
+        {choose.error === null ? null : <Problem problem={choose.error} />}
+        <TextField
+          label={t.password}
+          help={t.help}
+          type="password"
+          autoComplete="new-password"
+          isRequired
+          autoFocus
+          value={password}
+          onChange={setPassword}
+        />
+        <Button kind="primary" type="submit" busy={choose.isPending}>
+          {t.choose}
+        </Button>
+      </form>
+    </main>
+  )
+}

@@ -1,0 +1,59 @@
+/** The days of the period as bars, and as a table for whom bars say nothing. */
+import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts"
+import type { DayUsage } from "../../api/Usage.ts"
+import { Table } from "../../components/Table.tsx"
+import { useFormat } from "../../text/Format.ts"
+import { useText } from "../../text/Language.tsx"
+import css from "./Usage.module.css"
+import { words } from "./words.ts"
+
+const Days = ({ days }: { readonly days: ReadonlyArray<DayUsage> }) => {
+  const t = useText(words)
+  const { day, number } = useFormat()
+  const axis = { fill: "var(--text-soft)", fontSize: 12 }
+  return (
+    <>
+      <div className={css["chart"]} aria-hidden>
+        <ResponsiveContainer>
+          <BarChart data={[...days]} accessibilityLayer={false}>
+            <CartesianGrid vertical={false} stroke="var(--line)" />
+            <XAxis dataKey="date" tickFormatter={day} tick={axis} stroke="var(--line-strong)" />
+            <YAxis allowDecimals={false} width={44} tick={axis} stroke="var(--line-strong)" />
+            <Tooltip
+              cursor={{ fill: "var(--sunken)" }}
+              contentStyle={{ background: "var(--raised)", border: "1px solid var(--line)" }}
+              labelFormatter={(date) => day(String(date))}
+            />
+            <Bar
+              dataKey="turns"
+              name={t.turns}
+              fill="var(--accent)"
+              maxBarSize={42}
+              radius={[4, 4, 0, 0]}
+              isAnimationActive={false}
+            />
+          </BarChart>
+        </ResponsiveContainer>
+      </div>
+      <details className={css["details"]}>
+        <summary>{t.asTable}</summary>
+        <Table
+          label={t.days}
+          rows={days}
+          keyOf={({ date }) => date}
+          columns={[
+            { title: t.day, cell: ({ date }) => day(date) },
+            { title: t.turns, end: true, cell: ({ turns }) => number(turns) },
+            {
+              title: t.tokens,
+              end: true,
+              cell: ({ tokens }) => number(tokens.input + tokens.output)
+            }
+          ]}
+        />
+      </details>
+    </>
+  )
+}
+
+export default Days

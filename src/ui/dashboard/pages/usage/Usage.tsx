@@ -1,0 +1,110 @@
+/** What was used of the period, by whom and when. */
+import { useQuery } from "@tanstack/react-query"
+import { lazy, Suspense } from "react"
+import { usage, type Usage as Report } from "../../api/Usage.ts"
+import { Badge } from "../../components/Badge.tsx"
+import { Card, Loaded, Page } from "../../components/Page.tsx"
+import { Table } from "../../components/Table.tsx"
+import { useFormat } from "../../text/Format.ts"
+import { useText } from "../../text/Language.tsx"
+import css from "./Usage.module.css"
+import { words } from "./words.ts"
+
+const Days = lazy(() => import("./Days.tsx"))
+
+interface MeterProps {
+  readonly title: string
+  readonly used: number
+  readonly limit: number
+}
+
+const Meter = ({ title, used, limit }: MeterProps) => {
+  const t = useText(words)
+  const { number, percent } = useFormat()
+  const share = limit === 0 ? 1 : used / limit
+  return (
+    <div className={css["meter"]}>
+      <span className={css["term"]}>{title}</span>
+      <span className={css["figure"]}>{number(used)}</span>
+      <span className={css["term"]}>{t.ofLimit(number(limit), percent(share))}</span>
+      <span className={css["track"]} aria-hidden>
+        <span
+          className={share >= 0.9 ? css["full"] : css["bar"]}
+          style={{ width: `${Math.min(100, share * 100)}%` }}
+        />
+      </span>
+    </div>
+  )
+}
+
+const Totals = ({ report }: { readonly report: Report }) => {
+  const t = useText(words)
+  const { number } = useFormat()
+  const { ingestionJobs, sources, tokens, turns } = report
+  return (
+    <div className={css["totals"]}>
+      <Card>
+        <Meter title={t.turns} used={turns.used} limit={turns.limit} />
+        {turns.overageEnabled ? <Badge tone="accent">{t.overage}</Badge> : null}
+      </Card>
+      <Card>
+        <Meter title={t.jobs} used={ingestionJobs.used} limit={ingestionJobs.limit} />
+      </Card>
+      <Card>
+        <Meter title={t.sources} used={sources.active} limit={sources.limit} />
+      </Card>
+      <Card>
+        <div className={css["meter"]}>
+          <span className={css["term"]}>{t.tokens}</span>
+          <span className={css["figure"]}>{number(tokens.input + tokens.output)}</span>
+          <span className={css["term"]}>{t.split(number(tokens.input), number(tokens.output))}</span>
+        </div>
+      </Card>
+    </div>
+  )
+}
+
+const Usage = () => {
+  const t = useText(words)
+  const { day, number } = useFormat()
+  const query = useQuery(usage)
+  return (
+    <Page title={t.title} lead={t.lead}>
+      <Loaded query={query}>
+        {(report) => (
+          <>
+            <p className={css["term"]}>{t.period(day(report.period.start), day(report.period.end))}</p>
+            <Totals report={report} />
+            <Card title={t.days}>
+              {report.days.length === 0 ? (
+                <p className={css["term"]}>{t.noDays}</p>
+              ) : (
+                <Suspense>
+                  <Days days={report.days} />
+                </Suspense>
+              )}
+            </Card>
+            <Table
+              label={t.agents}
+              rows={report.agents}
+              keyOf={({ agentId }) => agentId}
+              columns={[
+                { title: t.agent, cell: ({ name }) => name },
+                { title: t.turns, end: true, cell: ({ turns }) => number(turns) },
+                { title: t.jobs, end: true, cell: ({ ingestionJobs }) => number(ingestionJobs) },
+                { title: t.sources, end: true, cell: ({ sources }) => number(sources) },
+                {
+                  title: t.tokens,
+                  end: true,
+                  cell: ({ tokens }) => number(tokens.input + tokens.output)
+                }
+              ]}
+            />
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+export default Usage

@@ -1,0 +1,107 @@
+import type { Browser, Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
+import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
+
+const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
+
+describe.skipIf(!hasBrowser)("The dashboard's usage, team, people and audit", () => {
+  const dataDir = temporaryFolder()
+  let spoke: Spoke
+  let browser: Browser
+  let page: Page
+  let wrong: ReadonlyArray<string>
+
+  const heading = (name: string) => page.getByRole("heading", { name, level: 1 }).waitFor()
+  const visit = async (name: string) => {
+    await page.getByRole("link", { name, exact: true }).click()
+    await heading(name)
+  }
+
+  beforeAll(async () => {
+    spoke = await start(dataDir, owner)
+    await spoke.request("POST", "/v1/chat", { body: { message: "What is Spoke?", externalEndUserId: "ada" } })
+    browser = await launch()
+    page = await (await browser.newContext(desktop)).newPage()
+    wrong = complaints(page)
+    await page.goto(`${spoke.url}/`)
+    await page.getByLabel("E-mail").fill(owner.SPOKE_ADMIN_EMAIL)
+    await page.getByLabel("Password").fill(owner.SPOKE_ADMIN_PASSWORD)
+    await page.keyboard.press("Enter")
+    await heading("Agents")
+  })
+
+  afterAll(async () => {
+    await browser.close()
+    await spoke.kill()
+    removeFolder(dataDir)
+  })
+
+  it("show what the period has used, as figures, bars and a table", async () => {
+    await visit("Usage")
+    await page.getByRole("row", { name: /Spoke guide/ }).waitFor()
+    await page.locator("svg.recharts-surface").first().waitFor()
+    await page.getByText("As a table").click()
+    await page.getByRole("table", { name: "Turns by day" }).waitFor()
+    await look(page, "usage")
+  })
+
+  it("invite somebody, who chooses a password by the link and sees no more than the role allows", async () => {
+    await visit("Team")
+    await page.getByRole("button", { name: "Invite somebody" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("E-mail").fill("viewer@example.com")
+    await dialog.getByRole("button", { name: /Role/ }).click()
+    await page.getByRole("option", { name: "Viewer" }).click()
+    await dialog.getByRole("button", { name: "Invite somebody" }).click()
+    const link = (await dialog.getByLabel("Invitation link", { exact: true }).textContent()) ?? ""
+    expect(link).toContain("/app/welcome#")
+    await dialog.getByRole("button", { name: "Close" }).click()
+    await page
+      .getByRole("row", { name: /viewer@example.com/ })
+      .getByText("Invited")
+      .waitFor()
+    await look(page, "team")
+
+    const other = await browser.newContext(phone)
+    const guest = await other.newPage()
+    await guest.goto(link)
+    await look(guest, "welcome-phone")
+    await guest.getByLabel("New password").fill("a long enough password")
+    await guest.getByRole("button", { name: "Choose password" }).click()
+    await guest.getByLabel("E-mail").fill("viewer@example.com")
+    await guest.getByLabel("Password").fill("a long enough password")
+    await guest.keyboard.press("Enter")
+    await guest.getByRole("heading", { name: "Agents" }).waitFor()
+    expect(await guest.getByRole("button", { name: "New agent" }).count()).toBe(0)
+    expect(await guest.getByRole("link", { name: "Audit" }).count()).toBe(0)
+    await guest.goto(`${spoke.url}/app/team`)
+    await guest.getByRole("heading", { name: "Team" }).waitFor()
+    expect(await guest.getByRole("button", { name: "Invite somebody" }).count()).toBe(0)
+    await look(guest, "team-phone")
+    await other.close()
+  })
+
+  it("find a person by their id, hand out what is stored and erase it", async () => {
+    await visit("People")
+    await page.getByLabel("Your own id of the person").fill("ada")
+    await page.getByRole("button", { name: "Search" }).click()
+    await page.getByRole("cell", { name: /ada/ }).waitFor()
+    await look(page, "people")
+    const download = page.waitForEvent("download")
+    await page.getByRole("link", { name: "Export" }).click()
+    expect((await download).suggestedFilename()).toMatch(/\.ndjson$/)
+    await page.getByRole("button", { name: "Erase" }).click()
+    await page.getByRole("alertdialog").getByRole("button", { name: "Erase" }).click()
+    await page.getByRole("heading", { name: "Nobody here" }).waitFor()
+  })
+
+  it("tell who did what", async () => {
+    await visit("Audit")
+    await page.getByRole("cell", { name: "end_user.delete" }).first().waitFor()
+    await look(page, "audit")
+    await page.setViewportSize(phone.viewport ?? { width: 390, height: 844 })
+    await look(page, "audit-phone")
+    expect(wrong).toEqual([])
+  })
+})
