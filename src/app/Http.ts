@@ -7,6 +7,7 @@ import * as Assets from "../http/hosted/Assets.ts"
 import { AgentsHandlers } from "../http/hosted/AgentsHandlers.ts"
 import { AuditHandlers } from "../http/hosted/AuditHandlers.ts"
 import { ChannelsHandlers } from "../http/hosted/ChannelsHandlers.ts"
+import { EmailLogsHandlers } from "../http/hosted/EmailLogsHandlers.ts"
 import { EndUsersHandlers } from "../http/hosted/EndUsersHandlers.ts"
 import { ConversationsHandlers } from "../http/hosted/ConversationsHandlers.ts"
 import { CrawlHandlers } from "../http/hosted/CrawlHandlers.ts"
@@ -24,6 +25,7 @@ import { ImportsHandlers } from "../http/operator/ImportsHandlers.ts"
 import { QueuesHandlers } from "../http/operator/QueuesHandlers.ts"
 import { TenantsHandlers } from "../http/operator/TenantsHandlers.ts"
 import * as RealtimeSocket from "../http/realtime/RealtimeSocket.ts"
+import { EmailHandlers } from "../http/webhooks/EmailHandlers.ts"
 import { BillingHandlers } from "../http/webhooks/BillingHandlers.ts"
 import { MessagingHandlers } from "../http/webhooks/MessagingHandlers.ts"
 import { publicHandlers, serve } from "../http/Server.ts"
@@ -38,6 +40,7 @@ const hosted = ({ appUrl }: Settings) =>
     HostedUsageHandlers,
     AuditHandlers,
     ChannelsHandlers,
+    EmailLogsHandlers,
     EndUsersHandlers,
     UsersHandlers,
     ConversationsHandlers,
@@ -64,6 +67,7 @@ export const layer = (settings: Settings) =>
       Layer.provide(operator),
       Layer.provide(MessagingHandlers),
       Layer.provide(BillingHandlers),
+      Layer.provide(EmailHandlers),
       Layer.provide(RealtimeSocket.layer()),
       Layer.provide(Assets.layer(Package.ui, settings.realtimeUrl)),
       Layer.provide(Lifecycle.readiness)

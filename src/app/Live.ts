@@ -46,6 +46,7 @@ import { CrawlEntryStore } from "../store/CrawlEntries.ts"
 import { layerEmbedded, layerPostgres, migrate } from "../store/Database.ts"
 import { EmbeddingProfileStore } from "../store/EmbeddingProfiles.ts"
 import { EmbeddingStore } from "../store/Embeddings.ts"
+import { EmailDeliveryStore } from "../store/EmailDeliveries.ts"
 import { EntitlementStore } from "../store/Entitlements.ts"
 import { EndUserStore } from "../store/EndUsers.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
@@ -87,6 +88,7 @@ import { ChatTools } from "../usecases/chat/Tools.ts"
 import { TurnSettings } from "../usecases/chat/TurnSettings.ts"
 import { Conversations } from "../usecases/Conversations.ts"
 import { Crawls } from "../usecases/Crawls.ts"
+import { EmailDeliveries } from "../usecases/EmailDeliveries.ts"
 import { Embed } from "../usecases/Embed.ts"
 import { EmbeddingProfiles } from "../usecases/EmbeddingProfiles.ts"
 import { ImportConversations } from "../usecases/ImportConversations.ts"
@@ -149,6 +151,7 @@ const stores = Layer.mergeAll(
   ConversationStore.Default,
   EmbeddingProfileStore.Default,
   EmbeddingStore.Default,
+  EmailDeliveryStore.Default,
   EntitlementStore.Default,
   EndUserStore.Default,
   IdempotencyKeyStore.Default,
@@ -277,6 +280,7 @@ export const layer = (settings: Settings) =>
     Channels.Default,
     Conversations.Default,
     Crawls.Default,
+    EmailDeliveries.Default,
     Embed.Default,
     EmbeddingProfiles.Default,
     ImportConversations.Default,

@@ -4,6 +4,7 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import { AgentsApi } from "./hosted/AgentsApi.ts"
 import { AuditApi } from "./hosted/AuditApi.ts"
 import { ChannelsApi } from "./hosted/ChannelsApi.ts"
+import { EmailLogsApi } from "./hosted/EmailLogsApi.ts"
 import { EndUsersApi } from "./hosted/EndUsersApi.ts"
 import { HostedConversationsApi } from "./hosted/ConversationsApi.ts"
 import { HostedCrawlApi } from "./hosted/CrawlApi.ts"
@@ -25,6 +26,7 @@ import { IngestionJobsApi } from "./public/IngestionJobsApi.ts"
 import { RetrieveApi } from "./public/RetrieveApi.ts"
 import { SourcesApi } from "./public/SourcesApi.ts"
 import { UsageApi } from "./public/UsageApi.ts"
+import { EmailApi } from "./webhooks/EmailApi.ts"
 import { BillingApi } from "./webhooks/BillingApi.ts"
 import { MessagingApi } from "./webhooks/MessagingApi.ts"
 import { SystemApi } from "./system/SystemApi.ts"
@@ -53,6 +55,7 @@ export const Api = HttpApi.make("spoke")
   .add(HostedUsageApi)
   .add(UsersApi)
   .add(AuditApi)
+  .add(EmailLogsApi)
   .add(EndUsersApi)
   .add(HostedConversationsApi)
   .add(TakeoverApi)
@@ -61,6 +64,7 @@ export const Api = HttpApi.make("spoke")
   .add(QueuesApi)
   .add(MessagingApi)
   .add(BillingApi)
+  .add(EmailApi)
   .add(SystemApi)
   .annotate(OpenApi.Title, "Spoke")
   .annotate(OpenApi.Version, "1")

@@ -1,0 +1,21 @@
+/** What the e-mail provider calls (specification 4.19 and 5.4). */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { EmailEvents } from "../../domain/EmailLog.ts"
+import { PayloadTooLarge, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { Open } from "../Auth.ts"
+import { BodyLimit, failure, success, webhookLimit } from "../Envelope.ts"
+
+/** An array of events, each with what happened to one mail; those of unknown mails are taken and dropped. */
+const receive = HttpApiEndpoint.post("receive", "/api/webhooks/email")
+  .setPayload(EmailEvents)
+  .addSuccess(success(Schema.Struct({ received: Schema.Literal(true) })))
+  .addError(failure(ValidationError, PayloadTooLarge, ServiceUnavailable))
+  .annotate(BodyLimit, webhookLimit)
+  .annotate(
+    Open,
+    "The specification asks for a valid payload and no signature; it can move a status, no more."
+  )
+
+export class EmailApi extends HttpApiGroup.make("emailEvents").add(receive) {}

@@ -1,0 +1,11 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { EmailDeliveries } from "../../usecases/EmailDeliveries.ts"
+import { Api } from "../Api.ts"
+
+/** Events of the e-mail provider. */
+export const EmailHandlers = HttpApiBuilder.group(Api, "emailEvents", (handlers) =>
+  Effect.map(EmailDeliveries, (deliveries) =>
+    handlers.handle("receive", ({ payload }) => deliveries.receive(payload))
+  )
+)

@@ -1,0 +1,32 @@
+/** What became of the mails that were sent (specification 6, contract 8 and 11). */
+import * as Effect from "effect/Effect"
+import type { TenantScope } from "../domain/Account.ts"
+import { deliveriesOf, type EmailEvents } from "../domain/EmailLog.ts"
+import { ServiceUnavailable } from "../domain/Errors.ts"
+import { EmailDeliveryStore } from "../store/EmailDeliveries.ts"
+import type { PageRequest } from "../store/Tenants.ts"
+
+export class EmailDeliveries extends Effect.Service<EmailDeliveries>()("usecases/EmailDeliveries", {
+  effect: Effect.gen(function* () {
+    const store = yield* EmailDeliveryStore
+
+    /** Moves the logs of the mails forward; SERVICE_UNAVAILABLE when nothing was written. */
+    const receive = Effect.fn("EmailDeliveries.receive")(function* (events: EmailEvents) {
+      yield* store.apply(deliveriesOf(events)).pipe(
+        Effect.timeout("15 seconds"),
+        Effect.catchAllCause((cause) =>
+          Effect.zipRight(
+            Effect.logError("E-mail events could not be applied", cause),
+            new ServiceUnavailable({ message: "The events could not be applied. Send them again." })
+          )
+        )
+      )
+      return { received: true } as const
+    })
+
+    /** Newest first. */
+    const list = (scope: TenantScope, page: PageRequest) => store.list(scope, page)
+
+    return { receive, list } as const
+  })
+}) {}
