@@ -3,6 +3,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { Inbound } from "../usecases/channels/Inbound.ts"
+import { Inbox } from "../store/Inbox.ts"
 import { EmbeddingProfiles } from "../usecases/EmbeddingProfiles.ts"
 import { Refresh } from "../usecases/Refresh.ts"
 
@@ -18,14 +19,16 @@ const rounds = <E, R>(name: string, between: Duration.Duration, more: Effect.Eff
     Effect.forkScoped
   )
 
-/** Moves agents to the configured embedding model, and reads sources again by schedule, until the scope closes. */
+/** Moves agents to the configured embedding model, reads sources again by schedule and forgets what has run out. */
 export const start = Effect.gen(function* () {
   const profiles = yield* EmbeddingProfiles
   const refresh = yield* Refresh
+  const inbox = yield* Inbox
   const inbound = yield* Inbound
   yield* profiles.aim
   yield* rounds("The sweep of embedding profiles", idle, profiles.sweep)
   yield* rounds("The sweep of unanswered messages", idle, inbound.sweep)
   yield* rounds("The removal of old vectors", Duration.hours(1), profiles.forget)
+  yield* rounds("The tidying of the inbox of channels", Duration.hours(1), inbox.prune)
   yield* rounds("The sweep of scheduled readings", Duration.minutes(3), Effect.as(refresh.sweep(), false))
 })
