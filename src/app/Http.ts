@@ -6,12 +6,15 @@ import { Api } from "../http/Api.ts"
 import * as Assets from "../http/hosted/Assets.ts"
 import { AgentsHandlers } from "../http/hosted/AgentsHandlers.ts"
 import { AuditHandlers } from "../http/hosted/AuditHandlers.ts"
+import * as CallerAuth from "../http/hosted/CallerAuth.ts"
+import { HostedChatHandlers, ShimsHandlers } from "../http/hosted/ChatHandlers.ts"
 import { ChannelsHandlers } from "../http/hosted/ChannelsHandlers.ts"
 import { EmailLogsHandlers } from "../http/hosted/EmailLogsHandlers.ts"
 import { EndUsersHandlers } from "../http/hosted/EndUsersHandlers.ts"
 import { ConversationsHandlers } from "../http/hosted/ConversationsHandlers.ts"
 import { CrawlHandlers } from "../http/hosted/CrawlHandlers.ts"
 import { KeysHandlers } from "../http/hosted/KeysHandlers.ts"
+import { SdkHandlers } from "../http/hosted/SdkHandlers.ts"
 import * as SessionAuth from "../http/hosted/SessionAuth.ts"
 import * as SessionCookie from "../http/hosted/SessionCookie.ts"
 import { SessionsHandlers } from "../http/hosted/SessionsHandlers.ts"
@@ -40,6 +43,9 @@ const hosted = ({ appUrl }: Settings) =>
     HostedUsageHandlers,
     AuditHandlers,
     ChannelsHandlers,
+    HostedChatHandlers,
+    ShimsHandlers,
+    SdkHandlers,
     EmailLogsHandlers,
     EndUsersHandlers,
     UsersHandlers,
@@ -50,7 +56,15 @@ const hosted = ({ appUrl }: Settings) =>
     SourcesHandlers,
     TakeoverHandlers,
     ToolsHandlers
-  ).pipe(Layer.provide(Layer.merge(SessionAuth.layer(Api, appUrl), SessionCookie.layer(appUrl))))
+  ).pipe(
+    Layer.provide(
+      Layer.mergeAll(
+        CallerAuth.layer(Api, appUrl),
+        SessionAuth.layer(Api, appUrl),
+        SessionCookie.layer(appUrl)
+      )
+    )
+  )
 
 const operator = Layer.mergeAll(ImportsHandlers, QueuesHandlers, TenantsHandlers).pipe(
   Layer.provide(

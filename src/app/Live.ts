@@ -67,6 +67,8 @@ import { Turns } from "../store/Turns.ts"
 import { UnansweredStore } from "../store/Unanswered.ts"
 import { UsageStore } from "../store/Usage.ts"
 import { UserStore } from "../store/Users.ts"
+import { WidgetMessageStore } from "../store/WidgetMessages.ts"
+import { WidgetSessionStore } from "../store/WidgetSessions.ts"
 import { Accounts } from "../usecases/Accounts.ts"
 import { AgentRuns } from "../usecases/AgentRuns.ts"
 import { Agents } from "../usecases/Agents.ts"
@@ -108,6 +110,11 @@ import { Takeover } from "../usecases/Takeover.ts"
 import { Team } from "../usecases/Team.ts"
 import { Tools } from "../usecases/Tools.ts"
 import { UsageReport } from "../usecases/UsageReport.ts"
+import { Attachments } from "../usecases/widget/Attachments.ts"
+import { Callers } from "../usecases/widget/Callers.ts"
+import { HostedTurn } from "../usecases/widget/HostedTurn.ts"
+import { WidgetSessions } from "../usecases/widget/Sessions.ts"
+import { WidgetChat } from "../usecases/widget/WidgetChat.ts"
 import type { Settings } from "./Config.ts"
 import * as Package from "./Package.ts"
 import * as Secrets from "./Secrets.ts"
@@ -169,7 +176,9 @@ const stores = Layer.mergeAll(
   Turns.Default,
   UnansweredStore.Default,
   UsageStore.Default,
-  UserStore.Default
+  UserStore.Default,
+  WidgetMessageStore.Default,
+  WidgetSessionStore.Default
 )
 
 const offlineEmbedder = OfflineEmbedder.layerUniversalSentenceEncoder({
@@ -268,6 +277,12 @@ const answering = Inbound.Default.pipe(
   Layer.provide(Layer.merge(posts, sent))
 )
 
+/** The hosted chat and its sessions. */
+const widget = Layer.merge(HostedTurn.Default, WidgetChat.Default).pipe(
+  Layer.provideMerge(Layer.mergeAll(Attachments.Default, Callers.Default, WidgetSessions.Default)),
+  Layer.provideMerge(answering)
+)
+
 /** Everything below the wire: stores, capabilities and use-cases over one database. */
 export const layer = (settings: Settings) =>
   Layer.mergeAll(
@@ -292,13 +307,12 @@ export const layer = (settings: Settings) =>
     Refresh.Default.pipe(Layer.provide(Sources.Default)),
     Retrieve.Default,
     Sources.Default,
-    SourceScopes.Default,
     Subscriptions.Default,
     Tools.Default,
     UsageReport.Default,
-    answering
+    widget
   ).pipe(
-    Layer.provideMerge(Layer.mergeAll(Artifacts.Default, Inbox.Default)),
+    Layer.provideMerge(Layer.mergeAll(Artifacts.Default, Inbox.Default, SourceScopes.Default)),
     Layer.provideMerge(
       Layer.mergeAll(
         capabilities(settings),

@@ -3,12 +3,14 @@ import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import { AgentsApi } from "./hosted/AgentsApi.ts"
 import { AuditApi } from "./hosted/AuditApi.ts"
+import { HostedChatApi, ShimsApi } from "./hosted/ChatApi.ts"
 import { ChannelsApi } from "./hosted/ChannelsApi.ts"
 import { EmailLogsApi } from "./hosted/EmailLogsApi.ts"
 import { EndUsersApi } from "./hosted/EndUsersApi.ts"
 import { HostedConversationsApi } from "./hosted/ConversationsApi.ts"
 import { HostedCrawlApi } from "./hosted/CrawlApi.ts"
 import { KeysApi } from "./hosted/KeysApi.ts"
+import { SdkApi } from "./hosted/SdkApi.ts"
 import { SessionsApi } from "./hosted/SessionsApi.ts"
 import { HostedSourcesApi } from "./hosted/SourcesApi.ts"
 import { TakeoverApi } from "./hosted/TakeoverApi.ts"
@@ -45,6 +47,9 @@ export const PublicApi = HttpApi.make("public")
 /** Everything this process answers. */
 export const Api = HttpApi.make("spoke")
   .addHttpApi(PublicApi)
+  .add(HostedChatApi)
+  .add(ShimsApi)
+  .add(SdkApi)
   .add(SessionsApi)
   .add(AgentsApi)
   .add(HostedCrawlApi)

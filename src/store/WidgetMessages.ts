@@ -1,4 +1,4 @@
-/** What the widget reads and writes in one conversation: messages with their files, opinions, the wish for a human. */
+/** What the widget reads and writes in one conversation: messages with their files, and opinions. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
 import { StoredAttachment } from "../domain/Attachment.ts"
 import { Citation } from "../domain/ChatTurn.ts"
-import { ConversationState, Message } from "../domain/Conversation.ts"
+import { Message } from "../domain/Conversation.ts"
 import type { ConversationId, MessageId } from "../domain/Ids.ts"
 import type { ArtifactRef } from "../domain/Source.ts"
 import { Author, type FeedbackRequest } from "../domain/Widget.ts"
@@ -21,8 +21,6 @@ const Row = Schema.Struct({
 })
 
 const encodeAttachments = Schema.encodeSync(Schema.parseJson(Schema.Array(StoredAttachment)))
-
-const State = Schema.Struct({ state: ConversationState })
 
 /** A message of the person that no turn answers. */
 export interface NewMessage {
@@ -107,25 +105,6 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
         Effect.withSpan("WidgetMessageStore.rate")
       )
 
-    /** Asks for a human where the agent answers; a conversation that has one already stays as it is. Returns the state. */
-    const handoff = Effect.fn("WidgetMessageStore.handoff")(
-      function* (scope: AgentScope, conversationId: ConversationId, reason: string) {
-        yield* sql`
-          update conversations
-          set state = 'HUMAN_REQUESTED', epoch = epoch + 1, handoff_reason = ${reason}, updated_at = now()
-          where agent_id = ${scope.agentId} and id = ${conversationId} and state = 'AI_ACTIVE'`
-        const { state } = yield* SqlSchema.single({
-          Request: Schema.Void,
-          Result: State,
-          execute: () => sql`
-            select state from conversations where agent_id = ${scope.agentId} and id = ${conversationId}`
-        })(undefined)
-        return state
-      },
-      sql.withTransaction,
-      Effect.orDie
-    )
-
-    return { page, store, attachment, rate, handoff } as const
+    return { page, store, attachment, rate } as const
   })
 }) {}

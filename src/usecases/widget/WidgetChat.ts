@@ -15,7 +15,7 @@ import { ConversationStore } from "../../store/Conversations.ts"
 import { WidgetMessageStore } from "../../store/WidgetMessages.ts"
 import { RealtimeAccess } from "../chat/RealtimeAccess.ts"
 import { TurnSettings } from "../chat/TurnSettings.ts"
-import { RealtimeFeed } from "../RealtimeFeed.ts"
+import { Handoff } from "../Handoff.ts"
 import { WidgetSessions } from "./Sessions.ts"
 
 const prefix = "sha256:"
@@ -40,7 +40,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/widget/Wi
     const messages = yield* WidgetMessageStore
     const artifacts = yield* ArtifactStore
     const access = yield* RealtimeAccess
-    const feed = yield* RealtimeFeed
+    const handoffs = yield* Handoff
     const { realtimeUrl } = yield* TurnSettings
 
     /** A token exists only for a conversation. */
@@ -110,8 +110,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/widget/Wi
       reason: string | undefined
     ) {
       const { conversationId } = yield* sessions.place(scope, sessionId)
-      yield* messages.handoff(scope, conversationId, reason ?? "The person asked for a human.")
-      yield* feed.changed(conversationId, null)
+      yield* handoffs.request(scope, conversationId, { reason: reason ?? "The person asked for a human." })
       return yield* conversation(scope, sessionId)
     })
 

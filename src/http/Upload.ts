@@ -1,0 +1,89 @@
+/** A form with files that are taken in as they come (contract 11): what is refused is said at once, the rest is skipped. */
+import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { largestAttachment, mostAttachments } from "../domain/Attachment.ts"
+import { type PayloadTooLarge, ValidationError } from "../domain/Errors.ts"
+import { sanitize } from "../domain/Text.ts"
+import { jsonLimit, MiB } from "./Envelope.ts"
+import * as Incoming from "./Incoming.ts"
+import * as Multipart from "./Multipart.ts"
+
+/** One file of the form, while it comes. */
+export interface UploadedFile {
+  readonly name: string
+  /** As declared; empty when it was not. */
+  readonly contentType: string
+  readonly content: Stream.Stream<Uint8Array, ValidationError | PayloadTooLarge>
+}
+
+/** Ten of the largest files, the fields, and what stands between them. */
+const limits: Incoming.Limits = {
+  bytes: mostAttachments * largestAttachment + jsonLimit + MiB,
+  idle: Duration.seconds(30)
+}
+/** Shorter than what the listener gives a request as a whole. */
+const patience = Duration.minutes(4)
+
+const fileField = "files"
+const longestName = 255
+
+const invalid = (field: string, message: string) =>
+  new ValidationError({
+    message: "The request does not have the expected form.",
+    details: { issues: [{ path: [field], message }] }
+  })
+
+const tooSlow = () => new ValidationError({ message: "The upload took too long." })
+
+const nameOf = (name: string) => sanitize(name).slice(-longestName) || "file"
+
+/** The text of a field, of which `room` bytes may come. */
+const textOf = (field: string, content: UploadedFile["content"], room: number) =>
+  content.pipe(
+    Stream.runFoldEffect({ size: 0, chunks: new Array<Uint8Array>() }, ({ chunks, size }, chunk) => {
+      chunks.push(chunk)
+      const now = size + chunk.length
+      return now > room
+        ? Effect.fail(invalid(field, "The fields of the form are too long"))
+        : Effect.succeed({ size: now, chunks })
+    }),
+    Effect.map(({ chunks, size }) => ({ size, text: sanitize(Buffer.concat(chunks).toString("utf8")) }))
+  )
+
+/**
+ * The fields of the form, the last value of each, and what `take` made of each of its files, in their order. At most ten
+ * files; the body of the request must not have been read. The scope ends the reading, and is what `take` may hang on.
+ */
+export const read = <A, E, R>(
+  request: HttpServerRequest.HttpServerRequest,
+  take: (file: UploadedFile) => Effect.Effect<A, E, R>
+) =>
+  Effect.gen(function* () {
+    const boundary = Multipart.boundaryOf(request.headers["content-type"] ?? "")
+    const fields: Record<string, string> = {}
+    const files: Array<A> = []
+    let room = jsonLimit
+    if (Option.isNone(boundary)) return yield* invalid("content-type", "Expected a boundary")
+    yield* Multipart.forEachPart(Incoming.body(request, limits), boundary.value, (part, content) =>
+      Effect.gen(function* () {
+        const { contentType, field, fileName } = part
+        if (fileName === null) {
+          const { size, text } = yield* textOf(field, content, room)
+          room -= size
+          fields[sanitize(field)] = text
+          return
+        }
+        // What a browser sends where no file was chosen.
+        if (fileName === "") return
+        if (field !== fileField) return yield* invalid(field, `Expected files in the field ${fileField}`)
+        if (files.length === mostAttachments) {
+          return yield* invalid(fileField, `Expected at most ${mostAttachments} files`)
+        }
+        files.push(yield* take({ name: nameOf(fileName), contentType, content }))
+      })
+    )
+    return { fields, files }
+  }).pipe(Effect.timeoutFail({ duration: patience, onTimeout: tooSlow }), Effect.withSpan("Upload.read"))

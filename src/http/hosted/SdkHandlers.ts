@@ -1,0 +1,103 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import type { AgentScope } from "../../domain/Access.ts"
+import type { AgentId } from "../../domain/Ids.ts"
+import type { SessionId } from "../../domain/Widget.ts"
+import { Callers } from "../../usecases/widget/Callers.ts"
+import { WidgetSessions } from "../../usecases/widget/Sessions.ts"
+import { WidgetChat } from "../../usecases/widget/WidgetChat.ts"
+import { Api } from "../Api.ts"
+import { CurrentCaller } from "../Auth.ts"
+import * as Cursor from "../Cursor.ts"
+
+/** Messages of a page where none is asked for, and at most. */
+const usual = 50
+const most = 1_000
+
+/** A file of somebody else's making: shown as what it is, and as nothing that could run. */
+const fileResponse = ({
+  bytes,
+  mimeType,
+  name
+}: {
+  readonly bytes: Uint8Array
+  readonly mimeType: string
+  readonly name: string
+}) =>
+  HttpServerResponse.uint8Array(bytes, {
+    contentType: mimeType,
+    headers: {
+      "cache-control": "private, max-age=3600",
+      "content-disposition": `${mimeType.startsWith("image/") ? "inline" : "attachment"}; filename*=UTF-8''${encodeURIComponent(name)}`,
+      "content-security-policy": "default-src 'none'; sandbox"
+    }
+  })
+
+interface PageParams {
+  readonly sessionId: SessionId
+  readonly cursor?: string
+  readonly limit?: number
+}
+
+/** Routes of the widget. */
+export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
+  Effect.gen(function* () {
+    const callers = yield* Callers
+    const chat = yield* WidgetChat
+    const sessions = yield* WidgetSessions
+
+    /** The agent that the request is about. */
+    const scopeOf = (agentId: AgentId | undefined) =>
+      Effect.flatMap(CurrentCaller, (caller) =>
+        Effect.map(callers.standing(caller, agentId), ({ scope }) => scope)
+      )
+
+    const page = Effect.fn("SdkHandlers.page")(function* (
+      scope: AgentScope,
+      { cursor, limit = usual, sessionId }: PageParams
+    ) {
+      const session = yield* chat.session(scope, sessionId)
+      const list = { scope: session.conversationId ?? "none", route: "/api/sdk/messages" }
+      const after = yield* Cursor.open(list, cursor)
+      const { next, rows } = yield* chat.page(session, {
+        after: after === undefined ? undefined : Number(after),
+        limit: Math.min(limit, most)
+      })
+      const nextCursor = yield* Cursor.seal(list, next === null ? null : String(next))
+      return { messages: rows, nextCursor, hasMore: nextCursor !== null }
+    })
+
+    return handlers
+      .handle("init", ({ payload: { agentId, ...given } }) =>
+        Effect.flatMap(scopeOf(agentId), (scope) => chat.init(scope, given))
+      )
+      .handle("conversation", ({ urlParams: { agentId, sessionId } }) =>
+        Effect.flatMap(scopeOf(agentId), (scope) => chat.conversation(scope, sessionId))
+      )
+      .handle("messages", ({ urlParams: { agentId, ...params } }) =>
+        Effect.flatMap(scopeOf(agentId), (scope) => page(scope, params))
+      )
+      .handle("attachment", ({ path: { id }, urlParams: { agentId, sessionId } }) =>
+        Effect.flatMap(scopeOf(agentId), (scope) =>
+          Effect.map(chat.attachment(scope, sessionId, id), fileResponse)
+        )
+      )
+      .handle("identify", ({ payload: { agentId, externalEndUserId, sessionId } }) =>
+        Effect.flatMap(scopeOf(agentId), (scope) => sessions.identify(scope, sessionId, externalEndUserId))
+      )
+      .handle("feedback", ({ payload: { agentId, ...opinion } }) =>
+        Effect.flatMap(scopeOf(agentId), (scope) =>
+          Effect.map(chat.rate(scope, opinion), (feedback) => ({ feedback }))
+        )
+      )
+      .handle("handoff", ({ payload: { agentId, reason, sessionId } }) =>
+        Effect.flatMap(scopeOf(agentId), (scope) => chat.handoff(scope, sessionId, reason))
+      )
+      .handle("voice", ({ payload: { agentId, ...given } }) =>
+        Effect.flatMap(scopeOf(agentId), (scope) =>
+          Effect.map(chat.init(scope, given), (session) => ({ ...session, voice: null }))
+        )
+      )
+  })
+)
