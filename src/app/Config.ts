@@ -28,11 +28,10 @@ import {
   url,
   Value
 } from "./ConfigValues.ts"
+import { contradictions, offline } from "./Contradictions.ts"
 
 const providerUrl = "https://api.openai.com/v1"
 const graphUrl = "https://graph.facebook.com/v25.0"
-/** The embedding model that ships with the package. */
-const offline = "offline"
 /** Always there, unless SPOKE_PLANS says something else under its name. */
 const builtInPlan = "self-hosted"
 
@@ -61,10 +60,20 @@ export const Variables = Schema.Struct({
     "PostgreSQL 15 or newer; the embedded database by default."
   ),
   SPOKE_DATABASE_POOL: variable(count(1, 500), "Most connections to PostgreSQL; 10 by default."),
+  REDIS_URL: variable(
+    url("a redis:// or rediss:// URL", "redis:", "rediss:"),
+    "Redis 6.2 or newer that hands out jobs, holds dedupe keys and tells processes of changes; the database by default."
+  ),
   SPOKE_VECTOR: variable(
     choice("pgvector", "in-process"),
     "Where chunks are searched: pgvector when DATABASE_URL has the extension, else in-process."
   ),
+  SMTP_URL: variable(
+    url("an smtp:// or smtps:// URL", "smtp:", "smtps:"),
+    "Mail server, with user and password where it wants them; without it no mail is sent."
+  ),
+  MAIL_FROM: variable(email, "Sender of mails; ALERT_EMAIL by default, else spoke@localhost."),
+  ALERT_EMAIL: variable(email, "Who is mailed when jobs fail for good; needs SMTP_URL, nobody by default."),
   OPENAI_API_KEY: variable(
     hidden,
     "Key of any OpenAI-compatible provider; without it replies are offline extracts."
@@ -167,6 +176,12 @@ export interface Settings {
   readonly dataDir: string
   /** Null: the embedded database. */
   readonly database: { readonly url: Redacted.Redacted; readonly maxConnections: number } | null
+  /** Null: the database does without. */
+  readonly redis: Redacted.Redacted | null
+  /** Null: no mail is sent. */
+  readonly mail: { readonly url: Redacted.Redacted; readonly from: string } | null
+  /** Null: nobody is mailed when jobs fail. */
+  readonly alertEmail: string | null
   /** Null: pgvector when the server has it. */
   readonly vector: "pgvector" | "in-process" | null
   /** Null: the data directory. */
@@ -231,30 +246,6 @@ const issues = (error: ParseResult.ParseError) =>
 
 const decode = Schema.decodeUnknown(Variables, { errors: "all" })
 
-/** What one variable demands of another, asked of what was set: whether it can be read or not. */
-const contradictions = (given: Readonly<Record<string, string | undefined>>) => [
-  ...(given["DATABASE_URL"] !== undefined && given["SPOKE_SECRET"] === undefined
-    ? [{ variable: "SPOKE_SECRET", message: "Required with DATABASE_URL: at least 32 random bytes" }]
-    : []),
-  ...(given["SPOKE_VECTOR"]?.trim().toLowerCase() === "pgvector" && given["DATABASE_URL"] === undefined
-    ? [{ variable: "DATABASE_URL", message: "Required with SPOKE_VECTOR=pgvector" }]
-    : []),
-  ...(given["SPOKE_ARTIFACTS"] === undefined
-    ? []
-    : ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]
-        .filter((variable) => given[variable] === undefined)
-        .map((variable) => ({ variable, message: "Required with SPOKE_ARTIFACTS" }))),
-  ...((given["SPOKE_EMBEDDING_MODEL"]?.trim() ?? offline) !== offline && given["OPENAI_API_KEY"] === undefined
-    ? [{ variable: "OPENAI_API_KEY", message: "Required with SPOKE_EMBEDDING_MODEL" }]
-    : []),
-  ...(given["SPOKE_RERANK_URL"] !== undefined && given["SPOKE_RERANK_MODEL"] === undefined
-    ? [{ variable: "SPOKE_RERANK_MODEL", message: "Required with SPOKE_RERANK_URL" }]
-    : []),
-  ...(given["SPOKE_RERANK_URL"] === undefined && given["SPOKE_RERANK_MODEL"] !== undefined
-    ? [{ variable: "SPOKE_RERANK_URL", message: "Required with SPOKE_RERANK_MODEL" }]
-    : [])
-]
-
 const plansOf = ({ SPOKE_PLANS }: Variables): Plans =>
   new Map([[builtInPlan, selfHosted], ...(SPOKE_PLANS ?? [])])
 
@@ -275,6 +266,14 @@ const artifactsOf = (given: Variables): Settings["artifacts"] => {
     sessionToken: given.AWS_SESSION_TOKEN ?? null
   }
 }
+
+const mailOf = (given: Variables): Settings["mail"] =>
+  given.SMTP_URL === undefined
+    ? null
+    : {
+        url: Redacted.make(given.SMTP_URL),
+        from: given.MAIL_FROM ?? given.ALERT_EMAIL ?? "spoke@localhost"
+      }
 
 const modelOf = (given: Variables): Settings["model"] => {
   if (given.OPENAI_API_KEY === undefined) return null
@@ -322,6 +321,9 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
       given.DATABASE_URL === undefined
         ? null
         : { url: Redacted.make(given.DATABASE_URL), maxConnections: given.SPOKE_DATABASE_POOL ?? 10 },
+    redis: given.REDIS_URL === undefined ? null : Redacted.make(given.REDIS_URL),
+    mail: mailOf(given),
+    alertEmail: given.ALERT_EMAIL ?? null,
     vector: given.SPOKE_VECTOR ?? null,
     model: modelOf(given),
     embedding: embeddingOf(given),

@@ -8,7 +8,11 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
+import * as Redis from "./Redis.ts"
 import { Readiness } from "../http/system/Readiness.ts"
+
+/** Told and not asked for: without Redis everything goes on, a little slower. */
+const redisCheck = "redis"
 
 /** Longest wait for the database's answer. */
 const patience = "2 seconds"
@@ -30,6 +34,7 @@ export const readiness = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const draining = yield* Draining
+    const redis = yield* Redis.RedisConnection
     const answers = (query: Effect.Effect<unknown, unknown>) =>
       query.pipe(
         Effect.timeout(patience),
@@ -49,11 +54,12 @@ export const readiness = Layer.effect(
           { name: "accepting", ok: !(yield* draining.begun) },
           { name: "database", ok: yield* answers(sql`select 1`) },
           { name: "queue", ok: yield* answers(sql`select 1 from queue_jobs limit 1`) },
+          ...(redis === null ? [] : [{ name: redisCheck, ok: yield* answers(Redis.ping(redis)) }]),
           { name: "migrations", ok: yield* answers(sql`select 1 from agent_usage limit 1`) }
         ]
         const waiting = yield* Effect.option(Effect.timeout(oldestWaiting, patience))
         return {
-          ready: checks.every(({ ok }) => ok),
+          ready: checks.every(({ name, ok }) => ok || name === redisCheck),
           checks,
           ...(Option.isSome(waiting) ? { queue: { oldestWaitingSeconds: waiting.value } } : {})
         }

@@ -15,14 +15,13 @@ import * as OpenAiEmbedder from "../capabilities/Embedder/OpenAi.ts"
 import * as OtherEmbedders from "../capabilities/Embedder/Others.ts"
 import * as QueueTable from "../capabilities/JobQueue/Table.ts"
 import * as SqlKeys from "../capabilities/KeyStore/Sql.ts"
+import * as MailerNone from "../capabilities/Mailer/None.ts"
 import * as ChatCompletions from "../capabilities/ModelRuntime/ChatCompletions.ts"
 import * as Extractive from "../capabilities/ModelRuntime/Extractive.ts"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
 import * as Responses from "../capabilities/ModelRuntime/Responses.ts"
 import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
 import * as SharedPauses from "../capabilities/ProviderPauses/Sql.ts"
-import * as RealtimeMemory from "../capabilities/Realtime/Memory.ts"
-import * as RealtimePostgres from "../capabilities/Realtime/Postgres.ts"
 import * as RerankHttp from "../capabilities/Reranker/Http.ts"
 import * as RerankNone from "../capabilities/Reranker/None.ts"
 import * as DerivedKeys from "../capabilities/SecretBox/DerivedKeys.ts"
@@ -117,6 +116,7 @@ import { WidgetSessions } from "../usecases/widget/Sessions.ts"
 import { WidgetChat } from "../usecases/widget/WidgetChat.ts"
 import type { Settings } from "./Config.ts"
 import * as Package from "./Package.ts"
+import * as Redis from "./Redis.ts"
 import * as Secrets from "./Secrets.ts"
 import { vectorOf } from "./Vector.ts"
 
@@ -228,6 +228,17 @@ const reranker = ({ rerank }: Settings) =>
     ? RerankNone.layerNone
     : RerankHttp.layerHttp(rerank).pipe(Layer.provide(ProviderHttp.layer))
 
+/** The client is loaded only where there is a mail server. */
+const mailer = ({ mail }: Settings) =>
+  mail === null
+    ? MailerNone.layerNone
+    : Layer.unwrapEffect(
+        Effect.map(
+          Effect.promise(() => import("../capabilities/Mailer/Smtp.ts")),
+          ({ layerSmtp }) => layerSmtp(mail)
+        )
+      )
+
 const chunkSearch = (settings: Settings) =>
   Layer.unwrapEffect(
     Effect.map(vectorOf(settings), ({ backend }) =>
@@ -244,8 +255,8 @@ const capabilities = (settings: Settings) =>
   Layer.mergeAll(
     SqlAudit.layerSql,
     SqlKeys.layerSql,
-    QueueTable.layerTable,
-    settings.database === null ? RealtimeMemory.layerMemory : RealtimePostgres.layerPostgres,
+    Redis.layer(settings),
+    mailer(settings),
     secretBox,
     Stripe.layerStripe(settings.billing.webhookSecret),
     artifactStore(settings),

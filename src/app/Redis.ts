@@ -1,52 +1,40 @@
-/** The connection to Redis: for short commands; whoever subscribes or blocks opens one of its own from it. */
-import { Redis } from "ioredis"
+/**
+ * What processes share, in Redis where REDIS_URL names one: the hand-out of jobs, dedupe keys, and word of changes. Its
+ * clients are loaded only then: they would cost every other start a good part of its time.
+ */
+import type { Redis } from "ioredis"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
-import * as Runtime from "effect/Runtime"
+import * as DedupeSql from "../capabilities/DedupeStore/Sql.ts"
+import * as QueueTable from "../capabilities/JobQueue/Table.ts"
+import * as RealtimeMemory from "../capabilities/Realtime/Memory.ts"
+import * as RealtimePostgres from "../capabilities/Realtime/Postgres.ts"
+import type { Settings } from "./Config.ts"
 
-export class RedisConnection extends Context.Tag("app/RedisConnection")<RedisConnection, Redis>() {}
+/** For short commands; null where none is configured. */
+export class RedisConnection extends Context.Tag("app/RedisConnection")<RedisConnection, Redis | null>() {}
 
-/** Milliseconds. */
-const patience = { connect: 5_000, command: 2_000, longestRetry: 2_000 }
+/** Fails when Redis does not answer in time. */
+export const ping = (redis: Redis) => Effect.tryPromise(() => redis.ping())
 
-/** Connected, or still trying in the background when Redis does not answer in time: that is not the end of the service. */
-export const connect = (url: Redacted.Redacted) =>
-  Effect.gen(function* () {
-    const runtime = yield* Effect.runtime()
-    const redis = yield* Effect.acquireRelease(
-      Effect.sync(() => {
-        const opened = new Redis(Redacted.value(url), {
-          connectTimeout: patience.connect,
-          commandTimeout: patience.command,
-          maxRetriesPerRequest: 1,
-          // What Redis cannot take now fails at once: nobody waits for it, and nothing piles up here.
-          enableOfflineQueue: false,
-          retryStrategy: (times) => Math.min(times * 100, patience.longestRetry)
-        })
-        let lost = false
-        // One line when it goes and one when it is back; the error may carry an address and stays here.
-        opened.on("error", () => {
-          if (lost) return
-          lost = true
-          Runtime.runFork(runtime)(Effect.logWarning("Redis cannot be reached; trying again"))
-        })
-        opened.on("ready", () => {
-          if (lost) Runtime.runFork(runtime)(Effect.logInfo("Redis is back"))
-          lost = false
-        })
-        return opened
-      }),
-      (opened) => Effect.sync(() => opened.disconnect())
-    )
-    yield* Effect.async<void>((resume) => {
-      if (redis.status === "ready") return resume(Effect.void)
-      const ready = () => resume(Effect.void)
-      redis.once("ready", ready)
-      return Effect.sync(() => redis.off("ready", ready))
-    }).pipe(Effect.timeoutOption(patience.connect))
-    return redis
-  })
+const inDatabase = (settings: Settings) =>
+  Layer.mergeAll(
+    QueueTable.layerTable,
+    DedupeSql.layerSql,
+    settings.database === null ? RealtimeMemory.layerMemory : RealtimePostgres.layerPostgres,
+    Layer.succeed(RedisConnection, null)
+  )
 
-export const layer = (url: Redacted.Redacted) => Layer.scoped(RedisConnection, connect(url))
+/** `JobQueue`, `DedupeStore`, `Realtime`, and the connection they have in common. */
+export const layer = (settings: Settings) => {
+  const { redis: url } = settings
+  if (url === null) return inDatabase(settings)
+  return Layer.unwrapScoped(
+    Effect.gen(function* () {
+      const { backends, connect } = yield* Effect.promise(() => import("./RedisBackends.ts"))
+      const redis = yield* connect(url)
+      return Layer.merge(backends(redis), Layer.succeed(RedisConnection, redis))
+    })
+  )
+}

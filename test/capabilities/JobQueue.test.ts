@@ -22,7 +22,7 @@ import {
   type QueueJob,
   type QueuePolicy
 } from "../../src/capabilities/JobQueue.ts"
-import { connect } from "../../src/app/Redis.ts"
+import { connect } from "../../src/app/RedisBackends.ts"
 import { layerRedis } from "../../src/capabilities/JobQueue/Redis.ts"
 import { layerTableWith } from "../../src/capabilities/JobQueue/Table.ts"
 import { bundle, discard, run } from "../Children.ts"
@@ -75,7 +75,7 @@ const redis: Backend = {
     Effect.scoped
   ),
   module: `
-    import { connect } from "../src/app/Redis.ts"
+    import { connect } from "../src/app/RedisBackends.ts"
     import { layerRedis } from "../src/capabilities/JobQueue/Redis.ts"
     const queueLayer = (options) => Layer.unwrapScoped(
       Effect.map(connect(Redacted.make(process.argv[3])), (redis) => layerRedis({ ...options, redis })))`,

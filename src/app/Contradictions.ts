@@ -1,0 +1,31 @@
+/** Variables that are right by themselves and wrong together. */
+
+/** The embedding model that ships with the package. */
+export const offline = "offline"
+
+/** What one variable demands of another, asked of what was set: whether it can be read or not. */
+export const contradictions = (given: Readonly<Record<string, string | undefined>>) => [
+  ...(given["DATABASE_URL"] !== undefined && given["SPOKE_SECRET"] === undefined
+    ? [{ variable: "SPOKE_SECRET", message: "Required with DATABASE_URL: at least 32 random bytes" }]
+    : []),
+  ...(given["SPOKE_VECTOR"]?.trim().toLowerCase() === "pgvector" && given["DATABASE_URL"] === undefined
+    ? [{ variable: "DATABASE_URL", message: "Required with SPOKE_VECTOR=pgvector" }]
+    : []),
+  ...(given["SPOKE_ARTIFACTS"] === undefined
+    ? []
+    : ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]
+        .filter((variable) => given[variable] === undefined)
+        .map((variable) => ({ variable, message: "Required with SPOKE_ARTIFACTS" }))),
+  ...((given["SPOKE_EMBEDDING_MODEL"]?.trim() ?? offline) !== offline && given["OPENAI_API_KEY"] === undefined
+    ? [{ variable: "OPENAI_API_KEY", message: "Required with SPOKE_EMBEDDING_MODEL" }]
+    : []),
+  ...(given["SPOKE_RERANK_URL"] !== undefined && given["SPOKE_RERANK_MODEL"] === undefined
+    ? [{ variable: "SPOKE_RERANK_MODEL", message: "Required with SPOKE_RERANK_URL" }]
+    : []),
+  ...(given["SPOKE_RERANK_URL"] === undefined && given["SPOKE_RERANK_MODEL"] !== undefined
+    ? [{ variable: "SPOKE_RERANK_URL", message: "Required with SPOKE_RERANK_MODEL" }]
+    : []),
+  ...(given["ALERT_EMAIL"] !== undefined && given["SMTP_URL"] === undefined
+    ? [{ variable: "SMTP_URL", message: "Required with ALERT_EMAIL" }]
+    : [])
+]

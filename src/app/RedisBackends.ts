@@ -1,0 +1,60 @@
+/** The connection to Redis, and what is built on it. Whoever subscribes or blocks opens a connection of its own from it. */
+import { Redis } from "ioredis"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Runtime from "effect/Runtime"
+import * as DedupeRedis from "../capabilities/DedupeStore/Redis.ts"
+import * as QueueRedis from "../capabilities/JobQueue/Redis.ts"
+import * as RealtimeRedis from "../capabilities/Realtime/Redis.ts"
+
+/** Milliseconds. */
+const patience = { connect: 5_000, command: 2_000, longestRetry: 2_000 }
+
+const open = (url: Redacted.Redacted) =>
+  new Redis(Redacted.value(url), {
+    connectTimeout: patience.connect,
+    commandTimeout: patience.command,
+    maxRetriesPerRequest: 1,
+    // What Redis cannot take now fails at once: nobody waits for it, and nothing piles up here.
+    enableOfflineQueue: false,
+    retryStrategy: (times) => Math.min(times * 100, patience.longestRetry)
+  })
+
+/** Connected, or still trying in the background when Redis does not answer in time: that is not the end of the service. */
+export const connect = (url: Redacted.Redacted) =>
+  Effect.gen(function* () {
+    const tell = Runtime.runFork(yield* Effect.runtime())
+    const redis = yield* Effect.acquireRelease(
+      Effect.sync(() => {
+        const opened = open(url)
+        let lost = false
+        // One line when it goes and one when it is back; the error may carry an address and stays here.
+        opened.on("error", () => {
+          if (!lost) tell(Effect.logWarning("Redis cannot be reached; trying again"))
+          lost = true
+        })
+        opened.on("ready", () => {
+          if (lost) tell(Effect.logInfo("Redis is back"))
+          lost = false
+        })
+        return opened
+      }),
+      (opened) => Effect.sync(() => opened.disconnect())
+    )
+    yield* Effect.async<void>((resume) => {
+      if (redis.status === "ready") return resume(Effect.void)
+      const ready = () => resume(Effect.void)
+      redis.once("ready", ready)
+      return Effect.sync(() => redis.off("ready", ready))
+    }).pipe(Effect.timeoutOption(patience.connect))
+    return redis
+  })
+
+/** `JobQueue`, `DedupeStore` and `Realtime`. */
+export const backends = (redis: Redis) =>
+  Layer.mergeAll(
+    QueueRedis.layerRedis({ redis }),
+    DedupeRedis.layerRedis(redis),
+    RealtimeRedis.layerRedis(redis)
+  )

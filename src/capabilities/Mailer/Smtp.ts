@@ -1,0 +1,86 @@
+/** {@link Mailer} by SMTP: a connection for each mail, TLS where the server offers it. */
+import { createTransport } from "nodemailer"
+import type SMTPTransport from "nodemailer/lib/smtp-transport"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
+import * as Redacted from "effect/Redacted"
+import { randomUUID } from "node:crypto"
+import { type Mail, Mailer, MailerError } from "../Mailer.ts"
+
+export interface SmtpOptions {
+  /** `smtp://user:password@host:587` or `smtps://…:465`. */
+  readonly url: Redacted.Redacted
+  readonly from: string
+}
+
+/** Milliseconds. */
+const patience = { connection: 5_000, greeting: 5_000, socket: 10_000, dns: 5_000 }
+/** Of a mail, from the first byte to the server's answer. */
+const deadline = "20 seconds"
+/** Mails on their way at the same time. */
+const lanes = 4
+
+/** The kinds of failure that nodemailer knows; what else it says may carry addresses. */
+const codeOf = (cause: unknown): string =>
+  Predicate.hasProperty(cause, "code") && typeof cause.code === "string" && /^E[A-Z]+$/u.test(cause.code)
+    ? cause.code
+    : "unknown"
+
+const statusOf = (cause: unknown): string =>
+  Predicate.hasProperty(cause, "responseCode") && typeof cause.responseCode === "number"
+    ? `, ${cause.responseCode}`
+    : ""
+
+const failure = (cause: unknown) =>
+  new MailerError({ message: `The mail server did not take the mail (${codeOf(cause)}${statusOf(cause)}).` })
+
+const secretsOf = (url: URL): SMTPTransport.Options["auth"] =>
+  url.username === ""
+    ? undefined
+    : { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }
+
+/** Only host, port and account count: whatever else a URL may say (a proxy, a log) is not passed on. */
+const transportOf = (url: URL) =>
+  createTransport({
+    host: url.hostname.replace(/^\[|\]$/gu, ""),
+    port: url.port === "" ? (url.protocol === "smtps:" ? 465 : 587) : Number(url.port),
+    secure: url.protocol === "smtps:",
+    ...(url.username === "" ? {} : { auth: secretsOf(url) }),
+    connectionTimeout: patience.connection,
+    greetingTimeout: patience.greeting,
+    socketTimeout: patience.socket,
+    dnsTimeout: patience.dns,
+    disableFileAccess: true,
+    disableUrlAccess: true
+  })
+
+/** The name that the server gave the mail, where it says so: its provider's events use that one. */
+const queuedAs = (response: string): string | undefined => /\bqueued as ([\w-]{1,200})/iu.exec(response)?.[1]
+
+export const layerSmtp = ({ from, url }: SmtpOptions) =>
+  Layer.scoped(
+    Mailer,
+    Effect.gen(function* () {
+      const permits = yield* Effect.makeSemaphore(lanes)
+      const transport = yield* Effect.acquireRelease(
+        Effect.sync(() => transportOf(new URL(Redacted.value(url)))),
+        (opened) => Effect.sync(() => opened.close())
+      )
+      const send = ({ subject, text, to }: Mail) =>
+        Effect.gen(function* () {
+          const messageId = `${randomUUID()}@spoke`
+          const { response } = yield* Effect.tryPromise({
+            try: () => transport.sendMail({ from, to, subject, text, messageId: `<${messageId}>` }),
+            catch: failure
+          }).pipe(
+            Effect.timeoutFail({
+              duration: deadline,
+              onTimeout: () => new MailerError({ message: "The mail server did not answer in time." })
+            })
+          )
+          return { messageId: queuedAs(response) ?? messageId }
+        }).pipe(permits.withPermits(1), Effect.withSpan("Mailer.send"))
+      return { configured: true, send }
+    })
+  )
