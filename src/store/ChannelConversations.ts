@@ -12,7 +12,6 @@ import {
   ChannelId,
   ConversationId,
   type EndUserId,
-  type InboxId,
   type MessageId,
   TenantId
 } from "../domain/Ids.ts"
@@ -138,12 +137,12 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
             ${message.answeredBy}, ${DateTime.formatIso(message.writtenAt)}::timestamptz
           from conversation`.pipe(Effect.orDie, Effect.asVoid)
 
-      /** True when more of the contact is waiting to be processed than this event. */
-      const moreWaiting = (id: InboxId, { accountId, aliases, channel }: Correspondence) =>
+      /** True when something of the contact still waits to be processed. */
+      const moreWaiting = ({ accountId, aliases, channel }: Correspondence) =>
         sql`
           select from channel_inbox
           where state = 'queued' and channel = ${channel} and account_id = ${accountId}
-            and event -> 'from' -> 0 ->> 'value' = ${aliases[0]?.value ?? ""} and id > ${id} limit 1`.pipe(
+            and event -> 'from' -> 0 ->> 'value' = ${aliases[0]?.value ?? ""} limit 1`.pipe(
           Effect.map((rows) => rows.length > 0),
           Effect.orDie
         )

@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
 import type { AliasUpdate, InboundMessage } from "../../domain/Channel.ts"
 import { ConversationChannel } from "../../domain/Conversation.ts"
-import { AgentId, ConversationId, InboxId, newId, TenantId } from "../../domain/Ids.ts"
+import { AgentId, ConversationId, type EndUserId, InboxId, newId, TenantId } from "../../domain/Ids.ts"
 import {
   ChannelConversationStore,
   type Correspondence,
@@ -128,17 +128,30 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       return { conversationId: conversation.id, fresh: true, outcome: echo ? "human" : answeredBy }
     })
 
-    /** Who wrote, in which conversation, and the message in it, in one transaction. */
-    const store = Effect.fn("Inbound.store")(function* (route: Route, event: InboundMessage) {
+    const placed = Effect.fn("Inbound.placed")(function* (
+      route: Route,
+      event: InboundMessage,
+      endUserId: EndUserId,
+      fresh: ConversationId
+    ) {
+      const known = yield* conversations.stored(route, endUserId, event.messageId)
+      if (known !== null) return { conversationId: known, fresh: false, outcome: null }
+      return yield* append(route, event, yield* conversations.open(route, event.channel, endUserId, fresh))
+    })
+
+    /**
+     * Who wrote, in which conversation, and the message in it, in one transaction. The event waits no longer from then on:
+     * of several that are processed at the same time the last one sees nothing wait, and answers.
+     */
+    const store = Effect.fn("Inbound.store")(function* (id: InboxId, route: Route, event: InboundMessage) {
       const from = { tenantId: route.tenantId, ...correspondence(event) }
       const freshUser = yield* newId.endUser
       const freshConversation = yield* newId.conversation
       const work = Effect.gen(function* () {
         const endUserId = (yield* contacts.resolve(from, freshUser)) ?? freshUser
-        const known = yield* conversations.stored(route, endUserId, event.messageId)
-        if (known !== null) return { conversationId: known, fresh: false, outcome: null }
-        const open = yield* conversations.open(route, event.channel, endUserId, freshConversation)
-        return yield* append(route, event, open)
+        const stored = yield* placed(route, event, endUserId, freshConversation)
+        yield* inbox.processed(id, stored.outcome ?? "with a later message")
+        return stored
       })
       const stored = yield* inOne(work)
       if (!stored.fresh) return stored
@@ -215,11 +228,9 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     ) {
       const route = yield* routed(id, correspondence(event))
       if (event.kind === "echo" && (yield* sent.ours(event))) return yield* inbox.processed(id, "ours")
-      const { conversationId, outcome } = yield* store(route, event)
+      const { conversationId, outcome } = yield* store(id, route, event)
       // Whoever writes on is answered once, with the last of what waits.
-      if (yield* conversations.moreWaiting(id, correspondence(event))) {
-        return yield* inbox.processed(id, outcome ?? "with a later message")
-      }
+      if (yield* conversations.moreWaiting(correspondence(event))) return
       const { agentId, tenantId } = route
       const place: Place = { tenantId, agentId, conversationId, channel: event.channel }
       const answered = yield* answer(job, place).pipe(

@@ -205,11 +205,22 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       yield* emit(turn, { _tag: "Done", result })
     })
 
+    /** Whoever takes over stops the turn, maybe before anything was said. */
+    const stoppedByOthers = Effect.fn("ChatTurn.stoppedByOthers")(function* (turn: Turn) {
+      const { admission, conversationId, scope } = turn
+      if (!(yield* Deferred.isDone(turn.stopped)) || conversationId === null || admission.ticket === null)
+        return false
+      const { epoch, state } = yield* turns.place(scope, conversationId, admission.ticket)
+      return state !== "AI_ACTIVE" || epoch !== admission.epoch
+    })
+
     /** Whatever ended the turn early, the run ends too. */
     const abandon = (turn: Turn, failure: Failure | ConversationNotActive) =>
       Effect.gen(function* () {
         if (turn.settled) return
-        yield* record(turn, "run.failed", "failed", "Run failed", { code: failure._tag })
+        turn.takenOver = yield* stoppedByOthers(turn)
+        const code = turn.takenOver ? "TAKEN_OVER" : failure._tag
+        yield* record(turn, "run.failed", "failed", "Run failed", { code })
         yield* settle(turn, { reply: null, inputTokens: 0, outputTokens: 0, last: [] })
       }).pipe(
         Effect.catchAllCause((cause) => Effect.logError("A failed turn could not be settled", cause)),

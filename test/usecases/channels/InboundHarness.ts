@@ -1,0 +1,149 @@
+/** One process that takes what channels bring, with a scripted model and an outbox that is only written. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
+import type { QueueJob } from "../../../src/capabilities/JobQueue.ts"
+import type { AgentScope } from "../../../src/domain/Access.ts"
+import type { ContactAlias, InboundEvent, InboundMessage } from "../../../src/domain/Channel.ts"
+import { InboxId, newId, OutboxId, QueueJobId } from "../../../src/domain/Ids.ts"
+import { ChannelConversationStore } from "../../../src/store/ChannelConversations.ts"
+import { ContactStore } from "../../../src/store/Contacts.ts"
+import { ConversationStore } from "../../../src/store/Conversations.ts"
+import { ConversationStates } from "../../../src/store/ConversationStates.ts"
+import { Inbox } from "../../../src/store/Inbox.ts"
+import { Inbound } from "../../../src/usecases/channels/Inbound.ts"
+import { Posts } from "../../../src/usecases/channels/Posts.ts"
+import { Sent } from "../../../src/usecases/channels/Sent.ts"
+import { Handoff } from "../../../src/usecases/Handoff.ts"
+import { Ownership } from "../../../src/usecases/Ownership.ts"
+import { Takeover } from "../../../src/usecases/Takeover.ts"
+import { turnLayer } from "../chat/TurnHarness.ts"
+
+/** Our own sends say so. */
+const sent = Layer.succeed(Sent, {
+  ours: (echo) => Effect.succeed(echo.origin?.outboxId === "out_ours"),
+  delivered: () => Effect.void
+})
+
+/** Rows as they are to be sent, written with the message or not at all. */
+const posts = Layer.effect(
+  Posts,
+  Effect.map(SqlClient.SqlClient, (sql) => ({
+    seen: () => Effect.void,
+    post: ({ author, conversationId, epoch, messageId, text }) =>
+      Effect.flatMap(
+        newId.outbox,
+        (id) => sql`
+          insert into channel_outbox (id, tenant_id, conversation_id, channel_id, message_id, part, author, epoch, body)
+          select ${id}, tenant_id, id, channel_id, ${messageId}, 1, ${author}, ${epoch}, ${text}
+          from conversations where id = ${conversationId} and channel_id is not null`
+      ).pipe(Effect.orDie, Effect.asVoid)
+  }))
+)
+
+/** Who answers conversations. */
+export const ownershipLayer = (timeout?: Duration.DurationInput) =>
+  Layer.merge(Handoff.Default, Takeover.Default).pipe(
+    Layer.provideMerge(Ownership.Default),
+    Layer.provideMerge(turnLayer(timeout)),
+    Layer.provideMerge(Layer.mergeAll(posts, sent, ConversationStates.Default, ConversationStore.Default))
+  )
+
+export const inboundLayer = (timeout?: Duration.DurationInput) =>
+  Inbound.Default.pipe(
+    Layer.provideMerge(ownershipLayer(timeout)),
+    Layer.provideMerge(Layer.mergeAll(Inbox.Default, ContactStore.Default, ChannelConversationStore.Default)),
+    Layer.provideMerge(QueueTable.layerTable)
+  )
+
+export const account = "1067"
+
+/** An active configuration of {@link account}. */
+export const channelOf = (scope: AgentScope, externalId = account) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const id = yield* newId.channel
+    yield* sql`
+      insert into channels (id, tenant_id, agent_id, channel, external_id, access_token)
+      values (${id}, ${scope.tenantId}, ${scope.agentId}, 'whatsapp', ${externalId}, 'sealed')`
+    return id
+  })
+
+export const phone = (value: string): ContactAlias => ({ kind: "phone", value })
+export const user = (value: string): ContactAlias => ({ kind: "user_id", value })
+
+let count = 0
+
+/** A message that has just been written. */
+export const message = (fields: Partial<InboundMessage> = {}) =>
+  Effect.map(DateTime.now, (timestamp): InboundMessage => ({
+    _tag: "Message",
+    channel: "whatsapp",
+    accountId: account,
+    messageId: `wamid.${++count}`,
+    from: [phone("491701")],
+    kind: "text",
+    text: `Question ${count}`,
+    media: [],
+    standby: false,
+    timestamp,
+    ...fields
+  }))
+
+export const ours = { outboxId: OutboxId.make("out_ours") }
+
+/** Puts events into the inbox, as webhooks do; returns their ids in order. */
+export const accept = (...events: ReadonlyArray<InboundEvent>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const inbox = yield* Inbox
+    const before = yield* sql<{ readonly id: string }>`select id from channel_inbox`
+    const known = new Set(before.map(({ id }) => id))
+    yield* inbox.accept(events.map((event, place) => ({ event, raw: { place } })))
+    const after = yield* sql<{
+      readonly id: string
+    }>`select id from channel_inbox order by received_at, (raw ->> 'place')::int`
+    return after.filter(({ id }) => !known.has(id)).map(({ id }) => InboxId.make(id))
+  })
+
+export const job = (inboxId: InboxId, fields: Partial<QueueJob> = {}): QueueJob => ({
+  id: QueueJobId.make("qjb_1"),
+  queue: "channel-inbound",
+  payload: { inboxId },
+  attempt: 1,
+  lastAttempt: false,
+  ...fields
+})
+
+/** Accepts the events and processes them one after the other. */
+export const receive = (...events: ReadonlyArray<InboundEvent>) =>
+  Effect.gen(function* () {
+    const inbound = yield* Inbound
+    for (const id of yield* accept(...events)) yield* inbound.process(job(id))
+  })
+
+/** What stands in the conversations, oldest conversation first. */
+export const transcript = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ readonly line: string }>`
+    select position || ' ' || coalesce(author, role) || ': ' || content as line
+    from messages order by conversation_id, position`
+  return rows.map(({ line }) => line)
+})
+
+/** What goes out, in order. */
+export const outbox = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ readonly line: string }>`
+    select author || ' ' || epoch || ': ' || body as line from channel_outbox order by id`
+  return rows.map(({ line }) => line)
+})
+
+export const states = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ readonly state: string }>`select state from conversations order by id`
+  return rows.map(({ state }) => state)
+})
