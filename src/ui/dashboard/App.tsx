@@ -22,6 +22,7 @@ const queries = new QueryClient({
   }
 })
 
+const AgentPage = lazy(() => import("./pages/agents/AgentPage.tsx"))
 const Agents = lazy(() => import("./pages/agents/Agents.tsx"))
 const Audit = lazy(() => import("./pages/audit/Audit.tsx"))
 const People = lazy(() => import("./pages/people/People.tsx"))
@@ -36,6 +37,9 @@ const Pages = ({ user }: { readonly user: User }) => (
       <Switch>
         <Route path="/agents">
           <Agents user={user} />
+        </Route>
+        <Route path="/agents/:id/:tab?">
+          {({ id, tab }) => <AgentPage id={id} tab={tab ?? "settings"} user={user} />}
         </Route>
         <Route path="/sources">
           <Sources user={user} />

@@ -29,7 +29,13 @@ interface TextProps extends Labelled, Omit<TextFieldProps, "className" | "childr
 }
 
 export const TextField = ({ label, help, error, placeholder = "", ...props }: TextProps) => (
-  <AriaTextField {...props} isInvalid={error !== undefined} className={css["field"] ?? ""}>
+  <AriaTextField
+    {...props}
+    // What the service refused must not keep the next try from being sent.
+    validationBehavior={error === undefined ? "native" : "aria"}
+    isInvalid={error !== undefined}
+    className={css["field"] ?? ""}
+  >
     <Label className={css["label"] ?? ""}>{label}</Label>
     <Input className={css["input"] ?? ""} placeholder={placeholder} />
     {help === undefined ? null : (
@@ -55,7 +61,13 @@ export const LongText = ({
   mono = false,
   ...props
 }: LongTextProps) => (
-  <AriaTextField {...props} isInvalid={error !== undefined} className={css["field"] ?? ""}>
+  <AriaTextField
+    {...props}
+    // What the service refused must not keep the next try from being sent.
+    validationBehavior={error === undefined ? "native" : "aria"}
+    isInvalid={error !== undefined}
+    className={css["field"] ?? ""}
+  >
     <Label className={css["label"] ?? ""}>{label}</Label>
     <AriaTextArea
       className={`${css["input"]} ${css["long"]} ${mono ? css["mono"] : ""}`}

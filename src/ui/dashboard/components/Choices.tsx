@@ -1,0 +1,29 @@
+/** Several of a few: a group of check boxes, each with what it means. */
+import { Checkbox, CheckboxGroup, Label } from "react-aria-components"
+import css from "./Choices.module.css"
+
+interface Props<K extends string> {
+  readonly label: string
+  /** Key, name and meaning of each. */
+  readonly options: ReadonlyArray<readonly [K, string, string]>
+  readonly value: ReadonlyArray<K>
+  readonly onChange: (value: ReadonlyArray<K>) => void
+}
+
+export const Choices = <K extends string>({ label, options, value, onChange }: Props<K>) => (
+  <CheckboxGroup
+    className={css["group"] ?? ""}
+    value={[...value]}
+    onChange={(chosen) => onChange(options.map(([key]) => key).filter((key) => chosen.includes(key)))}
+  >
+    <Label className={css["label"] ?? ""}>{label}</Label>
+    {options.map(([key, name, meaning]) => (
+      <Checkbox key={key} value={key} className={css["choice"] ?? ""}>
+        <span aria-hidden className={css["box"]} />
+        <span>
+          <span className={css["name"]}>{name}</span> <span className={css["meaning"]}>{meaning}</span>
+        </span>
+      </Checkbox>
+    ))}
+  </CheckboxGroup>
+)

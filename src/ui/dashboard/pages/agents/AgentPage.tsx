@@ -1,0 +1,95 @@
+/** One agent, in tabs. */
+import { useQuery, useQueryClient } from "@tanstack/react-query"
+import { lazy, type ReactNode, Suspense } from "react"
+import { useLocation } from "wouter"
+import { agent as agentQuery, type Agent, agents, deleteAgent } from "../../api/Agents.ts"
+import { atLeast, type User } from "../../api/Session.ts"
+import { Button } from "../../components/Button.tsx"
+import { Confirm } from "../../components/Dialog.tsx"
+import { Loaded, Page } from "../../components/Page.tsx"
+import { Tabs } from "../../components/Tabs.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { texts, useText } from "../../text/Language.tsx"
+
+const Keys = lazy(() => import("./Keys.tsx"))
+const Settings = lazy(() => import("./Settings.tsx"))
+const Tools = lazy(() => import("./Tools.tsx"))
+
+const words = texts(
+  {
+    parts: "Parts of the agent",
+    settings: "Settings",
+    keys: "Keys",
+    tools: "Tools",
+    removal: "Delete agent",
+    question: (name: string) =>
+      `“${name}” is gone with its sources, conversations, tools and keys. It cannot be undone.`
+  },
+  {
+    parts: "Teile des Agenten",
+    settings: "Einstellungen",
+    keys: "Schlüssel",
+    tools: "Werkzeuge",
+    removal: "Agent löschen",
+    question: (name: string) =>
+      `„${name}“ ist dann fort, samt Quellen, Gesprächen, Werkzeugen und Schlüsseln. Das lässt sich nicht rückgängig machen.`
+  }
+)
+
+interface Props {
+  readonly id: string
+  readonly tab: string
+  readonly user: User
+}
+
+const Removal = ({ agent }: { readonly agent: Agent }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const [, navigate] = useLocation()
+  return (
+    <Confirm
+      trigger={<Button kind="danger">{common.delete}</Button>}
+      title={t.removal}
+      question={t.question(agent.name)}
+      action={common.delete}
+      onConfirm={async () => {
+        await deleteAgent(agent.id)
+        navigate("/agents")
+        await queries.invalidateQueries({ queryKey: agents.queryKey, exact: true })
+      }}
+    />
+  )
+}
+
+const AgentPage = ({ id, tab, user }: Props) => {
+  const t = useText(words)
+  const [, navigate] = useLocation()
+  const query = useQuery(agentQuery(id))
+  const mayChange = atLeast(user.role, "admin")
+  const shown = (content: ReactNode) => <Suspense>{content}</Suspense>
+  return (
+    <Loaded query={query}>
+      {(agent) => (
+        <Page
+          title={agent.name}
+          lead={agent.model ?? undefined}
+          actions={mayChange ? <Removal agent={agent} /> : undefined}
+        >
+          <Tabs
+            label={t.parts}
+            current={tab}
+            onChange={(next) => navigate(`/agents/${id}/${next}`)}
+            tabs={[
+              ["settings", t.settings, shown(<Settings agent={agent} mayChange={mayChange} />)],
+              ...(mayChange ? ([["keys", t.keys, shown(<Keys agentId={id} />)]] as const) : []),
+              ["tools", t.tools, shown(<Tools agentId={id} mayChange={mayChange} />)]
+            ]}
+          />
+        </Page>
+      )}
+    </Loaded>
+  )
+}
+
+export default AgentPage

@@ -1,0 +1,296 @@
+/** API keys: made, switched off, revoked. A secret is shown once. */
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
+import { type FormEvent, useState } from "react"
+import { createKey, type Key, keys, type Permission, revokeKey, setActive } from "../../api/Keys.ts"
+import { Badge, type Tone } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Choices } from "../../components/Choices.tsx"
+import { Copyable } from "../../components/Copyable.tsx"
+import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
+import { LongText, TextField } from "../../components/Field.tsx"
+import { Empty, Loaded } from "../../components/Page.tsx"
+import { Problem } from "../../components/Problem.tsx"
+import { Table } from "../../components/Table.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./Keys.module.css"
+
+const words = texts(
+  {
+    title: "Keys",
+    add: "New key",
+    empty: "No key yet",
+    emptyLead: "A key lets a program, or the widget, speak with this agent and no other.",
+    permissions: "What it may do",
+    chat: "Chat",
+    chatMeans: "Ask, and read its own conversations. All that the widget needs.",
+    retrieve: "Search",
+    retrieveMeans: "Find passages without an answer.",
+    ingest: "Sources",
+    ingestMeans: "Add, change and delete sources.",
+    usage: "Usage",
+    usageMeans: "Read what the period has used.",
+    trace: "Traces",
+    traceMeans: "Read what happened in a turn. For trusted servers only.",
+    origins: "Only from these pages",
+    originsHelp:
+      "One origin a line, such as https://www.example.com. Empty: from anywhere. A key in a web page needs this.",
+    expires: "Until",
+    expiresHelp: "Empty: until it is revoked.",
+    secret: "The key",
+    secretHelp: "Copy it now. It is not shown again.",
+    tryIt: "Try it",
+    state: "State",
+    used: "Last used",
+    never: "never",
+    actions: "Actions",
+    off: "Switch off",
+    on: "Switch on",
+    revoke: "Revoke",
+    revocation: "Revoke the key",
+    question: (name: string) => `Whatever uses “${name}” stops working within a second, for good.`,
+    ACTIVE: "Active",
+    INACTIVE: "Off",
+    REVOKED: "Revoked",
+    EXPIRED: "Expired"
+  },
+  {
+    title: "Schlüssel",
+    add: "Neuer Schlüssel",
+    empty: "Noch kein Schlüssel",
+    emptyLead:
+      "Ein Schlüssel lässt ein Programm oder das Widget mit diesem und keinem anderen Agenten sprechen.",
+    permissions: "Was er darf",
+    chat: "Chat",
+    chatMeans: "Fragen und die eigenen Gespräche lesen. Mehr braucht das Widget nicht.",
+    retrieve: "Suche",
+    retrieveMeans: "Abschnitte finden, ohne Antwort.",
+    ingest: "Quellen",
+    ingestMeans: "Quellen anlegen, ändern und löschen.",
+    usage: "Verbrauch",
+    usageMeans: "Lesen, was im Zeitraum verbraucht ist.",
+    trace: "Abläufe",
+    traceMeans: "Lesen, was in einer Antwort geschah. Nur für vertraute Server.",
+    origins: "Nur von diesen Seiten",
+    originsHelp:
+      "Je Zeile eine Herkunft, etwa https://www.example.com. Leer: von überall. Ein Schlüssel in einer Webseite braucht das.",
+    expires: "Bis",
+    expiresHelp: "Leer: bis er widerrufen wird.",
+    secret: "Der Schlüssel",
+    secretHelp: "Jetzt kopieren. Er wird nicht wieder gezeigt.",
+    tryIt: "Ausprobieren",
+    state: "Stand",
+    used: "Zuletzt benutzt",
+    never: "nie",
+    actions: "Aktionen",
+    off: "Ausschalten",
+    on: "Einschalten",
+    revoke: "Widerrufen",
+    revocation: "Schlüssel widerrufen",
+    question: (name: string) => `Was „${name}“ benutzt, geht binnen einer Sekunde nicht mehr, für immer.`,
+    ACTIVE: "Aktiv",
+    INACTIVE: "Aus",
+    REVOKED: "Widerrufen",
+    EXPIRED: "Abgelaufen"
+  }
+)
+
+const tones: Record<Key["status"], Tone> = {
+  ACTIVE: "good",
+  INACTIVE: "neutral",
+  REVOKED: "bad",
+  EXPIRED: "warn"
+}
+
+const curl = (secret: string) =>
+  `curl ${location.origin}/v1/chat -H "authorization: Bearer ${secret}" -H "content-type: application/json" -d '{"message": "Hello"}'`
+
+const Secret = ({ secret, onClose }: { readonly secret: string; readonly onClose: () => void }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  return (
+    <>
+      <p>{t.secretHelp}</p>
+      <Copyable label={t.secret} value={secret} />
+      <Copyable label={t.tryIt} value={curl(secret)} />
+      <Actions>
+        <Button kind="primary" onPress={onClose}>
+          {common.close}
+        </Button>
+      </Actions>
+    </>
+  )
+}
+
+const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClose: () => void }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const initial: ReadonlyArray<Permission> = ["chat"]
+  const [name, setName] = useState("")
+  const [chosen, setChosen] = useState(initial)
+  const [origins, setOrigins] = useState("")
+  const [until, setUntil] = useState("")
+  const allowedOrigins = origins.split(/\s+/).filter((origin) => origin !== "")
+  const create = useMutation({
+    mutationFn: () =>
+      createKey(agentId, {
+        name,
+        permissions: chosen,
+        ...(allowedOrigins.length === 0 ? {} : { allowedOrigins }),
+        ...(until === "" ? {} : { expiresAt: new Date(until).toISOString() })
+      }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
+  })
+  if (create.data !== undefined) return <Secret secret={create.data.secret} onClose={onClose} />
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    create.mutate()
+  }
+  return (
+    <form onSubmit={submit} style={{ display: "contents" }}>
+      {create.error === null ? null : <Problem problem={create.error} />}
+      <TextField label={common.name} isRequired autoFocus value={name} onChange={setName} />
+      <Choices
+        label={t.permissions}
+        options={[
+          ["chat", t.chat, t.chatMeans],
+          ["retrieve", t.retrieve, t.retrieveMeans],
+          ["ingest", t.ingest, t.ingestMeans],
+          ["usage.read", t.usage, t.usageMeans],
+          ["trace_read", t.trace, t.traceMeans]
+        ]}
+        value={chosen}
+        onChange={setChosen}
+      />
+      <LongText label={t.origins} help={t.originsHelp} rows={2} mono value={origins} onChange={setOrigins} />
+      <TextField
+        label={t.expires}
+        help={t.expiresHelp}
+        type="datetime-local"
+        value={until}
+        onChange={setUntil}
+      />
+      <Actions>
+        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button kind="primary" type="submit" busy={create.isPending}>
+          {common.create}
+        </Button>
+      </Actions>
+    </form>
+  )
+}
+
+const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: Key }) => {
+  const t = useText(words)
+  const queries = useQueryClient()
+  const refresh = () => queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
+  const toggle = useMutation({
+    mutationFn: () => setActive(found.id, found.status !== "ACTIVE"),
+    onSettled: refresh
+  })
+  if (found.status === "REVOKED") return null
+  const verb = found.status === "ACTIVE" ? t.off : t.on
+  return (
+    <span className={css["deeds"]}>
+      {found.status === "EXPIRED" ? null : (
+        <Button
+          kind="quiet"
+          aria-label={`${verb}: ${found.name}`}
+          busy={toggle.isPending}
+          onPress={() => toggle.mutate()}
+        >
+          {verb}
+        </Button>
+      )}
+      <Confirm
+        trigger={
+          <Button kind="quiet" aria-label={`${t.revoke}: ${found.name}`}>
+            {t.revoke}
+          </Button>
+        }
+        title={t.revocation}
+        question={t.question(found.name)}
+        action={t.revoke}
+        onConfirm={async () => {
+          await revokeKey(found.id)
+          await refresh()
+        }}
+      />
+    </span>
+  )
+}
+
+const Keys = ({ agentId }: { readonly agentId: string }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const { ago } = useFormat()
+  const query = useInfiniteQuery(keys(agentId))
+  const [creating, setCreating] = useState(false)
+  const add = (
+    <Button kind="primary" onPress={() => setCreating(true)}>
+      {t.add}
+    </Button>
+  )
+  return (
+    <>
+      <Dialog title={t.add} isOpen={creating} onClose={() => setCreating(false)} wide>
+        <Create agentId={agentId} onClose={() => setCreating(false)} />
+      </Dialog>
+      <Loaded query={query}>
+        {({ pages }) => {
+          const rows = pages.flatMap((page) => page.keys)
+          return rows.length === 0 ? (
+            <Empty title={t.empty} action={add}>
+              {t.emptyLead}
+            </Empty>
+          ) : (
+            <>
+              <div className={css["bar"]}>{add}</div>
+              <Table
+                label={t.title}
+                rows={rows}
+                keyOf={({ id }) => id}
+                columns={[
+                  {
+                    title: common.name,
+                    cell: ({ name, prefix, allowedOrigins }) => (
+                      <span className={css["name"]}>
+                        {name}
+                        <code>{prefix}…</code>
+                        {allowedOrigins.length === 0 ? null : (
+                          <span className={css["soft"]}>{allowedOrigins.join(", ")}</span>
+                        )}
+                      </span>
+                    )
+                  },
+                  {
+                    title: t.permissions,
+                    cell: ({ permissions }) => <span className={css["soft"]}>{permissions.join(", ")}</span>
+                  },
+                  { title: t.state, cell: ({ status }) => <Badge tone={tones[status]}>{t[status]}</Badge> },
+                  {
+                    title: t.used,
+                    cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
+                  },
+                  {
+                    title: t.actions,
+                    silent: true,
+                    end: true,
+                    cell: (found) => <Deeds agentId={agentId} found={found} />
+                  }
+                ]}
+              />
+            </>
+          )
+        }}
+      </Loaded>
+      {query.hasNextPage ? (
+        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+      ) : null}
+    </>
+  )
+}
+
+export default Keys

@@ -1,0 +1,124 @@
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import type { Browser, Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { removeFolder, root, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
+import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
+
+const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
+
+/** What a browser must load before it shows the first page after signing in, compressed. */
+const firstLoad = (requested: ReadonlyArray<string>) =>
+  requested
+    .filter((name) => /\.(?:js|css|html)$/.test(name))
+    .map((name) => Fs.statSync(Path.join(root, "dist/ui", `${name}.gz`)).size)
+    .reduce((sum, size) => sum + size, 0)
+
+describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
+  const dataDir = temporaryFolder()
+  let spoke: Spoke
+  let browser: Browser
+  let page: Page
+  let wrong: ReadonlyArray<string>
+
+  beforeAll(async () => {
+    spoke = await start(dataDir, owner)
+    browser = await launch()
+    page = await (await browser.newContext(desktop)).newPage()
+    wrong = complaints(page)
+  })
+
+  afterAll(async () => {
+    await browser.close()
+    await spoke.kill()
+    removeFolder(dataDir)
+  })
+
+  it("load at most 250 kB compressed before the first page", async () => {
+    const requested: Array<string> = []
+    page.on("response", (response) => {
+      const { pathname } = new URL(response.url())
+      if (pathname.startsWith("/assets/")) requested.push(pathname.slice("/assets/".length))
+    })
+    await page.goto(`${spoke.url}/`)
+    await page.getByLabel("E-mail").fill(owner.SPOKE_ADMIN_EMAIL)
+    await page.getByLabel("Password").fill(owner.SPOKE_ADMIN_PASSWORD)
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { name: "Agents" }).waitFor()
+    expect(requested.length).toBeGreaterThan(2)
+    expect(firstLoad(["index.html", ...new Set(requested)])).toBeLessThan(250_000)
+  })
+
+  it("are made, and told what to say", async () => {
+    await page.getByRole("button", { name: "New agent" }).click()
+    await page.getByRole("dialog").getByLabel("Name").fill("Support")
+    await page.getByRole("dialog").getByLabel("Instructions").fill("Be brief.")
+    await page.getByRole("dialog").getByRole("button", { name: "Create" }).click()
+    await page.getByRole("heading", { name: "Support" }).waitFor()
+    await page.getByRole("tab", { name: "Settings" }).click()
+    await page.getByLabel("Greeting").fill("Good day!")
+    await page.getByLabel("Passages per question").fill("99")
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("alert").waitFor()
+    await look(page, "agent-settings-problem")
+    await page.getByLabel("Passages per question").fill("8")
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByText("Saved").waitFor()
+    await page.reload()
+    expect(await page.getByLabel("Greeting").inputValue()).toBe("Good day!")
+    expect(await page.getByLabel("Passages per question").inputValue()).toBe("8")
+    await look(page, "agent-settings")
+  })
+
+  it("get keys whose secret is shown once, works, and stops working when revoked", async () => {
+    await page.getByRole("tab", { name: "Keys" }).click()
+    await page.getByRole("button", { name: "New key" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Name").fill("Website")
+    await look(page, "key-new")
+    await dialog.getByRole("button", { name: "Create" }).click()
+    const secret = (await dialog.getByLabel("The key", { exact: true }).textContent()) ?? ""
+    expect(secret).toMatch(/^spk_/)
+    await look(page, "key-secret")
+    await dialog.getByRole("button", { name: "Close" }).click()
+    expect(await page.getByText(secret).count()).toBe(0)
+    const ask = () => spoke.request("POST", "/v1/chat", { key: secret, body: { message: "Hello" } })
+    expect((await ask()).status).toBe(200)
+    await look(page, "agent-keys")
+    await page.getByRole("button", { name: "Revoke: Website" }).click()
+    await page.getByRole("alertdialog").getByRole("button", { name: "Revoke" }).click()
+    await page.getByRole("cell", { name: "Revoked" }).waitFor()
+    expect((await ask()).status).toBe(401)
+  })
+
+  it("get tools", async () => {
+    await page.getByRole("tab", { name: "Tools" }).click()
+    await page.getByRole("button", { name: "New tool" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Name", { exact: true }).fill("order_status")
+    await dialog.getByLabel("What it does").fill("Tells where an order is.")
+    await dialog.getByRole("textbox", { name: "Address" }).fill("https://shop.example/orders/{id}")
+    await dialog.getByLabel("Bindings").fill("/order/id → path:id")
+    await look(page, "tool-new")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.waitFor({ state: "hidden" })
+    await page.getByText("https://shop.example/orders/{id}").waitFor()
+    await look(page, "agent-tools")
+    await page.getByRole("button", { name: "Edit: order_status" }).click()
+    await dialog.getByLabel("What it does").fill("Tells where a parcel is.")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await page.getByText("Tells where a parcel is.").waitFor()
+  })
+
+  it("fit a phone, and are gone when deleted", async () => {
+    await page.setViewportSize(phone.viewport ?? { width: 390, height: 844 })
+    await look(page, "agent-tools-phone")
+    await page.getByRole("tab", { name: "Settings" }).click()
+    await look(page, "agent-settings-phone")
+    await page.getByRole("button", { name: "Delete" }).click()
+    await page.getByRole("alertdialog").getByRole("button", { name: "Delete" }).click()
+    await page.getByRole("heading", { name: "Agents" }).waitFor()
+    await page.getByRole("link", { name: "Support" }).waitFor({ state: "detached" })
+    expect(wrong).toEqual([])
+  })
+})
