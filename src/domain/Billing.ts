@@ -93,11 +93,11 @@ const entitled = new Set(["active", "trialing", "past_due"])
 /** What a payment mends. */
 const owing = new Set(["past_due", "unpaid", "incomplete"])
 
-const statusOf = ({ ended, status }: SubscriptionFact, invoice: Of<"Invoice"> | undefined): string => {
+/** `since`: the invoices that the provider told of after the subscription itself. */
+const statusOf = ({ ended, status }: SubscriptionFact, since: ReadonlyArray<Of<"Invoice">>): string => {
   if (ended) return "canceled"
-  if (invoice === undefined) return status
-  if (!invoice.fact.paid) return entitled.has(status) ? "past_due" : status
-  return owing.has(status) ? "active" : status
+  const mended = owing.has(status) && since.some(({ fact }) => fact.paid) ? "active" : status
+  return entitled.has(mended) && newest(since)?.fact.paid === false ? "past_due" : mended
 }
 
 const grouped = (events: ReadonlyArray<BillingEvent>) => {
@@ -125,12 +125,16 @@ interface Candidate {
 const candidateOf = (events: ReadonlyArray<BillingEvent>): Option.Option<Candidate> => {
   const snapshot = newest(events.filter(isOf("Subscription")))
   if (snapshot === undefined) return Option.none()
-  const last = newest(events.filter(isOf("Invoice")))
-  const invoice = last !== undefined && Order.greaterThan(later)(last, snapshot) ? last : undefined
+  const since = events
+    .filter(isOf("Invoice"))
+    .filter((invoice) => Order.greaterThan(later)(invoice, snapshot))
   return Option.some({
     snapshot,
-    status: statusOf(snapshot.fact, invoice),
-    decidedBy: [snapshot.id, ...(invoice === undefined ? [] : [invoice.id])]
+    status: statusOf(snapshot.fact, since),
+    decidedBy: [
+      snapshot.id,
+      ...Option.toArray(Option.map(Option.fromNullable(newest(since)), ({ id }) => id))
+    ]
   })
 }
 

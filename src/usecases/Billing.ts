@@ -23,11 +23,11 @@ const patience = "15 seconds"
 
 const later = () => new ServiceUnavailable({ message: "The event could not be applied. Send it again." })
 
-/** True when other events decide than before: an event that is older than those changes nothing. */
-const decided = (before: Option.Option<Standing>, after: Standing) =>
+/** True when the event is one of those that decide now, or they come to another end: an older one changes nothing. */
+const changed = (before: Option.Option<Standing>, after: Standing) =>
   Option.match(before, {
     onNone: () => true,
-    onSome: ({ decidedBy }) => decidedBy.join() !== after.decidedBy.join()
+    onSome: ({ decidedBy, status }) => status !== after.status || decidedBy.join() !== after.decidedBy.join()
   })
 
 export class Billing extends Effect.Service<Billing>()("usecases/Billing", {
@@ -58,7 +58,7 @@ export class Billing extends Effect.Service<Billing>()("usecases/Billing", {
       }
       const before = all.filter(({ id }) => id !== event.id)
       const after = standingOf(all, scope.tenantId)
-      if (Option.isSome(after) && decided(standingOf(before, scope.tenantId), after.value)) {
+      if (Option.isSome(after) && changed(standingOf(before, scope.tenantId), after.value)) {
         yield* put(scope, after.value)
       }
     })
