@@ -19,6 +19,14 @@ export class Message extends Schema.Class<Message>("Message")({
   createdAt: Schema.DateTimeUtc
 }) {}
 
+/** Who wrote what the end user reads: the model, a human of the team, or the service itself. */
+export const MessageAuthor = Schema.Literal("agent", "human", "system")
+export type MessageAuthor = typeof MessageAuthor.Type
+
+/** A message as the team sees it; `author` is null for the end user's own, and for replies from before it was kept. */
+export const AuthoredMessage = Schema.Struct({ ...Message.fields, author: Schema.NullOr(MessageAuthor) })
+export type AuthoredMessage = typeof AuthoredMessage.Type
+
 export class Conversation extends Schema.Class<Conversation>("Conversation")({
   id: ConversationId,
   agentId: AgentId,

@@ -1,9 +1,8 @@
 /** Messages of a conversation as both surfaces tell them: in pages, and whole however long. */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { type ConversationScope, Message } from "../domain/Conversation.ts"
+import type { AuthoredMessage, ConversationScope } from "../domain/Conversation.ts"
 import type { ConversationId } from "../domain/Ids.ts"
 import type { Conversations } from "../usecases/Conversations.ts"
 import * as Cursor from "./Cursor.ts"
@@ -12,17 +11,19 @@ import { RequestId } from "./RequestId.ts"
 /** Messages of a page where none is asked for (specification 4.14). */
 const usual = 50
 
-const encodeMessage = Schema.encodeSync(Schema.parseJson(Message))
-
 /**
  * `{ data: { …head, messages }, meta }` with `messages` sent as they are read, so that no length of a conversation is too
  * much for memory. If reading fails on the way the response is cut off, which no client takes for the whole.
  */
-export const whole = <E>(head: Readonly<Record<string, unknown>>, messages: Stream.Stream<Message, E>) =>
+export const whole = <E>(
+  head: Readonly<Record<string, unknown>>,
+  encode: (message: AuthoredMessage) => string,
+  messages: Stream.Stream<AuthoredMessage, E>
+) =>
   Effect.map(RequestId, (requestId) => {
     const opening = JSON.stringify({ ...head, messages: [] }).slice(0, -2)
     const items = Stream.zipWithIndex(messages).pipe(
-      Stream.map(([message, place]) => `${place === 0 ? "" : ","}${encodeMessage(message)}`),
+      Stream.map(([message, place]) => `${place === 0 ? "" : ","}${encode(message)}`),
       Stream.chunks,
       Stream.map((texts) => Array.from(texts).join(""))
     )

@@ -6,12 +6,14 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import {
+  type AuthoredMessage,
   Conversation,
   ConversationChannel,
   type ConversationFilter,
   type ConversationScope,
   ConversationState,
-  Message
+  Message,
+  MessageAuthor
 } from "../domain/Conversation.ts"
 import { type ConversationId, MessageId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
@@ -21,7 +23,9 @@ const Row = Schema.Struct({
   createdAt: Schema.DateTimeUtcFromDate,
   updatedAt: Schema.DateTimeUtcFromDate,
   state: ConversationState,
-  channel: ConversationChannel
+  channel: ConversationChannel,
+  /** Why a human was last asked for. */
+  handoffReason: Schema.NullOr(Schema.String)
 })
 /** A conversation with what the dashboard shows besides. */
 export type ConversationRow = typeof Row.Type
@@ -36,13 +40,14 @@ const MessageRow = Schema.Struct({
   id: Schema.NullOr(MessageId),
   role: Schema.NullOr(Message.fields.role),
   content: Schema.NullOr(Schema.String),
+  author: Schema.NullOr(MessageAuthor),
   createdAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
 })
 
 /** A message and its key. */
 export interface KeyedMessage {
   readonly position: number
-  readonly message: Message
+  readonly message: AuthoredMessage
 }
 
 /** Messages in the order of their keys. `pending`: they cannot be ordered yet, and none is here. */
@@ -53,6 +58,7 @@ export interface MessagePage {
 }
 
 const keyed = ({
+  author,
   content,
   createdAt,
   id,
@@ -61,7 +67,7 @@ const keyed = ({
 }: typeof MessageRow.Type): ReadonlyArray<KeyedMessage> =>
   id === null || role === null || content === null || createdAt === null || position === null
     ? []
-    : [{ position, message: Message.make({ id, role, content, createdAt }) }]
+    : [{ position, message: { id, role, content, createdAt, author } }]
 
 export class ConversationStore extends Effect.Service<ConversationStore>()("store/Conversations", {
   effect: Effect.gen(function* () {
@@ -80,7 +86,7 @@ export class ConversationStore extends Effect.Service<ConversationStore>()("stor
         execute: () => sql`
           select c.id, c.agent_id as "agentId", c.end_user_id as "endUserId",
             (c.message_count + c.legacy_count)::int as "messageCount", c.created_at as "createdAt",
-            c.updated_at as "updatedAt", c.state, c.channel
+            c.updated_at as "updatedAt", c.state, c.channel, c.handoff_reason as "handoffReason"
           from conversations c where ${sql.and(conditions)} order by c.id desc limit ${limit}`
       })(undefined).pipe(Effect.orDie)
 
@@ -126,14 +132,14 @@ export class ConversationStore extends Effect.Service<ConversationStore>()("stor
         Request: Schema.Void,
         Result: MessageRow,
         execute: () => sql`
-          select k.pending, k.last::int, m.position::int, m.id, m.role, m.content, m.created_at as "createdAt"
+          select k.pending, k.last::int, m.position::int, m.id, m.role, m.content, m.author, m.created_at as "createdAt"
           from conversations c
           cross join lateral (
             select exists (select from messages n where n.conversation_id = c.id and n.position is null) as pending,
               (select max(n.position) from messages n where n.conversation_id = c.id) as last
           ) k
           left join lateral (
-            select n.position, n.id, n.role, n.content, n.created_at from messages n
+            select n.position, n.id, n.role, n.content, n.author, n.created_at from messages n
             where not k.pending and n.conversation_id = c.id
               and ${after === undefined ? sql`n.position is not null` : sql`n.position > ${after}`}
             order by n.position limit ${limit}

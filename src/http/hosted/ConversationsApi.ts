@@ -2,7 +2,12 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
-import { Conversation, ConversationChannel, ConversationState } from "../../domain/Conversation.ts"
+import {
+  AuthoredMessage,
+  Conversation,
+  ConversationChannel,
+  ConversationState
+} from "../../domain/Conversation.ts"
 import { NotFound, PaginationNotReady, ValidationError } from "../../domain/Errors.ts"
 import { AgentId } from "../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../domain/Page.ts"
@@ -18,12 +23,24 @@ import {
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const { updatedAt } = Conversation.fields
-const shown = { state: ConversationState, channel: ConversationChannel }
+const shown = {
+  state: ConversationState,
+  channel: ConversationChannel,
+  handoffReason: Schema.NullOr(Schema.String)
+}
 
 export const HostedConversation = Schema.Struct({ ...Conversation.fields, ...shown })
 
 /** A conversation with all its messages, oldest first. */
-export const HostedConversationDetail = Schema.Struct({ ...ConversationDetail.fields, updatedAt, ...shown })
+export const HostedConversationDetail = Schema.Struct({
+  ...ConversationDetail.fields,
+  messages: Schema.Array(AuthoredMessage),
+  updatedAt,
+  ...shown
+})
+
+/** One page of a conversation, oldest first. */
+const AuthoredPage = Schema.Struct({ ...MessagePage.fields, messages: Schema.Array(AuthoredMessage) })
 
 /** Newest first. */
 const list = HttpApiEndpoint.get("list", "/api/conversations")
@@ -56,7 +73,7 @@ const get = HttpApiEndpoint.get("get", "/api/conversations/:id")
 const messages = HttpApiEndpoint.get("messages", "/api/conversations/:id/messages")
   .setPath(conversationPath)
   .setUrlParams(messagePageParams)
-  .addSuccess(success(MessagePage))
+  .addSuccess(success(AuthoredPage))
   .addError(failure(ValidationError, NotFound, PaginationNotReady))
   .annotate(RequiredRole, "viewer")
 

@@ -2,7 +2,11 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { SessionUser } from "../../domain/Access.ts"
-import type { ConversationChannel, ConversationState } from "../../domain/Conversation.ts"
+import {
+  AuthoredMessage,
+  type ConversationChannel,
+  type ConversationState
+} from "../../domain/Conversation.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { Conversations } from "../../usecases/Conversations.ts"
 import { Api } from "../Api.ts"
@@ -20,6 +24,7 @@ interface ListParams {
 }
 
 const encodeHead = Schema.encodeSync(HostedConversationDetail.omit("messages"))
+const encodeMessage = Schema.encodeSync(Schema.parseJson(AuthoredMessage))
 
 /** Conversations of the tenant's agents. */
 export const ConversationsHandlers = HttpApiBuilder.group(Api, "hostedConversations", (handlers) =>
@@ -45,7 +50,7 @@ export const ConversationsHandlers = HttpApiBuilder.group(Api, "hostedConversati
         Effect.gen(function* () {
           const { tenantId } = yield* CurrentUser
           const { conversation, messages } = yield* conversations.get({ tenantId }, path.id)
-          return yield* Transcript.whole(encodeHead(conversation), messages)
+          return yield* Transcript.whole(encodeHead(conversation), encodeMessage, messages)
         })
       )
       .handle("messages", ({ path, urlParams }) =>

@@ -15,7 +15,7 @@ const { agentId, createdAt, endUserId, id } = Conversation.fields
 /** An item of the list. */
 export const ConversationItem = Schema.Struct(Conversation.fields)
 
-const MessageItem = Schema.Struct(Message.fields)
+export const MessageItem = Schema.Struct(Message.fields)
 
 /** A conversation with all its messages, oldest first. */
 export const ConversationDetail = Schema.Struct({

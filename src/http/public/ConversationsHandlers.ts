@@ -9,7 +9,7 @@ import { Api } from "../Api.ts"
 import { CurrentKey } from "../Auth.ts"
 import * as Cursor from "../Cursor.ts"
 import * as Transcript from "../Transcript.ts"
-import { ConversationDetail } from "./ConversationsApi.ts"
+import { ConversationDetail, MessageItem } from "./ConversationsApi.ts"
 
 interface ListParams {
   readonly limit?: number
@@ -25,6 +25,7 @@ const scopeOf = ({ agentId, tenantId }: AgentKey): ConversationScope => ({
 })
 
 const encodeHead = Schema.encodeSync(ConversationDetail.omit("messages"))
+const encodeMessage = Schema.encodeSync(Schema.parseJson(MessageItem))
 
 export const layer = HttpApiBuilder.group(Api, "conversations", (handlers) =>
   Effect.gen(function* () {
@@ -45,7 +46,7 @@ export const layer = HttpApiBuilder.group(Api, "conversations", (handlers) =>
       .handle("get", ({ path }) =>
         Effect.gen(function* () {
           const { conversation, messages } = yield* conversations.get(scopeOf(yield* CurrentKey), path.id)
-          return yield* Transcript.whole(encodeHead(conversation), messages)
+          return yield* Transcript.whole(encodeHead(conversation), encodeMessage, messages)
         })
       )
       .handle("messages", ({ path, urlParams }) =>
