@@ -1,0 +1,49 @@
+/** How long events wait for the one thread that serves them all: told at `/metrics` (guarantee G3). */
+import { monitorEventLoopDelay } from "node:perf_hooks"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+
+/** Each figure is of as long as this. */
+const window = Duration.seconds(5)
+/** Of the probe in milliseconds; it is late by as much itself, which is taken off. */
+const resolution = 10
+
+const gauge = Metric.gauge("spoke_event_loop_delay_seconds", {
+  description: "How late the event loop was in the last five seconds; quantile 1 is the longest delay"
+})
+
+const quantiles = [0.5, 0.99, 1] as const
+
+/** Measures until the scope closes. */
+export const watch = Effect.gen(function* () {
+  const delays = yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      const histogram = monitorEventLoopDelay({ resolution })
+      histogram.enable()
+      return histogram
+    }),
+    (histogram) => Effect.sync(() => void histogram.disable())
+  )
+  const tell = Effect.forEach(
+    quantiles,
+    (quantile) => {
+      const nanoseconds = quantile === 1 ? delays.max : delays.percentile(quantile * 100)
+      const seconds = delays.count === 0 ? 0 : Math.max(0, nanoseconds / 1e6 - resolution) / 1_000
+      return Metric.set(Metric.tagged(gauge, "quantile", String(quantile)), seconds)
+    },
+    { discard: true }
+  )
+  yield* tell
+  yield* Effect.forkScoped(
+    Effect.forever(
+      Effect.zipRight(
+        Effect.sleep(window),
+        Effect.zipRight(
+          tell,
+          Effect.sync(() => delays.reset())
+        )
+      )
+    )
+  )
+}).pipe(Effect.withSpan("EventLoop.watch"))
