@@ -30,6 +30,7 @@ import { TenantsHandlers } from "../http/operator/TenantsHandlers.ts"
 import * as RealtimeSocket from "../http/realtime/RealtimeSocket.ts"
 import { EmailHandlers } from "../http/webhooks/EmailHandlers.ts"
 import { BillingHandlers } from "../http/webhooks/BillingHandlers.ts"
+import * as DirectMessaging from "../http/webhooks/DirectMessaging.ts"
 import { MessagingHandlers } from "../http/webhooks/MessagingHandlers.ts"
 import { publicHandlers, serve } from "../http/Server.ts"
 import type { Settings } from "./Config.ts"
@@ -74,16 +75,19 @@ const operator = Layer.mergeAll(ImportsHandlers, QueuesHandlers, TenantsHandlers
 
 /** Serves on the `HttpServer` of the context, over the use-cases of `app/Live`. */
 export const layer = (settings: Settings) =>
-  serve(
-    HttpApiBuilder.api(Api).pipe(
-      Layer.provide(publicHandlers),
-      Layer.provide(hosted(settings)),
-      Layer.provide(operator),
-      Layer.provide(MessagingHandlers),
-      Layer.provide(BillingHandlers),
-      Layer.provide(EmailHandlers),
-      Layer.provide(RealtimeSocket.layer()),
-      Layer.provide(Assets.layer(Package.ui, settings.realtimeUrl)),
-      Layer.provide(Lifecycle.readiness)
-    )
-  ).pipe(RealtimeSocket.untraced)
+  Layer.merge(
+    DirectMessaging.layer,
+    serve(
+      HttpApiBuilder.api(Api).pipe(
+        Layer.provide(publicHandlers),
+        Layer.provide(hosted(settings)),
+        Layer.provide(operator),
+        Layer.provide(MessagingHandlers),
+        Layer.provide(BillingHandlers),
+        Layer.provide(EmailHandlers),
+        Layer.provide(RealtimeSocket.layer()),
+        Layer.provide(Assets.layer(Package.ui, settings.realtimeUrl)),
+        Layer.provide(Lifecycle.readiness)
+      )
+    ).pipe(RealtimeSocket.untraced)
+  )

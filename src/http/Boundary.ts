@@ -41,7 +41,12 @@ const retryAfter = ({ details }: CodedError): Readonly<Record<string, string>> =
   return typeof seconds === "number" ? { "retry-after": String(Math.max(1, Math.ceil(seconds))) } : {}
 }
 
-const answer = (error: CodedError, requestId: string, headers: Readonly<Record<string, string>> = {}) =>
+/** `error` in its envelope, under its status. */
+export const answer = (
+  error: CodedError,
+  requestId: string,
+  headers: Readonly<Record<string, string>> = {}
+) =>
   HttpServerResponse.unsafeJson(failureBody(error, requestId), {
     status: statusOf(error._tag),
     headers: { ...retryAfter(error), ...headers }

@@ -4,12 +4,14 @@ import type * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import { Api } from "./Api.ts"
+import * as Lane from "./Lane.ts"
 import * as Docs from "./Docs.ts"
 import * as Boundary from "./Boundary.ts"
 import * as KeyAuth from "./KeyAuth.ts"
@@ -72,8 +74,7 @@ const closer = (server: Server, grace: Duration.DurationInput) =>
 
 /** A Node server with its time-outs set, and the platform services that serving needs. */
 export const listen = ({ host, port, grace }: Listen) =>
-  Layer.scoped(
-    HttpServer.HttpServer,
+  Layer.scopedContext(
     Effect.gen(function* () {
       const server = createServer({
         headersTimeout: Duration.toMillis("30 seconds"),
@@ -84,6 +85,6 @@ export const listen = ({ host, port, grace }: Listen) =>
       const begin = yield* closer(server, grace)
       const http = yield* NodeHttpServer.make(() => server, { host, port })
       yield* Effect.addFinalizer(() => begin)
-      return http
+      return Context.make(HttpServer.HttpServer, http).pipe(Context.add(Lane.Lane, Lane.of(server)))
     })
   ).pipe(Layer.merge(NodeHttpServer.layerContext))

@@ -2,15 +2,15 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServer from "@effect/platform/HttpServer"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { createHmac } from "node:crypto"
-import { createServer } from "node:http"
 import { layerTable } from "../../src/capabilities/JobQueue/Table.ts"
 import type { DeliveryStatus, InboundMessage } from "../../src/domain/Channel.ts"
 import * as Boundary from "../../src/http/Boundary.ts"
+import { listen } from "../../src/http/Server.ts"
+import * as DirectMessaging from "../../src/http/webhooks/DirectMessaging.ts"
 import { MessagingApi } from "../../src/http/webhooks/MessagingApi.ts"
 import { MessagingHandlers } from "../../src/http/webhooks/MessagingHandlers.ts"
 import type { Database } from "../../src/store/Database.ts"
@@ -30,6 +30,8 @@ export interface Options {
   /** Recognizes echoes of what was sent. */
   readonly ours?: (echo: InboundMessage) => boolean
   readonly delivered?: (status: DeliveryStatus) => Effect.Effect<void>
+  /** Deliveries take the lane beside the framework. */
+  readonly direct?: boolean
   readonly inbox?: Layer.Layer<Inbox, never, Database>
 }
 
@@ -40,6 +42,7 @@ export const webhookServer = (options: Options = {}) =>
   HttpApiBuilder.serve().pipe(
     Layer.provide(Boundary.layer),
     Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), MessagingHandlers)),
+    Layer.merge(options.direct === true ? DirectMessaging.layer : Layer.empty),
     Layer.provide(Intake.Default),
     Layer.provideMerge(options.inbox ?? Inbox.Default.pipe(Layer.provideMerge(layerTable))),
     Layer.provide(
@@ -55,7 +58,7 @@ export const webhookServer = (options: Options = {}) =>
         graphUrl: "https://graph.invalid"
       })
     ),
-    Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" }))
+    Layer.provideMerge(listen({ host: "127.0.0.1", port: 0, grace: "1 second" }))
   )
 
 /** Whatever was sent: the assertions say what it has to be. */

@@ -1,0 +1,88 @@
+/**
+ * Deliveries of messaging providers in the lane beside the framework: the same use-case, envelope and headers as
+ * `MessagingHandlers`, which answer wherever there is no lane.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Runtime from "effect/Runtime"
+import type { HttpServerResponse } from "@effect/platform/HttpServerResponse"
+import * as Response from "@effect/platform/HttpServerResponse"
+import type { Delivered, MessagingChannel } from "../../domain/Channel.ts"
+import { type CodedError, InternalError, PayloadTooLarge } from "../../domain/Errors.ts"
+import { Intake } from "../../usecases/channels/Intake.ts"
+import { answer } from "../Boundary.ts"
+import { webhookLimit } from "../Envelope.ts"
+import * as Headers from "../Headers.ts"
+import { Lane } from "../Lane.ts"
+import * as RequestId from "../RequestId.ts"
+
+const routes: ReadonlyMap<string, MessagingChannel> = new Map([
+  ["/api/webhooks/whatsapp", "whatsapp"],
+  ["/api/webhooks/messenger", "messenger"]
+])
+
+const textOf = (header: string | ReadonlyArray<string> | undefined): string | undefined =>
+  typeof header === "string" ? header : header?.join(", ")
+
+const tooLarge = new PayloadTooLarge({ message: `The body may take at most ${webhookLimit} bytes.` })
+const internal = new InternalError({ message: "Something went wrong on our side." })
+
+const send = (response: ServerResponse, { body, headers, status }: HttpServerResponse) => {
+  response.writeHead(status, headers)
+  response.end(body._tag === "Uint8Array" ? body.body : undefined)
+}
+
+/** Calls `then` with the whole body, or with null as soon as it is over the limit; never, when the client leaves. */
+const read = (request: IncomingMessage, then: (body: Uint8Array | null) => void) => {
+  const chunks: Array<Uint8Array> = []
+  let size = 0
+  const onData = (chunk: Uint8Array) => {
+    size += chunk.length
+    if (size <= webhookLimit) return void chunks.push(chunk)
+    request.off("data", onData).off("end", onEnd)
+    // Whatever still comes is thrown away, so that the client reads its answer.
+    request.resume()
+    then(null)
+  }
+  const onEnd = () => then(Buffer.concat(chunks))
+  request
+    .on("data", onData)
+    .on("end", onEnd)
+    .on("error", () => {})
+}
+
+/** Opens the lane for both providers. */
+export const layer: Layer.Layer<never, never, Lane | Intake> = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const intake = yield* Intake
+    const lane = yield* Lane
+    const run = Runtime.runFork(yield* Effect.runtime())
+
+    const answered = (channel: MessagingChannel, request: IncomingMessage, body: Uint8Array | null) =>
+      Effect.flatMap(RequestId.resolve(textOf(request.headers[RequestId.header])), (requestId) => {
+        const signature = textOf(request.headers["x-hub-signature-256"])
+        const delivered: Effect.Effect<Delivered, CodedError> =
+          body === null ? Effect.fail(tooLarge) : intake.deliver(channel, signature, body)
+        return delivered.pipe(
+          Effect.map((data) => Response.unsafeJson({ data, meta: { requestId } })),
+          Effect.catchAll((error) => Effect.succeed(answer(error, requestId))),
+          Effect.catchAllCause((cause) =>
+            Effect.as(Effect.logError("A request failed unexpectedly", cause), answer(internal, requestId))
+          ),
+          Effect.annotateLogs({ requestId, method: "POST", path: request.url }),
+          Effect.map((response) => Headers.complete(response, requestId))
+        )
+      })
+
+    yield* lane.open((request, response) => {
+      const channel =
+        request.method === "POST" ? routes.get(request.url?.split("?", 1).join("") ?? "") : undefined
+      if (channel === undefined) return false
+      read(request, (body) => {
+        run(Effect.map(answered(channel, request, body), (made) => send(response, made)))
+      })
+      return true
+    })
+  })
+)
