@@ -54,6 +54,7 @@ import { IngestionJobStore } from "../store/IngestionJobs.ts"
 import { Instances } from "../store/Instances.ts"
 import { KnowledgeStore } from "../store/Knowledge.ts"
 import { LegacyMessages } from "../store/LegacyMessages.ts"
+import { OutgoingMailStore } from "../store/OutgoingMails.ts"
 import { RefreshStore } from "../store/Refreshes.ts"
 import { SessionStore } from "../store/Sessions.ts"
 import { SourceSelection } from "../store/SourceSelection.ts"
@@ -95,6 +96,7 @@ import { EmbeddingProfiles } from "../usecases/EmbeddingProfiles.ts"
 import { ImportConversations } from "../usecases/ImportConversations.ts"
 import { Handoff } from "../usecases/Handoff.ts"
 import { Ingest } from "../usecases/Ingest.ts"
+import { AlertRecipient, JobAlerts } from "../usecases/JobAlerts.ts"
 import { Keys } from "../usecases/Keys.ts"
 import { Ownership } from "../usecases/Ownership.ts"
 import { Queues } from "../usecases/Queues.ts"
@@ -165,6 +167,7 @@ const stores = Layer.mergeAll(
   IngestionJobStore.Default,
   KnowledgeStore.Default,
   LegacyMessages.Default,
+  OutgoingMailStore.Default,
   RefreshStore.Default,
   SessionStore.Default,
   SourceSelection.Default,
@@ -312,6 +315,7 @@ export const layer = (settings: Settings) =>
     ImportConversations.Default,
     Ingest.Default,
     Intake.Default.pipe(Layer.provide(sent)),
+    JobAlerts.Default.pipe(Layer.provide(Layer.succeed(AlertRecipient, settings.alertEmail))),
     Keys.Default,
     LegacyKeys.Default,
     Queues.Default,

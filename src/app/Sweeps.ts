@@ -5,6 +5,7 @@ import * as Schedule from "effect/Schedule"
 import { Inbound } from "../usecases/channels/Inbound.ts"
 import { Inbox } from "../store/Inbox.ts"
 import { EmbeddingProfiles } from "../usecases/EmbeddingProfiles.ts"
+import { JobAlerts } from "../usecases/JobAlerts.ts"
 import { Refresh } from "../usecases/Refresh.ts"
 
 const busy = Duration.seconds(2)
@@ -28,6 +29,8 @@ export const start = Effect.gen(function* () {
   yield* profiles.aim
   yield* rounds("The sweep of embedding profiles", idle, profiles.sweep)
   yield* rounds("The sweep of unanswered messages", idle, inbound.sweep)
+  const alerts = yield* JobAlerts
+  yield* rounds("The alert of failed jobs", Duration.seconds(15), Effect.as(alerts.sweep, false))
   yield* rounds("The removal of old vectors", Duration.hours(1), profiles.forget)
   yield* rounds("The tidying of the inbox of channels", Duration.hours(1), inbox.prune)
   yield* rounds("The sweep of scheduled readings", Duration.minutes(3), Effect.as(refresh.sweep(), false))

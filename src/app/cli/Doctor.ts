@@ -14,6 +14,7 @@ import { fromEnvironment, type Settings } from "../Config.ts"
 import * as DataDirectory from "../DataDirectory.ts"
 import { artifactStore, database } from "../Live.ts"
 import * as Package from "../Package.ts"
+import { ping } from "../Redis.ts"
 import { chooseVector } from "../Vector.ts"
 import { CommandFailed } from "./Connection.ts"
 
@@ -80,6 +81,19 @@ const checkDatabase = (settings: Settings) =>
     Effect.catchAll(({ message }) => Effect.succeed([bad("database", message)]))
   )
 
+/** Without Redis nothing is lost; whoever configured it wants to know all the same. */
+const checkRedis = ({ redis }: Settings) =>
+  redis === null
+    ? Effect.succeed([])
+    : Effect.gen(function* () {
+        const { connect } = yield* Effect.promise(() => import("../RedisBackends.ts"))
+        yield* Effect.flatMap(connect(redis), ping)
+        return [ok("redis", "answers")]
+      }).pipe(
+        Effect.scoped,
+        Effect.orElseSucceed(() => [bad("redis", "does not answer at REDIS_URL")])
+      )
+
 const checkModel = ({ model }: Settings) =>
   Effect.gen(function* () {
     if (model === null)
@@ -118,6 +132,7 @@ export const doctor = Command.make("doctor", {}, () =>
     const findings = [
       ok("configuration", "every variable is well formed"),
       ...(yield* checkDatabase(settings)),
+      ...(yield* checkRedis(settings)),
       yield* checkArtifacts(settings),
       yield* checkModel(settings)
     ]
