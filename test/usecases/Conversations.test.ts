@@ -74,7 +74,7 @@ const turn = (scope: AgentScope, conversationId: ConversationId, text: string) =
       reply: { id: replyId, content: `re ${text}`, citations: [] },
       events: []
     })
-    expect(settled).toBe(true)
+    expect(settled._tag).toBe("Written")
     return { history: admission.history.map(({ content }) => content), ids: [userMessageId, replyId] }
   })
 
