@@ -7,6 +7,7 @@ import { Inbox } from "../store/Inbox.ts"
 import { EmbeddingProfiles } from "../usecases/EmbeddingProfiles.ts"
 import { JobAlerts } from "../usecases/JobAlerts.ts"
 import { Refresh } from "../usecases/Refresh.ts"
+import { WidgetSessions } from "../usecases/widget/Sessions.ts"
 
 const busy = Duration.seconds(2)
 const idle = Duration.minutes(1)
@@ -24,6 +25,7 @@ const rounds = <E, R>(name: string, between: Duration.Duration, more: Effect.Eff
 export const start = Effect.gen(function* () {
   const profiles = yield* EmbeddingProfiles
   const refresh = yield* Refresh
+  const sessions = yield* WidgetSessions
   const inbox = yield* Inbox
   const inbound = yield* Inbound
   yield* profiles.aim
@@ -34,4 +36,5 @@ export const start = Effect.gen(function* () {
   yield* rounds("The removal of old vectors", Duration.hours(1), profiles.forget)
   yield* rounds("The tidying of the inbox of channels", Duration.hours(1), inbox.prune)
   yield* rounds("The sweep of scheduled readings", Duration.minutes(3), Effect.as(refresh.sweep(), false))
+  yield* rounds("The removal of ended widget sessions", Duration.hours(1), Effect.as(sessions.prune, false))
 })
