@@ -33,3 +33,16 @@ alter table tenant_usage add column credited bigint not null default 0;
 
 -- The turn was reserved with a credit, which it gives back when it fails before the model was called.
 alter table agent_runs add column credited boolean not null default false;
+
+-- Takes one turn that was bought, if there is one: what a turn begins with calls it once the period's turns are gone.
+create function take_credit(tenant text, period timestamptz) returns boolean language plpgsql as $$
+begin
+  update tenant_credits set used = used + 1 where tenant_id = tenant and used < granted;
+  if not found then
+    return false;
+  end if;
+  insert into tenant_usage as known (tenant_id, period_start, turns, credited) values (tenant, period, 1, 1)
+  on conflict (tenant_id, period_start) do update set turns = known.turns + 1, credited = known.credited + 1;
+  return true;
+end
+$$;

@@ -19,22 +19,10 @@ export const reservation = (sql: SqlClient.SqlClient, tenantId: string, conditio
     where used.turns - used.credited < (select turns_limit from tenant) or (select overage_enabled from tenant)
     returning period_start
   ),
-  credit as (
-    insert into tenant_credits as bought (tenant_id, used)
-    select tenant.tenant_id, 1 from tenant join tenant_credits c on c.tenant_id = tenant.tenant_id
-    where c.used < c.granted and not exists (select 1 from planned)
-    on conflict (tenant_id) do update set used = bought.used + 1 where bought.used < bought.granted
-    returning tenant_id
-  ),
-  credited as (
-    insert into tenant_usage as used (tenant_id, period_start, turns, credited)
-    select tenant_id, period_start, 1, 1 from tenant join credit using (tenant_id)
-    on conflict (tenant_id, period_start) do update set turns = used.turns + 1, credited = used.credited + 1
-    returning period_start
-  ),
   reserved as (
     select period_start, false as credited from planned
-    union all select period_start, true from credited
+    union all select period_start, true from tenant
+    where not exists (select 1 from planned) and take_credit(tenant_id, period_start)
   )`
 
 /**
