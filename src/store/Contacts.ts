@@ -101,6 +101,7 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/Contacts
     ) {
       yield* closeOthers([survivor.id, ...losers])
       yield* sql`update conversations set end_user_id = ${survivor.id} where end_user_id = any(${losers}::text[])`
+      yield* sql`update widget_sessions set end_user_id = ${survivor.id} where end_user_id = any(${losers}::text[])`
       yield* sql`update end_user_aliases set end_user_id = ${survivor.id} where end_user_id = any(${losers}::text[])`
       const removed = yield* SqlSchema.findAll({
         Request: Schema.Void,

@@ -11,11 +11,13 @@ import { ModelError, type ModelPart } from "../../../src/capabilities/ModelRunti
 import type { AliasUpdate } from "../../../src/domain/Channel.ts"
 import type { AgentScope } from "../../../src/domain/Access.ts"
 import { ConversationId, UserId } from "../../../src/domain/Ids.ts"
+import { Instances } from "../../../src/store/Instances.ts"
+import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { Inbound } from "../../../src/usecases/channels/Inbound.ts"
 import { Takeover } from "../../../src/usecases/Takeover.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
-import { says, Script } from "../chat/TurnHarness.ts"
+import { request, says, Script } from "../chat/TurnHarness.ts"
 import {
   accept,
   account,
@@ -289,6 +291,39 @@ eachEngineLive("A message of a channel", (it) => {
   )
 })
 
+eachEngineLive("A conversation of a channel", (it) => {
+  it.scoped("is not continued over the API, whose replies would not reach the contact", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      yield* channelOf(scope)
+      yield* receive(yield* message())
+      const chat = yield* ChatTurn
+      const conversationId = yield* only
+      expect(yield* Effect.flip(chat.complete(scope, request({ conversationId })))).toMatchObject({
+        _tag: "CONVERSATION_NOT_FOUND"
+      })
+      expect(yield* transcript).toHaveLength(2)
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("gets a human when its contact and the agent answer each other without end (guarantee G19)", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      yield* receive(yield* message())
+      yield* rows(
+        "insert into messages (id, conversation_id, agent_id, position, role, content, author) select 'msg_' || n, c.id, c.agent_id, 2 + n, 'assistant', 'Me too.', 'agent' from conversations c, generate_series(1, 99) n"
+      )
+      yield* rows("update conversations set message_count = 101")
+      yield* receive(yield* message())
+      expect(yield* rows("select state from conversations")).toEqual([{ state: "HUMAN_REQUESTED" }])
+      expect(yield* rows("select answered_by from messages where position = 102")).toEqual([
+        { answered_by: "loop" }
+      ])
+      expect(yield* outbox).toHaveLength(1)
+    }).pipe(onFreshData)
+  )
+})
+
 eachEngineLive("A contact", (it) => {
   const update = (aliases: AliasUpdate["aliases"]) =>
     Effect.map(DateTime.now, (timestamp): AliasUpdate => ({
@@ -551,6 +586,42 @@ eachEngineLive("A handoff", (it) => {
 })
 
 eachEngineLive("A stored message whose job has died", (it) => {
+  it.scoped(
+    "with its process is answered by the next attempt, as soon as the dead turn's lease is over",
+    () =>
+      Effect.gen(function* () {
+        yield* channelOf(yield* Fixtures.agent())
+        const inbound = yield* Inbound
+        const { reply } = yield* Script
+        const asked = yield* Deferred.make<void>()
+        yield* Ref.set(reply, () =>
+          Stream.unwrap(Effect.as(Deferred.succeed(asked, undefined), Stream.never))
+        )
+        const [id] = yield* accept(yield* message({ text: "Hi" }))
+        if (id === undefined) return expect.unreachable()
+        const doomed = yield* Effect.fork(inbound.process(job(id)))
+        yield* Deferred.await(asked)
+        yield* Fiber.interrupt(doomed)
+        // The process is gone: nobody renews its lease.
+        yield* rows(
+          "insert into instances (id, lease_until) values ('ins_dead', now() - interval '1 second')"
+        )
+        yield* rows("update agent_runs set instance_id = 'ins_dead'")
+        yield* Ref.set(reply, says("Back again."))
+        yield* inbound.process(job(id, { attempt: 2 }))
+        expect(yield* transcript).toEqual(["1 user: Hi", "2 agent: Back again."])
+        const { sweep } = yield* Instances
+        expect(yield* sweep).toBe(1)
+        // What was stored already does not join the conversation again.
+        expect(yield* transcript).toHaveLength(2)
+        expect(yield* rows("select message_count::int as n from conversations")).toEqual([{ n: 2 }])
+        expect(yield* rows("select status from agent_runs order by id")).toEqual([
+          { status: "failed" },
+          { status: "complete" }
+        ])
+      }).pipe(onFreshData)
+  )
+
   it.scoped("is found and answered, and is left to a human once it is too old", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
