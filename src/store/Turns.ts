@@ -97,8 +97,10 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
+    /** Keys that were given later are below 1: the first episode has no beginning. */
     const episodeStart = (conversationId: ConversationId) =>
-      sql`select episode_start from conversations where id = ${conversationId}`
+      sql`select case episode_start when 0 then -9223372036854775807 else episode_start end
+        from conversations where id = ${conversationId}`
 
     /**
      * The last messages of the episode, oldest first, without those that the turn answers. Messages that still wait for a
@@ -115,7 +117,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
           order by position desc limit ${historyLimit})
         union all
         (select role, content, position, created_at, id from messages
-          where conversation_id = ${conversationId} and position is null and (${episodeStart(conversationId)}) = 0
+          where conversation_id = ${conversationId} and position is null and (${episodeStart(conversationId)}) < 0
           order by created_at desc, id desc limit ${historyLimit})
         order by position desc nulls last, created_at desc, id desc limit ${historyLimit}
       ) m`
