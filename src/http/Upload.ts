@@ -38,7 +38,7 @@ const invalid = (field: string, message: string) =>
 
 const tooSlow = () => new ValidationError({ message: "The upload took too long." })
 
-const nameOf = (name: string) => sanitize(name).slice(-longestName) || "file"
+const nameOf = (name: string) => sanitize(name.slice(-longestName)) || "file"
 
 /** The text of a field, of which `room` bytes may come. */
 const textOf = (field: string, content: UploadedFile["content"], room: number) =>

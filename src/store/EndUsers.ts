@@ -88,7 +88,11 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/EndUsers
       lines(
         () => sql`
           select m.id, json_build_object('type', 'message', 'id', m.id, 'conversationId', m.conversation_id,
-            'role', m.role, 'content', m.content, 'citations', m.citations,
+            'role', m.role, 'content', m.content, 'citations', m.citations, 'attachments', m.attachments,
+            'feedback', (
+              select json_build_object('rating', f.rating, 'comment', f.comment) from message_feedback f
+              where f.message_id = m.id
+            ),
             'createdAt', ${iso(sql`m.created_at`)}) as line
           from messages m where m.conversation_id = ${conversationId} and m.id > ${after}
           order by m.id limit ${limit}`
