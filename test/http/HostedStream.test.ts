@@ -198,6 +198,10 @@ eachEngineLive("The hosted stream", (it, engine) => {
       Effect.gen(function* () {
         yield* start
         const before = kept()
+        // A name may be cut inside a character.
+        const long = { bytes: png(), type: "image/png", name: `👋${"x".repeat(250)}.png` }
+        expect((yield* send([long], { message: "Hi", persist: "false" })).status).toBe(200)
+        yield* (yield* Artifacts).sweep
         // The scripted model reads PNG and PDF.
         const gif = { bytes: padded("GIF89a", 100), type: "image/gif" }
         expectError(yield* send([gif]), 400, "UNSUPPORTED_ATTACHMENT_TYPE")

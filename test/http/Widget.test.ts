@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import { WebSocket } from "undici"
 import { expect } from "vitest"
+import { WidgetSessions } from "../../src/usecases/widget/Sessions.ts"
 import { eachEngineLive } from "../TestDatabase.ts"
 import { Script } from "../usecases/chat/TurnHarness.ts"
 import { as } from "./PublicServer.ts"
@@ -276,6 +277,27 @@ eachEngineLive("The widget", (it) => {
         yield* sql`update widget_sessions set used_at = now() - interval '91 days'`
         expectError(yield* get(`/api/sdk/conversation?${query(sessionId)}`), 404, "NOT_FOUND")
         expectError(yield* chat({ sessionId, message: "Hi" }), 404, "NOT_FOUND")
+      })
+    )
+
+    it.effect("ended sessions are forgotten, with the anonymous people who never said anything", () =>
+      Effect.gen(function* () {
+        const sql = yield* begin
+        const [silent, spoken, named, fresh] = [
+          yield* init(),
+          yield* init(),
+          yield* init({ externalEndUserId: "ada" }),
+          yield* init()
+        ]
+        yield* say(spoken.sessionId)
+        yield* sql`update widget_sessions set used_at = now() - interval '91 days' where end_user_id <> ${fresh.endUserId}`
+        yield* (yield* WidgetSessions).prune
+        const left = yield* sql<{ id: string }>`select id from end_users`
+        expect(new Set(left.map(({ id }) => id))).toEqual(
+          new Set([spoken.endUserId, named.endUserId, fresh.endUserId])
+        )
+        expect(left.map(({ id }) => id)).not.toContain(silent.endUserId)
+        expect(yield* sql`select end_user_id as id from widget_sessions`).toEqual([{ id: fresh.endUserId }])
       })
     )
 
