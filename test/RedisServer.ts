@@ -8,6 +8,7 @@ import * as Fs from "node:fs"
 import { createServer } from "node:net"
 import * as Path from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
+import { inject } from "vitest"
 import { once } from "./TestDatabase.ts"
 
 const folders = ["/usr/bin", ...(process.env["PATH"] ?? "").split(Path.delimiter)]
@@ -51,6 +52,9 @@ export const startRedis = async (port?: number) => {
     ["--port", String(own), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", "/tmp"],
     { stdio: "ignore" }
   )
+  // The end of the run finds it by this, should this process be killed.
+  const file = Path.join(inject("servers"), `${server.pid}.redis.pid`)
+  Fs.writeFileSync(file, String(server.pid))
   server.unref()
   const end = () => server.kill("SIGKILL")
   process.once("exit", end)
@@ -62,6 +66,7 @@ export const startRedis = async (port?: number) => {
     stop: async () => {
       process.off("exit", end)
       if (server.exitCode !== null || server.signalCode !== null) return
+      Fs.rmSync(file, { force: true })
       const ended = new Promise((resolve) => server.once("exit", resolve))
       end()
       await ended

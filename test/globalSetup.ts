@@ -21,8 +21,10 @@ const scripts = {
 const stopServers = (folder: string) => {
   for (const name of Fs.readdirSync(folder)) {
     try {
-      const [pid] = Fs.readFileSync(Path.join(folder, name, "data", "postmaster.pid"), "utf8").split("\n")
-      process.kill(Number(pid), "SIGQUIT")
+      const redis = name.endsWith(".redis.pid")
+      const file = redis ? name : Path.join(name, "data", "postmaster.pid")
+      const [pid] = Fs.readFileSync(Path.join(folder, file), "utf8").split("\n")
+      process.kill(Number(pid), redis ? "SIGKILL" : "SIGQUIT")
     } catch {
       // It has ended by itself, as it should.
     }
