@@ -29,6 +29,7 @@ import * as Tesseract from "../capabilities/TextRecognition/Tesseract.ts"
 import * as InProcess from "../capabilities/VectorSearch/InProcess.ts"
 import * as Pgvector from "../capabilities/VectorSearch/Pgvector.ts"
 import * as Reranked from "../capabilities/VectorSearch/Reranked.ts"
+import * as Graph from "../channels/Graph.ts"
 import { AgentRunStore } from "../store/AgentRuns.ts"
 import { AgentStore } from "../store/Agents.ts"
 import { ApiKeyStore } from "../store/ApiKeys.ts"
@@ -55,6 +56,7 @@ import { Instances } from "../store/Instances.ts"
 import { KnowledgeStore } from "../store/Knowledge.ts"
 import { LegacyMessages } from "../store/LegacyMessages.ts"
 import { OutgoingMailStore } from "../store/OutgoingMails.ts"
+import { OutboxStore } from "../store/Outbox.ts"
 import { RefreshStore } from "../store/Refreshes.ts"
 import { SessionStore } from "../store/Sessions.ts"
 import { SourceSelection } from "../store/SourceSelection.ts"
@@ -80,8 +82,7 @@ import { Channels } from "../usecases/Channels.ts"
 import { ChannelSettings } from "../usecases/channels/ChannelSettings.ts"
 import { Intake } from "../usecases/channels/Intake.ts"
 import { Inbound } from "../usecases/channels/Inbound.ts"
-import { Posts } from "../usecases/channels/Posts.ts"
-import { Sent } from "../usecases/channels/Sent.ts"
+import * as Outbound from "../usecases/channels/Outbound.ts"
 import { ChatTurn } from "../usecases/chat/ChatTurn.ts"
 import { Instance } from "../usecases/chat/Instance.ts"
 import { LiveRuns } from "../usecases/chat/LiveRuns.ts"
@@ -167,6 +168,7 @@ const stores = Layer.mergeAll(
   IngestionJobStore.Default,
   KnowledgeStore.Default,
   LegacyMessages.Default,
+  OutboxStore.Default,
   OutgoingMailStore.Default,
   RefreshStore.Default,
   SessionStore.Default,
@@ -272,9 +274,15 @@ const capabilities = (settings: Settings) =>
 const turnSettings = ({ realtimeUrl, runtimeData, turnTimeout }: Settings) =>
   Layer.succeed(TurnSettings, { timeout: turnTimeout, runtimeData, realtimeUrl, drain })
 
-/** Nothing goes out through channels yet. */
-const sent = Layer.succeed(Sent, { ours: () => Effect.succeed(false), delivered: () => Effect.void })
-const posts = Layer.succeed(Posts, { post: () => Effect.void, seen: () => Effect.void })
+/** What goes out through channels. */
+const outbound = Layer.unwrapEffect(
+  Effect.map(ChannelSettings, ({ graphUrl }) =>
+    Outbound.layerPorts.pipe(
+      Layer.provideMerge(Outbound.Outbound.Default),
+      Layer.provide([RealtimeFeed.Default, Graph.layerHttp(graphUrl).pipe(Layer.provide(ProviderHttp.layer))])
+    )
+  )
+)
 
 const turns = Layer.merge(ChatTurn.Default, AgentRuns.Default).pipe(
   Layer.provideMerge(LiveRuns.Default),
@@ -288,7 +296,7 @@ const answering = Inbound.Default.pipe(
   Layer.provideMerge(Layer.merge(Handoff.Default, Takeover.Default)),
   Layer.provideMerge(Ownership.Default),
   Layer.provideMerge(turns),
-  Layer.provide(Layer.merge(posts, sent))
+  Layer.provideMerge(outbound)
 )
 
 /** The hosted chat and its sessions. */
@@ -314,7 +322,7 @@ export const layer = (settings: Settings) =>
     EmbeddingProfiles.Default,
     ImportConversations.Default,
     Ingest.Default,
-    Intake.Default.pipe(Layer.provide(sent)),
+    Intake.Default.pipe(Layer.provide(outbound)),
     JobAlerts.Default.pipe(Layer.provide(Layer.succeed(AlertRecipient, settings.alertEmail))),
     Keys.Default,
     LegacyKeys.Default,

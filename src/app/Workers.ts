@@ -8,6 +8,7 @@ import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { Artifacts } from "../usecases/Artifacts.ts"
 import { Embed } from "../usecases/Embed.ts"
 import { Inbound } from "../usecases/channels/Inbound.ts"
+import { Outbound } from "../usecases/channels/Outbound.ts"
 import { Ingest } from "../usecases/Ingest.ts"
 import { LegacyKeys } from "../usecases/LegacyKeys.ts"
 import * as Sweeps from "./Sweeps.ts"
@@ -19,6 +20,8 @@ const cleanups = 2
 
 /** Events of messaging channels that are processed at the same time by one process. */
 const arrivals = 4
+/** Messages to contacts that are sent at the same time by one process: most of it is waiting for the provider. */
+const departures = 8
 
 const tidy = Effect.gen(function* () {
   const keys = yield* IdempotencyKeyStore
@@ -48,6 +51,8 @@ export const layer = Layer.scopedDiscard(
     const artifacts = yield* Artifacts
     const inbound = yield* Inbound
     yield* queue.work("channel-inbound", arrivals, inbound.process, inbound.abandoned)
+    const outbound = yield* Outbound
+    yield* queue.work("channel-outbound", departures, outbound.process, outbound.abandoned)
     yield* queue.work("ingestion", ingestions, ingest.process, ingest.abandoned)
     yield* queue.work("embedding", 1, embed.process)
     yield* queue.work("artifact-cleanup", cleanups, artifacts.process)

@@ -1,0 +1,54 @@
+/**
+ * What a model writes, as a messenger shows it: links written out, headings and emphasis as far as the channel has them.
+ * Marks of citations go: a contact has no list of sources to look them up in.
+ */
+
+/** How a channel shows what stands out. */
+export interface Marks {
+  readonly strong: string
+  readonly emphasis: string
+  readonly code: string
+  readonly fence: string
+}
+
+const citations = / ?\[\d{1,3}\](?:\[\d{1,3}\])*(?!\(|:)/g
+const link = /!?\[([^\]\n]*)\]\((\S+?)(?:\s+"[^"\n]*")?\)/g
+const written = (_: string, label: string, url: string) =>
+  label.trim() === "" || label === url ? url : `${label} (${url})`
+
+/** One of the private use, which stands for a strong mark until emphasis has been told apart from it. */
+const placeholder = "\ue000"
+
+const inline = (line: string, marks: Marks): string =>
+  line
+    .replace(citations, "")
+    .replace(link, written)
+    .replace(/(?:\*\*|__)(?=\S)(.+?)(?<=\S)(?:\*\*|__)/g, `${placeholder}$1${placeholder}`)
+    .replace(/(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=\S)\*(?![\w*])/g, `${marks.emphasis}$1${marks.emphasis}`)
+    .replaceAll(placeholder, marks.strong)
+    .replace(/`([^`\n]+)`/g, `${marks.code}$1${marks.code}`)
+
+const line = (text: string, marks: Marks): string => {
+  const [, heading] = /^#{1,6}\s+(.+?)\s*#*$/.exec(text) ?? []
+  if (heading !== undefined) {
+    const plain = inline(heading, { ...marks, strong: "", emphasis: "" })
+    return `${marks.strong}${plain}${marks.strong}`
+  }
+  return inline(text.replace(/^(\s*)[-*+]\s+/, "$1• "), marks)
+}
+
+/** Code between fences is left as it is. */
+export const shownAs =
+  (marks: Marks) =>
+  (text: string): string => {
+    let code = false
+    const lines = text
+      .replaceAll(placeholder, "")
+      .split("\n")
+      .flatMap((each) => {
+        if (!/^\s*```/.test(each)) return [code ? each : line(each, marks)]
+        code = !code
+        return marks.fence === "" ? [] : [marks.fence]
+      })
+    return lines.join("\n").trim()
+  }

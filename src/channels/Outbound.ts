@@ -1,0 +1,30 @@
+/** Each provider's side of sending: bodies for `POST {base}/{externalId}/messages`, and what its answers say. */
+import type * as Option from "effect/Option"
+import type { ContactAlias, MessagingChannel } from "../domain/Channel.ts"
+import type { OutboxId } from "../domain/Ids.ts"
+import type { JsonObject } from "../domain/Text.ts"
+import { messenger } from "./messenger/Send.ts"
+import { whatsapp } from "./whatsapp/Send.ts"
+
+export interface Outgoing {
+  /** Of the contact, the newest of a kind first. */
+  readonly aliases: ReadonlyArray<ContactAlias>
+  readonly body: string
+  /** Comes back in statuses and echoes. */
+  readonly outboxId: OutboxId
+}
+
+export interface OutboundChannel {
+  /** Longest text of one message, in UTF-16 units. */
+  readonly limit: number
+  /** A model's Markdown as the channel shows it. */
+  readonly shown: (text: string) => string
+  /** Null when none of the aliases can be written to. */
+  readonly text: (outgoing: Outgoing) => JsonObject | null
+  /** The provider's id of the message; none in an answer that does not say that it was taken. */
+  readonly accepted: (answer: unknown) => Option.Option<string>
+  /** Marks the contact's last message as read, and shows that an answer is being written. */
+  readonly seen: (aliases: ReadonlyArray<ContactAlias>, messageId: string) => ReadonlyArray<JsonObject>
+}
+
+export const outboundChannels = { whatsapp, messenger } satisfies Record<MessagingChannel, OutboundChannel>

@@ -1,0 +1,47 @@
+/** Long replies in several messages: cut where a paragraph, a sentence or a word ends, never inside a grapheme. */
+
+const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" })
+/** How far behind the limit is looked for the end of the grapheme that crosses it. */
+const margin = 256
+
+/** Best first; each match ends where a part may end. */
+const ends = [/\n\s*\n/g, /[.!?…][)"'”’\]*_]*(?=\s)|[。！？]/g, /\n/g, /\s/g]
+
+const boundaries = (text: string, limit: number): ReadonlySet<number> => {
+  const found = new Set<number>()
+  for (const { index } of graphemes.segment(text.slice(0, limit + margin)))
+    if (index <= limit) found.add(index)
+  found.delete(0)
+  return found
+}
+
+/** A grapheme longer than a whole message has to be cut: then at least not in a surrogate pair. */
+const forced = (text: string, limit: number): number => {
+  const before = text.charCodeAt(limit - 1)
+  return before >= 0xd800 && before <= 0xdbff ? limit - 1 : limit
+}
+
+const cutOf = (text: string, limit: number): number => {
+  const allowed = boundaries(text, limit)
+  const window = text.slice(0, limit + 1)
+  for (const end of ends) {
+    const places = [...window.matchAll(end)]
+      .map(({ 0: match, index }) => index + match.length)
+      .filter((place) => place <= limit && place >= limit / 4 && allowed.has(place))
+    const last = places.at(-1)
+    if (last !== undefined) return last
+  }
+  return allowed.size === 0 ? forced(text, limit) : Math.max(...allowed)
+}
+
+/** Parts of at most `limit` UTF-16 units (at least 2), in order, without white space around them; none for blank text. */
+export const split = (text: string, limit: number): ReadonlyArray<string> => {
+  const parts: Array<string> = []
+  let rest = text.trim()
+  while (rest.length > limit) {
+    const cut = cutOf(rest, limit)
+    parts.push(rest.slice(0, cut).trim())
+    rest = rest.slice(cut).trim()
+  }
+  return [...parts, rest].filter((part) => part !== "")
+}

@@ -1,0 +1,143 @@
+/** Bodies that providers are sent, the texts in them, and what their refusals mean. */
+import * as Duration from "effect/Duration"
+import * as FastCheck from "effect/FastCheck"
+import { describe, expect, it } from "vitest"
+import { refusal } from "../../src/channels/Graph.ts"
+import { outboundChannels } from "../../src/channels/Outbound.ts"
+import { split } from "../../src/channels/Split.ts"
+import type { ContactAlias } from "../../src/domain/Channel.ts"
+import { OutboxId } from "../../src/domain/Ids.ts"
+
+const { messenger, whatsapp } = outboundChannels
+const outboxId = OutboxId.make("out_1")
+
+const userId = FastCheck.stringMatching(/^[A-Z]{2}\.(ENT\.)?[A-Za-z0-9]{1,128}$/)
+const digits = FastCheck.stringMatching(/^[1-9][0-9]{6,14}$/)
+const alias: FastCheck.Arbitrary<ContactAlias> = FastCheck.oneof(
+  FastCheck.record({ kind: FastCheck.constant("phone" as const), value: FastCheck.oneof(digits, userId) }),
+  FastCheck.record({
+    kind: FastCheck.constantFrom("user_id" as const, "parent_user_id" as const),
+    value: FastCheck.oneof(userId, digits)
+  }),
+  FastCheck.record({ kind: FastCheck.constant("page_scoped_id" as const), value: digits })
+)
+
+describe("A reply", () => {
+  it("goes to the phone number when one is known, else to the user id, which never stands in `to` (G17)", () => {
+    FastCheck.assert(
+      FastCheck.property(FastCheck.array(alias, { maxLength: 6 }), (aliases) => {
+        const body = whatsapp.text({ aliases, body: "Hi", outboxId })
+        const phones = aliases.filter(({ kind, value }) => kind === "phone" && /^\d+$/.test(value))
+        const users = aliases.filter(({ kind }) => kind === "user_id" || kind === "parent_user_id")
+        if (phones.length > 0) {
+          expect(body).toMatchObject({ to: phones[0]?.value })
+          expect(body).not.toHaveProperty("recipient")
+        } else if (users.length > 0) {
+          expect(users.map(({ value }) => value)).toContain(body?.["recipient"])
+          expect(body).not.toHaveProperty("to")
+        } else expect(body).toBe(null)
+      }),
+      { numRuns: 1_000 }
+    )
+  })
+
+  it("carries its outbox id for statuses and echoes to bring back", () => {
+    expect(whatsapp.text({ aliases: [{ kind: "phone", value: "491701" }], body: "Hi", outboxId })).toEqual({
+      messaging_product: "whatsapp",
+      recipient_type: "individual",
+      to: "491701",
+      type: "text",
+      text: { body: "Hi", preview_url: false },
+      biz_opaque_callback_data: "out_1"
+    })
+    expect(
+      messenger.text({ aliases: [{ kind: "page_scoped_id", value: "77" }], body: "Hi", outboxId })
+    ).toEqual({
+      recipient: { id: "77" },
+      messaging_type: "RESPONSE",
+      message: { text: "Hi", metadata: "out_1" }
+    })
+  })
+
+  it("is split so that no part is too long, none cuts a surrogate pair or a grapheme, and nothing is lost", () => {
+    const piece = FastCheck.oneof(
+      FastCheck.string({ unit: "grapheme", maxLength: 30 }),
+      FastCheck.constantFrom("👩‍👩‍👧‍👦", "🇩🇪", "e\u0301", ". ", "!\n\n", " ", "字。", "https://a.example/b?c=d")
+    )
+    const graphemes = (text: string) =>
+      [...new Intl.Segmenter(undefined, { granularity: "grapheme" }).segment(text)].map(
+        ({ segment }) => segment
+      )
+    FastCheck.assert(
+      FastCheck.property(
+        FastCheck.array(piece, { maxLength: 60 }),
+        FastCheck.integer({ min: 60, max: 200 }),
+        (all, limit) => {
+          const text = all.join("").toWellFormed()
+          const parts = split(text, limit)
+          const bare = (pieces: ReadonlyArray<string>) => pieces.join("").replace(/\s+/g, "")
+          expect(bare(parts)).toBe(bare([text]))
+          const whole = new Set(graphemes(text))
+          for (const part of parts) {
+            expect(part.length).toBeLessThanOrEqual(limit)
+            expect(part.isWellFormed()).toBe(true)
+            expect(whole.has(graphemes(part)[0]?.trim() === "" ? " " : (graphemes(part)[0] ?? ""))).toBe(true)
+          }
+        }
+      ),
+      { numRuns: 500 }
+    )
+  })
+
+  it("is split at the end of a sentence where there is one", () => {
+    const sentence = `${"word ".repeat(10).trim()}.`
+    const parts = split(Array.from({ length: 200 }, () => sentence).join(" "), whatsapp.limit)
+    expect(parts.length).toBe(3)
+    expect(parts.every((part) => part.endsWith("."))).toBe(true)
+    expect(whatsapp.limit).toBe(4_096)
+    expect(messenger.limit).toBe(2_000)
+  })
+
+  it("shows the model's Markdown as the channel has it, without marks of citations", () => {
+    const text =
+      "# Hours\n\n**Open** daily [1][2]. See *here*: [our site](https://a.example).\n- one\n- `two` [3]"
+    expect(whatsapp.shown(text)).toBe(
+      "*Hours*\n\n*Open* daily. See _here_: our site (https://a.example).\n• one\n• `two`"
+    )
+    expect(messenger.shown(text)).toBe(
+      "Hours\n\nOpen daily. See here: our site (https://a.example).\n• one\n• two"
+    )
+    expect(whatsapp.shown("2 * 3 * 4 and snake_case_name")).toBe("2 * 3 * 4 and snake_case_name")
+  })
+})
+
+describe("An answer of the provider", () => {
+  const told = (status: number, error: unknown, headers = {}) =>
+    refusal(status, headers, JSON.stringify({ error }), 0)
+
+  it("counts as taken only with an id", () => {
+    expect(whatsapp.accepted({ messages: [{ id: "wamid.1" }] })).toMatchObject({ value: "wamid.1" })
+    for (const answer of [{}, { messages: [] }, { messages: [{ id: "" }] }, null, "ok"]) {
+      expect(whatsapp.accepted(answer)._tag).toBe("None")
+      expect(messenger.accepted(answer)._tag).toBe("None")
+    }
+  })
+
+  it("says whether another attempt may help, and after how long", () => {
+    const limited = told(429, { code: 80007, message: "secret" }, { "retry-after": "7" })
+    expect(limited).toMatchObject({ reason: "Refused", retryable: true })
+    expect(limited.retryAfter && Duration.toSeconds(limited.retryAfter)).toBe(7)
+    for (const code of [1, 2, 4, 130429]) expect(told(400, { code }).retryable).toBe(true)
+    expect(told(503, { code: 99 })).toMatchObject({ reason: "Refused", retryable: true })
+    for (const code of [190, 131047, 131026, 100]) expect(told(400, { code }).retryable).toBe(false)
+    expect(told(400, { code: 131047 }).message).toContain("window for replies is closed")
+    expect(told(401, { code: 190, message: "token EAAB was refused" }).message).not.toContain("EAAB")
+  })
+
+  it("leaves open what became of the message when it is a gateway's", () => {
+    expect(refusal(502, {}, "<html>Bad Gateway</html>", 0)).toMatchObject({
+      reason: "Unknown",
+      retryable: true
+    })
+  })
+})

@@ -1,0 +1,327 @@
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect } from "@effect/vitest"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as DedupeSql from "../../../src/capabilities/DedupeStore/Sql.ts"
+import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
+import * as RealtimeMemory from "../../../src/capabilities/Realtime/Memory.ts"
+import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
+import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
+import { Graph, GraphError } from "../../../src/channels/Graph.ts"
+import type { DeliveryStatus } from "../../../src/domain/Channel.ts"
+import { ConversationId, MessageId, newId, OutboxId, QueueJobId } from "../../../src/domain/Ids.ts"
+import { ConversationFeedStore } from "../../../src/store/ConversationFeed.ts"
+import { OutboxStore } from "../../../src/store/Outbox.ts"
+import { Outbound } from "../../../src/usecases/channels/Outbound.ts"
+import { RealtimeFeed } from "../../../src/usecases/RealtimeFeed.ts"
+import * as Fixtures from "../../Fixtures.ts"
+import { eachEngine, reset } from "../../TestDatabase.ts"
+import { account, message } from "./InboundHarness.ts"
+
+const lost = () => new GraphError({ reason: "Unknown", message: "Lost.", retryable: true })
+const busy = () => new GraphError({ reason: "Refused", message: "Busy.", retryable: true })
+const closed = () => new GraphError({ reason: "Refused", message: "The window is closed.", retryable: false })
+
+interface Call {
+  readonly path: string
+  readonly token: string
+  readonly body: Record<string, unknown>
+}
+let calls: Array<Call> = []
+/** What the provider says to each call; then it takes everything. */
+let answers: Array<Effect.Effect<unknown, GraphError>> = []
+
+const graph = Layer.succeed(Graph, {
+  post: (path, token, body) =>
+    Effect.suspend(() => {
+      calls.push({ path, token: Redacted.value(token), body })
+      return answers.shift() ?? Effect.succeed({ messages: [{ id: `wamid.out.${calls.length}` }] })
+    })
+})
+
+const outboundLayer = Outbound.Default.pipe(
+  Layer.provideMerge(OutboxStore.Default),
+  Layer.provide([RealtimeFeed.Default, graph, DedupeSql.layerSql]),
+  Layer.provide([ConversationFeedStore.Default, RealtimeMemory.layerMemory]),
+  Layer.provideMerge(QueueTable.layerTable),
+  Layer.provideMerge(DerivedKeys.layer([Redacted.make("a master secret of these tests, long enough")]))
+)
+
+const onFreshData = <A, E, R>(test: Effect.Effect<A, E, R>) =>
+  Effect.sync(() => {
+    calls = []
+    answers = []
+  }).pipe(Effect.zipRight(reset), Effect.zipRight(Effect.provide(test, outboundLayer)))
+
+const conversationId = ConversationId.make("cnv_1")
+const messageId = MessageId.make("msg_1")
+
+/** A conversation with somebody who has a phone number. */
+const conversation = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { agentId, tenantId } = yield* Fixtures.agent()
+  const token = yield* (yield* SecretBox).seal("channel-token", "EAAB-token")
+  yield* sql`
+    insert into channels (id, tenant_id, agent_id, channel, external_id, access_token)
+    values ('chn_1', ${tenantId}, ${agentId}, 'whatsapp', ${account}, ${token})`
+  yield* sql`insert into end_users (id, tenant_id) values ('usr_1', ${tenantId})`
+  yield* sql`
+    insert into end_user_aliases (tenant_id, channel, kind, value, end_user_id)
+    values (${tenantId}, 'whatsapp', 'user_id', 'DE.1', 'usr_1'), (${tenantId}, 'whatsapp', 'phone', '491701', 'usr_1')`
+  yield* sql`
+    insert into conversations (id, tenant_id, agent_id, end_user_id, channel, channel_id)
+    values (${conversationId}, ${tenantId}, ${agentId}, 'usr_1', 'whatsapp', 'chn_1')`
+})
+
+const post = (text = "Hello", author: "agent" | "human" = "agent") =>
+  Effect.flatMap(Outbound, (outbound) => outbound.post({ conversationId, messageId, author, epoch: 0, text }))
+
+/** One attempt of the message's job. */
+const attempt = (number: number) =>
+  Effect.flatMap(Outbound, (outbound) =>
+    outbound.process({
+      id: QueueJobId.make("qjb_1"),
+      queue: "channel-outbound",
+      payload: { messageId },
+      attempt: number,
+      lastAttempt: number === 3
+    })
+  )
+
+const rows = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<Record<string, unknown>>`
+    select state, attempts, resent, provider_message_id as provider, delivery, last_error as error
+    from channel_outbox order by message_id, part`
+)
+
+const status = (fields: Partial<DeliveryStatus>): DeliveryStatus => ({
+  channel: "whatsapp",
+  accountId: account,
+  providerMessageId: null,
+  outboxId: null,
+  delivery: "sent",
+  error: null,
+  ...fields
+})
+
+const outboxId = Effect.map(
+  Effect.flatMap(SqlClient.SqlClient, (sql) => sql<{ id: string }>`select id from channel_outbox`),
+  ([row]) => OutboxId.make(row?.id ?? "")
+)
+
+eachEngine("What goes out through channels", (it) => {
+  it.effect("is sent with the channel's token, once, however often its job runs", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post()
+        yield* post()
+        yield* attempt(1)
+        yield* attempt(1)
+        expect(calls).toHaveLength(1)
+        expect(calls[0]).toMatchObject({
+          path: `${account}/messages`,
+          token: "EAAB-token",
+          body: { to: "491701", text: { body: "Hello" }, biz_opaque_callback_data: yield* outboxId }
+        })
+        expect(yield* rows).toMatchObject([
+          { state: "sent", attempts: 1, resent: false, provider: "wamid.out.1", delivery: "sent" }
+        ])
+        const sql = yield* SqlClient.SqlClient
+        const jobs = yield* sql`select serial_key from queue_jobs where queue = 'channel-outbound'`
+        expect(jobs).toEqual([{ serial_key: conversationId }])
+      })
+    )
+  )
+
+  it.effect("is nothing where the conversation has no channel", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`update conversations set channel_id = null`
+        yield* post()
+        expect(yield* rows).toEqual([])
+        expect(yield* sql`select from queue_jobs`).toEqual([])
+      })
+    )
+  )
+
+  it.effect(
+    "is taken back when a human has taken over in between, and a human's own message is not (G20)",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          yield* conversation
+          yield* post()
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`update conversations set epoch = 1, state = 'HUMAN_ACTIVE'`
+          yield* attempt(1)
+          expect(calls).toEqual([])
+          expect(yield* rows).toMatchObject([{ state: "cancelled", attempts: 0 }])
+          yield* sql`delete from channel_outbox`
+          yield* post("I **am** here [1].", "human")
+          yield* attempt(1)
+          // As it was typed.
+          expect(calls).toMatchObject([{ body: { text: { body: "I **am** here [1]." } } }])
+        })
+      )
+  )
+
+  it.effect("is sent again when the provider refused it for now, and given up with the reason for good", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post()
+        answers = [Effect.fail(busy()), Effect.fail(busy()), Effect.fail(busy()), Effect.fail(closed())]
+        expect(yield* Effect.flip(attempt(1))).toMatchObject({ fatal: false, message: "Busy." })
+        yield* Effect.flip(attempt(2))
+        expect(yield* rows).toMatchObject([{ state: "pending", resent: false, error: "Busy." }])
+        yield* Effect.flip(attempt(3))
+        expect(yield* rows).toMatchObject([{ state: "failed", resent: false, error: "Busy." }])
+        // An operator's retry begins anew.
+        expect(yield* Effect.flip(attempt(1))).toMatchObject({
+          fatal: true,
+          message: "The window is closed."
+        })
+        expect(yield* rows).toMatchObject([{ state: "failed", error: "The window is closed." }])
+        yield* attempt(1)
+        expect(yield* rows).toMatchObject([{ state: "sent", resent: false, error: null }])
+      })
+    )
+  )
+
+  it.effect("is sent a second time when an answer was lost, marked so, and never a third time (G15)", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post()
+        answers = [Effect.fail(lost()), Effect.fail(lost())]
+        yield* Effect.flip(attempt(1))
+        expect(yield* rows).toMatchObject([{ state: "sending", attempts: 1, resent: false }])
+        yield* Effect.flip(attempt(2))
+        expect(yield* rows).toMatchObject([{ state: "sending", attempts: 2, resent: true }])
+        expect(yield* Effect.flip(attempt(3))).toMatchObject({ fatal: true, message: "outcome unknown" })
+        yield* Effect.flip(attempt(1))
+        expect(calls).toHaveLength(2)
+        expect(yield* rows).toMatchObject([
+          { state: "failed", attempts: 2, resent: true, error: "outcome unknown" }
+        ])
+      })
+    )
+  )
+
+  it.effect("is not sent again when a status has told meanwhile that it was taken", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post()
+        answers = [Effect.fail(lost())]
+        yield* Effect.flip(attempt(1))
+        const outbound = yield* Outbound
+        yield* outbound.delivered(status({ outboxId: yield* outboxId, providerMessageId: "wamid.x" }))
+        yield* attempt(2)
+        expect(calls).toHaveLength(1)
+        expect(yield* rows).toMatchObject([{ state: "sent", resent: false, provider: "wamid.x" }])
+      })
+    )
+  )
+
+  it.effect("only moves forward, whatever order statuses come in", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post()
+        yield* attempt(1)
+        const outbound = yield* Outbound
+        const tell = (delivery: DeliveryStatus["delivery"], accountId = account) =>
+          outbound.delivered(status({ providerMessageId: "wamid.out.1", delivery, accountId }))
+        yield* tell("read", "another")
+        expect(yield* rows).toMatchObject([{ delivery: "sent" }])
+        yield* tell("read")
+        for (const late of ["delivered", "sent", "failed"] as const) yield* tell(late)
+        expect(yield* rows).toMatchObject([{ state: "sent", delivery: "read" }])
+      })
+    )
+  )
+
+  it.effect("is known when it comes back as an echo (G19)", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post()
+        yield* attempt(1)
+        const { ours } = yield* Outbound
+        const echo = yield* message({ kind: "echo", messageId: "wamid.out.1" })
+        expect(yield* ours(echo)).toBe(true)
+        expect(yield* ours({ ...echo, messageId: "other", origin: { outboxId: yield* outboxId } })).toBe(true)
+        expect(yield* ours({ ...echo, messageId: "other", origin: { outboxId: yield* newId.outbox } })).toBe(
+          false
+        )
+        expect(yield* ours({ ...echo, accountId: "another" })).toBe(false)
+      })
+    )
+  )
+
+  it.effect("goes part by part in order; what follows a part that cannot be sent is not sent", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post("A sentence of some words. ".repeat(400))
+        answers = [Effect.succeed({ messages: [{ id: "wamid.first" }] }), Effect.fail(closed())]
+        yield* Effect.flip(attempt(1))
+        expect(yield* rows).toMatchObject([{ state: "sent" }, { state: "failed" }, { state: "failed" }])
+        expect(calls).toHaveLength(2)
+      })
+    )
+  )
+
+  it.effect("shows that a message was read and is being answered, and a failure of that is nobody's", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`
+          insert into messages (id, conversation_id, agent_id, position, role, content, channel_message_id)
+          select 'msg_in', id, agent_id, 1, 'user', 'Hi', 'wamid.in' from conversations`
+        answers = [Effect.fail(lost())]
+        yield* (yield* Outbound).seen(conversationId)
+        expect(calls).toMatchObject([
+          { body: { status: "read", message_id: "wamid.in", typing_indicator: { type: "text" } } }
+        ])
+      })
+    )
+  )
+
+  it.effect("tells by a watermark of Messenger how far everything before it has come", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`update conversations set channel = 'messenger'`
+        yield* sql`update channels set channel = 'messenger'`
+        yield* sql`update end_user_aliases set channel = 'messenger', kind = 'page_scoped_id' where kind = 'phone'`
+        yield* post()
+        answers = [Effect.succeed({ message_id: "mid.1" })]
+        yield* attempt(1)
+        const tell = (until: string, delivery: DeliveryStatus["delivery"]) =>
+          Effect.flatMap(Outbound, ({ delivered }) =>
+            delivered(
+              status({
+                channel: "messenger",
+                delivery,
+                watermark: { pageScopedId: "491701", until: DateTime.unsafeMake(until) }
+              })
+            )
+          )
+        yield* tell("2020-01-01T00:00:00Z", "read")
+        expect(yield* rows).toMatchObject([{ delivery: "sent", provider: "mid.1" }])
+        yield* tell("2099-01-01T00:00:00Z", "delivered")
+        expect(yield* rows).toMatchObject([{ delivery: "delivered" }])
+      })
+    )
+  )
+})
