@@ -110,8 +110,63 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await page.getByText("Tells where a parcel is.").waitFor()
   })
 
+  it("are connected to messaging channels, and told what the provider has to know", async () => {
+    await page.getByRole("tab", { name: "Channels" }).click()
+    await page.getByRole("button", { name: "New channel" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Phone number id").fill("1234567890")
+    await dialog.getByLabel("Access token").fill("a-token-of-the-provider")
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await page.getByRole("cell", { name: "1234567890", exact: true }).waitFor()
+    await look(page, "agent-channels")
+    await page.getByRole("button", { name: "Switch off: 1234567890" }).click()
+    await page.getByRole("cell", { name: "Off" }).waitFor()
+  })
+
+  it("get a script for a page, with a key that only chats from there", async () => {
+    await page.getByRole("tab", { name: "Widget" }).click()
+    await page.getByLabel("Pages that may show it").fill("https://www.example.com")
+    await page.getByRole("button", { name: "Make key and script" }).click()
+    const script = (await page.getByLabel("Script", { exact: true }).textContent()) ?? ""
+    const [, key] = /data-key="(spk_[^"]+)"/.exec(script) ?? []
+    await look(page, "agent-widget")
+    const ask = (origin: string) =>
+      spoke.request("POST", "/v1/chat", {
+        key: key ?? "",
+        headers: { origin },
+        body: { message: "Hello" }
+      })
+    expect((await ask("https://www.example.com")).status).toBe(200)
+    expect((await ask("https://evil.example")).status).toBe(403)
+  })
+
+  it("are tried in a chat that streams, cites, and shows its trace", async () => {
+    await page.getByRole("link", { name: "Agents" }).click()
+    await page.getByRole("link", { name: "Spoke guide" }).click()
+    await page.getByLabel("Message").fill("How do I start the server?")
+    await page.keyboard.press("Enter")
+    const reply = page.getByRole("article", { name: "Spoke guide" })
+    await reply.getByRole("button", { name: "Citation 1" }).first().click()
+    await page.getByRole("dialog", { name: "Citation 1" }).waitFor()
+    await look(page, "agent-try")
+    await page.keyboard.press("Escape")
+    const trace = page.getByRole("region", { name: "Trace" })
+    await trace.getByText("Run completed").waitFor()
+    await trace.getByText("Details").first().click()
+    await page.getByLabel("Message").fill("And how do I stop it?")
+    await page.getByRole("button", { name: "Send" }).click()
+    await page.getByText("And how do I stop it?").waitFor()
+    await page.getByRole("article").nth(3).waitFor()
+    await page.getByRole("button", { name: "New conversation" }).click()
+    await page.getByText("And how do I stop it?").waitFor({ state: "detached" })
+  })
+
   it("fit a phone, and are gone when deleted", async () => {
     await page.setViewportSize(phone.viewport ?? { width: 390, height: 844 })
+    await look(page, "agent-try-phone")
+    await page.getByRole("link", { name: "Agents" }).click()
+    await page.getByRole("link", { name: "Support" }).click()
+    await page.getByRole("tab", { name: "Tools" }).click()
     await look(page, "agent-tools-phone")
     await page.getByRole("tab", { name: "Settings" }).click()
     await look(page, "agent-settings-phone")

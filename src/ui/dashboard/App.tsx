@@ -4,7 +4,7 @@ import { lazy, Suspense } from "react"
 import { RouterProvider } from "react-aria-components"
 import { Redirect, Route, Router, Switch, useLocation } from "wouter"
 import { ApiError } from "./api/Client.ts"
-import { session, type User } from "./api/Session.ts"
+import { atLeast, session, type User } from "./api/Session.ts"
 import { Loaded } from "./components/Page.tsx"
 import { NotFound } from "./pages/NotFound.tsx"
 import { SignIn } from "./pages/SignIn.tsx"
@@ -39,7 +39,9 @@ const Pages = ({ user }: { readonly user: User }) => (
           <Agents user={user} />
         </Route>
         <Route path="/agents/:id/:tab?">
-          {({ id, tab }) => <AgentPage id={id} tab={tab ?? "settings"} user={user} />}
+          {({ id, tab }) => (
+            <AgentPage id={id} tab={tab ?? (atLeast(user.role, "agent") ? "try" : "settings")} user={user} />
+          )}
         </Route>
         <Route path="/sources">
           <Sources user={user} />

@@ -11,25 +11,34 @@ import { Tabs } from "../../components/Tabs.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
+const Channels = lazy(() => import("./Channels.tsx"))
+const Embed = lazy(() => import("./Embed.tsx"))
 const Keys = lazy(() => import("./Keys.tsx"))
 const Settings = lazy(() => import("./Settings.tsx"))
 const Tools = lazy(() => import("./Tools.tsx"))
+const TryIt = lazy(() => import("./TryIt.tsx"))
 
 const words = texts(
   {
     parts: "Parts of the agent",
+    tryIt: "Try it",
     settings: "Settings",
     keys: "Keys",
     tools: "Tools",
+    channels: "Channels",
+    widget: "Widget",
     removal: "Delete agent",
     question: (name: string) =>
       `“${name}” is gone with its sources, conversations, tools and keys. It cannot be undone.`
   },
   {
     parts: "Teile des Agenten",
+    tryIt: "Ausprobieren",
     settings: "Einstellungen",
     keys: "Schlüssel",
     tools: "Werkzeuge",
+    channels: "Kanäle",
+    widget: "Widget",
     removal: "Agent löschen",
     question: (name: string) =>
       `„${name}“ ist dann fort, samt Quellen, Gesprächen, Werkzeugen und Schlüsseln. Das lässt sich nicht rückgängig machen.`
@@ -81,9 +90,14 @@ const AgentPage = ({ id, tab, user }: Props) => {
             current={tab}
             onChange={(next) => navigate(`/agents/${id}/${next}`)}
             tabs={[
+              ...(atLeast(user.role, "agent")
+                ? ([["try", t.tryIt, shown(<TryIt agent={agent} />)]] as const)
+                : []),
               ["settings", t.settings, shown(<Settings agent={agent} mayChange={mayChange} />)],
               ...(mayChange ? ([["keys", t.keys, shown(<Keys agentId={id} />)]] as const) : []),
-              ["tools", t.tools, shown(<Tools agentId={id} mayChange={mayChange} />)]
+              ["tools", t.tools, shown(<Tools agentId={id} mayChange={mayChange} />)],
+              ["channels", t.channels, shown(<Channels agentId={id} mayChange={mayChange} />)],
+              ...(mayChange ? ([["widget", t.widget, shown(<Embed agent={agent} />)]] as const) : [])
             ]}
           />
         </Page>

@@ -1,0 +1,67 @@
+/** What happened in a turn, event by event, while it happens. */
+import { texts, useText } from "../text/Language.tsx"
+import { Badge, type Tone } from "./Badge.tsx"
+import css from "./Trace.module.css"
+
+export interface RunEvent {
+  readonly id: string
+  readonly sequence: number
+  readonly type: string
+  readonly status: "running" | "complete" | "failed"
+  readonly label: string
+  readonly timestamp: string
+  readonly payload?: Readonly<Record<string, unknown>>
+}
+
+const words = texts(
+  {
+    title: "Trace",
+    empty: "Ask something: what happens appears here.",
+    details: "Details",
+    running: "running",
+    complete: "done",
+    failed: "failed"
+  },
+  {
+    title: "Ablauf",
+    empty: "Etwas fragen: hier erscheint, was geschieht.",
+    details: "Einzelheiten",
+    running: "läuft",
+    complete: "fertig",
+    failed: "fehlgeschlagen"
+  }
+)
+
+const tones: Record<RunEvent["status"], Tone> = { running: "accent", complete: "good", failed: "bad" }
+
+const since = (event: RunEvent, first: RunEvent | undefined) => {
+  const milliseconds = Date.parse(event.timestamp) - Date.parse(first?.timestamp ?? event.timestamp)
+  return `+${(milliseconds / 1_000).toFixed(2)} s`
+}
+
+export const Trace = ({ events }: { readonly events: ReadonlyArray<RunEvent> }) => {
+  const t = useText(words)
+  return (
+    <section className={css["trace"]} aria-label={t.title}>
+      <h2>{t.title}</h2>
+      {events.length === 0 ? <p className={css["soft"]}>{t.empty}</p> : null}
+      <ol className={css["events"]}>
+        {events.map((event) => (
+          <li key={event.id}>
+            <div className={css["line"]}>
+              <span className={css["label"]}>{event.label}</span>
+              <Badge tone={tones[event.status]}>{t[event.status]}</Badge>
+              <span className={css["soft"]}>{since(event, events[0])}</span>
+            </div>
+            {event.payload === undefined ? null : (
+              <details>
+                <summary>{t.details}</summary>
+                <pre tabIndex={0}>{JSON.stringify(event.payload, null, 2)}</pre>
+              </details>
+            )}
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}

@@ -1,0 +1,245 @@
+/** The messaging channels of an agent, and what the provider has to be told. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { type FormEvent, useState } from "react"
+import {
+  type Channel,
+  channels,
+  createChannel,
+  deleteChannel,
+  patchChannel,
+  type Provider
+} from "../../api/Channels.ts"
+import { Badge } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Copyable } from "../../components/Copyable.tsx"
+import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
+import { Select, TextField } from "../../components/Field.tsx"
+import { Card, Empty, Loaded } from "../../components/Page.tsx"
+import { Problem } from "../../components/Problem.tsx"
+import { Table } from "../../components/Table.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./Keys.module.css"
+
+const words = texts(
+  {
+    title: "Channels",
+    add: "New channel",
+    empty: "No channel yet",
+    emptyLead: "Connect a WhatsApp number or a Messenger Page, and the agent answers what is written to it.",
+    provider: "Provider",
+    account: "Account",
+    whatsapp: "WhatsApp",
+    messenger: "Messenger",
+    phone: "Phone number id",
+    page: "Page id",
+    token: "Access token",
+    tokenHelp: "Kept encrypted, never shown again.",
+    state: "State",
+    on: "Active",
+    off: "Off",
+    since: "Since",
+    actions: "Actions",
+    switchOff: "Switch off",
+    switchOn: "Switch on",
+    removal: "Delete channel",
+    question: (account: string) => `Nothing that is written to ${account} is answered any more.`,
+    webhooks: "What the provider has to know",
+    webhooksLead:
+      "Enter the address as the webhook of the app, with the verify token that the service was configured with (CHANNEL_VERIFY_TOKEN).",
+    webhookOf: (provider: string) => `Webhook for ${provider}`
+  },
+  {
+    title: "Kanäle",
+    add: "Neuer Kanal",
+    empty: "Noch kein Kanal",
+    emptyLead:
+      "Eine WhatsApp-Nummer oder eine Messenger-Seite anbinden, und der Agent beantwortet, was dort geschrieben wird.",
+    provider: "Anbieter",
+    account: "Konto",
+    whatsapp: "WhatsApp",
+    messenger: "Messenger",
+    phone: "Id der Telefonnummer",
+    page: "Id der Seite",
+    token: "Zugriffstoken",
+    tokenHelp: "Wird verschlüsselt aufbewahrt und nie wieder gezeigt.",
+    state: "Stand",
+    on: "Aktiv",
+    off: "Aus",
+    since: "Seit",
+    actions: "Aktionen",
+    switchOff: "Ausschalten",
+    switchOn: "Einschalten",
+    removal: "Kanal löschen",
+    question: (account: string) => `Was an ${account} geschrieben wird, wird dann nicht mehr beantwortet.`,
+    webhooks: "Was der Anbieter wissen muss",
+    webhooksLead:
+      "Die Adresse als Webhook der App eintragen, mit dem Prüftoken, mit dem der Dienst eingerichtet ist (CHANNEL_VERIFY_TOKEN).",
+    webhookOf: (provider: string) => `Webhook für ${provider}`
+  }
+)
+
+const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClose: () => void }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const [channel, setChannel] = useState<Provider>("whatsapp")
+  const [externalId, setExternalId] = useState("")
+  const [accessToken, setAccessToken] = useState("")
+  const create = useMutation({
+    mutationFn: () => createChannel(agentId, { channel, externalId, accessToken }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: channels(agentId).queryKey })
+      onClose()
+    }
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    create.mutate()
+  }
+  return (
+    <form onSubmit={submit} style={{ display: "contents" }}>
+      {create.error === null ? null : <Problem problem={create.error} />}
+      <Select
+        label={t.provider}
+        options={[
+          ["whatsapp", t.whatsapp],
+          ["messenger", t.messenger]
+        ]}
+        value={channel}
+        onChange={setChannel}
+      />
+      <TextField
+        label={channel === "whatsapp" ? t.phone : t.page}
+        isRequired
+        value={externalId}
+        onChange={setExternalId}
+      />
+      <TextField
+        label={t.token}
+        help={t.tokenHelp}
+        type="password"
+        autoComplete="off"
+        isRequired
+        value={accessToken}
+        onChange={setAccessToken}
+      />
+      <Actions>
+        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button kind="primary" type="submit" busy={create.isPending}>
+          {common.create}
+        </Button>
+      </Actions>
+    </form>
+  )
+}
+
+const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: Channel }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const refresh = () => queries.invalidateQueries({ queryKey: channels(agentId).queryKey })
+  const toggle = useMutation({
+    mutationFn: () => patchChannel(found.id, { active: !found.active }),
+    onSettled: refresh
+  })
+  const verb = found.active ? t.switchOff : t.switchOn
+  return (
+    <span className={css["deeds"]}>
+      {toggle.error === null ? null : <Problem problem={toggle.error} />}
+      <Button
+        kind="quiet"
+        aria-label={`${verb}: ${found.externalId}`}
+        busy={toggle.isPending}
+        onPress={() => toggle.mutate()}
+      >
+        {verb}
+      </Button>
+      <Confirm
+        trigger={
+          <Button kind="quiet" aria-label={`${common.delete}: ${found.externalId}`}>
+            {common.delete}
+          </Button>
+        }
+        title={t.removal}
+        question={t.question(found.externalId)}
+        action={common.delete}
+        onConfirm={async () => {
+          await deleteChannel(found.id)
+          await refresh()
+        }}
+      />
+    </span>
+  )
+}
+
+interface Props {
+  readonly agentId: string
+  readonly mayChange: boolean
+}
+
+const Channels = ({ agentId, mayChange }: Props) => {
+  const t = useText(words)
+  const { ago } = useFormat()
+  const query = useQuery(channels(agentId))
+  const [creating, setCreating] = useState(false)
+  const add = mayChange ? (
+    <Button kind="primary" onPress={() => setCreating(true)}>
+      {t.add}
+    </Button>
+  ) : null
+  return (
+    <>
+      <Dialog title={t.add} isOpen={creating} onClose={() => setCreating(false)}>
+        <Create agentId={agentId} onClose={() => setCreating(false)} />
+      </Dialog>
+      <Loaded query={query}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <Empty title={t.empty} action={add}>
+              {t.emptyLead}
+            </Empty>
+          ) : (
+            <>
+              <div className={css["bar"]}>{add}</div>
+              <Table
+                label={t.title}
+                rows={rows}
+                keyOf={({ id }) => id}
+                columns={[
+                  { title: t.provider, cell: ({ channel }) => t[channel] },
+                  { title: t.account, cell: ({ externalId }) => <code>{externalId}</code> },
+                  {
+                    title: t.state,
+                    cell: ({ active }) => (
+                      <Badge tone={active ? "good" : "neutral"}>{active ? t.on : t.off}</Badge>
+                    )
+                  },
+                  { title: t.since, cell: ({ createdAt }) => ago(createdAt) },
+                  ...(mayChange
+                    ? [
+                        {
+                          title: t.actions,
+                          silent: true,
+                          end: true,
+                          cell: (found: Channel) => <Deeds agentId={agentId} found={found} />
+                        }
+                      ]
+                    : [])
+                ]}
+              />
+            </>
+          )
+        }
+      </Loaded>
+      <Card title={t.webhooks}>
+        <p>{t.webhooksLead}</p>
+        <Copyable label={t.webhookOf(t.whatsapp)} value={`${location.origin}/api/webhooks/whatsapp`} />
+        <Copyable label={t.webhookOf(t.messenger)} value={`${location.origin}/api/webhooks/messenger`} />
+      </Card>
+    </>
+  )
+}
+
+export default Channels

@@ -1,0 +1,33 @@
+/** The next turn as the hosted stream takes it: JSON, or a form when files go with it. */
+export class TurnForm {
+  readonly agentId: string
+  /** Of the turn before; undefined begins a conversation. */
+  conversationId: string | undefined = undefined
+  private message = ""
+  private files: ReadonlyArray<File> = []
+
+  constructor(agentId: string) {
+    this.agentId = agentId
+  }
+
+  next(message: string, files: ReadonlyArray<File>): void {
+    this.message = message
+    this.files = files
+  }
+
+  request(): RequestInit {
+    const fields = {
+      agentId: this.agentId,
+      message: this.message,
+      ...(this.conversationId === undefined ? {} : { conversationId: this.conversationId })
+    }
+    if (this.files.length === 0) {
+      return { body: JSON.stringify(fields), headers: { "content-type": "application/json" } }
+    }
+    const body = new FormData()
+    for (const [name, value] of Object.entries(fields)) body.set(name, value)
+    for (const file of this.files) body.append("files", file)
+    // The boundary is the browser's to name.
+    return { body, headers: {} }
+  }
+}
