@@ -38,7 +38,7 @@ export const safeHref = (address: string): string | null => {
 }
 
 const pattern =
-  /(?<code>`+)(?<codeText>[^`\n]+?)\k<code>|!?\[(?<label>[^[\]\n]{1,500})\]\((?<target>[^()\s]{1,2048})\)|\[(?<citation>\d{1,3})\]|\*\*(?<strong>[^\n]+?)\*\*(?!\*)|(?<![\w*])\*(?<star>[^*\n]+?)\*(?![\w*])|(?<!\w)_(?<under>[^_\n]+?)_(?!\w)|(?<bare>https?:\/\/[^\s<>"'`\\()[\]{}]+[^\s<>"'`\\()[\]{}.,:;!?*_])/gu
+  /(?<code>`+)(?<codeText>[^`\n]+?)\k<code>|!?\[(?<label>[^[\]\n]{1,500})\]\((?<target>[^()\s]{1,2048})\)|\[(?<citation>\d{1,3})\]|\*\*(?<strong>[^\n]+?)\*\*(?!\*)|(?<![\w*])\*(?<star>[^*\n]+?)\*(?![\w*])|(?<!\w)_(?<under>(?:[^_\n]|(?<=\w)_(?=\w))+?)_(?!\w)|(?<bare>https?:\/\/[^\s<>"'`\\()[\]{}]+[^\s<>"'`\\()[\]{}.,:;!?*_])/gu
 
 const linkOf = (label: string, target: string, whole: string): Inline => {
   const href = safeHref(target)

@@ -60,6 +60,13 @@ describe("The Markdown of replies", () => {
     })
   })
 
+  it("takes the underscores of names for what they are", () => {
+    expect(inline("_Set OPENAI_API_KEY first._")).toEqual([
+      { kind: "emphasis", content: [{ kind: "text", text: "Set OPENAI_API_KEY first." }] }
+    ])
+    expect(inline("a_b and c_d")).toEqual([{ kind: "text", text: "a_b and c_d" }])
+  })
+
   it("shows what was streamed so far, an open fence as code", () => {
     expect(blocks("Look:\n```\nhalf")).toEqual([
       { kind: "paragraph", content: [{ kind: "text", text: "Look:" }] },
