@@ -1,0 +1,83 @@
+/** A provider on loopback that takes messages as told, and remembers every one that it took. */
+import * as Http from "node:http"
+import type { AddressInfo } from "node:net"
+
+/** What becomes of a call; `lost` takes the message and cuts the connection before its answer. */
+export type Fate = "taken" | "lost" | "cut" | "busy" | "limited"
+
+export interface Taken {
+  readonly path: string
+  readonly token: string
+  readonly outboxId: string
+  readonly to: string
+  readonly text: string
+}
+
+export interface GraphStub {
+  readonly url: string
+  readonly taken: ReadonlyArray<Taken>
+  /** Calls that were begun, whatever became of them. */
+  readonly calls: () => number
+  readonly close: () => void
+}
+
+const failures = {
+  busy: {
+    status: 503,
+    body: { error: { code: 2, message: "Service temporarily unavailable" } },
+    headers: {}
+  },
+  limited: {
+    status: 429,
+    body: { error: { code: 80007, message: "Rate limit hit" } },
+    headers: { "retry-after": "1" }
+  }
+} as const
+
+/** `fateOf` is asked with the place of the message among all and of the call among the message's, both from 1. */
+export const startGraph = async (fateOf: (message: number, call: number) => Fate): Promise<GraphStub> => {
+  const taken: Array<Taken> = []
+  const begun = new Map<string, { readonly place: number; calls: number }>()
+  let calls = 0
+  const server = Http.createServer((request, response) => {
+    let text = ""
+    request.on("data", (chunk: Buffer) => (text += chunk.toString()))
+    request.on("end", () => {
+      const body = JSON.parse(text)
+      const answer = (status: number, json: unknown, headers = {}) => {
+        response.writeHead(status, { "content-type": "application/json", ...headers })
+        response.end(JSON.stringify(json))
+      }
+      if (body.status === "read") return answer(200, { success: true })
+      calls++
+      const outboxId: string = body.biz_opaque_callback_data
+      const message = begun.get(outboxId) ?? { place: begun.size + 1, calls: 0 }
+      begun.set(outboxId, message)
+      const fate = fateOf(message.place, ++message.calls)
+      if (fate === "cut") return request.socket.destroy()
+      if (fate === "busy" || fate === "limited") {
+        const { body: error, headers, status } = failures[fate]
+        return answer(status, error, headers)
+      }
+      taken.push({
+        path: request.url ?? "",
+        token: request.headers.authorization ?? "",
+        outboxId,
+        to: body.to,
+        text: body.text.body
+      })
+      if (fate === "lost") return request.socket.destroy()
+      return answer(200, { messages: [{ id: `wamid.out.${taken.length}` }] })
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v25.0`,
+    taken,
+    calls: () => calls,
+    close: () => {
+      server.close()
+      server.closeAllConnections()
+    }
+  }
+}
