@@ -105,13 +105,19 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/Agents", {
     const update = (scope: TenantScope, id: AgentId, changes: Partial<AgentSettings>) =>
       updateRow({ tenantId: scope.tenantId, id, changes }).pipe(Effect.orDie, Effect.map(Option.map(toAgent)))
 
-    /** Removes the agent with everything that belongs to it; false when the tenant has no such agent. */
-    const remove = (scope: TenantScope, id: AgentId) =>
-      sql`delete from agents where tenant_id = ${scope.tenantId} and id = ${id} returning id`.pipe(
-        Effect.orDie,
+    /**
+     * Locks the agent until the caller's transaction ends: nothing can be added to it from then on. False when the tenant
+     * has no such agent.
+     */
+    const seize = (scope: TenantScope, id: AgentId) =>
+      sql`select id from agents where tenant_id = ${scope.tenantId} and id = ${id} for update`.pipe(
         Effect.map((rows) => rows.length === 1)
       )
 
-    return { insert, find, list, update, remove } as const
+    /** Removes a seized agent with everything that belongs to it. */
+    const remove = (scope: TenantScope, id: AgentId) =>
+      Effect.asVoid(sql`delete from agents where tenant_id = ${scope.tenantId} and id = ${id}`)
+
+    return { insert, find, list, update, seize, remove } as const
   })
 }) {}

@@ -90,11 +90,14 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/Artifact
         : sql`update artifacts set removing_until = null where ref = ${ref}`
       ).pipe(Effect.orDie, Effect.asVoid)
 
-    /** Originals of the agent's sources. */
-    const ofAgent = (scope: AgentScope) =>
+    /** Files of the agent's sources and conversations. */
+    const ofAgent = ({ agentId, tenantId }: AgentScope) =>
       refs(sql`
-        select distinct config ->> 'artifact' as ref from sources
-        where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and config ->> 'artifact' is not null`)
+        select config ->> 'artifact' as ref from sources
+        where tenant_id = ${tenantId} and agent_id = ${agentId} and config ->> 'artifact' is not null
+        union
+        select a.ref from conversation_artifacts a join conversations c on c.id = a.conversation_id
+        where c.tenant_id = ${tenantId} and c.agent_id = ${agentId}`)
 
     /** Originals that no source and no conversation has, that nobody claims and that nobody removes at the moment. */
     const orphans = (limit: number) =>

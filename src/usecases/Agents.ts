@@ -1,18 +1,26 @@
 /** The agents of a tenant (contract 3). */
+import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { KeyStore } from "../capabilities/KeyStore.ts"
 import type { TenantScope } from "../domain/Account.ts"
 import type { CreateAgent, PatchAgent } from "../domain/Agent.ts"
-import { NotFound } from "../domain/Errors.ts"
+import { NotFound, ServiceUnavailable } from "../domain/Errors.ts"
 import { type AgentId, newId } from "../domain/Ids.ts"
 import { type AgentSettings, AgentStore } from "../store/Agents.ts"
+import { ArtifactRows } from "../store/Artifacts.ts"
+import { isDeadlock } from "../store/Sources.ts"
 import type { PageRequest } from "../store/Tenants.ts"
+import { Artifacts } from "./Artifacts.ts"
 
 /** What an agent begins with and what `null` in a change goes back to (contract 7). */
 const defaults = { instructions: "", model: null, greeting: null, topK: 6, minScore: null } as const
 
 const missing = () => new NotFound({ message: "There is no such agent." })
+const unavailable = () =>
+  new ServiceUnavailable({
+    message: "The removal of the agent's files cannot be queued now. Try again later."
+  })
 
 const initial = ({ retrieval, ...given }: CreateAgent): AgentSettings => ({
   ...defaults,
@@ -31,6 +39,9 @@ export class Agents extends Effect.Service<Agents>()("usecases/Agents", {
   effect: Effect.gen(function* () {
     const store = yield* AgentStore
     const keyStore = yield* KeyStore
+    const sql = yield* SqlClient.SqlClient
+    const files = yield* ArtifactRows
+    const artifacts = yield* Artifacts
 
     const create = Effect.fn("Agents.create")(function* (scope: TenantScope, agent: CreateAgent) {
       return yield* store.insert(scope, { id: yield* newId.agent, ...initial(agent) })
@@ -53,12 +64,26 @@ export class Agents extends Effect.Service<Agents>()("usecases/Agents", {
       return changed.value
     })
 
-    /** Removes the agent with all that is its own; its keys stop working at once. */
-    const remove = Effect.fn("Agents.remove")(function* (scope: TenantScope, id: AgentId) {
+    const removeAll = Effect.fn("Agents.removeAll")(
+      function* (scope: TenantScope, id: AgentId) {
+        if (!(yield* store.seize(scope, id))) return yield* missing()
+        yield* artifacts.releaseAll(yield* files.ofAgent({ tenantId: scope.tenantId, agentId: id }))
+        yield* store.remove(scope, id)
+      },
+      sql.withTransaction,
+      Effect.retry({ times: 5, while: (error) => isDeadlock(error) }),
+      Effect.catchTags({ SqlError: Effect.die, JobQueueError: unavailable })
+    )
+
+    /**
+     * Removes the agent with all that is its own; its keys stop working at once. The removal of the files of its sources and
+     * conversations is queued in the same transaction: SERVICE_UNAVAILABLE when that cannot be, and nothing has changed.
+     */
+    const remove = (scope: TenantScope, id: AgentId) =>
       // Also when the request is given up: a removed agent's key must not stay remembered.
-      const removed = yield* Effect.ensuring(store.remove(scope, id), keyStore.invalidate({ agentId: id }))
-      if (!removed) return yield* missing()
-    })
+      Effect.ensuring(removeAll(scope, id), keyStore.invalidate({ agentId: id })).pipe(
+        Effect.withSpan("Agents.remove", { attributes: { agentId: id } })
+      )
 
     return { create, list, get, patch, remove } as const
   })

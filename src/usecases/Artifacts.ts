@@ -51,6 +51,13 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/Artifacts",
     const release = (artifact: ArtifactRef) =>
       queue.enqueue("artifact-cleanup", { artifact }, { serialKey: artifact })
 
+    /** {@link release} for many. */
+    const releaseAll = (refs: ReadonlyArray<ArtifactRef>) =>
+      queue.enqueueAll(
+        "artifact-cleanup",
+        refs.map((artifact) => ({ payload: { artifact }, options: { serialKey: artifact } }))
+      )
+
     /** Gives up what was kept for a source that did not come to be. The sweep does it when this cannot. */
     const abandon = ({ claim, ref }: Kept) =>
       Effect.zipRight(rows.unclaim(claim), release(ref)).pipe(
@@ -123,6 +130,6 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/Artifacts",
       }
     }).pipe(Effect.withSpan("Artifacts.sweep"))
 
-    return { keep, keepStaged, settle, abandon, release, process, sweep } as const
+    return { keep, keepStaged, settle, abandon, release, releaseAll, process, sweep } as const
   })
 }) {}

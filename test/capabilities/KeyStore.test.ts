@@ -16,6 +16,7 @@ import { ApiKeyStore } from "../../src/store/ApiKeys.ts"
 import { Agents } from "../../src/usecases/Agents.ts"
 import { Keys } from "../../src/usecases/Keys.ts"
 import * as Fixtures from "../Fixtures.ts"
+import { layerArtifacts } from "../KeptArtifacts.ts"
 import { eachEngine, reset } from "../TestDatabase.ts"
 
 /** A process of its own, as far as keys are concerned. */
@@ -24,7 +25,7 @@ const process = Effect.gen(function* () {
   const stores = Layer.mergeAll(AgentStore.Default, ApiKeyStore.Default)
   const base = layerSql.pipe(Layer.provideMerge(cheap), Layer.provideMerge(stores))
   const built = yield* Layer.build(
-    Layer.mergeAll(Keys.Default, Agents.Default).pipe(Layer.provideMerge(base))
+    Layer.mergeAll(Keys.Default, Agents.Default).pipe(Layer.provide(layerArtifacts), Layer.provideMerge(base))
   )
   return {
     keyStore: Context.get(built, KeyStore),

@@ -53,6 +53,7 @@ import { Queues } from "../../src/usecases/Queues.ts"
 import { Subscriptions } from "../../src/usecases/Subscriptions.ts"
 import { Team } from "../../src/usecases/Team.ts"
 import { UsageReport } from "../../src/usecases/UsageReport.ts"
+import { layerArtifacts } from "../KeptArtifacts.ts"
 
 export const operatorToken = "operator-token-of-the-tests"
 export const appUrl = "https://app.example"
@@ -91,6 +92,7 @@ const UseCases = Layer.mergeAll(
   Team.Default,
   UsageReport.Default
 ).pipe(
+  Layer.provide(layerArtifacts),
   Layer.provideMerge(Layer.mergeAll(layerSql, SqlAudit.layerSql, layerTable)),
   Layer.provideMerge(layerScrypt({ log2N: 10, r: 8, p: 1 })),
   Layer.provide(Stores)

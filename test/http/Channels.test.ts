@@ -39,6 +39,7 @@ import { Agents } from "../../src/usecases/Agents.ts"
 import { AuditTrail } from "../../src/usecases/AuditTrail.ts"
 import { Channels } from "../../src/usecases/Channels.ts"
 import { Subscriptions } from "../../src/usecases/Subscriptions.ts"
+import { layerArtifacts } from "../KeptArtifacts.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 import { appUrl, call, operatorToken, signedIn } from "./AccountsServer.ts"
 
@@ -74,6 +75,7 @@ const Server = Layer.suspend(() => {
     Layer.provide(Boundary.layer),
     Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), handlers)),
     Layer.provide(Layer.mergeAll(Accounts.Default, Agents.Default, Channels.Default, Subscriptions.Default)),
+    Layer.provide(layerArtifacts),
     Layer.provide(Layer.provide(AuditTrail.Default, SqlAudit.layerSql)),
     Layer.provide(layerSql),
     Layer.provide(layerScrypt({ log2N: 10, r: 8, p: 1 })),

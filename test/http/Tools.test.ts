@@ -35,6 +35,7 @@ import { Agents } from "../../src/usecases/Agents.ts"
 import { Subscriptions } from "../../src/usecases/Subscriptions.ts"
 import { AuditTrail } from "../../src/usecases/AuditTrail.ts"
 import { Tools } from "../../src/usecases/Tools.ts"
+import { layerArtifacts } from "../KeptArtifacts.ts"
 import { reset, TestDatabase } from "../TestDatabase.ts"
 import { appUrl, call, operatorToken, signedIn } from "./AccountsServer.ts"
 
@@ -59,6 +60,7 @@ const Server = Layer.suspend(() => {
     Layer.provide(Boundary.layer),
     Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), handlers)),
     Layer.provide(Layer.mergeAll(Accounts.Default, Agents.Default, Subscriptions.Default, Tools.Default)),
+    Layer.provide(layerArtifacts),
     Layer.provide(Layer.provide(AuditTrail.Default, SqlAudit.layerSql)),
     Layer.provide(layerSql),
     Layer.provide(layerScrypt({ log2N: 10, r: 8, p: 1 })),

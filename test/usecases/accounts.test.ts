@@ -20,6 +20,7 @@ import { Accounts } from "../../src/usecases/Accounts.ts"
 import { Agents } from "../../src/usecases/Agents.ts"
 import { Keys } from "../../src/usecases/Keys.ts"
 import { Subscriptions } from "../../src/usecases/Subscriptions.ts"
+import { layerArtifacts } from "../KeptArtifacts.ts"
 import { eachEngine, reset } from "../TestDatabase.ts"
 
 const UseCases = Layer.mergeAll(Accounts.Default, Agents.Default, Keys.Default, Subscriptions.Default).pipe(
@@ -33,6 +34,7 @@ const UseCases = Layer.mergeAll(Accounts.Default, Agents.Default, Keys.Default, 
       UserStore.Default
     )
   ),
+  Layer.provideMerge(layerArtifacts),
   Layer.provideMerge(layerSql),
   Layer.provideMerge(layerScrypt({ log2N: 10, r: 8, p: 1 }))
 )

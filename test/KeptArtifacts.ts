@@ -1,0 +1,10 @@
+/** Artifacts that are kept in memory, with the queue of their removals in the database. */
+import * as Layer from "effect/Layer"
+import { layerMemory } from "../src/capabilities/ArtifactStore.ts"
+import { layerTable } from "../src/capabilities/JobQueue/Table.ts"
+import { ArtifactRows } from "../src/store/Artifacts.ts"
+import { Artifacts } from "../src/usecases/Artifacts.ts"
+
+export const layerArtifacts = Artifacts.Default.pipe(
+  Layer.provideMerge(Layer.mergeAll(ArtifactRows.Default, layerMemory, layerTable))
+)
