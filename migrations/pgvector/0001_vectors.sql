@@ -121,6 +121,24 @@ create trigger chunk_embeddings_added after insert on chunk_embeddings
 create trigger chunk_embeddings_changed after update on chunk_embeddings
   referencing new table as fresh for each statement execute function spoke_copy_vectors();
 
+-- Vectors of a profile that nobody answers with any more go without their chunks: their copies go with them.
+create function spoke_drop_vectors() returns trigger language plpgsql as $$
+declare
+  known record;
+begin
+  for known in
+    select v.* from vector_profiles v where v.profile in (select distinct g.profile from gone g)
+  loop
+    execute format('
+      delete from %I v using gone g where g.profile = $1 and v.agent_id = g.agent_id and v.chunk_id = g.chunk_id',
+      'chunk_vectors_' || known.number
+    ) using known.profile;
+  end loop;
+  return null;
+end $$;
+create trigger chunk_embeddings_removed after delete on chunk_embeddings
+  referencing old table as gone for each statement execute function spoke_drop_vectors();
+
 -- Copies the next rows that stood there before the table did; the number of rows read, or null while another does.
 create function spoke_fill_vectors(wanted text, most int) returns int language plpgsql as $$
 declare
@@ -141,7 +159,8 @@ begin
     select c.agent_id, c.id, c.source_id, spoke_floats(e.embedding)::%s
     from chunk_embeddings e join chunks c on c.id = e.chunk_id
     where e.profile = $1 and e.chunk_id > $2 and e.chunk_id <= $3 and length(e.embedding) = $4
-    for key share of c
+    -- None of them goes before its copy is there to go with it.
+    for key share of c, e
     on conflict do nothing',
     'chunk_vectors_' || known.number, spoke_vector_type(known.dimensions)
   ) using wanted, known.copied_to, last, known.dimensions * 4;

@@ -2,6 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Vitest } from "@effect/vitest"
 import { expect } from "@effect/vitest"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
@@ -13,6 +14,7 @@ import { recallMetric } from "../../../src/capabilities/VectorSearch/PgvectorRec
 import type { AgentScope } from "../../../src/domain/Access.ts"
 import type { SourceId } from "../../../src/domain/Ids.ts"
 import type { Database } from "../../../src/store/Database.ts"
+import { EmbeddingProfileStore } from "../../../src/store/EmbeddingProfiles.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { makeHashing } from "../../HashingEmbedder.ts"
 import { reset } from "../../TestDatabase.ts"
@@ -229,6 +231,55 @@ export const pgvectorSuite = (
               (select inhrelid from pg_inherits where inhparent = ${name}::regclass)`
           expect(storage).toEqual([{ storage: "p" }])
         }).pipe(Effect.provide(over(exactUpTo)))
+      })
+    )
+
+    it.scoped("removes the copies of the vectors of a model that no longer answers, and no others", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        const other = yield* Fixtures.agent()
+        const former = over(exactUpTo, 0, "former")
+        const both = Effect.gen(function* () {
+          for (const of of [scope, other]) {
+            const id = yield* source(of)
+            yield* ingest(of, id, [page("centre 1 member 1"), page("centre 2 member 2")])
+            yield* embed(of, id)
+          }
+        })
+        yield* Effect.provide(both, former)
+        yield* Effect.provide(both, over(exactUpTo))
+        const copies = Effect.gen(function* () {
+          const profiles = yield* sql<{ readonly number: number; readonly profile: string }>`
+            select number, profile from vector_profiles where profile in ('former', 'clustered') order by profile`
+          return yield* Effect.forEach(profiles, ({ number, profile }) =>
+            Effect.map(
+              sql<{ readonly agent: string }>`
+                select agent_id as agent from ${sql(`chunk_vectors_${number}`)}`,
+              (rows) => [
+                profile,
+                rows.filter(({ agent }) => agent === scope.agentId).length,
+                rows.filter(({ agent }) => agent === other.agentId).length
+              ]
+            )
+          )
+        })
+        expect(yield* copies).toEqual([
+          ["clustered", 2, 2],
+          ["former", 2, 2]
+        ])
+        yield* sql`
+          update agent_stats set profile = 'clustered', profile_since = now() - interval '2 days'
+          where agent_id = ${scope.agentId}`
+        yield* sql`update agent_stats set profile = 'clustered', profile_since = now() where agent_id = ${other.agentId}`
+        const profiles = yield* Effect.provide(EmbeddingProfileStore, EmbeddingProfileStore.Default)
+        expect(yield* profiles.forget("clustered", Duration.days(1), 1)).toBe(1)
+        expect(yield* profiles.forget("clustered", Duration.days(1), 10)).toBe(1)
+        expect(yield* copies).toEqual([
+          ["clustered", 2, 2],
+          ["former", 0, 2]
+        ])
       })
     )
 
