@@ -19,6 +19,7 @@ import * as SessionAuth from "../http/hosted/SessionAuth.ts"
 import * as SessionCookie from "../http/hosted/SessionCookie.ts"
 import { SessionsHandlers } from "../http/hosted/SessionsHandlers.ts"
 import { SourcesHandlers } from "../http/hosted/SourcesHandlers.ts"
+import { InboxViewHandlers } from "../http/hosted/InboxViewHandlers.ts"
 import { TakeoverHandlers } from "../http/hosted/TakeoverHandlers.ts"
 import { ToolsHandlers } from "../http/hosted/ToolsHandlers.ts"
 import { HostedUsageHandlers } from "../http/hosted/UsageHandlers.ts"
@@ -55,6 +56,7 @@ const hosted = ({ appUrl }: Settings) =>
     KeysHandlers,
     SessionsHandlers,
     SourcesHandlers,
+    InboxViewHandlers,
     TakeoverHandlers,
     ToolsHandlers
   ).pipe(

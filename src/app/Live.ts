@@ -53,6 +53,7 @@ import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { Inbox } from "../store/Inbox.ts"
 import { IngestionJobStore } from "../store/IngestionJobs.ts"
 import { Instances } from "../store/Instances.ts"
+import { InboxViewStore } from "../store/InboxView.ts"
 import { KnowledgeStore } from "../store/Knowledge.ts"
 import { LegacyMessages } from "../store/LegacyMessages.ts"
 import { OutgoingMailStore } from "../store/OutgoingMails.ts"
@@ -96,6 +97,7 @@ import { Embed } from "../usecases/Embed.ts"
 import { EmbeddingProfiles } from "../usecases/EmbeddingProfiles.ts"
 import { ImportConversations } from "../usecases/ImportConversations.ts"
 import { Handoff } from "../usecases/Handoff.ts"
+import { InboxView } from "../usecases/InboxView.ts"
 import { Ingest } from "../usecases/Ingest.ts"
 import { AlertRecipient, JobAlerts } from "../usecases/JobAlerts.ts"
 import { Keys } from "../usecases/Keys.ts"
@@ -166,6 +168,7 @@ const stores = Layer.mergeAll(
   EndUserStore.Default,
   IdempotencyKeyStore.Default,
   IngestionJobStore.Default,
+  InboxViewStore.Default,
   KnowledgeStore.Default,
   LegacyMessages.Default,
   OutboxStore.Default,
@@ -300,7 +303,11 @@ const answering = Inbound.Default.pipe(
 )
 
 /** The hosted chat and its sessions. */
-const widget = Layer.merge(HostedTurn.Default, WidgetChat.Default).pipe(
+const widget = Layer.mergeAll(
+  HostedTurn.Default,
+  InboxView.Default.pipe(Layer.provide(AuditTrail.Default)),
+  WidgetChat.Default
+).pipe(
   Layer.provideMerge(Layer.mergeAll(Attachments.Default, Callers.Default, WidgetSessions.Default)),
   Layer.provideMerge(answering)
 )

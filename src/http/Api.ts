@@ -9,6 +9,7 @@ import { EmailLogsApi } from "./hosted/EmailLogsApi.ts"
 import { EndUsersApi } from "./hosted/EndUsersApi.ts"
 import { HostedConversationsApi } from "./hosted/ConversationsApi.ts"
 import { HostedCrawlApi } from "./hosted/CrawlApi.ts"
+import { InboxViewApi } from "./hosted/InboxViewApi.ts"
 import { KeysApi } from "./hosted/KeysApi.ts"
 import { SdkApi } from "./hosted/SdkApi.ts"
 import { SessionsApi } from "./hosted/SessionsApi.ts"
@@ -63,6 +64,7 @@ export const Api = HttpApi.make("spoke")
   .add(EmailLogsApi)
   .add(EndUsersApi)
   .add(HostedConversationsApi)
+  .add(InboxViewApi)
   .add(TakeoverApi)
   .add(TenantsApi)
   .add(ImportsApi)

@@ -1,0 +1,83 @@
+/** What the dashboard's inbox reads: conversations at a glance, newest messages, sockets and traces (contract 3). */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { RunTrace } from "../../domain/AgentRun.ts"
+import { ConversationChannel, ConversationState } from "../../domain/Conversation.ts"
+import { NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { AgentId, MessageId, RunId } from "../../domain/Ids.ts"
+import { Glance, InboxMessage } from "../../domain/InboxView.ts"
+import { cursorParam, limitParam } from "../../domain/Page.ts"
+import { RequiredRole, SessionAuth } from "../Auth.ts"
+import { failure, success } from "../Envelope.ts"
+import { conversationPath } from "../public/ConversationsApi.ts"
+import { HostedConversation } from "./ConversationsApi.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+const InboxConversation = Schema.Struct({ ...HostedConversation.fields, ...Glance.fields })
+
+/** Newest first, each with who is spoken with and what was said last. */
+const list = HttpApiEndpoint.get("list", "/api/inbox")
+  .setUrlParams(
+    Schema.Struct({
+      limit: limitParam(100),
+      cursor: cursorParam,
+      agentId: optional(AgentId),
+      state: optional(ConversationState),
+      channel: optional(ConversationChannel)
+    })
+  )
+  .addSuccess(
+    success(
+      Schema.Struct({
+        conversations: Schema.Array(InboxConversation),
+        nextCursor: Schema.NullOr(Schema.String)
+      })
+    )
+  )
+  .addError(failure(ValidationError))
+  .annotate(RequiredRole, "viewer")
+
+/** The last messages, or the last ones before `before`, oldest first. */
+const recent = HttpApiEndpoint.get("recent", "/api/conversations/:id/recent")
+  .setPath(conversationPath)
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), before: optional(MessageId) }))
+  .addSuccess(
+    success(
+      Schema.Struct({
+        conversation: InboxConversation,
+        messages: Schema.Array(InboxMessage),
+        hasMore: Schema.Boolean
+      })
+    )
+  )
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+/** Opens the realtime socket of the conversation for one hour. */
+const realtime = HttpApiEndpoint.post("realtime", "/api/conversations/:id/realtime")
+  .setPath(conversationPath)
+  .addSuccess(success(Schema.Struct({ realtimeToken: Schema.String, realtimeUrl: Schema.String })))
+  .addError(failure(NotFound))
+  .annotate(RequiredRole, "viewer")
+
+/** The trace of a run with its payloads; each reading leaves an audit entry. */
+const trace = HttpApiEndpoint.get("trace", "/api/agent-runs/:runId")
+  .setPath(Schema.Struct({ runId: RunId }))
+  .setUrlParams(
+    Schema.Struct({
+      limit: limitParam(100),
+      cursor: optional(Schema.NumberFromString.pipe(Schema.int(), Schema.positive()))
+    })
+  )
+  .addSuccess(success(RunTrace))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "agent")
+
+export class InboxViewApi extends HttpApiGroup.make("inboxView")
+  .add(list)
+  .add(recent)
+  .add(realtime)
+  .add(trace)
+  .middleware(SessionAuth) {}

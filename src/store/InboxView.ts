@@ -1,0 +1,78 @@
+/** What the dashboard's inbox shows of conversations beyond their rows: customers, last words, files and runs. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { TenantScope } from "../domain/Account.ts"
+import { Glance, InboxMessage } from "../domain/InboxView.ts"
+import { AgentId, ConversationId, type MessageId, type RunId } from "../domain/Ids.ts"
+
+const GlanceRow = Schema.Struct({ conversationId: ConversationId, ...Glance.fields })
+
+const MessageRow = Schema.Struct({ ...InboxMessage.fields, createdAt: Schema.DateTimeUtcFromDate })
+
+const Owner = Schema.Struct({ agentId: AgentId })
+
+export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/InboxView", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Who is spoken with, and the beginning of what was said last, for each of `ids`. */
+    const glances = (ids: ReadonlyArray<ConversationId>) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: GlanceRow,
+        execute: () => sql`
+          select c.id as "conversationId",
+            coalesce(u.external_id, (
+              select a.value from end_user_aliases a where a.end_user_id = u.id
+              order by array_position(array['phone', 'user_id', 'page_scoped_id', 'parent_user_id'], a.kind) limit 1
+            )) as customer,
+            (
+              select left(m.content, 160) from messages m
+              where m.conversation_id = c.id and m.position is not null order by m.position desc limit 1
+            ) as preview
+          from conversations c join end_users u on u.id = c.end_user_id
+          where c.id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.glances"))
+
+    /**
+     * The last `limit` messages before the message `before`, or of all, newest first. Messages that wait for their keys
+     * are older than these and not among them.
+     */
+    const before = (id: ConversationId, before: MessageId | undefined, limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: MessageRow,
+        execute: () => sql`
+          select m.id, m.role, m.content, m.created_at as "createdAt", m.author, m.citations, m.attachments,
+            r.id as "runId"
+          from (
+            select * from messages n where n.conversation_id = ${id} and ${
+              before === undefined
+                ? sql`n.position is not null`
+                : sql`n.position < (select b.position from messages b where b.conversation_id = ${id} and b.id = ${before})`
+            }
+            order by n.position desc limit ${limit}
+          ) m
+          left join agent_runs r on r.conversation_id = ${id} and r.message_id = m.id and m.role = 'assistant'
+          order by m.position desc`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.before"))
+
+    /** The agent of a run, or none when the tenant has no such run. */
+    const agentOf = ({ tenantId }: TenantScope, runId: RunId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Owner,
+        execute: () => sql`
+          select r.agent_id as "agentId" from agent_runs r where r.tenant_id = ${tenantId} and r.id = ${runId}`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map(Option.map(({ agentId }) => agentId)),
+        Effect.withSpan("InboxViewStore.agentOf")
+      )
+
+    return { glances, before, agentOf } as const
+  })
+}) {}

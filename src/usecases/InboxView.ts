@@ -1,0 +1,92 @@
+/** The dashboard's inbox: conversations at a glance, their newest messages first, and the runs behind them (contract 3). */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { TenantScope } from "../domain/Account.ts"
+import type { ConversationFilter, ConversationScope } from "../domain/Conversation.ts"
+import { NotFound } from "../domain/Errors.ts"
+import type { ConversationId, MessageId, RunId } from "../domain/Ids.ts"
+import type { Glance } from "../domain/InboxView.ts"
+import { AgentRunStore } from "../store/AgentRuns.ts"
+import { ConversationStore } from "../store/Conversations.ts"
+import { InboxViewStore } from "../store/InboxView.ts"
+import { AuditTrail, type By } from "./AuditTrail.ts"
+import { RealtimeAccess } from "./chat/RealtimeAccess.ts"
+
+const unseen: Glance = { customer: null, preview: null }
+
+export class InboxView extends Effect.Service<InboxView>()("usecases/InboxView", {
+  effect: Effect.gen(function* () {
+    const audit = yield* AuditTrail
+    const access = yield* RealtimeAccess
+    const conversations = yield* ConversationStore
+    const runs = yield* AgentRunStore
+    const store = yield* InboxViewStore
+
+    const found = (scope: TenantScope, id: ConversationId) =>
+      Effect.flatMap(
+        conversations.find(scope, id),
+        Option.match({
+          onNone: () => Effect.fail(new NotFound({ message: "There is no such conversation." })),
+          onSome: (row) => Effect.succeed(row)
+        })
+      )
+
+    /** Newest first. */
+    const list = Effect.fn("InboxView.list")(function* (
+      scope: ConversationScope,
+      filter: ConversationFilter
+    ) {
+      const { next, rows } = yield* conversations.list(scope, filter)
+      const glances = new Map(
+        (yield* store.glances(rows.map(({ id }) => id))).map(({ conversationId, ...glance }) => [
+          conversationId,
+          glance
+        ])
+      )
+      return { rows: rows.map((row) => ({ ...row, ...(glances.get(row.id) ?? unseen) })), next }
+    })
+
+    /** A conversation and, oldest first, its last `limit` messages, or those before the message `before`. */
+    const recent = Effect.fn("InboxView.recent")(function* (
+      scope: TenantScope,
+      id: ConversationId,
+      { before, limit }: { readonly before: MessageId | undefined; readonly limit: number }
+    ) {
+      const conversation = yield* found(scope, id)
+      const [glance] = yield* store.glances([id])
+      const messages = yield* store.before(id, before, limit + 1)
+      return {
+        conversation: {
+          ...conversation,
+          customer: glance?.customer ?? null,
+          preview: glance?.preview ?? null
+        },
+        messages: messages.slice(0, limit).reverse(),
+        hasMore: messages.length > limit
+      }
+    })
+
+    /** A token that opens the realtime socket of a conversation. */
+    const realtime = Effect.fn("InboxView.realtime")(function* (scope: TenantScope, id: ConversationId) {
+      yield* found(scope, id)
+      return yield* access.issue(id)
+    })
+
+    /** One page of a run's trace, after an audit entry says who reads it; without the entry nothing is shown. */
+    const trace = Effect.fn("InboxView.trace")(function* (
+      by: By,
+      id: RunId,
+      page: { readonly limit: number; readonly after: number }
+    ) {
+      const absent = () => new NotFound({ message: "There is no such run." })
+      const agentId = yield* store.agentOf(by, id)
+      if (Option.isNone(agentId)) return yield* absent()
+      const run = yield* runs.trace({ tenantId: by.tenantId, agentId: agentId.value }, id, page)
+      if (Option.isNone(run)) return yield* absent()
+      yield* audit.record(by, "agent_run.read", id)
+      return run.value
+    })
+
+    return { list, recent, realtime, trace } as const
+  })
+}) {}
