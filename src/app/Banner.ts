@@ -55,6 +55,7 @@ export const print = (settings: Settings, role: string, first: Option.Option<Fir
         "",
         `Spoke is listening on ${settings.appUrl}`,
         "",
+        `  Dashboard  ${settings.appUrl}`,
         `  API        ${settings.apiUrl}`,
         `  Data       ${settings.database === null ? settings.dataDir : "PostgreSQL"}`,
         `  Model      ${settings.model?.chatModel ?? "none: replies are extracts from the sources (set OPENAI_API_KEY)"}`,
