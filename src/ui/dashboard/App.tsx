@@ -25,6 +25,8 @@ const queries = new QueryClient({
 const AgentPage = lazy(() => import("./pages/agents/AgentPage.tsx"))
 const Agents = lazy(() => import("./pages/agents/Agents.tsx"))
 const Audit = lazy(() => import("./pages/audit/Audit.tsx"))
+const Conversation = lazy(() => import("./pages/conversations/Conversation.tsx"))
+const Conversations = lazy(() => import("./pages/conversations/Conversations.tsx"))
 const People = lazy(() => import("./pages/people/People.tsx"))
 const Source = lazy(() => import("./pages/sources/Source.tsx"))
 const Sources = lazy(() => import("./pages/sources/Sources.tsx"))
@@ -47,6 +49,10 @@ const Pages = ({ user }: { readonly user: User }) => (
           <Sources user={user} />
         </Route>
         <Route path="/sources/:id">{({ id }) => <Source id={id} user={user} />}</Route>
+        <Route path="/conversations">
+          <Conversations />
+        </Route>
+        <Route path="/conversations/:id">{({ id }) => <Conversation key={id} id={id} user={user} />}</Route>
         <Route path="/usage">
           <Usage />
         </Route>

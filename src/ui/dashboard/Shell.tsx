@@ -14,6 +14,7 @@ const words = texts(
     skip: "Skip to content",
     navigation: "Main navigation",
     agents: "Agents",
+    conversations: "Conversations",
     sources: "Sources",
     usage: "Usage",
     people: "People",
@@ -30,6 +31,7 @@ const words = texts(
     skip: "Zum Inhalt springen",
     navigation: "Hauptnavigation",
     agents: "Agenten",
+    conversations: "Gespräche",
     sources: "Quellen",
     usage: "Verbrauch",
     people: "Personen",
@@ -76,6 +78,7 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
   const [location] = useLocation()
   const links = [
     ["/agents", t.agents],
+    ["/conversations", t.conversations],
     ["/sources", t.sources],
     ["/usage", t.usage],
     // Personal data and the trail are the admins' business.

@@ -1,0 +1,125 @@
+/** Conversations of every channel: read as they go on, and answered by people. */
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
+import type { RunEvent } from "../components/Trace.tsx"
+import { call, firstPage } from "./Client.ts"
+
+export const states = ["HUMAN_REQUESTED", "HUMAN_ACTIVE", "AI_ACTIVE", "CLOSED"] as const
+export type State = (typeof states)[number]
+export const channels = ["api", "widget", "whatsapp", "messenger"] as const
+export type Channel = (typeof channels)[number]
+
+export interface Conversation {
+  readonly id: string
+  readonly agentId: string
+  readonly endUserId: string
+  readonly messageCount: number
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly state: State
+  readonly channel: Channel
+  readonly handoffReason: string | null
+  readonly customer: string | null
+  readonly preview: string | null
+}
+
+export interface Citation {
+  readonly index: number
+  readonly title: string
+  readonly sourceName: string
+  readonly text: string
+  readonly url: string
+  readonly score: number
+}
+
+interface Attachment {
+  readonly artifact: string
+  readonly name: string
+  readonly mimeType: string
+  readonly size: number
+}
+
+export interface Message {
+  readonly id: string
+  readonly role: "user" | "assistant"
+  readonly content: string
+  readonly createdAt: string
+  readonly author: "agent" | "human" | "system" | null
+  readonly citations: ReadonlyArray<Citation>
+  readonly attachments: ReadonlyArray<Attachment>
+  readonly runId: string | null
+}
+
+interface ListPage {
+  readonly conversations: ReadonlyArray<Conversation>
+  readonly nextCursor: string | null
+}
+
+export interface Filter {
+  readonly agentId?: string | undefined
+  readonly state?: State | undefined
+  readonly channel?: Channel | undefined
+}
+
+/** How often a list is looked at anew, in milliseconds. */
+const soon = 5_000
+
+export const conversations = ({ agentId, channel, state }: Filter) =>
+  infiniteQueryOptions({
+    queryKey: ["conversations", "list", agentId, channel, state],
+    queryFn: ({ pageParam, signal }) =>
+      call<ListPage>("GET", "/api/inbox", {
+        query: { limit: 30, cursor: pageParam, agentId, channel, state },
+        signal
+      }),
+    initialPageParam: firstPage(),
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+    refetchInterval: soon
+  })
+
+interface Recent {
+  readonly conversation: Conversation
+  readonly messages: ReadonlyArray<Message>
+  readonly hasMore: boolean
+}
+
+/** Pages from the newest back; each oldest message first. `live` while the socket tells what is new. */
+export const conversation = (id: string, live: boolean) =>
+  infiniteQueryOptions({
+    queryKey: ["conversations", "one", id],
+    queryFn: ({ pageParam, signal }) =>
+      call<Recent>("GET", `/api/conversations/${id}/recent`, {
+        query: { limit: 30, before: pageParam },
+        signal
+      }),
+    initialPageParam: firstPage(),
+    getNextPageParam: ({ hasMore, messages }) => (hasMore ? (messages[0]?.id ?? null) : null),
+    refetchInterval: live ? 30_000 : soon
+  })
+
+export const act = (id: string, deed: "takeover" | "release" | "close") =>
+  call("POST", `/api/conversations/${id}/${deed}`)
+
+export const say = (id: string, content: string) =>
+  call("POST", `/api/conversations/${id}/messages`, { body: { content } })
+
+interface Access {
+  readonly realtimeToken: string
+  readonly realtimeUrl: string
+}
+
+/** What opens the socket of a conversation, for one hour. */
+export const realtime = (id: string, signal: AbortSignal) =>
+  call<Access>("POST", `/api/conversations/${id}/realtime`, { signal })
+
+interface RunTrace {
+  readonly events: ReadonlyArray<RunEvent>
+}
+
+/** Each reading is in the audit trail, so it is read once. */
+export const trace = (runId: string) =>
+  queryOptions({
+    queryKey: ["runs", runId],
+    queryFn: ({ signal }) =>
+      call<RunTrace>("GET", `/api/agent-runs/${runId}`, { query: { limit: 100 }, signal }),
+    staleTime: Infinity
+  })

@@ -1,0 +1,120 @@
+/** The messages of a conversation: the newest at the bottom and in sight, older ones on demand. */
+import { type ReactNode, useEffect, useLayoutEffect, useRef } from "react"
+import type { Message } from "../../api/Conversations.ts"
+import { Button } from "../../components/Button.tsx"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./Messages.module.css"
+import { Said } from "./Said.tsx"
+
+const words = texts(
+  {
+    messages: "Messages",
+    older: "Older messages",
+    typing: "The agent is writing …",
+    trace: "Trace",
+    empty: "Nothing has been said yet."
+  },
+  {
+    messages: "Nachrichten",
+    older: "Ältere Nachrichten",
+    typing: "Der Agent schreibt …",
+    trace: "Ablauf",
+    empty: "Noch wurde nichts gesagt."
+  }
+)
+
+interface Props {
+  /** Oldest first. */
+  readonly messages: ReadonlyArray<Message>
+  readonly typing: boolean
+  /** The run whose trace is shown. */
+  readonly chosen: string | null
+  /** Null where traces are not for this user. */
+  readonly onTrace: ((runId: string | null) => void) | null
+  /** Null when there are none. */
+  readonly older: (() => void) | null
+  readonly loading: boolean
+  /** After the last message. */
+  readonly children: ReactNode
+}
+
+/** How near to its end a reader counts as following, in pixels. */
+const near = 80
+
+export const Messages = ({ children, chosen, loading, messages, older, onTrace, typing }: Props) => {
+  const t = useText(words)
+  const frame = useRef<HTMLDivElement>(null)
+  const following = useRef(true)
+  /** Distance from the bottom that the reader keeps when older messages come above. */
+  const kept = useRef<number | null>(null)
+  const first = messages[0]?.id
+  const last = messages.at(-1)
+
+  useLayoutEffect(() => {
+    const box = frame.current
+    if (box === null || kept.current === null) return
+    box.scrollTop = box.scrollHeight - kept.current
+    kept.current = null
+  }, [first])
+
+  useEffect(() => {
+    const box = frame.current
+    if (box !== null && following.current) box.scrollTop = box.scrollHeight
+  })
+
+  const loadOlder = () => {
+    const box = frame.current
+    if (box !== null) kept.current = box.scrollHeight - box.scrollTop
+    following.current = false
+    older?.()
+  }
+  return (
+    <>
+      <div
+        ref={frame}
+        className={css["messages"]}
+        role="log"
+        aria-live="off"
+        aria-label={t.messages}
+        tabIndex={0}
+        onScroll={({ currentTarget: { clientHeight, scrollHeight, scrollTop } }) => {
+          following.current = scrollHeight - scrollTop - clientHeight < near
+        }}
+      >
+        {older === null ? null : (
+          <div className={css["older"]}>
+            <Button busy={loading} onPress={loadOlder}>
+              {t.older}
+            </Button>
+          </div>
+        )}
+        {messages.length === 0 ? <p>{t.empty}</p> : null}
+        {messages.map((message) => {
+          const { runId } = message
+          return (
+            <Said
+              key={message.id}
+              message={message}
+              aside={
+                runId === null || onTrace === null ? null : (
+                  <button
+                    type="button"
+                    className={css["trace"]}
+                    aria-pressed={chosen === runId}
+                    onClick={() => onTrace(chosen === runId ? null : runId)}
+                  >
+                    {t.trace}
+                  </button>
+                )
+              }
+            />
+          )
+        })}
+        {children}
+      </div>
+      <p role="status" className={typing ? css["typing"] : "visually-hidden"}>
+        {typing ? t.typing : (last?.content ?? "")}
+      </p>
+    </>
+  )
+}

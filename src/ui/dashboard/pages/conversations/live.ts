@@ -1,0 +1,108 @@
+/** What the socket of a conversation tells while its page is open. */
+import { useEffect, useState } from "react"
+import { realtime } from "../../api/Conversations.ts"
+import type { RunEvent } from "../../components/Trace.tsx"
+
+interface Frame {
+  readonly type: string
+  readonly event?: RunEvent & { readonly runId: string }
+}
+
+/** First and longest wait before the socket is opened again, in milliseconds. */
+const pause = { least: 1_000, most: 30_000 }
+/** How long a sign of writing lasts when nothing follows it. */
+const writing = 8_000
+
+const frameOf = (text: unknown): Frame | null => {
+  if (typeof text !== "string") return null
+  try {
+    const frame: Frame = JSON.parse(text)
+    return frame
+  } catch {
+    return null
+  }
+}
+
+interface Live {
+  /** False while nothing is heard. */
+  readonly connected: boolean
+  readonly typing: boolean
+  /** Of the turn that is under way, or was last. */
+  readonly events: ReadonlyArray<RunEvent & { readonly runId: string }>
+}
+
+const silent: Live = { connected: false, typing: false, events: [] }
+
+/** `onChange` is called when messages or the state may have changed. */
+export const useLive = (id: string, onChange: () => void): Live => {
+  const [live, setLive] = useState(silent)
+  useEffect(() => {
+    const leaving = new AbortController()
+    let socket: WebSocket | null = null
+    let again: ReturnType<typeof setTimeout> | undefined
+    let quiet: ReturnType<typeof setTimeout> | undefined
+    let wait = pause.least
+
+    const hear = ({ event, type }: Frame) => {
+      if (type === "typing") {
+        clearTimeout(quiet)
+        quiet = setTimeout(() => setLive((before) => ({ ...before, typing: false })), writing)
+        setLive((before) => ({ ...before, typing: true }))
+      }
+      if (type === "run.event" && event !== undefined) {
+        const ended = event.type === "run.completed" || event.type === "run.failed"
+        setLive((before) => ({
+          ...before,
+          typing: !ended && before.typing,
+          events: [
+            ...before.events.filter(({ id, runId }) => runId === event.runId && id !== event.id),
+            event
+          ]
+        }))
+        if (ended) onChange()
+      }
+      if (type === "message.created" || type === "conversation.updated") {
+        setLive((before) => ({ ...before, typing: false }))
+        onChange()
+      }
+    }
+
+    const later = () => {
+      if (leaving.signal.aborted) return
+      setLive((before) => ({ ...before, connected: false, typing: false }))
+      again = setTimeout(() => void open(), wait)
+      wait = Math.min(wait * 2, pause.most)
+    }
+
+    const open = async () => {
+      const access = await realtime(id, leaving.signal).catch(() => null)
+      if (leaving.signal.aborted) return
+      if (access === null) return later()
+      socket = new WebSocket(access.realtimeUrl, [`spoke.${access.realtimeToken}`])
+      socket.onopen = () => {
+        wait = pause.least
+        setLive((before) => ({ ...before, connected: true }))
+        // What happened before the socket was open.
+        onChange()
+      }
+      socket.onmessage = ({ data }) => {
+        const frame = frameOf(data)
+        if (frame !== null) hear(frame)
+      }
+      socket.onclose = later
+    }
+
+    setLive(silent)
+    void open()
+    return () => {
+      leaving.abort()
+      clearTimeout(again)
+      clearTimeout(quiet)
+      if (socket !== null) {
+        socket.onclose = null
+        socket.close()
+      }
+    }
+  }, [id, onChange])
+  return live
+}
