@@ -1,0 +1,154 @@
+import type { Browser, Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
+import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
+
+const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
+
+describe.skipIf(!hasBrowser)("The dashboard's conversations", () => {
+  const dataDir = temporaryFolder()
+  let spoke: Spoke
+  let browser: Browser
+  let page: Page
+  let wrong: ReadonlyArray<string>
+  let id = ""
+
+  const ask = async (message: string, who: object = { conversationId: id }) => {
+    const { body, status } = await spoke.request("POST", "/v1/chat", { body: { message, ...who } })
+    return { status, code: body.error?.code, conversationId: body.data?.conversationId ?? "" }
+  }
+
+  const heard = async () => {
+    const { body } = await spoke.request("GET", `/v1/conversations/${id}`)
+    return body.data.messages.map((message: { content: string }) => message.content)
+  }
+
+  const signIn = async (to: Page) => {
+    await to.goto(`${spoke.url}/`)
+    await to.getByLabel("E-mail").fill(owner.SPOKE_ADMIN_EMAIL)
+    await to.getByLabel("Password").fill(owner.SPOKE_ADMIN_PASSWORD)
+    await to.keyboard.press("Enter")
+    await to.getByRole("link", { name: "Conversations" }).click()
+    await to.getByRole("heading", { name: "Conversations", level: 1 }).waitFor()
+  }
+
+  beforeAll(async () => {
+    spoke = await start(dataDir, owner)
+    browser = await launch()
+    page = await (await browser.newContext(desktop)).newPage()
+    wrong = complaints(page)
+    await signIn(page)
+  })
+
+  afterAll(async () => {
+    await browser.close()
+    await spoke.kill()
+    removeFolder(dataDir)
+  })
+
+  it("appear by themselves, with who wrote and what was said last", async () => {
+    await page.getByText("Nobody has written yet").waitFor()
+    await look(page, "conversations-empty")
+    id = (await ask("How do I start the server?", { externalEndUserId: "ada@example.com" })).conversationId
+    await ask("What is a source?", { externalEndUserId: "grace@example.com" })
+    await page.getByRole("link", { name: /ada@example\.com/ }).waitFor()
+    await page.getByRole("link", { name: /grace@example\.com/ }).waitFor()
+    await look(page, "conversations")
+  })
+
+  it("show citations and the trace of a reply", async () => {
+    await page.getByRole("link", { name: /ada@example\.com/ }).click()
+    await page.getByRole("heading", { name: "ada@example.com", level: 1 }).waitFor()
+    const reply = page.getByRole("article", { name: "Agent" })
+    await reply.getByRole("button", { name: "Citation 1" }).first().click()
+    await page.getByRole("dialog", { name: "Citation 1" }).waitFor()
+    await page.keyboard.press("Escape")
+    await reply.getByRole("button", { name: "Trace" }).click()
+    await page.getByRole("region", { name: "Trace" }).getByText("Run completed").waitFor()
+    await look(page, "conversation")
+    const audited = await page.evaluate("fetch('/api/audit').then((response) => response.text())")
+    expect(audited).toContain("agent_run.read")
+  })
+
+  it("are followed live", async () => {
+    await page.getByText(/Not connected/).waitFor({ state: "detached" })
+    await ask("And how do I stop it?")
+    // Sooner than the page would look by itself.
+    await page.getByText("And how do I stop it?").waitFor({ timeout: 4_000 })
+    await page.getByRole("article", { name: "Agent" }).nth(1).waitFor({ timeout: 4_000 })
+  })
+
+  it("are taken over and answered by a human, whom the customer hears", async () => {
+    await page.getByRole("button", { name: "Take over" }).click()
+    await page.getByText("Human answers").waitFor()
+    expect(await ask("Is anybody there?")).toMatchObject({
+      status: 409,
+      code: "CONVERSATION_NOT_ACTIVE"
+    })
+    await page.getByLabel("Reply").fill("Ada here. I am looking into it.")
+    await page.keyboard.press("Enter")
+    await page.getByRole("article", { name: "Team" }).getByText("Ada here.").waitFor()
+    expect(await heard()).toContain("Ada here. I am looking into it.")
+    await look(page, "conversation-human")
+  })
+
+  it("say of a message that it was not sent, and send it when asked again", async () => {
+    await page.route("**/api/conversations/*/messages", (route) => route.abort())
+    await page.getByLabel("Reply").fill("It works again.")
+    await page.getByRole("button", { name: "Send" }).click()
+    await page.getByRole("alert").getByText("Not sent").waitFor()
+    await look(page, "conversation-unsent")
+    expect(await heard()).not.toContain("It works again.")
+    await page.unroute("**/api/conversations/*/messages")
+    await page.getByRole("button", { name: "Try again" }).click()
+    await page.getByRole("article", { name: "Team" }).getByText("It works again.").waitFor()
+    await page.getByRole("alert").waitFor({ state: "detached" })
+    expect((await heard()).filter((content: string) => content === "It works again.")).toHaveLength(1)
+  })
+
+  it("show a second window what the first one did, and give the conversation back", async () => {
+    const colleague = await (await browser.newContext(phone)).newPage()
+    await signIn(colleague)
+    await colleague.getByRole("link", { name: /ada@example\.com/ }).click()
+    await colleague.getByRole("heading", { name: "ada@example.com", level: 1 }).waitFor()
+    await colleague.getByText("Human answers").waitFor()
+    await look(colleague, "conversation-phone")
+    await page.getByRole("button", { name: "Give back to the agent" }).click()
+    await colleague.getByText("Agent answers").waitFor()
+    await ask("Thanks!")
+    await colleague.getByText("Thanks!").waitFor()
+    await colleague.getByRole("link", { name: "All conversations" }).click()
+    await colleague.getByRole("link", { name: /grace@example\.com/ }).waitFor()
+    await look(colleague, "conversations-phone")
+    await colleague.context().close()
+  })
+
+  it("load older messages on demand, and stay where they are read", async () => {
+    for (let turn = 0; turn < 13; turn += 1) expect((await ask(`Question ${turn}`)).status).toBe(200)
+    await page.reload()
+    await page.getByText("Question 12", { exact: true }).waitFor()
+    expect(await page.getByText("How do I start the server?").count()).toBe(0)
+    await page.getByRole("button", { name: "Older messages" }).click()
+    await page.getByText("How do I start the server?").waitFor()
+    await page.getByRole("button", { name: "Older messages" }).waitFor({ state: "detached" })
+  })
+
+  it("are closed for good, and found by their state", async () => {
+    await page.getByRole("button", { name: "Close conversation" }).click()
+    await page.getByRole("alertdialog").getByRole("button", { name: "Close conversation" }).click()
+    await page.getByText("Nobody answers in it any more.", { exact: false }).waitFor()
+    expect(await page.getByLabel("Reply").count()).toBe(0)
+    await look(page, "conversation-closed")
+    await page.getByRole("link", { name: "All conversations" }).click()
+    await page.getByRole("button", { name: /State/ }).click()
+    await page.getByRole("option", { name: "Closed" }).click()
+    await page.getByRole("link", { name: /grace@example\.com/ }).waitFor({ state: "detached" })
+    await page.getByRole("link", { name: /ada@example\.com/ }).waitFor()
+    await page.getByRole("button", { name: /Channel/ }).click()
+    await page.getByRole("option", { name: "WhatsApp" }).click()
+    await page.getByText("No conversation is like that").waitFor()
+    await page.getByRole("button", { name: "Clear filters" }).click()
+    await page.getByRole("link", { name: /grace@example\.com/ }).waitFor()
+    expect(wrong).toEqual([])
+  })
+})
