@@ -2,8 +2,11 @@
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 
-/** What becomes of a call; `lost` takes the message and cuts the connection before its answer. */
-export type Fate = "taken" | "lost" | "cut" | "busy" | "limited"
+/** What becomes of a call; `lost` takes the message and cuts the connection before its answer, `silent` never answers. */
+export type Fate = "taken" | "lost" | "silent" | "cut" | "busy" | "limited"
+
+/** Whether the caller cannot know what became of the message. */
+export const isAnswerLost = (fate: Fate): boolean => fate === "lost" || fate === "silent" || fate === "cut"
 
 export interface Taken {
   readonly path: string
@@ -16,6 +19,8 @@ export interface Taken {
 export interface GraphStub {
   readonly url: string
   readonly taken: ReadonlyArray<Taken>
+  /** How many answers of a message's calls were lost here. */
+  readonly lostAnswers: (outboxId: string) => number
   /** Calls that were begun, whatever became of them. */
   readonly calls: () => number
   readonly close: () => void
@@ -37,7 +42,7 @@ const failures = {
 /** `fateOf` is asked with the place of the message among all and of the call among the message's, both from 1. */
 export const startGraph = async (fateOf: (message: number, call: number) => Fate): Promise<GraphStub> => {
   const taken: Array<Taken> = []
-  const begun = new Map<string, { readonly place: number; calls: number }>()
+  const begun = new Map<string, { readonly place: number; calls: number; lost: number }>()
   let calls = 0
   const server = Http.createServer((request, response) => {
     let text = ""
@@ -51,9 +56,10 @@ export const startGraph = async (fateOf: (message: number, call: number) => Fate
       if (body.status === "read") return answer(200, { success: true })
       calls++
       const outboxId: string = body.biz_opaque_callback_data
-      const message = begun.get(outboxId) ?? { place: begun.size + 1, calls: 0 }
+      const message = begun.get(outboxId) ?? { place: begun.size + 1, calls: 0, lost: 0 }
       begun.set(outboxId, message)
       const fate = fateOf(message.place, ++message.calls)
+      if (isAnswerLost(fate)) message.lost++
       if (fate === "cut") return request.socket.destroy()
       if (fate === "busy" || fate === "limited") {
         const { body: error, headers, status } = failures[fate]
@@ -67,6 +73,7 @@ export const startGraph = async (fateOf: (message: number, call: number) => Fate
         text: body.text.body
       })
       if (fate === "lost") return request.socket.destroy()
+      if (fate === "silent") return
       return answer(200, { messages: [{ id: `wamid.out.${taken.length}` }] })
     })
   })
@@ -74,6 +81,7 @@ export const startGraph = async (fateOf: (message: number, call: number) => Fate
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v25.0`,
     taken,
+    lostAnswers: (outboxId) => begun.get(outboxId)?.lost ?? 0,
     calls: () => calls,
     close: () => {
       server.close()

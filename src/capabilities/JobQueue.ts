@@ -14,7 +14,10 @@ export interface QueuePolicy {
   readonly backoff: Duration.DurationInput
   readonly keepCompleted: number
   readonly keepFailed: number
-  /** A worker that does not renew within this loses the job to another. */
+  /**
+   * A worker that does not renew within this loses the job to another. It renews every third of it for as long as the job
+   * takes, so this is how long a job of a dead worker waits, however long jobs take.
+   */
   readonly lease: Duration.DurationInput
 }
 
@@ -34,14 +37,14 @@ export const policies = {
     backoff: "2 seconds",
     keepCompleted: 100,
     keepFailed: 500,
-    lease: "90 seconds"
+    lease: "20 seconds"
   },
   "channel-outbound": {
     attempts: 3,
     backoff: "2 seconds",
     keepCompleted: 100,
     keepFailed: 500,
-    lease: "60 seconds"
+    lease: "20 seconds"
   }
 } as const satisfies Record<QueueName, QueuePolicy>
 
