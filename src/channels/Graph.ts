@@ -125,7 +125,7 @@ const codeOf = (cause: unknown, depth = 4): string => {
   return typeof cause["code"] === "string" ? cause["code"] : codeOf(cause["cause"], depth - 1)
 }
 
-const fromTransport = (error: HttpClientError.HttpClientError): GraphError =>
+export const fromTransport = (error: HttpClientError.HttpClientError): GraphError =>
   error._tag === "RequestError" && unconnected.has(codeOf(error.cause))
     ? new GraphError({ reason: "Refused", message: "The provider could not be reached.", retryable: true })
     : new GraphError({
@@ -134,7 +134,7 @@ const fromTransport = (error: HttpClientError.HttpClientError): GraphError =>
         retryable: true
       })
 
-const silence = () =>
+export const silence = () =>
   new GraphError({ reason: "Unknown", message: "The provider did not answer in time.", retryable: true })
 
 /** A 2xx that does not say what became of the message. */
@@ -150,24 +150,33 @@ const read = (response: HttpClientResponse.HttpClientResponse) =>
     return yield* Either.mapLeft(decodeJson(body), unreadable)
   })
 
+/** One exchange with the provider, over within `patience`; the answer is whatever JSON came with a 2xx. */
+export const exchange = (
+  http: HttpClient.HttpClient,
+  request: HttpClientRequest.HttpClientRequest,
+  patience: Duration.DurationInput
+): Effect.Effect<unknown, GraphError> =>
+  http
+    .execute(request)
+    .pipe(
+      Effect.mapError(fromTransport),
+      Effect.flatMap(read),
+      Effect.timeoutFail({ duration: patience, onTimeout: silence })
+    )
+
 /** `base` is the configured address, such as `https://graph.facebook.com/v25.0`. */
 export const layerHttp = (base: string): Layer.Layer<Graph, never, HttpClient.HttpClient> =>
   Layer.effect(
     Graph,
     Effect.map(HttpClient.HttpClient, (http) => ({
       post: (path, token, body) =>
-        http
-          .execute(
-            HttpClientRequest.post(`${base}/${path}`, { acceptJson: true }).pipe(
-              HttpClientRequest.bearerToken(token),
-              HttpClientRequest.bodyUnsafeJson(body)
-            )
-          )
-          .pipe(
-            Effect.mapError(fromTransport),
-            Effect.flatMap(read),
-            Effect.timeoutFail({ duration: patience, onTimeout: silence }),
-            Effect.withSpan("Graph.post")
-          )
+        exchange(
+          http,
+          HttpClientRequest.post(`${base}/${path}`, { acceptJson: true }).pipe(
+            HttpClientRequest.bearerToken(token),
+            HttpClientRequest.bodyUnsafeJson(body)
+          ),
+          patience
+        ).pipe(Effect.withSpan("Graph.post"))
     }))
   )

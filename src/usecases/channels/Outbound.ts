@@ -56,7 +56,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       if (Option.isNone(found)) return
       const channel = outboundChannels[found.value.channel]
       // What a human typed stands as it is.
-      const shown = message.author === "agent" ? channel.shown(text) : text
+      const shown = message.author === "human" ? text : channel.shown(text)
       const parts = yield* Effect.forEach(split(shown, channel.limit), (body) =>
         Effect.map(newId.outbox, (id) => ({ id, body }))
       )

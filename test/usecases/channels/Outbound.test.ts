@@ -75,7 +75,7 @@ const conversation = Effect.gen(function* () {
     values (${conversationId}, ${tenantId}, ${agentId}, 'usr_1', 'whatsapp', 'chn_1')`
 })
 
-const post = (text = "Hello", author: "agent" | "human" = "agent") =>
+const post = (text = "Hello", author: "agent" | "human" | "system" = "agent") =>
   Effect.flatMap(Outbound, (outbound) => outbound.post({ conversationId, messageId, author, epoch: 0, text }))
 
 /** One attempt of the message's job. */
@@ -169,6 +169,19 @@ eachEngine("What goes out through channels", (it) => {
           expect(calls).toMatchObject([{ body: { text: { body: "I **am** here [1]." } } }])
         })
       )
+  )
+
+  it.effect("reads as the channel shows text when it tells of a human, who may have come before it", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post("**Somebody** will answer you [1].", "system")
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`update conversations set epoch = 1, state = 'HUMAN_ACTIVE'`
+        yield* attempt(1)
+        expect(calls).toMatchObject([{ body: { text: { body: "*Somebody* will answer you." } } }])
+      })
+    )
   )
 
   it.effect("is sent again when the provider refused it for now, and given up with the reason for good", () =>

@@ -1,0 +1,92 @@
+/** Files at the providers: where one is, what it holds, and new ones for messages to name. Errors are those of {@link Graph}. */
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { exchange, fromTransport, GraphError, silence, unreadable } from "./Graph.ts"
+
+const patience = Duration.seconds(10)
+const transfer = Duration.seconds(30)
+
+const Located = Schema.Struct({
+  url: Schema.NonEmptyString,
+  mime_type: Schema.optional(Schema.NullOr(Schema.String)),
+  /** Bytes. */
+  file_size: Schema.optional(Schema.NullOr(Schema.Union(Schema.Int, Schema.NumberFromString)))
+})
+export type Located = typeof Located.Type
+const decode = Schema.decodeUnknown(Located)
+
+const tooLarge = () =>
+  new GraphError({ reason: "Refused", message: "The file is too large.", retryable: false })
+
+export class GraphFiles extends Context.Tag("channels/GraphFiles")<
+  GraphFiles,
+  {
+    /** Where a file that came with a message is read. */
+    readonly locate: (id: string, token: Redacted.Redacted) => Effect.Effect<Located, GraphError>
+    /** The bytes of a file at the configured address; none for one that is kept elsewhere. */
+    readonly read: (
+      url: string,
+      token: Redacted.Redacted,
+      maxBytes: number
+    ) => Effect.Effect<Option.Option<Uint8Array>, GraphError>
+  }
+>() {}
+
+const bytesOf = (response: Stream.Stream<Uint8Array, GraphError>, maxBytes: number) =>
+  response.pipe(
+    Stream.runFoldEffect({ size: 0, chunks: new Array<Uint8Array>() }, ({ chunks, size }, chunk) => {
+      chunks.push(chunk)
+      const now = size + chunk.length
+      return now > maxBytes ? Effect.fail(tooLarge()) : Effect.succeed({ size: now, chunks })
+    }),
+    Effect.map(({ chunks }) => Uint8Array.from(Buffer.concat(chunks)))
+  )
+
+/** Null for what is no address. */
+const originOf = (url: string) => (URL.canParse(url) ? new URL(url).origin : null)
+
+/** `base` is the configured address. */
+export const layerHttp = (base: string): Layer.Layer<GraphFiles, never, HttpClient.HttpClient> =>
+  Layer.effect(
+    GraphFiles,
+    Effect.map(HttpClient.HttpClient, (http) => ({
+      locate: (id, token) =>
+        exchange(
+          http,
+          HttpClientRequest.get(`${base}/${encodeURIComponent(id)}`, { acceptJson: true }).pipe(
+            HttpClientRequest.bearerToken(token)
+          ),
+          patience
+        ).pipe(
+          Effect.flatMap((answer) => Effect.mapError(decode(answer), unreadable)),
+          Effect.withSpan("GraphFiles.locate")
+        ),
+      read: (url, token, maxBytes) =>
+        Effect.gen(function* () {
+          if (originOf(url) !== originOf(base)) return Option.none<Uint8Array>()
+          const request = HttpClientRequest.get(url).pipe(HttpClientRequest.bearerToken(token))
+          const response = yield* Effect.mapError(http.execute(request), fromTransport)
+          const { status } = response
+          if (status !== 200) {
+            const retryable = status >= 500 || status === 429
+            return yield* new GraphError({
+              reason: "Refused",
+              message: `The provider answered with status ${status}.`,
+              retryable
+            })
+          }
+          return Option.some(yield* bytesOf(Stream.mapError(response.stream, fromTransport), maxBytes))
+        }).pipe(
+          Effect.timeoutFail({ duration: transfer, onTimeout: silence }),
+          Effect.withSpan("GraphFiles.read")
+        )
+    }))
+  )
