@@ -1,0 +1,155 @@
+/** What the dashboard's inbox reads, over HTTP, of conversations that agents have over the API. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as SqlAudit from "../../src/capabilities/AuditLog/Sql.ts"
+import * as DerivedKeys from "../../src/capabilities/SecretBox/DerivedKeys.ts"
+import type { AgentScope, SessionUser } from "../../src/domain/Access.ts"
+import { TenantId, UserId } from "../../src/domain/Ids.ts"
+import { SessionAuth } from "../../src/http/Auth.ts"
+import { InboxViewApi } from "../../src/http/hosted/InboxViewApi.ts"
+import { InboxViewHandlers } from "../../src/http/hosted/InboxViewHandlers.ts"
+import { AgentRunStore } from "../../src/store/AgentRuns.ts"
+import { InboxViewStore } from "../../src/store/InboxView.ts"
+import { AuditTrail } from "../../src/usecases/AuditTrail.ts"
+import { ChatTurn } from "../../src/usecases/chat/ChatTurn.ts"
+import { RealtimeAccess } from "../../src/usecases/chat/RealtimeAccess.ts"
+import { InboxView } from "../../src/usecases/InboxView.ts"
+import * as Fixtures from "../Fixtures.ts"
+import { eachEngineLive, reset } from "../TestDatabase.ts"
+import { ownershipLayer } from "../usecases/channels/InboundHarness.ts"
+import { request, settings } from "../usecases/chat/TurnHarness.ts"
+import * as TestServer from "./TestServer.ts"
+
+const current: { user: SessionUser } = {
+  user: { userId: UserId.make("mbr_1"), tenantId: TenantId.make("ten_1"), email: "a@b.test", role: "agent" }
+}
+const session = Layer.succeed(
+  SessionAuth,
+  Effect.sync(() => current.user)
+)
+
+const server = TestServer.layer(
+  HttpApiBuilder.api(HttpApi.make("spoke").add(InboxViewApi)).pipe(
+    Layer.provide(InboxViewHandlers),
+    Layer.provide(session)
+  )
+).pipe(
+  Layer.provideMerge(InboxView.Default),
+  Layer.provideMerge(Layer.mergeAll(AuditTrail.Default, RealtimeAccess.Default)),
+  Layer.provideMerge(
+    Layer.mergeAll(
+      AgentRunStore.Default,
+      DerivedKeys.layer([Redacted.make("the master secret of these tests, 32 bytes")]),
+      InboxViewStore.Default,
+      ownershipLayer(),
+      settings(),
+      SqlAudit.layerSql
+    )
+  )
+)
+
+const onFreshData = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.zipRight(reset, Effect.provide(effect, server))
+
+const as = ({ tenantId }: AgentScope) =>
+  Effect.sync(() => {
+    current.user = { ...current.user, tenantId }
+  })
+
+const call = (method: string, path: string) =>
+  Effect.flatMap(TestServer.TestServer, (test) => test.call(method, path))
+
+const contents = (messages: ReadonlyArray<{ readonly content: string }>) =>
+  messages.map(({ content }) => content)
+
+/** An API conversation of three answered questions. */
+const talked = Effect.gen(function* () {
+  const scope = yield* Fixtures.agent()
+  yield* as(scope)
+  const chat = yield* ChatTurn
+  const first = request({ message: "One?", externalEndUserId: "ada@example.com" })
+  const { conversationId } = yield* chat.complete(scope, first)
+  for (const message of ["Two?", "Three?"]) yield* chat.complete(scope, request({ message, conversationId }))
+  return { scope, conversationId, path: `/api/conversations/${conversationId}` }
+})
+
+eachEngineLive("The dashboard's inbox", (it) => {
+  it.scoped("shows with whom a conversation is and what was said last", () =>
+    Effect.gen(function* () {
+      const { conversationId } = yield* talked
+      const { json, status } = yield* call("GET", "/api/inbox?state=AI_ACTIVE&channel=api")
+      expect(status).toBe(200)
+      expect(json.data).toMatchObject({
+        conversations: [
+          {
+            id: conversationId,
+            customer: "ada@example.com",
+            preview: "Hello",
+            messageCount: 6,
+            channel: "api"
+          }
+        ],
+        nextCursor: null
+      })
+      const none = yield* call("GET", "/api/inbox?state=CLOSED")
+      expect(none.json.data.conversations).toEqual([])
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("reads a conversation from its end, page by page", () =>
+    Effect.gen(function* () {
+      const { path } = yield* talked
+      const newest = yield* call("GET", `${path}/recent?limit=2`)
+      expect(contents(newest.json.data.messages)).toEqual(["Three?", "Hello"])
+      expect(newest.json.data).toMatchObject({ hasMore: true, conversation: { customer: "ada@example.com" } })
+      const before = newest.json.data.messages[0].id
+      const older = yield* call("GET", `${path}/recent?limit=4&before=${before}`)
+      expect(contents(older.json.data.messages)).toEqual(["One?", "Hello", "Two?", "Hello"])
+      expect(older.json.data.hasMore).toBe(false)
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("names the run of a reply, whose trace is shown and audited", () =>
+    Effect.gen(function* () {
+      const { path } = yield* talked
+      const { json } = yield* call("GET", `${path}/recent?limit=2`)
+      const [question, reply] = json.data.messages
+      expect(question.runId).toBe(null)
+      const trace = yield* call("GET", `/api/agent-runs/${reply.runId}?limit=100`)
+      expect(trace.json.data).toMatchObject({ id: reply.runId, messageId: reply.id, status: "complete" })
+      expect(trace.json.data.events.at(-1).type).toBe("run.completed")
+      const sql = yield* SqlClient.SqlClient
+      expect(yield* sql`select action, target, actor_id as actor from audit_entries`).toEqual([
+        { action: "agent_run.read", target: reply.runId, actor: "mbr_1" }
+      ])
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("opens the realtime socket of a conversation", () =>
+    Effect.gen(function* () {
+      const { conversationId, path } = yield* talked
+      const { json } = yield* call("POST", `${path}/realtime`)
+      const granted = yield* (yield* RealtimeAccess).verify(json.data.realtimeToken)
+      expect(Option.map(granted, (grant) => grant.conversationId)).toEqual(Option.some(conversationId))
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("shows nothing of another tenant's", () =>
+    Effect.gen(function* () {
+      const { path } = yield* talked
+      const { json } = yield* call("GET", `${path}/recent`)
+      const runId = json.data.messages.at(-1).runId
+      yield* as(yield* Fixtures.agent())
+      expect((yield* call("GET", "/api/inbox")).json.data.conversations).toEqual([])
+      TestServer.expectError(yield* call("GET", `${path}/recent`), 404, "NOT_FOUND")
+      TestServer.expectError(yield* call("POST", `${path}/realtime`), 404, "NOT_FOUND")
+      TestServer.expectError(yield* call("GET", `/api/agent-runs/${runId}`), 404, "NOT_FOUND")
+    }).pipe(onFreshData)
+  )
+})
