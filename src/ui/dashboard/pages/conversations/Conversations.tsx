@@ -28,6 +28,9 @@ const useAgents = () => {
   return query.data?.pages.flatMap((page) => page.agents) ?? []
 }
 
+/** Words without the marks of Markdown, on one line. */
+const plain = (text: string | null) => text?.replaceAll(/```\w*|\[\d+\]|[`*]|^#+ /gm, "") ?? ""
+
 const Line = ({ row, agent }: { readonly row: Conversation; readonly agent: string }) => {
   const t = useText(words)
   const { ago } = useFormat()
@@ -39,7 +42,7 @@ const Line = ({ row, agent }: { readonly row: Conversation; readonly agent: stri
           <Badge tone={tones[row.state]}>{t[row.state]}</Badge>
         </span>
         <span className={css["preview"]}>
-          {row.state === "HUMAN_REQUESTED" ? (row.handoffReason ?? row.preview) : row.preview}
+          {row.state === "HUMAN_REQUESTED" ? (row.handoffReason ?? plain(row.preview)) : plain(row.preview)}
         </span>
         <span className={css["facts"]}>
           {[agent, t[row.channel], t.messages(row.messageCount), ago(row.updatedAt)].join(" · ")}
