@@ -1,0 +1,134 @@
+/** The routes of the service that a page may call with its key, the envelope taken off. */
+import type { Source } from "./EventStream.ts"
+import type { Settings } from "./Settings.ts"
+
+export interface Media {
+  readonly url: string
+  readonly name: string
+  readonly mimeType: string
+}
+
+export interface Message {
+  readonly id: string
+  readonly role: string
+  readonly content: string
+  readonly author: "agent" | "human" | "system" | null
+  readonly citations: ReadonlyArray<Source>
+  readonly media: ReadonlyArray<Media>
+}
+
+export interface Session {
+  readonly sessionId: string
+  readonly agent: { readonly name: string; readonly greeting: string | null }
+  readonly conversationId: string | null
+}
+
+export interface Place {
+  readonly conversation: { readonly id: string; readonly state: string } | null
+  readonly realtimeToken: string | null
+  readonly realtimeUrl: string
+}
+
+export interface Page {
+  readonly messages: ReadonlyArray<Message>
+  readonly nextCursor: string | null
+}
+
+/** The service said no: nothing was accepted. Everything else that goes wrong leaves that open. */
+export class Refusal extends Error {
+  readonly status: number
+  readonly code: string
+  constructor(status: number, code: string) {
+    super(code)
+    this.status = status
+    this.code = code
+  }
+}
+
+interface Envelope<A> {
+  readonly data?: A
+  readonly error?: { readonly code?: string }
+}
+
+const refusalOf = async (response: Response) => {
+  const body: Envelope<unknown> = await response.json().catch(() => ({}))
+  return new Refusal(response.status, body.error?.code ?? "")
+}
+
+/** Milliseconds after which a short request counts as lost. */
+const patience = 20_000
+
+export const clientOf = ({ base, key }: Settings) => {
+  const headers = { "x-api-key": key }
+
+  const call = async <A>(path: string, body?: unknown): Promise<A> => {
+    const response = await fetch(`${base}${path}`, {
+      headers: body === undefined ? headers : { ...headers, "content-type": "application/json" },
+      credentials: "omit",
+      signal: AbortSignal.timeout(patience),
+      ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) })
+    })
+    if (!response.ok) throw await refusalOf(response)
+    const { data }: Envelope<A> = await response.json()
+    if (data === undefined) throw new Error("An answer without data.")
+    return data
+  }
+
+  const of = (sessionId: string) => `sessionId=${encodeURIComponent(sessionId)}`
+
+  return {
+    base,
+    init: (body: { readonly sessionId?: string; readonly externalEndUserId?: string }) =>
+      call<Session>("/api/sdk/init", body),
+    place: (sessionId: string) => call<Place>(`/api/sdk/conversation?${of(sessionId)}`),
+    messages: (sessionId: string, cursor: string | null) =>
+      call<Page>(
+        `/api/sdk/messages?limit=100&${of(sessionId)}${cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`}`
+      ),
+    identify: (sessionId: string, externalEndUserId: string) =>
+      call<unknown>("/api/sdk/identify", { sessionId, externalEndUserId }),
+    rate: (sessionId: string, messageId: string, rating: 1 | -1, comment: string) =>
+      call<unknown>("/api/sdk/feedback", {
+        sessionId,
+        messageId,
+        rating,
+        ...(comment.trim() === "" ? {} : { comment: comment.trim() })
+      }),
+    handoff: (sessionId: string) => call<Place>("/api/sdk/handoff", { sessionId }),
+    /** A file of the conversation; only ever from the service itself. */
+    file: async (sessionId: string, path: string): Promise<Blob> => {
+      const response = await fetch(`${base}${path}?${of(sessionId)}`, {
+        headers,
+        credentials: "omit",
+        signal: AbortSignal.timeout(60_000)
+      })
+      if (!response.ok) throw await refusalOf(response)
+      return response.blob()
+    },
+    /** The stream of a turn; rejects with a `Refusal` where the message was not accepted. */
+    send: async (
+      sessionId: string,
+      message: string,
+      files: ReadonlyArray<File>,
+      signal: AbortSignal
+    ): Promise<ReadableStream<Uint8Array>> => {
+      const form = new FormData()
+      form.set("message", message)
+      form.set("sessionId", sessionId)
+      for (const file of files) form.append("files", file)
+      const plain = files.length === 0
+      const response = await fetch(`${base}/api/v1/chat/stream`, {
+        method: "POST",
+        headers: plain ? { ...headers, "content-type": "application/json" } : headers,
+        body: plain ? JSON.stringify({ sessionId, message }) : form,
+        credentials: "omit",
+        signal
+      })
+      if (!response.ok) throw await refusalOf(response)
+      if (response.body === null) throw new Error("An answer without a body.")
+      return response.body
+    }
+  } as const
+}
+
+export type Client = ReturnType<typeof clientOf>

@@ -1,0 +1,130 @@
+/** @jsxImportSource preact */
+import type { RefObject } from "preact"
+import { useEffect, useRef, useState } from "preact/hooks"
+import type { Chat, View } from "./Chat.ts"
+import { accepted, added } from "./Files.ts"
+import { Icon } from "./Icon.tsx"
+import { Picture } from "./Picture.tsx"
+
+const longest = 32_000
+
+export const Composer = ({
+  chat,
+  field,
+  view
+}: {
+  readonly chat: Chat
+  readonly field: RefObject<HTMLTextAreaElement | null>
+  readonly view: View
+}) => {
+  const { texts } = chat
+  const [text, setText] = useState("")
+  const [files, setFiles] = useState<ReadonlyArray<File>>([])
+  const [problem, setProblem] = useState<string | null>(null)
+  const picker = useRef<HTMLInputElement>(null)
+  /** Files of the message on its way: they come back with it when it was refused. */
+  const sent = useRef<ReadonlyArray<File>>([])
+  useEffect(() => {
+    if (view.draft === null) return
+    setText((now) => (now === "" ? (view.draft ?? "") : now))
+    setFiles(sent.current)
+  }, [view.draft])
+  const add = (more: ReadonlyArray<File>) => {
+    const next = added(files, more, texts)
+    setFiles(next.files)
+    setProblem(next.problem)
+  }
+  const send = () => {
+    if (text.trim() === "" || view.live !== null) return
+    sent.current = files
+    void chat.send(text.trim(), files)
+    setText("")
+    setFiles([])
+    setProblem(null)
+    field.current?.focus()
+  }
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault()
+        send()
+      }}
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault()
+        add([...(event.dataTransfer?.files ?? [])])
+      }}
+    >
+      {problem !== null && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      {files.length > 0 && (
+        <ul class="files">
+          {files.map((file, place) => (
+            <li key={`${place}-${file.name}`}>
+              {file.type.startsWith("image/") ? <Picture blob={file} /> : <Icon name="attach" />}
+              <span>{file.name}</span>
+              <button
+                type="button"
+                class="icon"
+                aria-label={texts.remove(file.name)}
+                onClick={() => setFiles(files.filter((other) => other !== file))}
+              >
+                <Icon name="close" />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="line">
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          hidden
+          accept={accepted}
+          aria-label={texts.attach}
+          onChange={(event) => {
+            add([...(event.currentTarget.files ?? [])])
+            event.currentTarget.value = ""
+          }}
+        />
+        <button type="button" class="icon" aria-label={texts.attach} onClick={() => picker.current?.click()}>
+          <Icon name="attach" />
+        </button>
+        <textarea
+          ref={field}
+          rows={1}
+          dir="auto"
+          maxLength={longest}
+          aria-label={texts.message}
+          placeholder={texts.placeholder}
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+          onPaste={(event) => {
+            const pasted = [...(event.clipboardData?.files ?? [])]
+            if (pasted.length === 0) return
+            event.preventDefault()
+            add(pasted)
+          }}
+          onKeyDown={(event) => {
+            if (event.key !== "Enter" || event.shiftKey || event.isComposing) return
+            event.preventDefault()
+            send()
+          }}
+        />
+        <button
+          type="submit"
+          class="icon send"
+          aria-label={texts.send}
+          aria-disabled={text.trim() === "" || view.live !== null}
+        >
+          <Icon name="send" />
+        </button>
+      </div>
+    </form>
+  )
+}

