@@ -100,7 +100,7 @@ const notJson = new ValidationError({ message: "Send a JSON body with content-ty
 
 /**
  * `request` with every way to its body bounded by `limitOf` its route. The body is read once and kept for the request;
- * forms are read by `http/Form`, from the same bytes.
+ * forms are read by `http/Upload`, from the request itself.
  */
 export const bounded = (request: Request, limitOf: (route: HttpRouter.Route<unknown, unknown>) => number) => {
   let cached: Effect.Effect<Uint8Array, HttpServerError.RequestError> | undefined

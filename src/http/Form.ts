@@ -1,66 +1,21 @@
-/** A multipart form, parsed from the bounded body of the request. */
+/** A form with one document, which is taken in as it comes. */
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { FileTooLarge, ValidationError } from "../domain/Errors.ts"
+import * as Stream from "effect/Stream"
+import { FileTooLarge, type PayloadTooLarge, ValidationError } from "../domain/Errors.ts"
 import { SourceName } from "../domain/Source.ts"
-import { sanitize } from "../domain/Text.ts"
+import { MiB } from "./Envelope.ts"
+import * as Upload from "./Upload.ts"
 
-export interface FormFile {
-  readonly field: string
-  readonly name: string
-  /** As declared by the sender; empty when it was not. */
-  readonly contentType: string
-  readonly bytes: Uint8Array
-}
+const tooLarge = (limit: number) => new FileTooLarge({ message: `A file may take at most ${limit} bytes.` })
 
-export interface Form {
-  /** The last value of each text field. */
-  readonly fields: Readonly<Record<string, string>>
-  readonly files: ReadonlyArray<FormFile>
-}
-
-const malformed = (message: string) => new ValidationError({ message })
-
-const fileOf = (field: string, file: File, limit: number) =>
-  file.size > limit
-    ? Effect.fail(new FileTooLarge({ message: `A file may take at most ${limit} bytes.` }))
-    : Effect.map(
-        Effect.promise(() => file.arrayBuffer()),
-        (buffer): FormFile => ({
-          field: sanitize(field),
-          name: sanitize(file.name),
-          contentType: file.type,
-          bytes: new Uint8Array(buffer)
-        })
-      )
-
-/**
- * The form of `request`, no file of it over `fileLimit` bytes. A body over the limit of its route is 413 before that, one
- * that cannot be read is the boundary's to answer.
- */
-export const read = Effect.fn("Form.read")(function* (
-  request: HttpServerRequest.HttpServerRequest,
-  fileLimit: number
-) {
-  const contentType = request.headers["content-type"] ?? ""
-  if (!/^multipart\/form-data\s*;/iu.test(contentType)) {
-    return yield* malformed("Send the form as multipart/form-data.")
-  }
-  const body = yield* Effect.catchTag(request.arrayBuffer, "RequestError", Effect.die)
-  const data = yield* Effect.tryPromise({
-    try: () => new Response(body, { headers: { "content-type": contentType } }).formData(),
-    catch: () => malformed("The body is not a well-formed multipart form.")
+/** `content`, failing as soon as it is longer than `limit` bytes. */
+const upTo = (limit: number, content: Upload.UploadedFile["content"]) =>
+  Stream.mapAccumEffect(content, 0, (before, chunk) => {
+    const size = before + chunk.length
+    return size > limit ? Effect.fail(tooLarge(limit)) : Effect.succeed([size, chunk] as const)
   })
-  const fields: Record<string, string> = {}
-  const files: Array<FormFile> = []
-  for (const [field, value] of data) {
-    if (typeof value === "string") fields[sanitize(field)] = sanitize(value)
-    else files.push(yield* fileOf(field, value, fileLimit))
-  }
-  const form: Form = { fields, files }
-  return form
-})
 
 const decodeName = Schema.decodeUnknown(SourceName)
 
@@ -70,21 +25,32 @@ const invalid = (field: string, message: string) =>
     details: { issues: [{ path: [field], message }] }
   })
 
-/** The one document of the form, in field `file`; its file name names the source where the field `name` does not. */
-export const document = Effect.fn("Form.document")(function* (
+/**
+ * The one document of the form, in field `file`; its file name names the source where the field `name` does not. `stage`
+ * takes its content in, at most `fileLimit` bytes; the body may take one MiB more. The scope ends what `stage` began.
+ */
+export const document = <A, E, R>(
   request: HttpServerRequest.HttpServerRequest,
-  fileLimit: number
-) {
-  const { fields, files } = yield* read(request, fileLimit)
-  const [file, ...others] = files
-  if (file === undefined || others.length > 0 || file.field !== "file") {
-    return yield* invalid("file", "Expected exactly one file")
-  }
-  const fileName = yield* decodeName(file.name.slice(-200)).pipe(
-    Effect.mapError(() => invalid("file", "Expected a file name"))
-  )
-  const name = yield* decodeName(fields["name"] ?? fileName).pipe(
-    Effect.mapError(() => invalid("name", "Expected 1 to 200 characters"))
-  )
-  return { fields, name, fileName, bytes: file.bytes }
-})
+  fileLimit: number,
+  stage: (
+    content: Stream.Stream<Uint8Array, ValidationError | PayloadTooLarge | FileTooLarge>
+  ) => Effect.Effect<A, E, R>
+) =>
+  Effect.gen(function* () {
+    if (!/^multipart\/form-data\s*;/iu.test(request.headers["content-type"] ?? "")) {
+      return yield* new ValidationError({ message: "Send the form as multipart/form-data." })
+    }
+    const take = ({ content, name }: Upload.UploadedFile) =>
+      Effect.map(stage(upTo(fileLimit, content)), (bytes) => ({ name, bytes }))
+    const limits: Upload.Limits = { bytes: fileLimit + MiB, files: 1, field: "file" }
+    const { fields, files } = yield* Upload.read(request, take, limits)
+    const [file] = files
+    if (file === undefined) return yield* invalid("file", "Expected exactly one file")
+    const fileName = yield* decodeName(file.name.slice(-200)).pipe(
+      Effect.mapError(() => invalid("file", "Expected a file name"))
+    )
+    const name = yield* decodeName(fields["name"] ?? fileName).pipe(
+      Effect.mapError(() => invalid("name", "Expected 1 to 200 characters"))
+    )
+    return { fields, name, fileName, bytes: file.bytes }
+  }).pipe(Effect.withSpan("Form.document"))

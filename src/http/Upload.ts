@@ -19,15 +19,25 @@ export interface UploadedFile {
   readonly content: Stream.Stream<Uint8Array, ValidationError | PayloadTooLarge>
 }
 
-/** Ten of the largest files, the fields, and what stands between them. */
-const limits: Incoming.Limits = {
-  bytes: mostAttachments * largestAttachment + jsonLimit + MiB,
-  idle: Duration.seconds(30)
+/** What a form may hold. */
+export interface Limits {
+  /** Bytes of the whole body. */
+  readonly bytes: number
+  readonly files: number
+  /** The field that its files have. */
+  readonly field: string
 }
+
+/** Ten of the largest files, the fields, and what stands between them. */
+const attachments: Limits = {
+  bytes: mostAttachments * largestAttachment + jsonLimit + MiB,
+  files: mostAttachments,
+  field: "files"
+}
+const idle = Duration.seconds(30)
 /** Shorter than what the listener gives a request as a whole. */
 const patience = Duration.minutes(4)
 
-const fileField = "files"
 const longestName = 255
 
 const invalid = (field: string, message: string) =>
@@ -54,12 +64,13 @@ const textOf = (field: string, content: UploadedFile["content"], room: number) =
   )
 
 /**
- * The fields of the form, the last value of each, and what `take` made of each of its files, in their order. At most ten
- * files; the body of the request must not have been read. The scope ends the reading, and is what `take` may hang on.
+ * The fields of the form, the last value of each, and what `take` made of each of its files, in their order: by default at
+ * most ten attachments; the body of the request must not have been read. The scope ends the reading, and is what `take` may hang on.
  */
 export const read = <A, E, R>(
   request: HttpServerRequest.HttpServerRequest,
-  take: (file: UploadedFile) => Effect.Effect<A, E, R>
+  take: (file: UploadedFile) => Effect.Effect<A, E, R>,
+  limits: Limits = attachments
 ) =>
   Effect.gen(function* () {
     const boundary = Multipart.boundaryOf(request.headers["content-type"] ?? "")
@@ -67,23 +78,27 @@ export const read = <A, E, R>(
     const files: Array<A> = []
     let room = jsonLimit
     if (Option.isNone(boundary)) return yield* invalid("content-type", "Expected a boundary")
-    yield* Multipart.forEachPart(Incoming.body(request, limits), boundary.value, (part, content) =>
-      Effect.gen(function* () {
-        const { contentType, field, fileName } = part
-        if (fileName === null) {
-          const { size, text } = yield* textOf(field, content, room)
-          room -= size
-          fields[sanitize(field)] = text
-          return
-        }
-        // What a browser sends where no file was chosen.
-        if (fileName === "") return
-        if (field !== fileField) return yield* invalid(field, `Expected files in the field ${fileField}`)
-        if (files.length === mostAttachments) {
-          return yield* invalid(fileField, `Expected at most ${mostAttachments} files`)
-        }
-        files.push(yield* take({ name: nameOf(fileName), contentType, content }))
-      })
+    yield* Multipart.forEachPart(
+      Incoming.body(request, { bytes: limits.bytes, idle }),
+      boundary.value,
+      (part, content) =>
+        Effect.gen(function* () {
+          const { contentType, field, fileName } = part
+          if (fileName === null) {
+            const { size, text } = yield* textOf(field, content, room)
+            room -= size
+            fields[sanitize(field)] = text
+            return
+          }
+          // What a browser sends where no file was chosen.
+          if (fileName === "") return
+          if (field !== limits.field)
+            return yield* invalid(field, `Expected files in the field ${limits.field}`)
+          if (files.length === limits.files) {
+            return yield* invalid(limits.field, `Expected at most ${limits.files} files`)
+          }
+          files.push(yield* take({ name: nameOf(fileName), contentType, content }))
+        })
     )
     return { fields, files }
   }).pipe(Effect.timeoutFail({ duration: patience, onTimeout: tooSlow }), Effect.withSpan("Upload.read"))

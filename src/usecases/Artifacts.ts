@@ -8,9 +8,15 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import type * as Stream from "effect/Stream"
 import { ArtifactStore, type ArtifactStoreError, refOf, type Staged } from "../capabilities/ArtifactStore.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../capabilities/JobQueue.ts"
-import { ServiceUnavailable } from "../domain/Errors.ts"
+import {
+  type FileTooLarge,
+  type PayloadTooLarge,
+  ServiceUnavailable,
+  type ValidationError
+} from "../domain/Errors.ts"
 import { typeId } from "../domain/Ids.ts"
 import { ArtifactRef } from "../domain/Source.ts"
 import { ArtifactRows, removalLasts } from "../store/Artifacts.ts"
@@ -92,6 +98,15 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/Artifacts",
     /** Stores the bytes, and keeps them from being removed until they are settled or abandoned. Not for transactions. */
     const keep = (bytes: Uint8Array) => keepBy(refOf(bytes), store.put(bytes))
 
+    /** Takes an upload in as it comes; it is gone with the scope unless it is kept. */
+    const stage = Effect.fn("Artifacts.stage")(function* (
+      bytes: Stream.Stream<Uint8Array, ValidationError | PayloadTooLarge | FileTooLarge>
+    ) {
+      return yield* Effect.catchTag(store.stage(bytes), "ArtifactStoreError", ({ message }) =>
+        Effect.zipRight(Effect.logError("A file could not be taken in", message), unavailable())
+      )
+    })
+
     /** {@link keep} for bytes that came as a stream. */
     const keepStaged = (staged: Staged) => keepBy(staged.ref, staged.store)
 
@@ -130,6 +145,6 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/Artifacts",
       }
     }).pipe(Effect.withSpan("Artifacts.sweep"))
 
-    return { keep, keepStaged, settle, abandon, release, releaseAll, process, sweep } as const
+    return { keep, stage, keepStaged, settle, abandon, release, releaseAll, process, sweep } as const
   })
 }) {}

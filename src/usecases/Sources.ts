@@ -3,6 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import type { Staged } from "../capabilities/ArtifactStore.ts"
 import { JobQueue, JobQueueError } from "../capabilities/JobQueue.ts"
 import type { AgentKey, AgentScope } from "../domain/Access.ts"
 import {
@@ -37,7 +38,8 @@ export type Created = typeof Created.Type
 export interface Upload {
   readonly name: string
   readonly fileName: string
-  readonly bytes: Uint8Array
+  /** All of them, or as they were taken in by `stage`. */
+  readonly bytes: Uint8Array | Staged
 }
 
 interface NewSource {
@@ -165,7 +167,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
       type: "FILE" | "BULK_UPLOAD",
       { name, fileName, bytes }: Upload
     ) {
-      const kept = yield* artifacts.keep(bytes)
+      const kept = yield* bytes instanceof Uint8Array ? artifacts.keep(bytes) : artifacts.keepStaged(bytes)
       const config = { artifact: kept.ref, fileName }
       return yield* artifacts.settle(kept).pipe(
         Effect.zipRight(insert(scope, { type, name, config, autoSync: true })),
@@ -230,6 +232,18 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
       return { jobId, status, sourceId: id }
     })
 
-    return { get, list, job, jobOf, add, create, upload, patch, remove, sync } as const
+    return {
+      get,
+      list,
+      job,
+      jobOf,
+      add,
+      create,
+      stage: artifacts.stage,
+      upload,
+      patch,
+      remove,
+      sync
+    } as const
   })
 }) {}

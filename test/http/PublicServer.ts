@@ -13,6 +13,7 @@ import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { createHmac } from "node:crypto"
+import { refOf } from "../../src/capabilities/ArtifactStore.ts"
 import { KeyStore, type LiveKey } from "../../src/capabilities/KeyStore.ts"
 import { SecretBox } from "../../src/capabilities/SecretBox.ts"
 import type { Permission } from "../../src/domain/Access.ts"
@@ -217,11 +218,23 @@ const useCases = Layer.unwrapEffect(
           yield* note("remove", scope, id)
           yield* removals[id] ?? absent
         }),
+      stage: (content) =>
+        Effect.map(
+          Stream.runFold(content, 0, (size, chunk) => size + chunk.length),
+          (size) => ({
+            ref: refOf(new Uint8Array()),
+            size,
+            store: Effect.void
+          })
+        ),
       upload: (key, type, upload) =>
-        Effect.as(note("upload", key, type, { ...upload, bytes: upload.bytes.length }), {
-          source: source("src_1"),
-          ingestionJob: job
-        }),
+        Effect.as(
+          note("upload", key, type, {
+            ...upload,
+            bytes: "size" in upload.bytes ? upload.bytes.size : upload.bytes.length
+          }),
+          { source: source("src_1"), ingestionJob: job }
+        ),
       sync: (scope, id, options) =>
         Effect.as(note("sync", scope, id, options), {
           jobId: job.id,

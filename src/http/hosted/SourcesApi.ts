@@ -9,6 +9,7 @@ import {
   ArtifactDeleteUnavailable,
   FileTooLarge,
   LimitExceeded,
+  PayloadTooLarge,
   NotFound,
   ServiceUnavailable,
   ValidationError
@@ -70,7 +71,9 @@ const form = HttpApiSchema.Multipart(
 const upload = HttpApiEndpoint.post("upload", "/api/sources/upload")
   .setPayload(form)
   .addSuccess(success(SourceCreation), { status: 201 })
-  .addError(failure(ValidationError, NotFound, FileTooLarge, LimitExceeded, ServiceUnavailable))
+  .addError(
+    failure(ValidationError, NotFound, FileTooLarge, PayloadTooLarge, LimitExceeded, ServiceUnavailable)
+  )
   .annotate(BodyLimit, uploadLimit + MiB)
   .annotate(RequiredRole, "admin")
 
@@ -78,7 +81,9 @@ const upload = HttpApiEndpoint.post("upload", "/api/sources/upload")
 const bulkUpload = HttpApiEndpoint.post("bulkUpload", "/api/sources/bulk-upload")
   .setPayload(form)
   .addSuccess(success(SourceCreation), { status: 201 })
-  .addError(failure(ValidationError, NotFound, FileTooLarge, LimitExceeded, ServiceUnavailable))
+  .addError(
+    failure(ValidationError, NotFound, FileTooLarge, PayloadTooLarge, LimitExceeded, ServiceUnavailable)
+  )
   .annotate(BodyLimit, uploadLimit + MiB)
   .annotate(RequiredRole, "admin")
 

@@ -15,7 +15,7 @@ import * as Form from "../Form.ts"
 import { uploadLimit } from "../public/SourcesApi.ts"
 import { actor } from "./Actor.ts"
 
-/** Uploads in memory at the same time; the others wait for their turn. */
+/** Uploads that are taken in at the same time; the others wait for their turn. */
 const uploadsAtOnce = 4
 
 const decodeAgentId = Schema.decodeUnknown(AgentId)
@@ -44,11 +44,13 @@ export const SourcesHandlers = HttpApiBuilder.group(Api, "hostedSources", (handl
 
     const upload = (type: "FILE" | "BULK_UPLOAD", request: HttpServerRequest.HttpServerRequest) =>
       Effect.gen(function* () {
-        const { fields, ...document } = yield* Form.document(request, uploadLimit)
+        const { fields, ...document } = yield* Form.document(request, uploadLimit, (content) =>
+          sources.stage(content)
+        )
         const scope = yield* scopes.ofAgent(yield* CurrentUser, yield* agentOf(fields))
         const deed = sources.upload(scope, type, document)
         return yield* audit.change(yield* actor, "source.create", deed, idOf)
-      }).pipe(uploads.withPermits(1))
+      }).pipe(Effect.scoped, uploads.withPermits(1))
 
     return handlers
       .handle("list", ({ urlParams: { agentId, limit = 20, cursor, status, type } }) =>

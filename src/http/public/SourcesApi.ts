@@ -10,6 +10,7 @@ import {
   ArtifactDeleteUnavailable,
   FileTooLarge,
   LimitExceeded,
+  PayloadTooLarge,
   NotFound,
   ServiceUnavailable,
   ValidationError
@@ -132,7 +133,7 @@ export const SourcesApi = HttpApiGroup.make("sources")
         )
       )
       .addSuccess(success(SourceCreation), { status: 201 })
-      .addError(failure(ValidationError, FileTooLarge, LimitExceeded, ServiceUnavailable))
+      .addError(failure(ValidationError, FileTooLarge, PayloadTooLarge, LimitExceeded, ServiceUnavailable))
       .annotate(BodyLimit, uploadLimit + MiB)
       .annotate(OpenApi.Summary, "Create a source from an uploaded document")
   )

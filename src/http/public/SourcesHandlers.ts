@@ -16,7 +16,7 @@ interface ListParams {
   readonly type?: SourceType | undefined
 }
 
-/** Uploads in memory at the same time; the others wait for their turn. */
+/** Uploads that are taken in at the same time; the others wait for their turn. */
 const uploadsAtOnce = 4
 
 const noVectors = { profile: null, chunks: 0, embedded: 0, error: null }
@@ -46,9 +46,11 @@ export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
       .handleRaw("upload", ({ request }) =>
         Effect.gen(function* () {
           const key = yield* CurrentKey
-          const { name, fileName, bytes } = yield* Form.document(request, uploadLimit)
+          const { name, fileName, bytes } = yield* Form.document(request, uploadLimit, (content) =>
+            sources.stage(content)
+          )
           return yield* sources.upload(key, "FILE", { name, fileName, bytes })
-        }).pipe(uploads.withPermits(1))
+        }).pipe(Effect.scoped, uploads.withPermits(1))
       )
       .handle("get", ({ path }) =>
         Effect.flatMap(CurrentKey, (key) => Effect.map(sources.get(key, path.id), detail))
