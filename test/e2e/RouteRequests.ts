@@ -1,0 +1,217 @@
+/** Requests made from the declarations of routes: every id that one takes, and each of them somebody else's. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as Option from "effect/Option"
+import type * as Schema from "effect/Schema"
+import * as AST from "effect/SchemaAST"
+import { HostedTurnRequest } from "../../src/domain/Widget.ts"
+import { Api } from "../../src/http/Api.ts"
+import { keyOf, type Route, table } from "../../src/http/Routes.ts"
+import type { Kind, World } from "./RouteWorld.ts"
+
+export const routes = table(Api)
+
+export interface Field {
+  readonly place: "path" | "query" | "body"
+  readonly name: string
+  readonly kind: Kind
+  readonly required: boolean
+}
+
+const kinds: Record<Kind, true> = {
+  AgentId: true,
+  KeyId: true,
+  ToolId: true,
+  ChannelId: true,
+  SourceId: true,
+  IngestionJobId: true,
+  ConversationId: true,
+  MessageId: true,
+  RunId: true,
+  EndUserId: true,
+  UserId: true,
+  SessionId: true,
+  attachment: true
+}
+const isKind = (name: string): name is Kind => Object.hasOwn(kinds, name)
+
+/** Path parameters that are declared as mere text. */
+const textParameters: Readonly<Record<string, Kind>> = { "GET /api/sdk/attachments/:id :id": "attachment" }
+
+/** Names that callers choose themselves, and so no ids of anything. */
+const chosen = new Set(["ExternalEndUserId"])
+
+const brandOf = (ast: AST.AST): string | undefined => {
+  const [brand] = Option.getOrElse(AST.getBrandAnnotation(ast), (): ReadonlyArray<string | symbol> => [])
+  if (brand !== undefined) return String(brand)
+  if (AST.isRefinement(ast)) return brandOf(ast.from)
+  if (AST.isTransformation(ast)) return brandOf(ast.to)
+  if (AST.isUnion(ast)) return ast.types.map(brandOf).find((found) => found !== undefined)
+  if (AST.isTupleType(ast)) return ast.rest.map(({ type }) => brandOf(type)).find(Boolean)
+  return undefined
+}
+
+const propertiesOf = (ast: AST.AST): ReadonlyArray<AST.PropertySignature> => {
+  if (AST.isTypeLiteral(ast)) return ast.propertySignatures
+  if (AST.isRefinement(ast)) return propertiesOf(ast.from)
+  if (AST.isTransformation(ast)) return [...propertiesOf(ast.to), ...propertiesOf(ast.from)]
+  if (AST.isUnion(ast)) return ast.types.flatMap(propertiesOf)
+  return []
+}
+
+const fieldsOf = (route: string, place: Field["place"], schema: Schema.Schema.All | undefined) => {
+  const fields = new Map<string, Field>()
+  for (const { isOptional, name, type } of schema === undefined ? [] : propertiesOf(schema.ast)) {
+    const brand = brandOf(type) ?? textParameters[`${route} :${String(name)}`]
+    const looksLikeOne = place === "path" || /(^id|Ids?)$/.test(String(name))
+    if (brand === undefined ? !looksLikeOne : chosen.has(brand) || !/Ids?$|^attachment$/.test(brand)) continue
+    if (route.includes("/api/operator/")) continue
+    if (brand === undefined) {
+      if (notOurs.has(String(name))) continue
+      throw new Error(`${route}: nobody knows what ${place} ${String(name)} is the id of.`)
+    }
+    if (!isKind(brand)) throw new Error(`${route}: there is no real ${brand} for ${place} ${String(name)}.`)
+    fields.set(String(name), { place, name: String(name), kind: brand, required: !isOptional })
+  }
+  return [...fields.values()]
+}
+
+/** Ids at a provider of messages. */
+const notOurs = new Set(["externalId"])
+
+/** Bodies that are decoded by their handlers. */
+const undeclared: Readonly<Record<string, Schema.Schema.All>> = {
+  "POST /api/v1/chat/stream": HostedTurnRequest
+}
+
+const declaredFields = (): ReadonlyMap<string, ReadonlyArray<Field>> => {
+  const fields = new Map<string, ReadonlyArray<Field>>()
+  HttpApi.reflect(Api, {
+    onGroup: () => undefined,
+    onEndpoint: ({ endpoint }) => {
+      const route = keyOf(endpoint)
+      const payload = Option.getOrElse(endpoint.payloadSchema, () => undeclared[route])
+      const found = [
+        ...fieldsOf(route, "path", Option.getOrUndefined(endpoint.pathSchema)),
+        ...fieldsOf(route, "query", Option.getOrUndefined(endpoint.urlParamsSchema)),
+        ...fieldsOf(route, "body", payload)
+      ]
+      const inPath = found.filter(({ place }) => place === "path").map(({ name }) => `:${name}`)
+      const pattern = endpoint.path.match(/:\w+/g) ?? []
+      const isOperators = endpoint.path.startsWith("/api/operator/")
+      if (!isOperators && pattern.some((name) => !inPath.includes(name))) {
+        throw new Error(`${route} does not declare its path.`)
+      }
+      if (found.length > 0 && payload !== undefined && bodies[route] === undefined) {
+        throw new Error(`${route} takes ids, and nobody knows a body for it.`)
+      }
+      fields.set(route, found)
+    }
+  })
+  return fields
+}
+
+const file = () => ({ file: new File(["Some text."], "some.txt", { type: "text/plain" }) })
+
+/** What each of these routes needs beside ids. */
+const bodies: Readonly<Record<string, () => Readonly<Record<string, unknown>>>> = {
+  "POST /v1/chat": () => ({ message: "Hello" }),
+  "POST /v1/chat/stream": () => ({ message: "Hello" }),
+  "POST /api/v1/chat/stream": () => ({ message: "Hello" }),
+  "PATCH /v1/sources/:id": () => ({ name: "Taken" }),
+  "POST /v1/sources/:id/sync": () => ({}),
+  "POST /api/sdk/init": () => ({}),
+  "POST /api/sdk/identify": () => ({ externalEndUserId: "taken" }),
+  "POST /api/sdk/feedback": () => ({ rating: 1 }),
+  "POST /api/sdk/handoff": () => ({}),
+  "POST /api/sdk/voice/start": () => ({}),
+  "PATCH /api/agents/:id": () => ({ name: "Taken" }),
+  "POST /api/agents/:id/keys": () => ({ name: "Taken", permissions: ["chat"] }),
+  "PATCH /api/keys/:id": () => ({ name: "Taken" }),
+  "POST /api/agents/:id/channels": () => ({ channel: "messenger", externalId: "99", accessToken: "taken" }),
+  "PATCH /api/channels/:id": () => ({ active: false }),
+  "POST /api/agents/:id/tools": () => ({
+    name: "taken",
+    description: "Taken.",
+    parameters: { type: "object", properties: {} },
+    http: { method: "GET", url: "https://shop.example/" }
+  }),
+  "PATCH /api/tools/:id": () => ({ description: "Taken." }),
+  "POST /api/sources": () => ({ type: "URL", name: "Taken", config: { url: "https://shop.example/" } }),
+  "POST /api/sources/upload": file,
+  "POST /api/sources/bulk-upload": file,
+  "PATCH /api/sources/:id": () => ({ name: "Taken" }),
+  "POST /api/sources/:id/sync": () => ({}),
+  "PATCH /api/users/:id": () => ({ role: "viewer" }),
+  "POST /api/conversations/:id/messages": () => ({ content: "Taken." })
+}
+
+const declared = declaredFields()
+
+/** The ids that a route takes. Throws for one whose kind nobody has. */
+export const idsOf = (route: Route): ReadonlyArray<Field> => declared.get(keyOf(route)) ?? []
+
+export interface Asked {
+  readonly path: string
+  readonly body: unknown
+}
+
+const bodyOf = (fields: Readonly<Record<string, unknown>>) => {
+  if (!Object.values(fields).some((value) => value instanceof File)) return fields
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields)) {
+    form.append(name, value instanceof File ? value : String(value))
+  }
+  return form
+}
+
+/** A request of `route` whose ids are what `of` says; undefined leaves an id out. */
+const requestOf = (route: Route, of: (field: Field) => string | undefined): Asked => {
+  let path = route.path
+  const query = new URLSearchParams()
+  const ids: Record<string, string> = {}
+  for (const field of idsOf(route)) {
+    const id = of(field)
+    if (id === undefined) continue
+    if (field.place === "path") path = path.replace(`:${field.name}`, encodeURIComponent(id))
+    else if (field.place === "query") query.set(field.name, id)
+    else ids[field.name] = id
+  }
+  const body = bodies[keyOf(route)]
+  return {
+    path: query.size === 0 ? path : `${path}?${query}`,
+    body: body === undefined ? undefined : bodyOf({ ...ids, ...body() })
+  }
+}
+
+/** Who asks: a key stands for its agent, whatever `agentId` says; a session has to name one. */
+export type By = "key" | "session"
+
+/** The request that `by` makes about what is its own. */
+export const own = (route: Route, by: By, world: World): Asked =>
+  requestOf(route, ({ kind, required }) =>
+    required || (by === "session" && kind === "AgentId" && route.permission !== undefined)
+      ? world.ids[kind]
+      : undefined
+  )
+
+/** Requests with one id of `victim` each, and with all of them. */
+export const foreign = (route: Route, by: By, mine: World, victim: World): ReadonlyArray<Asked> => {
+  const isRefused = ({ kind, place }: Field) => {
+    if (by === "key" && kind === "AgentId" && place !== "path") return false
+    // A person is the tenant's: every agent of it may begin a conversation with them.
+    return !(kind === "EndUserId" && place === "body" && mine.tenantId === victim.tenantId)
+  }
+  const fields = idsOf(route).filter(isRefused)
+  const needed = ({ kind, required }: Field) => required || (by === "session" && kind === "AgentId")
+  const one = fields.map((taken) =>
+    requestOf(route, (field) => {
+      const is = field.place === taken.place && field.name === taken.name
+      return is ? victim.ids[field.kind] : needed(field) ? mine.ids[field.kind] : undefined
+    })
+  )
+  const all = requestOf(route, (field) => (needed(field) ? victim.ids[field.kind] : undefined))
+  return idsOf(route).filter(needed).length > 1 ? [...one, all] : one
+}
+
+/** A request of `route` about things that are not there. */
+export const aboutNothing = (route: Route): string => route.path.replace(/:\w+/g, "none_1")

@@ -1,0 +1,184 @@
+/** Everything that an agent can have, made over HTTP: real ids, each of them of somebody. */
+import { type Spoke, until } from "./Spoke.ts"
+
+/** What a route may be asked about, under the brand of its id; `attachment` is a stored file's. */
+export type Kind =
+  | "AgentId"
+  | "KeyId"
+  | "ToolId"
+  | "ChannelId"
+  | "SourceId"
+  | "IngestionJobId"
+  | "ConversationId"
+  | "MessageId"
+  | "RunId"
+  | "EndUserId"
+  | "UserId"
+  | "SessionId"
+  | "attachment"
+
+export interface World {
+  readonly tenantId: string
+  readonly ids: Readonly<Record<Kind, string>>
+  /** Stands in every text and name that it has, and nowhere else. */
+  readonly mark: string
+  /** Of the agent, with every permission. */
+  readonly key: string
+}
+
+export interface Sent {
+  readonly body?: unknown
+  readonly key?: string | undefined
+  readonly cookie?: string | undefined
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Received {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+/** One request; a form goes as a form, everything else as JSON. */
+export const ask = async (
+  spoke: Spoke,
+  method: string,
+  path: string,
+  { body, cookie, headers, key }: Sent = {}
+): Promise<Received> => {
+  const form = body instanceof FormData
+  const response = await fetch(`${spoke.url}${path}`, {
+    method,
+    redirect: "manual",
+    signal: AbortSignal.timeout(20_000),
+    headers: {
+      ...(key === undefined ? {} : { "x-api-key": key }),
+      ...(cookie === undefined ? {} : { cookie }),
+      ...(body === undefined || form ? {} : { "content-type": "application/json" }),
+      ...headers
+    },
+    ...(body === undefined ? {} : { body: form ? body : JSON.stringify(body) })
+  })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+/** What requests of no page carry. */
+export const csrf = { "x-spoke-csrf": "1" }
+export const password = "correct horse battery"
+
+const good = async (received: Promise<Received>) => {
+  const { headers, status, text } = await received
+  if (status >= 300) throw new Error(`${status} ${text}`)
+  return { data: text.startsWith("{") ? JSON.parse(text).data : null, headers, text }
+}
+
+export const signIn = async (spoke: Spoke, email: string): Promise<string> => {
+  const entered = await good(
+    ask(spoke, "POST", "/api/auth/login", { headers: csrf, body: { email, password } })
+  )
+  return entered.headers.get("set-cookie")?.split(";")[0] ?? ""
+}
+
+/** A tenant with a session of its owner. */
+export const makeTenant = async (spoke: Spoke, name: string) => {
+  const email = `${name}@example.com`
+  const { data } = await good(
+    ask(spoke, "POST", "/api/operator/tenants", {
+      headers: { authorization: `Bearer ${spoke.operatorToken}` },
+      body: { name, owner: { email, password } }
+    })
+  )
+  const tenantId: string = data.tenant.id
+  return { tenantId, cookie: await signIn(spoke, email) }
+}
+
+export type Owner = Awaited<ReturnType<typeof makeTenant>>
+
+/** A session of a new user of the tenant. */
+export const makeUser = async (spoke: Spoke, { cookie }: Owner, email: string, role: string) => {
+  const { data } = await good(
+    ask(spoke, "POST", "/api/users", { cookie, headers: csrf, body: { email, role, password } })
+  )
+  const id: string = data.user.id
+  return { id, email, cookie: await signIn(spoke, email) }
+}
+
+/** Each has one of its own: equal bytes are stored once. */
+const picture = Uint8Array.from(Buffer.from("R0lGODlhAQABAAAAACwAAAAAAQABAAACAkQBADs=", "base64"))
+
+const formOf = (name: string, file: Blob, title: string, fields: Readonly<Record<string, string>>) => {
+  const form = new FormData()
+  for (const [field, value] of Object.entries(fields)) form.append(field, value)
+  form.append(name, file, title)
+  return form
+}
+
+let channels = 0
+
+/** An agent of the tenant that has one of everything. */
+export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promise<World> => {
+  const { cookie, tenantId } = owner
+  const own = async (path: string, body: unknown) =>
+    (await good(ask(spoke, "POST", path, { cookie, headers: csrf, body }))).data
+  const agentId: string = (await own("/api/agents", { name: mark, instructions: mark })).agent.id
+  const made = await own(`/api/agents/${agentId}/keys`, { name: mark, permissions: ["*"] })
+  const key: string = made.secret
+  const byKey = (method: string, path: string, body?: unknown) =>
+    good(ask(spoke, method, path, { key, ...(body === undefined ? {} : { body }) }))
+
+  const { tool } = await own(`/api/agents/${agentId}/tools`, {
+    name: `order_${mark}`,
+    description: mark,
+    parameters: { type: "object", properties: { number: { type: "string" } }, required: ["number"] },
+    http: { method: "GET", url: "https://shop.example/orders/{number}" }
+  })
+  const { channel } = await own(`/api/agents/${agentId}/channels`, {
+    channel: "whatsapp",
+    externalId: String(1_000 + ++channels),
+    accessToken: `token-${mark}`
+  })
+  const uploaded = await byKey(
+    "POST",
+    "/v1/sources/upload",
+    formOf("file", new Blob([`The secret of ${mark} is kept.`]), `${mark}.txt`, {})
+  )
+  const { ingestionJob, source } = uploaded.data
+  await until(
+    () => byKey("GET", `/v1/ingestion-jobs/${ingestionJob.id}`),
+    ({ data }) => data.status === "SUCCEEDED"
+  )
+
+  const chat = { message: `Hello from ${mark}`, externalEndUserId: mark }
+  const streamed = await byKey("POST", "/v1/chat/stream", chat)
+  const runId = streamed.headers.get("x-run-id") ?? ""
+  const [, conversationId = ""] = /"conversationId":"([^"]+)"/.exec(streamed.text) ?? []
+  const [, endUserId = ""] = /"endUserId":"([^"]+)"/.exec(streamed.text) ?? []
+
+  const { sessionId } = (await byKey("POST", "/api/sdk/init", {})).data
+  const sent = { message: `Look, ${mark}`, sessionId }
+  await byKey(
+    "POST",
+    "/api/v1/chat/stream",
+    formOf("files", new Blob([picture, mark], { type: "image/gif" }), `${mark}.gif`, sent)
+  )
+  const { messages } = (await byKey("GET", `/api/sdk/messages?sessionId=${sessionId}`)).data
+  const [file = ""] = /[^/]+(?=\?|$)/.exec(messages[0].media[0].url) ?? []
+  const user = await makeUser(spoke, owner, `${mark}@people.example`, "viewer")
+  const ids = {
+    AgentId: agentId,
+    KeyId: made.key.id,
+    ToolId: tool.id,
+    ChannelId: channel.id,
+    SourceId: source.id,
+    IngestionJobId: ingestionJob.id,
+    ConversationId: conversationId,
+    MessageId: messages[1].id,
+    RunId: runId,
+    EndUserId: endUserId,
+    UserId: user.id,
+    SessionId: sessionId,
+    attachment: file
+  }
+  for (const [kind, id] of Object.entries(ids)) if (!id) throw new Error(`The agent has no ${kind}.`)
+  return { tenantId, ids, mark, key }
+}
