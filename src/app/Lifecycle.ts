@@ -42,9 +42,9 @@ export const readiness = Layer.effect(
         Effect.catchAllCause(() => Effect.succeed(false))
       )
     // Says how things go, and is no reason to send requests elsewhere: every process shares the queue.
-    const oldestWaiting = sql<{ readonly seconds: number | null }>`
+    const oldestWaiting = sql<{ readonly seconds: number }>`
       select greatest(0, extract(epoch from clock_timestamp() - min(created_at)))::int as seconds
-      from ingestion_jobs where status = 'QUEUED'`.pipe(
+      from ingestion_jobs where status = 'QUEUED' having count(*) > 0`.pipe(
       Effect.map(([row]) => row?.seconds ?? null),
       Effect.tap((seconds) => Metric.set(oldest, seconds ?? 0))
     )
