@@ -30,6 +30,7 @@ import * as InProcess from "../capabilities/VectorSearch/InProcess.ts"
 import * as Pgvector from "../capabilities/VectorSearch/Pgvector.ts"
 import * as Reranked from "../capabilities/VectorSearch/Reranked.ts"
 import * as Graph from "../channels/Graph.ts"
+import * as GraphFiles from "../channels/GraphFiles.ts"
 import { AgentRunStore } from "../store/AgentRuns.ts"
 import { AgentStore } from "../store/Agents.ts"
 import { ApiKeyStore } from "../store/ApiKeys.ts"
@@ -83,6 +84,7 @@ import { Channels } from "../usecases/Channels.ts"
 import { ChannelSettings } from "../usecases/channels/ChannelSettings.ts"
 import { Intake } from "../usecases/channels/Intake.ts"
 import { Inbound } from "../usecases/channels/Inbound.ts"
+import { InboundFiles } from "../usecases/channels/InboundFiles.ts"
 import * as Outbound from "../usecases/channels/Outbound.ts"
 import { ChatTurn } from "../usecases/chat/ChatTurn.ts"
 import { Instance } from "../usecases/chat/Instance.ts"
@@ -277,6 +279,13 @@ const capabilities = (settings: Settings) =>
 const turnSettings = ({ realtimeUrl, runtimeData, turnTimeout }: Settings) =>
   Layer.succeed(TurnSettings, { timeout: turnTimeout, runtimeData, realtimeUrl, drain })
 
+/** Files at the providers of channels. */
+const graphFiles = Layer.unwrapEffect(
+  Effect.map(ChannelSettings, ({ graphUrl }) =>
+    GraphFiles.layerHttp(graphUrl).pipe(Layer.provide(ProviderHttp.layer))
+  )
+)
+
 /** What goes out through channels. */
 const outbound = Layer.unwrapEffect(
   Effect.map(ChannelSettings, ({ graphUrl }) =>
@@ -296,6 +305,7 @@ const turns = Layer.merge(ChatTurn.Default, AgentRuns.Default).pipe(
 
 /** Who answers conversations, and what channels bring into them. */
 const answering = Inbound.Default.pipe(
+  Layer.provide([InboundFiles.Default.pipe(Layer.provide(graphFiles)), Attachments.Default]),
   Layer.provideMerge(Layer.merge(Handoff.Default, Takeover.Default)),
   Layer.provideMerge(Ownership.Default),
   Layer.provideMerge(turns),

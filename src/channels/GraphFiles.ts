@@ -9,6 +9,7 @@ import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { urlOf } from "../domain/Address.ts"
 import { exchange, fromTransport, GraphError, silence, unreadable } from "./Graph.ts"
 
 const patience = Duration.seconds(10)
@@ -51,7 +52,7 @@ const bytesOf = (response: Stream.Stream<Uint8Array, GraphError>, maxBytes: numb
   )
 
 /** Null for what is no address. */
-const originOf = (url: string) => (URL.canParse(url) ? new URL(url).origin : null)
+const originOf = (url: string) => urlOf(url)?.origin ?? null
 
 /** `base` is the configured address. */
 export const layerHttp = (base: string): Layer.Layer<GraphFiles, never, HttpClient.HttpClient> =>

@@ -5,6 +5,7 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { StoredAttachment } from "../domain/Attachment.ts"
 import type { ContactAlias, MessagingChannel } from "../domain/Channel.ts"
 import { ConversationState } from "../domain/Conversation.ts"
 import {
@@ -24,6 +25,8 @@ const Open = Schema.Struct({ id: ConversationId, state: ConversationState })
 export type OpenConversation = typeof Open.Type
 
 const Place = Schema.Struct({ conversationId: ConversationId })
+
+const encodeFiles = Schema.encodeSync(Schema.parseJson(Schema.Array(StoredAttachment)))
 
 /** Who is written to, and from where: an account at a provider, and what it calls the contact. */
 export interface Correspondence {
@@ -137,6 +140,39 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
             ${message.answeredBy}, ${DateTime.formatIso(message.writtenAt)}::timestamptz
           from conversation`.pipe(Effect.orDie, Effect.asVoid)
 
+      /** True for a message that has no files yet. */
+      const bare = (conversationId: ConversationId, channelMessageId: string) =>
+        sql`
+          select from messages
+          where conversation_id = ${conversationId} and channel_message_id = ${channelMessageId}
+            and attachments = '[]'`.pipe(
+          Effect.orDie,
+          Effect.map((rows) => rows.length > 0)
+        )
+
+      /** Gives a message its files; false when it has some, or has gone. */
+      const attach = (
+        conversationId: ConversationId,
+        channelMessageId: string,
+        files: ReadonlyArray<StoredAttachment>
+      ) =>
+        sql`
+          update messages set attachments = ${encodeFiles(files)}::jsonb
+          where conversation_id = ${conversationId} and channel_message_id = ${channelMessageId}
+            and attachments = '[]'
+          returning id`.pipe(
+          Effect.orDie,
+          Effect.map((rows) => rows.length > 0)
+        )
+
+      /** From the transaction's commit on the conversation keeps the files from being removed. */
+      const keepFiles = (conversationId: ConversationId, files: ReadonlyArray<StoredAttachment>) =>
+        sql`
+          insert into conversation_artifacts (conversation_id, ref)
+          select distinct ${conversationId}, a.artifact
+          from jsonb_to_recordset(${encodeFiles(files)}::jsonb) as a (artifact text)
+          on conflict do nothing`.pipe(Effect.orDie, Effect.asVoid)
+
       /** True when something of the contact still waits to be processed. */
       const moreWaiting = ({ accountId, aliases, channel }: Correspondence) =>
         sql`
@@ -147,7 +183,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
           Effect.orDie
         )
 
-      return { route, held, open, stored, append, moreWaiting } as const
+      return { route, held, open, stored, append, bare, attach, keepFiles, moreWaiting } as const
     })
   }
 ) {}

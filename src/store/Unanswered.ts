@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
+import { StoredAttachment } from "../domain/Attachment.ts"
 import { ConversationChannel, ConversationState } from "../domain/Conversation.ts"
 import { AgentId, ConversationId, MessageId, TenantId } from "../domain/Ids.ts"
 
@@ -19,6 +20,7 @@ const Held = Schema.Struct({ state: ConversationState })
 const Message = Schema.Struct({
   id: MessageId,
   content: Schema.String,
+  attachments: Schema.Array(StoredAttachment),
   /** The newest of the burst decides for all of it. */
   fresh: Schema.Boolean
 })
@@ -73,8 +75,8 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/Un
         Request: Schema.Void,
         Result: Message,
         execute: () => sql`
-          select m.id, m.content, m.fresh from (
-            select id, content, position, created_at >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
+          select m.id, m.content, m.attachments, m.fresh from (
+            select id, content, attachments, position, created_at >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
             from messages
             where conversation_id = ${id} and role = 'user' and channel_message_id is not null and answered_by is null
             order by position desc limit ${burst}

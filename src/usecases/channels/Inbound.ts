@@ -27,7 +27,9 @@ import { ChatTurn } from "../chat/ChatTurn.ts"
 import { Handoff } from "../Handoff.ts"
 import { Ownership } from "../Ownership.ts"
 import { RealtimeFeed } from "../RealtimeFeed.ts"
+import { Attachments } from "../widget/Attachments.ts"
 import * as Content from "./Content.ts"
+import { InboundFiles } from "./InboundFiles.ts"
 import { Posts } from "./Posts.ts"
 import { Sent } from "./Sent.ts"
 
@@ -76,6 +78,8 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     const feed = yield* RealtimeFeed
     const posts = yield* Posts
     const sent = yield* Sent
+    const files = yield* InboundFiles
+    const attachments = yield* Attachments
 
     const inOne = <A, E>(work: Effect.Effect<A, E>) =>
       sql.withTransaction(work).pipe(Effect.catchTag("SqlError", Effect.die))
@@ -177,6 +181,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
             channel,
             now,
             patience,
+            files: (stored) => attachments.ofConversation({ tenantId, agentId }, stored),
             post: ({ content, handedOff, id }, epoch) =>
               posts.post({
                 conversationId,
@@ -229,6 +234,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       const route = yield* routed(id, correspondence(event))
       if (event.kind === "echo" && (yield* sent.ours(event))) return yield* inbox.processed(id, "ours")
       const { conversationId, outcome } = yield* store(id, route, event)
+      if (yield* files.attach(route, conversationId, event)) yield* feed.changed(conversationId, null)
       // Whoever writes on is answered once, with the last of what waits.
       if (yield* conversations.moreWaiting(correspondence(event))) return
       const { agentId, tenantId } = route

@@ -6,12 +6,13 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { AgentScope } from "../../domain/Access.ts"
 import type { RunEvent } from "../../domain/AgentRun.ts"
+import type { StoredAttachment } from "../../domain/Attachment.ts"
 import type { ChatTurnRequest } from "../../domain/ChatTurn.ts"
 import type { ConversationChannel } from "../../domain/Conversation.ts"
 import { type ConversationId, newId } from "../../domain/Ids.ts"
 import { type Opening, Turns } from "../../store/Turns.ts"
 import { UnansweredStore } from "../../store/Unanswered.ts"
-import { type Extras, noExtras } from "./Extras.ts"
+import { type Extras, type Files, noExtras } from "./Extras.ts"
 import * as Identity from "./Identity.ts"
 import { Instance } from "./Instance.ts"
 import * as Trace from "./Trace.ts"
@@ -24,6 +25,8 @@ export interface Stored {
   readonly now: DateTime.Utc
   /** Nothing is answered when all of it is older than this. */
   readonly patience: Duration.Duration
+  /** The files of what is answered, oldest first, as the turn takes them. */
+  readonly files: (stored: ReadonlyArray<StoredAttachment>) => Files
   /** Joins the transaction of the reply. */
   readonly post: (reply: Reply, epoch: number) => Effect.Effect<void>
 }
@@ -96,13 +99,14 @@ export const makeBeginning = Effect.gen(function* () {
       const begun = yield* opened(burst.channel, request, noExtras)
       const answers = held.messages.map((row) => row.id)
       const opening: Opening = { ...begun.opening, userMessageId: last.id, answers }
-      return { request, begun: { ...begun, opening }, admission: yield* turns.begin(scope, opening) }
+      const files = burst.files(held.messages.flatMap(({ attachments }) => attachments))
+      return { request, files, begun: { ...begun, opening }, admission: yield* turns.begin(scope, opening) }
     })
     const found = yield* sql.withTransaction(work).pipe(Effect.catchTag("SqlError", Effect.die))
     if (typeof found === "string") return found
-    const { begun, request } = found
+    const { begun, files, request } = found
     const admission = yield* Effect.either(Identity.admitted(begun.opening.target, found.admission))
-    if (Either.isRight(admission)) return { request, begun, admission: admission.right }
+    if (Either.isRight(admission)) return { request, files, begun, admission: admission.right }
     return admission.left._tag === "TURN_LIMIT_EXCEEDED" ? ("Exhausted" as const) : ("Inactive" as const)
   })
 

@@ -119,8 +119,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const beginStored = Effect.fn("ChatTurn.beginStored")(function* (scope: AgentScope, stored: Stored) {
       const found = yield* beginning.stored(scope, stored)
       if (typeof found === "string") return found
-      const { admission, begun, request } = found
-      return yield* admitted(scope, request, begun, admission, noExtras, stored.post)
+      const { admission, begun, files, request } = found
+      return yield* admitted(scope, request, begun, admission, { files }, stored.post)
     })
 
     /** Waits until every earlier turn of the conversation has ended, and returns the history as they left it. */

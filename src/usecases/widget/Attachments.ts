@@ -12,6 +12,7 @@ import type { AgentScope } from "../../domain/Access.ts"
 import {
   agrees,
   type AttachmentType,
+  mostAttachments,
   signatureLength,
   sizeLimits,
   type StoredAttachment,
@@ -52,6 +53,9 @@ export interface StagedFile {
 const MiB = 1_048_576
 /** Bytes of files that all turns of this process hold for their models; a turn with more than that waits to be alone. */
 const budget = 128
+
+/** Bytes of files that come along with messages of a channel which one reply answers. */
+const mostOfBurst = 50 * MiB
 
 const notAllowed = () =>
   new UnsupportedType({
@@ -167,6 +171,28 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/widget/
       return turnFiles
     })
 
-    return { stage, check, keep } as const
+    /**
+     * Files that their conversation keeps, as far as the agent's model can read them: the newest, ten of them and
+     * {@link mostOfBurst} bytes. The others stay what their messages say of them.
+     */
+    const ofConversation = (scope: AgentScope, stored: ReadonlyArray<StoredAttachment>): Files => ({
+      stored: [],
+      load: Effect.gen(function* () {
+        if (stored.length === 0) return []
+        const agent = yield* agents.find(scope, scope.agentId)
+        if (Option.isNone(agent)) return []
+        const readable: ReadonlyArray<string> = runtime.readable(agent.value.model)
+        let room = mostOfBurst
+        const newest = stored
+          .filter(({ mimeType }) => readable.includes(mimeType))
+          .slice(-mostAttachments)
+          .toReversed()
+          .filter(({ size }) => (room -= size) >= 0)
+        return yield* load(newest.toReversed())
+      }),
+      release: Effect.void
+    })
+
+    return { stage, check, keep, ofConversation } as const
   })
 }) {}

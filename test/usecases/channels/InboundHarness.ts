@@ -4,22 +4,34 @@ import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
 import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
 import type { QueueJob } from "../../../src/capabilities/JobQueue.ts"
+import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
+import { GraphError } from "../../../src/channels/Graph.ts"
+import { GraphFiles } from "../../../src/channels/GraphFiles.ts"
 import type { AgentScope } from "../../../src/domain/Access.ts"
 import type { ContactAlias, InboundEvent, InboundMessage } from "../../../src/domain/Channel.ts"
 import { InboxId, newId, OutboxId, QueueJobId } from "../../../src/domain/Ids.ts"
+import { AgentStore } from "../../../src/store/Agents.ts"
+import { ArtifactRows } from "../../../src/store/Artifacts.ts"
 import { ChannelConversationStore } from "../../../src/store/ChannelConversations.ts"
+import { ChannelStore } from "../../../src/store/Channels.ts"
 import { ContactStore } from "../../../src/store/Contacts.ts"
 import { ConversationStore } from "../../../src/store/Conversations.ts"
 import { ConversationStates } from "../../../src/store/ConversationStates.ts"
 import { Inbox } from "../../../src/store/Inbox.ts"
+import { Artifacts } from "../../../src/usecases/Artifacts.ts"
 import { Inbound } from "../../../src/usecases/channels/Inbound.ts"
+import { InboundFiles } from "../../../src/usecases/channels/InboundFiles.ts"
 import { Posts } from "../../../src/usecases/channels/Posts.ts"
 import { Sent } from "../../../src/usecases/channels/Sent.ts"
 import { Handoff } from "../../../src/usecases/Handoff.ts"
 import { Ownership } from "../../../src/usecases/Ownership.ts"
 import { Takeover } from "../../../src/usecases/Takeover.ts"
+import { Attachments } from "../../../src/usecases/widget/Attachments.ts"
 import { turnLayer } from "../chat/TurnHarness.ts"
 
 /** Our own sends say so. */
@@ -52,8 +64,34 @@ export const ownershipLayer = (timeout?: Duration.DurationInput) =>
     Layer.provideMerge(Layer.mergeAll(posts, sent, ConversationStates.Default, ConversationStore.Default))
   )
 
+/** Files that the provider has, by id; a file is read at an address that names the id and no real host. */
+export const provided = new Map<string, { readonly bytes: Uint8Array; readonly mimeType: string }>()
+/** What each further call of the provider fails with; then it answers. */
+export const failures: Array<GraphError> = []
+const filesUrl = "https://files.invalid/"
+
+const graphFiles = Layer.succeed(GraphFiles, {
+  locate: (id, token) =>
+    Effect.suspend(() => {
+      const failure = failures.shift()
+      const file = provided.get(id)
+      if (failure !== undefined) return Effect.fail(failure)
+      return file === undefined || Redacted.value(token) !== "EAAB-token"
+        ? Effect.fail(new GraphError({ reason: "Refused", message: "No such file.", retryable: false }))
+        : Effect.succeed({ url: filesUrl + id, mime_type: file.mimeType, file_size: file.bytes.length })
+    }),
+  read: (url) => Effect.succeed(Option.fromNullable(provided.get(url.slice(filesUrl.length))?.bytes))
+})
+
+const files = Layer.merge(InboundFiles.Default, Attachments.Default).pipe(
+  Layer.provideMerge(Artifacts.Default),
+  Layer.provideMerge(Layer.mergeAll(layerMemory, ArtifactRows.Default, AgentStore.Default)),
+  Layer.provide([graphFiles, ChannelStore.Default])
+)
+
 export const inboundLayer = (timeout?: Duration.DurationInput) =>
   Inbound.Default.pipe(
+    Layer.provideMerge(files),
     Layer.provideMerge(ownershipLayer(timeout)),
     Layer.provideMerge(Layer.mergeAll(Inbox.Default, ContactStore.Default, ChannelConversationStore.Default)),
     Layer.provideMerge(QueueTable.layerTable)
@@ -66,9 +104,10 @@ export const channelOf = (scope: AgentScope, externalId = account) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const id = yield* newId.channel
+    const token = yield* (yield* SecretBox).seal("channel-token", "EAAB-token")
     yield* sql`
       insert into channels (id, tenant_id, agent_id, channel, external_id, access_token)
-      values (${id}, ${scope.tenantId}, ${scope.agentId}, 'whatsapp', ${externalId}, 'sealed')`
+      values (${id}, ${scope.tenantId}, ${scope.agentId}, 'whatsapp', ${externalId}, ${token})`
     return id
   })
 

@@ -1,0 +1,212 @@
+/**
+ * Files that come with a channel's message (specification 6, contract 11): fetched once the message is stored, by the
+ * provider's id or by address, and attached to it. A file that cannot be had leaves the message as it is.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import { OutboundHttp, type OutboundHttpError } from "../../capabilities/OutboundHttp.ts"
+import { SecretBox } from "../../capabilities/SecretBox.ts"
+import { GraphError } from "../../channels/Graph.ts"
+import { GraphFiles } from "../../channels/GraphFiles.ts"
+import {
+  largestAttachment,
+  mostAttachments,
+  sizeLimits,
+  signatureLength,
+  type StoredAttachment,
+  typeOf
+} from "../../domain/Attachment.ts"
+import type { InboundMedia, InboundMessage } from "../../domain/Channel.ts"
+import type { ConversationId } from "../../domain/Ids.ts"
+import { sanitize } from "../../domain/Text.ts"
+import { ChannelConversationStore, type Route } from "../../store/ChannelConversations.ts"
+import { ChannelStore } from "../../store/Channels.ts"
+import { Artifacts, type Kept } from "../Artifacts.ts"
+
+/** All files of one message have to be there by then: the answer waits for them. */
+const patience = Duration.seconds(60)
+const transfer = Duration.seconds(30)
+/** Messages whose files are fetched at a time: each holds one file in memory. */
+const atOnce = 4
+const longestName = 200
+
+const passing = Schedule.exponential("500 millis").pipe(Schedule.intersect(Schedule.recurs(2)))
+
+/** What may be said of a file whose bytes tell nothing: no picture, and nothing that a browser would run. */
+const declared = /^(?:video|audio|application)\/[a-z0-9][a-z0-9.+-]{0,100}$/
+const unknown = "application/octet-stream"
+
+const endings: Readonly<Record<string, string>> = {
+  "image/jpeg": "jpg",
+  "image/png": "png",
+  "image/webp": "webp",
+  "image/gif": "gif",
+  "application/pdf": "pdf"
+}
+
+interface Fetched {
+  readonly bytes: Uint8Array
+  readonly mimeType: string
+}
+
+const refused = (message: string) => new GraphError({ reason: "Refused", message, retryable: false })
+
+const fromOutside = ({ message, reason }: OutboundHttpError) =>
+  new GraphError({
+    reason: "Refused",
+    message,
+    retryable: reason === "TimedOut" || reason === "Unreachable" || reason === "Unresolved"
+  })
+
+/** The type that the bytes tell counts; only where they tell none the sender's word does. */
+const typed = (bytes: Uint8Array, said: string | undefined) =>
+  Effect.gen(function* () {
+    const told = typeOf(bytes.subarray(0, signatureLength))
+    const limit = told === null ? largestAttachment : sizeLimits[told]
+    if (bytes.length === 0 || bytes.length > limit) return yield* refused("The file is empty or too large.")
+    const [name = ""] = (said ?? "").toLowerCase().split(";")
+    const believed = declared.test(name.trim()) && name.trim() !== "application/pdf" ? name.trim() : unknown
+    const fetched: Fetched = { bytes, mimeType: told ?? believed }
+    return fetched
+  })
+
+const nameOf = ({ fileName, kind }: InboundMedia, mimeType: string) => {
+  const given = sanitize((fileName ?? "").trim().slice(-longestName))
+  const ending = endings[mimeType]
+  return given === "" ? (ending === undefined ? kind : `${kind}.${ending}`) : given
+}
+
+export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/channels/InboundFiles", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const files = yield* GraphFiles
+    const http = yield* OutboundHttp
+    const box = yield* SecretBox
+    const channels = yield* ChannelStore
+    const conversations = yield* ChannelConversationStore
+    const artifacts = yield* Artifacts
+    const places = yield* Effect.makeSemaphore(atOnce)
+
+    const tokenOf = Effect.fn("InboundFiles.tokenOf")(function* ({ channelId }: Route) {
+      const channel = yield* channels.find(channelId)
+      const token = Option.isNone(channel)
+        ? Option.none<string>()
+        : yield* box.open("channel-token", channel.value.accessToken)
+      if (Option.isNone(token)) return yield* refused("The channel's token cannot be opened.")
+      return Redacted.make(token.value)
+    })
+
+    /** Whatever address a file has, it is no way into this network. */
+    const guarded = (url: string, headers: Readonly<Record<string, string>>) =>
+      Effect.gen(function* () {
+        const request = { url, headers, maxBytes: largestAttachment, timeout: transfer }
+        const { body, headers: answered, status } = yield* Effect.mapError(http.fetch(request), fromOutside)
+        if (status === 200) return { body, contentType: answered["content-type"] }
+        return yield* new GraphError({
+          reason: "Refused",
+          message: `The file was answered with status ${status}.`,
+          retryable: status >= 500 || status === 429
+        })
+      })
+
+    const byId = Effect.fn("InboundFiles.byId")(function* (
+      route: Route,
+      id: string,
+      said: string | undefined
+    ) {
+      const token = yield* tokenOf(route)
+      const { file_size: size, mime_type: mimeType, url } = yield* files.locate(id, token)
+      if ((size ?? 0) > largestAttachment) return yield* refused("The file is too large.")
+      const own = yield* files.read(url, token, largestAttachment)
+      const bytes = Option.isSome(own)
+        ? own.value
+        : (yield* guarded(url, { authorization: `Bearer ${Redacted.value(token)}` })).body
+      return yield* typed(bytes, mimeType ?? said)
+    })
+
+    const byUrl = (url: string, said: string | undefined) =>
+      Effect.flatMap(guarded(url, {}), ({ body, contentType }) => typed(body, said ?? contentType))
+
+    const fetched = (route: Route, { id, mimeType, url }: InboundMedia) => {
+      if (id !== undefined) return byId(route, id, mimeType)
+      return url === undefined ? Effect.fail(refused("The file has no address.")) : byUrl(url, mimeType)
+    }
+
+    interface Taken {
+      readonly kept: Kept
+      readonly stored: StoredAttachment
+    }
+
+    const take = (route: Route, media: InboundMedia) =>
+      Effect.gen(function* () {
+        const { bytes, mimeType } = yield* fetched(route, media).pipe(
+          Effect.retry({ schedule: passing, while: ({ retryable }) => retryable })
+        )
+        const kept = yield* artifacts.keep(bytes)
+        const name = nameOf(media, mimeType)
+        const taken: Taken = { kept, stored: { artifact: kept.ref, mimeType, name, size: bytes.length } }
+        return taken
+      })
+
+    /** Attached in one transaction, from which on the conversation is what keeps them. */
+    const settle = (conversationId: ConversationId, messageId: string, taken: ReadonlyArray<Taken>) =>
+      Effect.gen(function* () {
+        const stored = taken.map((one) => one.stored)
+        if (!(yield* conversations.attach(conversationId, messageId, stored))) return false
+        for (const { kept } of taken.toSorted((a, b) => (a.kept.ref < b.kept.ref ? -1 : 1))) {
+          yield* artifacts.settle(kept)
+        }
+        yield* conversations.keepFiles(conversationId, stored)
+        return true
+      }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+
+    const attached = (route: Route, conversationId: ConversationId, event: InboundMessage) => {
+      const taken: Array<Taken> = []
+      const lost = (reason: string) => Effect.logWarning("A file of a message could not be had", reason)
+      const one = (media: InboundMedia) =>
+        take(route, media).pipe(
+          Effect.tap((file) => Effect.sync(() => taken.push(file))),
+          Effect.catchAll(({ message }) => lost(message))
+        )
+      return Effect.forEach(event.media.slice(0, mostAttachments), one, { discard: true }).pipe(
+        places.withPermits(1),
+        Effect.timeoutTo({ duration: patience, onTimeout: () => true, onSuccess: () => false }),
+        Effect.tap((late) => (late ? lost("The files took too long.") : Effect.void)),
+        Effect.zipRight(
+          Effect.suspend(() =>
+            taken.length === 0 ? Effect.succeed(false) : settle(conversationId, event.messageId, taken)
+          )
+        ),
+        Effect.onExit((exit) =>
+          exit._tag === "Success" && exit.value
+            ? Effect.void
+            : Effect.forEach(taken, ({ kept }) => artifacts.abandon(kept), { discard: true })
+        )
+      )
+    }
+
+    /**
+     * Fetches the files of a stored message and attaches them to it, unless it has some. True when it has got any; never
+     * fails.
+     */
+    const attach = Effect.fn("InboundFiles.attach")(function* (
+      route: Route,
+      conversationId: ConversationId,
+      event: InboundMessage
+    ) {
+      if (event.media.length === 0) return false
+      if (!(yield* conversations.bare(conversationId, event.messageId))) return false
+      return yield* attached(route, conversationId, event).pipe(
+        Effect.catchAllCause((cause) =>
+          Effect.as(Effect.logWarning("The files of a message could not be kept", cause), false)
+        )
+      )
+    })
+
+    return { attach } as const
+  })
+}) {}

@@ -1,0 +1,160 @@
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+import { ArtifactStore, refOf } from "../../../src/capabilities/ArtifactStore.ts"
+import { GraphError } from "../../../src/channels/Graph.ts"
+import { Artifacts } from "../../../src/usecases/Artifacts.ts"
+import * as Fixtures from "../../Fixtures.ts"
+import { eachEngineLive, reset } from "../../TestDatabase.ts"
+import { Script } from "../chat/TurnHarness.ts"
+import {
+  channelOf,
+  failures,
+  inboundLayer,
+  message,
+  provided,
+  receive,
+  states,
+  transcript
+} from "./InboundHarness.ts"
+
+const png = Uint8Array.from([0x89, ...Buffer.from("PNG\r\n\u001a\n"), 1, 2, 3, 4, 5])
+const jpeg = Uint8Array.from([0xff, 0xd8, 0xff, 0xe0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+const pdf = Buffer.from("%PDF-1.7 and so on")
+const sound = Buffer.from("OggS and so on")
+
+const onFreshData = <A, E, R>(test: Effect.Effect<A, E, R>) =>
+  Effect.sync(() => {
+    failures.length = 0
+    provided.clear()
+    provided.set("png", { bytes: png, mimeType: "image/png" })
+    provided.set("jpeg", { bytes: jpeg, mimeType: "image/png" })
+    provided.set("pdf", { bytes: pdf, mimeType: "application/pdf" })
+    provided.set("sound", { bytes: sound, mimeType: "audio/ogg; codecs=opus" })
+    provided.set("page", { bytes: Buffer.from("<script>alert(1)</script>"), mimeType: "text/html" })
+  }).pipe(Effect.zipRight(reset), Effect.zipRight(Effect.provide(test, inboundLayer())))
+
+const attachments = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<{ readonly files: ReadonlyArray<Record<string, unknown>> }>`
+    select attachments as files from messages where role = 'user' order by position`
+).pipe(Effect.map((rows) => rows.map(({ files }) => files)))
+
+const asked = Effect.gen(function* () {
+  const requests = yield* Ref.get((yield* Script).requests)
+  return requests.map(({ prompt }) =>
+    prompt.content.flatMap(({ content, role }) =>
+      role === "user" ? content.flatMap((part) => (part.type === "file" ? [part.data] : [])) : []
+    )
+  )
+})
+
+const kept = Effect.map(
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`select from artifact_claims union all select from messages where attachments <> '[]'`
+  ),
+  (rows) => rows.length
+)
+
+eachEngineLive("A file of a channel's message", (it) => {
+  it.scoped("is kept with the message, and put to a model that can read it", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      yield* receive(
+        yield* message({ kind: "media", text: "", media: [{ kind: "image", id: "png" }] }),
+        yield* message({
+          kind: "media",
+          text: "Which one?",
+          media: [
+            { kind: "document", id: "pdf", fileName: "offer.pdf" },
+            { kind: "audio", id: "sound" }
+          ]
+        })
+      )
+      expect(yield* transcript).toEqual(["1 user: [image]", "2 user: Which one?", "3 agent: Hello"])
+      expect(yield* attachments).toEqual([
+        [{ artifact: refOf(png), mimeType: "image/png", name: "image.png", size: png.length }],
+        [
+          { artifact: refOf(pdf), mimeType: "application/pdf", name: "offer.pdf", size: pdf.length },
+          { artifact: refOf(sound), mimeType: "audio/ogg", name: "audio", size: sound.length }
+        ]
+      ])
+      expect(yield* asked).toEqual([[png, new Uint8Array(pdf)]])
+      // What a conversation has, the sweep does not remove; what nobody has any more, it does.
+      const store = yield* ArtifactStore
+      yield* (yield* Artifacts).sweep
+      expect((yield* store.get(refOf(sound)))._tag).toBe("Some")
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`delete from conversations`
+      yield* (yield* Artifacts).sweep
+      expect((yield* store.get(refOf(sound)))._tag).toBe("None")
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("is what its bytes say, and nothing that a browser would run", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      yield* receive(
+        yield* message({
+          kind: "media",
+          media: [
+            { kind: "image", id: "jpeg" },
+            { kind: "document", id: "page", fileName: "a.html" }
+          ]
+        })
+      )
+      expect(yield* attachments).toMatchObject([
+        [{ mimeType: "image/jpeg" }, { mimeType: "application/octet-stream", name: "a.html" }]
+      ])
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("is fetched again when the provider fails for a moment", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      failures.push(new GraphError({ reason: "Unknown", message: "Lost.", retryable: true }))
+      yield* receive(yield* message({ kind: "media", media: [{ kind: "image", id: "png" }] }))
+      expect(yield* attachments).toMatchObject([[{ name: "image.png" }]])
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("that cannot be had, or leads into this network, leaves message and answer as they are", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      yield* receive(
+        yield* message({
+          kind: "media",
+          text: "",
+          media: [
+            { kind: "image", id: "gone" },
+            { kind: "image", url: "http://169.254.169.254/latest/meta-data" },
+            { kind: "video" },
+            { kind: "image", id: "png" }
+          ]
+        })
+      )
+      expect(yield* transcript).toEqual(["1 user: [image] [image] [video] [image]", "2 agent: Hello"])
+      expect(yield* attachments).toMatchObject([[{ name: "image.png" }]])
+      provided.clear()
+      yield* receive(yield* message({ kind: "media", text: "", media: [{ kind: "image", id: "png" }] }))
+      expect((yield* attachments).at(-1)).toEqual([])
+      expect((yield* asked).at(-1)).toEqual([])
+      expect(yield* states).toEqual(["AI_ACTIVE"])
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("that is too large is not kept (10 MB of a picture)", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      const large = new Uint8Array(10 * 1_048_576 + 1)
+      large.set(png)
+      provided.set("large", { bytes: large, mimeType: "image/png" })
+      yield* receive(yield* message({ kind: "media", text: "", media: [{ kind: "image", id: "large" }] }))
+      expect(yield* transcript).toEqual(["1 user: [image]", "2 agent: Hello"])
+      expect(yield* attachments).toEqual([[]])
+      expect(yield* kept).toBe(0)
+    }).pipe(onFreshData)
+  )
+})
