@@ -24,6 +24,8 @@ const contacts = messages / 2
 const connections = 20
 const seed = Number(process.env["SPOKE_FIRE_SEED"] ?? 20_251)
 const secret = "app-secret-under-fire"
+/** Messages between two kills, at least. */
+const aLittle = 10
 /** What one worker sends at the same time: so many answers, at most, are lost with it. */
 const departures = 8
 const unknownOutcome = "outcome unknown"
@@ -169,19 +171,36 @@ describe.skipIf(skipped)("Messaging channels under fire", () => {
   const operator = (method: string, path: string) =>
     api.request(method, `/api/operator/queues${path}`, { key: null, headers })
 
-  const pending = async (): Promise<number> => {
+  /** Jobs that have not ended; `due` ones are in nobody's hands. Asked twice a second, for asking costs as well. */
+  const pending = async () => {
+    await delay(500)
     const { body } = await operator("GET", "")
     const queues: ReadonlyArray<{ name: string; waiting: number; active: number; delayed: number }> =
       body.data.queues
     const ours = queues.filter(({ name }) => name.startsWith("channel-"))
-    return ours.reduce((sum, { active, delayed, waiting }) => sum + active + delayed + waiting, 0)
+    return {
+      due: ours.reduce((sum, { waiting }) => sum + waiting, 0),
+      held: ours.reduce((sum, { active, delayed }) => sum + active + delayed, 0)
+    }
   }
 
-  /** Kills one worker after the other and starts another in its place, until told to stop; answers how many. */
+  /**
+   * Kills one worker after the other and starts another in its place, until told to stop; answers how many. Where starting
+   * takes longer than living, as on a loaded machine, something has to be done between two kills, or nothing ever would.
+   */
   const fire = async (isOver: () => boolean) => {
+    const done = async () => {
+      await delay(250)
+      const [row] = await rows<{ count: number }>(
+        "select count(*)::int as count from channel_inbox where state <> 'queued'"
+      )
+      return row?.count ?? 0
+    }
     let kills = 0
     while (!isOver()) {
-      await delay(2_000 + chance(5, kills) * 2_000)
+      const before = await done()
+      await delay(2_000 + chance(5, kills) * 3_000)
+      await until(done, (count) => isOver() || count >= Math.min(before + aLittle, messages), 120_000)
       await workers[kills % 2]?.kill()
       workers[kills++ % 2] = await worker()
     }
@@ -191,7 +210,7 @@ describe.skipIf(skipped)("Messaging channels under fire", () => {
   /** What was refused too often is tried again by an operator; what may have been taken stays as it is. */
   const retryFailed = async () => {
     for (let retried = 0; ;) {
-      await until(pending, (count) => count === 0, 90_000)
+      await until(pending, ({ due, held }) => due + held === 0, 90_000)
       const failed = await rows<{ id: string; unknown: boolean }>(`
         select j.id, exists (
           select from channel_outbox o where o.message_id = j.payload ->> 'messageId' and o.last_error = '${unknownOutcome}'
@@ -212,86 +231,94 @@ describe.skipIf(skipped)("Messaging channels under fire", () => {
     return counts
   }
 
-  it("stores every message once, answers each, and sends every reply once, or twice where an answer was lost", async () => {
-    const begin = performance.now()
-    const team = await makeTeam(api)
-    const made = await team.owner("POST", `/api/agents/${team.agentId}/channels`, {
-      channel: "whatsapp",
-      externalId: "pn_1",
-      accessToken: "EAAB-canary"
-    })
-    expect(made.status).toBe(201)
-    let delivered = false
-    let quiet = false
-    const firing = fire(() => quiet)
-    const fresh = await deliverAll().finally(() => (delivered = true))
-    expect(delivered && fresh).toBe(messages)
-    const deliveredIn = performance.now() - begin
-    // What the killed ones held comes back meanwhile, and goes on under fire.
-    await until(pending, (count) => count <= messages / 50, 200_000).finally(() => (quiet = true))
-    const kills = await firing
-    const { retried, unknown } = await retryFailed()
-    const seconds = (performance.now() - begin) / 1_000
+  it(
+    "stores every message once, answers each, and sends every reply once, or twice where an answer was lost",
+    async () => {
+      const begin = performance.now()
+      const team = await makeTeam(api)
+      const made = await team.owner("POST", `/api/agents/${team.agentId}/channels`, {
+        channel: "whatsapp",
+        externalId: "pn_1",
+        accessToken: "EAAB-canary"
+      })
+      expect(made.status).toBe(201)
+      let delivered = false
+      let quiet = false
+      const firing = fire(() => quiet)
+      const fresh = await deliverAll().finally(() => (delivered = true))
+      expect(delivered && fresh).toBe(messages)
+      const deliveredIn = performance.now() - begin
+      // What the killed ones held comes back meanwhile, and goes on under fire.
+      await until(pending, ({ due }) => due <= messages / 20, messages * 200).finally(() => (quiet = true))
+      const kills = await firing
+      const { retried, unknown } = await retryFailed()
+      const seconds = (performance.now() - begin) / 1_000
 
-    const phone = `(select a.value from end_user_aliases a
+      const phone = `(select a.value from end_user_aliases a
       where a.end_user_id = c.end_user_id and a.kind = 'phone') as contact`
-    const stored = await rows<Stored>(`
+      const stored = await rows<Stored>(`
       select m.id, ${phone}, m.channel_message_id as "channelMessageId", m.answered_by as "answeredBy"
       from messages m join conversations c on c.id = m.conversation_id where m.role = 'user'`)
-    const replies = await rows<{ id: string; contact: string }>(`
+      const replies = await rows<{ id: string; contact: string }>(`
       select m.id, ${phone} from messages m join conversations c on c.id = m.conversation_id
       where m.role = 'assistant' order by m.position`)
-    const parts = await rows<Part>(`
+      const parts = await rows<Part>(`
       select o.id, o.message_id as "messageId", ${phone}, o.body, o.state, o.resent, o.last_error as "lastError"
       from channel_outbox o join conversations c on c.id = o.conversation_id`)
 
-    // Stored once, all of them, each with who wrote it; one conversation a contact.
-    const wanted = given.map(({ from, id }) => `${from} ${id}`).sort()
-    expect(stored.map((one) => `${one.contact} ${one.channelMessageId}`).sort()).toEqual(wanted)
-    expect(await rows(`select count(*)::int as count from conversations`)).toEqual([
-      { count: new Set(given.map(({ from }) => from)).size }
-    ])
-    expect(await rows(`select state, count(*)::int as count from channel_inbox group by state`)).toEqual([
-      { state: "processed", count: messages }
-    ])
+      // Stored once, all of them, each with who wrote it; one conversation a contact.
+      const wanted = given.map(({ from, id }) => `${from} ${id}`).sort()
+      expect(stored.map((one) => `${one.contact} ${one.channelMessageId}`).sort()).toEqual(wanted)
+      expect(await rows(`select count(*)::int as count from conversations`)).toEqual([
+        { count: new Set(given.map(({ from }) => from)).size }
+      ])
+      expect(await rows(`select state, count(*)::int as count from channel_inbox group by state`)).toEqual([
+        { state: "processed", count: messages }
+      ])
 
-    // Each answered by one reply to the same contact, and no reply that answers nothing.
-    const authors = new Map(replies.map(({ contact, id }) => [id, contact]))
-    expect(stored.filter(({ answeredBy, contact }) => authors.get(answeredBy ?? "") !== contact)).toEqual([])
-    const answered = new Set(stored.map(({ answeredBy }) => answeredBy))
-    expect(replies.filter(({ id }) => !answered.has(id))).toEqual([])
-    expect(parts.map(({ messageId }) => messageId).sort()).toEqual(replies.map(({ id }) => id).sort())
+      // Each answered by one reply to the same contact, and no reply that answers nothing.
+      const authors = new Map(replies.map(({ contact, id }) => [id, contact]))
+      expect(stored.filter(({ answeredBy, contact }) => authors.get(answeredBy ?? "") !== contact)).toEqual(
+        []
+      )
+      const answered = new Set(stored.map(({ answeredBy }) => answeredBy))
+      expect(replies.filter(({ id }) => !answered.has(id))).toEqual([])
+      expect(parts.map(({ messageId }) => messageId).sort()).toEqual(replies.map(({ id }) => id).sort())
 
-    // What the provider took is what was written, to whom it was written.
-    const written = new Map(parts.map((part) => [part.id, part]))
-    expect(
-      graph.taken.filter(({ outboxId, text, to }) => {
-        const part = written.get(outboxId)
-        return part?.body !== text || part.contact !== to
+      // What the provider took is what was written, to whom it was written.
+      const written = new Map(parts.map((part) => [part.id, part]))
+      expect(
+        graph.taken.filter(({ outboxId, text, to }) => {
+          const part = written.get(outboxId)
+          return part?.body !== text || part.contact !== to
+        })
+      ).toEqual([])
+
+      // Sent: once, or twice and marked. Given up: only because nobody knows, and it says so; an operator has the job.
+      const times = countedBy(graph.taken, ({ outboxId }) => outboxId)
+      const broken = parts.filter(({ id, lastError, resent, state }) => {
+        const taken = times.get(id) ?? 0
+        const atMost = taken <= (resent ? 2 : 1)
+        return !(
+          atMost && (state === "sent" ? taken > 0 : state === "failed" && lastError === unknownOutcome)
+        )
       })
-    ).toEqual([])
+      expect(broken).toEqual([])
+      expect(parts.filter(({ state }) => state === "failed").length).toBe(unknown)
+      // Nothing is repeated but for an answer that was lost on the way, or with a worker.
+      const unasked = parts.filter(({ id, resent }) => resent && graph.lostAnswers(id) === 0)
+      expect(unasked.length).toBeLessThanOrEqual(kills * departures)
 
-    // Sent: once, or twice and marked. Given up: only because nobody knows, and it says so; an operator has the job.
-    const times = countedBy(graph.taken, ({ outboxId }) => outboxId)
-    const broken = parts.filter(({ id, lastError, resent, state }) => {
-      const taken = times.get(id) ?? 0
-      const atMost = taken <= (resent ? 2 : 1)
-      return !(atMost && (state === "sent" ? taken > 0 : state === "failed" && lastError === unknownOutcome))
-    })
-    expect(broken).toEqual([])
-    expect(parts.filter(({ state }) => state === "failed").length).toBe(unknown)
-    // Nothing is repeated but for an answer that was lost on the way, or with a worker.
-    const unasked = parts.filter(({ id, resent }) => resent && graph.lostAnswers(id) === 0)
-    expect(unasked.length).toBeLessThanOrEqual(kills * departures)
-
-    const twice = [...times.values()].filter((count) => count > 1).length
-    const untaken = parts.filter(({ id, state }) => state === "failed" && !times.has(id)).length
-    process.stdout.write(
-      `${messages} messages, ${deliveries.length} deliveries in ${(deliveredIn / 1_000).toFixed(1)} s, ` +
-        `${replies.length} replies, ${graph.calls()} calls, ${kills} workers killed, ${retried} retried by hand, ` +
-        `${twice} twice (${parts.filter(({ resent }) => resent).length} marked), ` +
-        `${unknown} unknown (${untaken} not taken), ${seconds.toFixed(0)} s in all\n`
-    )
-    expect(kills).toBeGreaterThan(1)
-  }, 400_000)
+      const twice = [...times.values()].filter((count) => count > 1).length
+      const untaken = parts.filter(({ id, state }) => state === "failed" && !times.has(id)).length
+      process.stdout.write(
+        `${messages} messages, ${deliveries.length} deliveries in ${(deliveredIn / 1_000).toFixed(1)} s, ` +
+          `${replies.length} replies, ${graph.calls()} calls, ${kills} workers killed, ${retried} retried by hand, ` +
+          `${twice} twice (${parts.filter(({ resent }) => resent).length} marked), ` +
+          `${unknown} unknown (${untaken} not taken), ${seconds.toFixed(0)} s in all\n`
+      )
+      expect(kills).toBeGreaterThan(1)
+    },
+    100_000 + messages * 200
+  )
 })
