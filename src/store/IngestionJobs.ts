@@ -149,10 +149,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
     const noteFailure = (id: IngestionJobId, reason: string) =>
       sql`
         update ingestion_jobs set error = ${reason}, attempt_errors = attempt_errors || ${attemptError(reason)}
-        where id = ${id} and status = 'RUNNING'`.pipe(
-        Effect.orDie,
-        Effect.asVoid
-      )
+        where id = ${id} and status = 'RUNNING'`.pipe(Effect.orDie, Effect.asVoid)
 
     return { find, queued, insert, task, start, progress, succeed, fail, noteFailure } as const
   })
