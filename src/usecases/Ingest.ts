@@ -19,6 +19,7 @@ import { read } from "../readers/Readers.ts"
 import { ReaderError, type ReadDocument } from "../readers/Reader.ts"
 import { indexDocument } from "../search/Indexing.ts"
 import { embeddingText } from "../search/Packer.ts"
+import { pause } from "../search/Pause.ts"
 import { CrawlEntryStore } from "../store/CrawlEntries.ts"
 import { type IngestionTask, IngestionJobStore } from "../store/IngestionJobs.ts"
 import { KnowledgeStore, type NewDocument } from "../store/Knowledge.ts"
@@ -44,6 +45,23 @@ const Payload = Schema.Struct({ jobId: IngestionJobId })
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
 
+/** Characters that are hashed at a time: a few milliseconds. */
+const piece = 1_048_576
+
+/** {@link sha256} of a text without lone surrogates, of any length: events are handled meanwhile. */
+const sha256OfLong = (text: string) =>
+  Effect.gen(function* () {
+    const hash = createHash("sha256")
+    for (let at = 0; at < text.length;) {
+      // A character of two halves stays whole.
+      const half = /[\ud800-\udbff]/.test(text.charAt(at + piece - 1)) ? 1 : 0
+      hash.update(text.slice(at, at + piece - half))
+      at += piece - half
+      if (at < text.length) yield* pause
+    }
+    return hash.digest("hex")
+  })
+
 /** What the ledger calls a source of which nothing could be read. */
 const addressOf = ({ config }: StoredSourceConfig): string => {
   if ("sitemapUrl" in config && config.sitemapUrl !== undefined) return config.sitemapUrl
@@ -62,7 +80,8 @@ const toDocument = Effect.fn("Ingest.toDocument")(function* (document: ReadDocum
         return { id, ordinal, heading, content: text, contentHash, tsv: row.tsv, length: row.length }
       })
   )
-  const added: NewDocument = { id: yield* newId.document, uri, title, contentHash: sha256(content), chunks }
+  const contentHash = yield* sha256OfLong(content)
+  const added: NewDocument = { id: yield* newId.document, uri, title, contentHash, chunks }
   return added
 })
 

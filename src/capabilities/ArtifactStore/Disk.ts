@@ -41,11 +41,33 @@ const syncDirectory = async (directory: string) => {
   }
 }
 
-const readIfPresent = async (file: string): Promise<Uint8Array | null> => {
+/** Bytes that are hashed at a time: a millisecond or two. */
+const piece = 1_048_576
+
+/** The bytes in memory of their own, and their address, which is found as they come. */
+const readAll = async (handle: fs.FileHandle) => {
+  const { size } = await handle.stat()
+  const bytes = new Uint8Array(size)
+  const hash = createHash("sha256")
+  let length = 0
+  for (;;) {
+    const { bytesRead } = await handle.read(bytes, length, Math.min(piece, size - length), length)
+    hash.update(bytes.subarray(length, length + bytesRead))
+    length += bytesRead
+    if (bytesRead === 0 || length === size) {
+      return { bytes, ref: ArtifactRef.make(`sha256:${hash.digest("hex")}`) }
+    }
+  }
+}
+
+const readIfPresent = async (file: string) => {
   try {
-    const bytes = await fs.readFile(file)
-    // Not a Buffer, whose slices would share its memory.
-    return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length)
+    const handle = await fs.open(file, "r")
+    try {
+      return await readAll(handle)
+    } finally {
+      await handle.close()
+    }
   } catch (cause) {
     if (codeOf(cause) === "ENOENT") return null
     throw cause
@@ -125,7 +147,7 @@ const make = (directory: string) =>
       yield* place(ref, (file) =>
         Effect.gen(function* () {
           const kept = yield* attempt("read", () => readIfPresent(file))
-          if (kept === null || refOf(kept) !== ref) yield* write(bytes, file)
+          if (kept?.ref !== ref) yield* write(bytes, file)
         })
       )
       return ref
@@ -156,9 +178,9 @@ const make = (directory: string) =>
     const get = Effect.fn("ArtifactStore.get")(function* (ref: ArtifactRef) {
       const kept = yield* attempt("read", () => readIfPresent(fileOf(ref)))
       if (kept === null) return Option.none<Uint8Array>()
-      if (refOf(kept) !== ref)
+      if (kept.ref !== ref)
         return yield* new ArtifactStoreError({ message: `The artifact ${ref} is damaged on the disk.` })
-      return Option.some(kept)
+      return Option.some(kept.bytes)
     })
 
     const remove = Effect.fn("ArtifactStore.remove")(function* (ref: ArtifactRef) {

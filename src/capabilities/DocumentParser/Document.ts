@@ -10,7 +10,7 @@ import { parseMarkdown } from "./Markdown.ts"
 import { parsePdf } from "./Pdf.ts"
 import { parseCsv, parseJson, parseText } from "./PlainText.ts"
 import { parsePptx } from "./Pptx.ts"
-import { sniff, type Sniffed } from "./Sniff.ts"
+import { mostMarkup, sniff, type Sniffed, tooLong } from "./Sniff.ts"
 import { parseXlsx } from "./Xlsx.ts"
 
 type Read = Omit<ParsedDocument, "mediaType" | "title"> & { readonly title?: string }
@@ -67,21 +67,13 @@ const nothing = (kind: Sniffed["kind"]): ParseError =>
         : "The document has no readable text."
   })
 
-/** How many times longer than its text a document may be; past that nothing is built from it. */
-const mostMarkup = 3
-
-const tooLong = new ParseError({
-  code: "too_large",
-  message: "The document holds more text than one document may. Split it into several files."
-})
-
 /** Content without NUL and lone surrogates, of at least one and at most `limits.maxCharacters` characters. */
 export const parseDocument = (
   request: ParseRequest,
   limits: ParseLimits
 ): Effect.Effect<ParsedDocument, ParseError> =>
   Effect.gen(function* () {
-    const sniffed = yield* sniff(request)
+    const sniffed = yield* sniff(request, limits)
     if ("text" in sniffed && sniffed.text.length > limits.maxCharacters * mostMarkup) return yield* tooLong
     const { title, ...found } = yield* read(sniffed, request, limits)
     const content = sanitize(found.content).trim()

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { fileTypeFromBuffer } from "file-type"
 import { sanitize } from "../../domain/Text.ts"
-import { ParseError, type ParseRequest } from "../DocumentParser.ts"
+import { ParseError, type ParseLimits, type ParseRequest } from "../DocumentParser.ts"
 import { certainEncoding, decodeText } from "./Charset.ts"
 import { type ContainerKind, containerKind } from "./Container.ts"
 
@@ -128,8 +128,22 @@ const sniffText = ({ bytes, fileName, contentType }: ParseRequest): Sniffed => {
     : { kind: "text", mediaType: "text/plain", text }
 }
 
-/** The kind of the document, with its text where the bytes are text; fails with `unsupported_type` or `empty`. */
-export const sniff = (request: ParseRequest): Effect.Effect<Sniffed, ParseError> =>
+/** How many times longer than its text a document may be; past that nothing is built from it. */
+export const mostMarkup = 3
+
+export const tooLong = new ParseError({
+  code: "too_large",
+  message: "The document holds more text than one document may. Split it into several files."
+})
+
+/**
+ * The kind of the document, with its text where the bytes are text; fails with `unsupported_type`, `empty` or, before
+ * anything is made of text that cannot be read whole, `too_large`.
+ */
+export const sniff = (
+  request: ParseRequest,
+  { maxCharacters }: ParseLimits
+): Effect.Effect<Sniffed, ParseError> =>
   Effect.gen(function* () {
     const { bytes } = request
     if (bytes.length === 0) return yield* new ParseError({ code: "empty", message: "The document is empty." })
@@ -145,5 +159,6 @@ export const sniff = (request: ParseRequest): Effect.Effect<Sniffed, ParseError>
     if (binary || (found !== undefined && (found.ext === "rtf" || hasBinaryMark(bytes)))) {
       return yield* unsupported(found?.mime ?? "application/octet-stream")
     }
+    if (bytes.length > maxCharacters * mostMarkup) return yield* tooLong
     return sniffText(request)
   })

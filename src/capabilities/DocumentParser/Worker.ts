@@ -17,10 +17,15 @@ import { Answer, type Job } from "./Messages.ts"
 export interface WorkerOptions {
   /** The built `workers/parse.ts`. */
   readonly script: URL
-  /** Heap of the thread in MiB, default 256. */
+  /** Heap of the thread in MiB, default 192. */
   readonly memoryMb?: number
-  /** What the process may grow by beyond that heap while a document is read, in MiB, default 192. */
+  /** What the process may grow by beyond that heap while a document is read, in MiB, default 128. */
   readonly buffersMb?: number
+  /**
+   * What the process as a whole may hold while a document is read, in MiB, default 940: a document that goes past it fails,
+   * unless it has hardly added to it.
+   */
+  readonly processMb?: number
   /** For one document, default one minute. */
   readonly timeout?: Duration.DurationInput
   /** Default 3,000. */
@@ -45,7 +50,11 @@ const broken = new ParseError({
 })
 
 const mebibyte = 1024 * 1024
-const watchInterval = Duration.millis(250)
+const watchInterval = Duration.millis(25)
+/** What any document may add, however much the process holds already. */
+const always = 96 * mebibyte
+/** A thread that has read as many bytes, or made as many characters, gives its memory back by ending. */
+const large = 4 * mebibyte
 
 const isOutOfMemory = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY"
@@ -87,11 +96,15 @@ const ask = (worker: Worker, job: Job): Effect.Effect<unknown, ParseError> =>
     return Effect.sync(stop)
   })
 
-/** Fails when the process grows by more than `limit` bytes: buffers lie outside the heap that the thread's own limit bounds. */
-const watchMemory = (limit: number): Effect.Effect<never, ParseError> =>
+/**
+ * Fails when the process grows by more than `growth` bytes, or past `most`: buffers lie outside the heap that the thread's
+ * own limit bounds.
+ */
+const watchMemory = (growth: number, most: number): Effect.Effect<never, ParseError> =>
   Effect.suspend(() => {
     const before = memoryUsage.rss()
-    return Effect.sync(() => memoryUsage.rss() - before > limit).pipe(
+    const limit = Math.min(before + growth, Math.max(most, before + always))
+    return Effect.sync(() => memoryUsage.rss() > limit).pipe(
       Effect.flatMap((over) => (over ? Effect.fail(outOfMemory) : Effect.void)),
       Effect.delay(watchInterval),
       Effect.forever
@@ -102,8 +115,9 @@ const make = (options: WorkerOptions) =>
   Effect.gen(function* () {
     const {
       script,
-      memoryMb = 256,
-      buffersMb = 192,
+      memoryMb = 192,
+      buffersMb = 128,
+      processMb = 940,
       timeout = "1 minute",
       idleTimeout = "1 minute"
     } = options
@@ -139,11 +153,15 @@ const make = (options: WorkerOptions) =>
       Effect.gen(function* () {
         yield* FiberHandle.clear(idle)
         const worker = yield* running
+        const size = request.bytes.length
         const reply = yield* ask(worker, { request, limits }).pipe(
-          Effect.raceFirst(watchMemory((memoryMb + buffersMb) * mebibyte)),
+          Effect.raceFirst(watchMemory((memoryMb + buffersMb) * mebibyte, processMb * mebibyte)),
           Effect.timeoutFail({ duration: timeout, onTimeout: () => timedOut })
         )
-        return yield* Effect.mapError(decodeAnswer(reply), () => broken)
+        const answer = yield* Effect.mapError(decodeAnswer(reply), () => broken)
+        const made = answer._tag === "Parsed" ? answer.document.content.length : 0
+        if (size > large || made > large) yield* end
+        return answer
       }).pipe(
         // Whatever else happened than an answer, the thread is in the middle of something.
         Effect.onExit((exit) => (Exit.isSuccess(exit) ? endLater : end))
