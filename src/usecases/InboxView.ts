@@ -1,14 +1,17 @@
 /** The dashboard's inbox: conversations at a glance, their newest messages first, and the runs behind them (contract 3). */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import { ArtifactStore } from "../capabilities/ArtifactStore.ts"
 import type { TenantScope } from "../domain/Account.ts"
 import type { ConversationFilter, ConversationScope } from "../domain/Conversation.ts"
 import { NotFound } from "../domain/Errors.ts"
 import type { ConversationId, MessageId, RunId } from "../domain/Ids.ts"
 import type { Glance } from "../domain/InboxView.ts"
+import type { ArtifactRef } from "../domain/Source.ts"
 import { AgentRunStore } from "../store/AgentRuns.ts"
 import { ConversationStore } from "../store/Conversations.ts"
 import { InboxViewStore } from "../store/InboxView.ts"
+import { WidgetMessageStore } from "../store/WidgetMessages.ts"
 import { AuditTrail, type By } from "./AuditTrail.ts"
 import { RealtimeAccess } from "./chat/RealtimeAccess.ts"
 
@@ -21,6 +24,8 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/InboxView",
     const conversations = yield* ConversationStore
     const runs = yield* AgentRunStore
     const store = yield* InboxViewStore
+    const files = yield* WidgetMessageStore
+    const artifacts = yield* ArtifactStore
 
     const found = (scope: TenantScope, id: ConversationId) =>
       Effect.flatMap(
@@ -66,6 +71,19 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/InboxView",
       }
     })
 
+    /** A file of one of the conversation's messages. */
+    const attachment = Effect.fn("InboxView.attachment")(function* (
+      scope: TenantScope,
+      id: ConversationId,
+      artifact: ArtifactRef
+    ) {
+      yield* found(scope, id)
+      const stored = yield* files.attachment(id, artifact)
+      const bytes = Option.isNone(stored) ? Option.none() : yield* Effect.orDie(artifacts.get(artifact))
+      if (Option.isSome(stored) && Option.isSome(bytes)) return { ...stored.value, bytes: bytes.value }
+      return yield* new NotFound({ message: "The conversation has no such file." })
+    })
+
     /** A token that opens the realtime socket of a conversation. */
     const realtime = Effect.fn("InboxView.realtime")(function* (scope: TenantScope, id: ConversationId) {
       yield* found(scope, id)
@@ -87,6 +105,6 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/InboxView",
       return run.value
     })
 
-    return { list, recent, realtime, trace } as const
+    return { list, recent, attachment, realtime, trace } as const
   })
 }) {}

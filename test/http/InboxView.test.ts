@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import { ArtifactStore, layerMemory } from "../../src/capabilities/ArtifactStore.ts"
 import * as SqlAudit from "../../src/capabilities/AuditLog/Sql.ts"
 import * as DerivedKeys from "../../src/capabilities/SecretBox/DerivedKeys.ts"
 import type { AgentScope, SessionUser } from "../../src/domain/Access.ts"
@@ -16,6 +17,7 @@ import { InboxViewApi } from "../../src/http/hosted/InboxViewApi.ts"
 import { InboxViewHandlers } from "../../src/http/hosted/InboxViewHandlers.ts"
 import { AgentRunStore } from "../../src/store/AgentRuns.ts"
 import { InboxViewStore } from "../../src/store/InboxView.ts"
+import { WidgetMessageStore } from "../../src/store/WidgetMessages.ts"
 import { AuditTrail } from "../../src/usecases/AuditTrail.ts"
 import { ChatTurn } from "../../src/usecases/chat/ChatTurn.ts"
 import { RealtimeAccess } from "../../src/usecases/chat/RealtimeAccess.ts"
@@ -47,6 +49,8 @@ const server = TestServer.layer(
       AgentRunStore.Default,
       DerivedKeys.layer([Redacted.make("the master secret of these tests, 32 bytes")]),
       InboxViewStore.Default,
+      layerMemory,
+      WidgetMessageStore.Default,
       ownershipLayer(),
       settings(),
       SqlAudit.layerSql
@@ -80,6 +84,26 @@ const talked = Effect.gen(function* () {
 })
 
 eachEngineLive("The dashboard's inbox", (it) => {
+  it.scoped("hands out the files of the tenant's own conversations, as nothing that could run", () =>
+    Effect.gen(function* () {
+      const { path, scope } = yield* talked
+      const sql = yield* SqlClient.SqlClient
+      const artifact = yield* (yield* ArtifactStore).put(Buffer.from("<script>alert(1)</script>"))
+      const files = [{ artifact, mimeType: "application/octet-stream", name: "a.html", size: 25 }]
+      yield* sql`update messages set attachments = ${JSON.stringify(files)}::jsonb where position = 1`
+      const { url } = yield* TestServer.TestServer
+      const get = (ref: string) => Effect.promise(() => fetch(`${url}${path}/attachments/${ref}`))
+      const found = yield* get(artifact)
+      expect(found.status).toBe(200)
+      expect(yield* Effect.promise(() => found.text())).toBe("<script>alert(1)</script>")
+      expect(found.headers.get("content-disposition")).toBe("attachment; filename*=UTF-8''a.html")
+      expect(found.headers.get("x-content-type-options")).toBe("nosniff")
+      expect((yield* get(artifact.replace(/.$/, (last) => (last === "0" ? "1" : "0")))).status).toBe(404)
+      yield* as({ ...scope, tenantId: TenantId.make("ten_other") })
+      expect((yield* get(artifact)).status).toBe(404)
+    }).pipe(onFreshData)
+  )
+
   it.scoped("shows with whom a conversation is and what was said last", () =>
     Effect.gen(function* () {
       const { conversationId } = yield* talked

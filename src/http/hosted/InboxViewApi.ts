@@ -1,6 +1,7 @@
 /** What the dashboard's inbox reads: conversations at a glance, newest messages, sockets and traces (contract 3). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import { RunTrace } from "../../domain/AgentRun.ts"
 import { ConversationChannel, ConversationState } from "../../domain/Conversation.ts"
@@ -8,6 +9,7 @@ import { NotFound, ServiceUnavailable, ValidationError } from "../../domain/Erro
 import { AgentId, MessageId, RunId } from "../../domain/Ids.ts"
 import { Glance, InboxMessage } from "../../domain/InboxView.ts"
 import { cursorParam, limitParam } from "../../domain/Page.ts"
+import { ArtifactRef } from "../../domain/Source.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 import { conversationPath } from "../public/ConversationsApi.ts"
@@ -55,6 +57,17 @@ const recent = HttpApiEndpoint.get("recent", "/api/conversations/:id/recent")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
+/** A file of the conversation, by the `artifact` that its message tells; outside the envelope. */
+const attachment = HttpApiEndpoint.get("attachment", "/api/conversations/:id/attachments/:artifact")
+  .setPath(Schema.Struct({ ...conversationPath.fields, artifact: ArtifactRef }))
+  .addSuccess(
+    Schema.Uint8ArrayFromSelf.pipe(
+      HttpApiSchema.withEncoding({ kind: "Uint8Array", contentType: "application/octet-stream" })
+    )
+  )
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
 /** Opens the realtime socket of the conversation for one hour. */
 const realtime = HttpApiEndpoint.post("realtime", "/api/conversations/:id/realtime")
   .setPath(conversationPath)
@@ -78,6 +91,7 @@ const trace = HttpApiEndpoint.get("trace", "/api/agent-runs/:runId")
 export class InboxViewApi extends HttpApiGroup.make("inboxView")
   .add(list)
   .add(recent)
+  .add(attachment)
   .add(realtime)
   .add(trace)
   .middleware(SessionAuth) {}

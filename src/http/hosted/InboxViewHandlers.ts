@@ -5,6 +5,7 @@ import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
 import * as Cursor from "../Cursor.ts"
 import { actor } from "./Actor.ts"
+import { fileResponse } from "./FileResponse.ts"
 
 /** Conversations of the tenant's agents, as the dashboard reads them. */
 export const InboxViewHandlers = HttpApiBuilder.group(Api, "inboxView", (handlers) =>
@@ -22,6 +23,11 @@ export const InboxViewHandlers = HttpApiBuilder.group(Api, "inboxView", (handler
       )
       .handle("recent", ({ path: { id }, urlParams: { before, limit = 20 } }) =>
         Effect.flatMap(CurrentUser, ({ tenantId }) => inbox.recent({ tenantId }, id, { before, limit }))
+      )
+      .handle("attachment", ({ path: { artifact, id } }) =>
+        Effect.flatMap(CurrentUser, ({ tenantId }) =>
+          Effect.map(inbox.attachment({ tenantId }, id, artifact), fileResponse)
+        )
       )
       .handle("realtime", ({ path: { id } }) =>
         Effect.flatMap(CurrentUser, ({ tenantId }) => inbox.realtime({ tenantId }, id))

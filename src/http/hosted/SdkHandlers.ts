@@ -1,5 +1,4 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import type { AgentScope } from "../../domain/Access.ts"
 import type { AgentId } from "../../domain/Ids.ts"
@@ -10,29 +9,11 @@ import { WidgetChat } from "../../usecases/widget/WidgetChat.ts"
 import { Api } from "../Api.ts"
 import { CurrentCaller } from "../Auth.ts"
 import * as Cursor from "../Cursor.ts"
+import { fileResponse } from "./FileResponse.ts"
 
 /** Messages of a page where none is asked for, and at most. */
 const usual = 50
 const most = 1_000
-
-/** A file of somebody else's making: shown as what it is, and as nothing that could run. */
-const fileResponse = ({
-  bytes,
-  mimeType,
-  name
-}: {
-  readonly bytes: Uint8Array
-  readonly mimeType: string
-  readonly name: string
-}) =>
-  HttpServerResponse.uint8Array(bytes, {
-    contentType: mimeType,
-    headers: {
-      "cache-control": "private, max-age=3600",
-      "content-disposition": `${mimeType.startsWith("image/") ? "inline" : "attachment"}; filename*=UTF-8''${encodeURIComponent(name)}`,
-      "content-security-policy": "default-src 'none'; sandbox"
-    }
-  })
 
 interface PageParams {
   readonly sessionId: SessionId
