@@ -24,6 +24,10 @@ const contacts = messages / 2
 const connections = 20
 const seed = Number(process.env["SPOKE_FIRE_SEED"] ?? 20_251)
 const secret = "app-secret-under-fire"
+/** Milliseconds between two deliveries of a connection, at most. */
+const breather = 600
+/** Milliseconds; a quiet machine needs a tenth of it. */
+const patience = 60_000 + messages * 1_000
 /** Messages between two kills, at least. */
 const aLittle = 10
 /** What one worker sends at the same time: so many answers, at most, are lost with it. */
@@ -152,7 +156,10 @@ describe.skipIf(skipped)("Messaging channels under fire", () => {
     })
   }
 
-  /** Every connection delivers the next one when it has its answer; answers how many were new. */
+  /**
+   * Every connection delivers the next one a moment after it has its answer, so that all of it lasts for several kills;
+   * answers how many were new.
+   */
   const deliverAll = async () => {
     let next = 0
     let fresh = 0
@@ -161,6 +168,7 @@ describe.skipIf(skipped)("Messaging channels under fire", () => {
         const { enqueued, status } = await deliver(message)
         expect(status).toBe(200)
         fresh += enqueued
+        await delay(chance(6, next) * breather)
       }
     }
     await Promise.all(Array.from({ length: connections }, connection))
@@ -210,7 +218,7 @@ describe.skipIf(skipped)("Messaging channels under fire", () => {
   /** What was refused too often is tried again by an operator; what may have been taken stays as it is. */
   const retryFailed = async () => {
     for (let retried = 0; ;) {
-      await until(pending, ({ due, held }) => due + held === 0, 90_000)
+      await until(pending, ({ due, held }) => due + held === 0, 180_000)
       const failed = await rows<{ id: string; unknown: boolean }>(`
         select j.id, exists (
           select from channel_outbox o where o.message_id = j.payload ->> 'messageId' and o.last_error = '${unknownOutcome}'
@@ -249,7 +257,7 @@ describe.skipIf(skipped)("Messaging channels under fire", () => {
       expect(delivered && fresh).toBe(messages)
       const deliveredIn = performance.now() - begin
       // What the killed ones held comes back meanwhile, and goes on under fire.
-      await until(pending, ({ due }) => due <= messages / 20, messages * 200).finally(() => (quiet = true))
+      await until(pending, ({ due }) => due <= messages / 20, patience).finally(() => (quiet = true))
       const kills = await firing
       const { retried, unknown } = await retryFailed()
       const seconds = (performance.now() - begin) / 1_000
@@ -319,6 +327,6 @@ describe.skipIf(skipped)("Messaging channels under fire", () => {
       )
       expect(kills).toBeGreaterThan(1)
     },
-    100_000 + messages * 200
+    200_000 + patience
   )
 })
