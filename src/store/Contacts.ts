@@ -20,6 +20,32 @@ type Person = typeof Person.Type
 
 const Removed = Schema.Struct({ externalId: Schema.NullOr(Schema.String) })
 
+/**
+ * A contact has one open conversation a channel: what a human answers stays, else what waits for an answer, else what
+ * was used last. The others are closed, and whatever waits in them is not answered.
+ */
+export const closeOthers = (sql: SqlClient.SqlClient, ids: ReadonlyArray<EndUserId>) => sql`
+  with held as (
+    select c.* from conversations c where c.end_user_id = any(${ids}::text[]) order by c.id for update
+  ),
+  ranked as (
+    select h.id, row_number() over (partition by h.channel_id order by
+      (h.state <> 'AI_ACTIVE') desc,
+      exists (
+        select from messages m where m.conversation_id = h.id and m.role = 'user'
+          and m.channel_message_id is not null and m.answered_by is null
+      ) desc,
+      h.updated_at desc, h.id desc) as place
+    from held h where h.channel_id is not null and h.state <> 'CLOSED'
+  ),
+  closed as (
+    update conversations c set state = 'CLOSED', epoch = c.epoch + 1, updated_at = now()
+    from ranked where ranked.id = c.id and ranked.place > 1 returning c.id
+  )
+  update messages m set answered_by = 'merged' from closed
+  where m.conversation_id = closed.id and m.role = 'user' and m.channel_message_id is not null
+    and m.answered_by is null`
+
 export class ContactStore extends Effect.Service<ContactStore>()("store/Contacts", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -68,38 +94,12 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/Contacts
       select ${known.tenantId}, ${known.channel}, given.kind, given.value, ${id} from ${given(known)}
       on conflict do nothing`
 
-    /**
-     * A contact has one open conversation a channel: what a human answers stays, else what waits for an answer, else what
-     * was used last. The others are closed, and whatever waits in them is not answered.
-     */
-    const closeOthers = (ids: ReadonlyArray<EndUserId>) => sql`
-      with held as (
-        select c.* from conversations c where c.end_user_id = any(${ids}::text[]) order by c.id for update
-      ),
-      ranked as (
-        select h.id, row_number() over (partition by h.channel_id order by
-          (h.state <> 'AI_ACTIVE') desc,
-          exists (
-            select from messages m where m.conversation_id = h.id and m.role = 'user'
-              and m.channel_message_id is not null and m.answered_by is null
-          ) desc,
-          h.updated_at desc, h.id desc) as place
-        from held h where h.channel_id is not null and h.state <> 'CLOSED'
-      ),
-      closed as (
-        update conversations c set state = 'CLOSED', epoch = c.epoch + 1, updated_at = now()
-        from ranked where ranked.id = c.id and ranked.place > 1 returning c.id
-      )
-      update messages m set answered_by = 'merged' from closed
-      where m.conversation_id = closed.id and m.role = 'user' and m.channel_message_id is not null
-        and m.answered_by is null`
-
     /** All that is theirs becomes `survivor`'s; an external id goes along where the survivor has none. */
     const merge = Effect.fn("ContactStore.merge")(function* (
       survivor: Person,
       losers: ReadonlyArray<EndUserId>
     ) {
-      yield* closeOthers([survivor.id, ...losers])
+      yield* closeOthers(sql, [survivor.id, ...losers])
       yield* sql`update conversations set end_user_id = ${survivor.id} where end_user_id = any(${losers}::text[])`
       yield* sql`update widget_sessions set end_user_id = ${survivor.id} where end_user_id = any(${losers}::text[])`
       yield* sql`update end_user_aliases set end_user_id = ${survivor.id} where end_user_id = any(${losers}::text[])`

@@ -12,6 +12,7 @@ import type { ExternalEndUserId } from "../domain/ChatTurn.ts"
 import { ConversationState } from "../domain/Conversation.ts"
 import { ConversationId, EndUserId } from "../domain/Ids.ts"
 import { sessionDays } from "../domain/Widget.ts"
+import { closeOthers } from "./Contacts.ts"
 
 /** SHA-256 of a session's id. */
 export type SessionHash = Uint8Array
@@ -152,6 +153,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         if (known === externalId) return "same" as const
         if (known !== null) return "other" as const
         const [{ id }] = yield* Effect.flatMap(person(scope, fresh, externalId), idOf)
+        yield* closeOthers(sql, [id, anonymous])
         yield* sql`update conversations set end_user_id = ${id} where end_user_id = ${anonymous}`
         yield* sql`update end_user_aliases set end_user_id = ${id} where end_user_id = ${anonymous}`
         yield* sql`update widget_sessions set end_user_id = ${id} where end_user_id = ${anonymous}`

@@ -325,6 +325,28 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
+    it.effect("identify leaves one open conversation of a channel where both people had one", () =>
+      Effect.gen(function* () {
+        const sql = yield* begin
+        const known = yield* init({ externalEndUserId: "ada" })
+        const anonymous = yield* init()
+        const { sessionId } = anonymous
+        yield* sql`
+          insert into channels (id, tenant_id, agent_id, channel, external_id, access_token)
+          select 'chn_1', tenant_id, id, 'whatsapp', '1067', 'sealed' from agents limit 1`
+        yield* sql`
+          insert into conversations (id, tenant_id, agent_id, end_user_id, channel, channel_id)
+          select 'cnv_' || p.id, h.tenant_id, h.agent_id, p.id, 'whatsapp', h.id from end_users p, channels h`
+        const named = yield* post("/api/sdk/identify", { sessionId, externalEndUserId: "ada" })
+        expect(expectData(named).endUserId).toBe(known.endUserId)
+        const states = yield* sql`select state, end_user_id as id from conversations order by state`
+        expect(states).toEqual([
+          { state: "AI_ACTIVE", id: known.endUserId },
+          { state: "CLOSED", id: known.endUserId }
+        ])
+      })
+    )
+
     it.effect("many sessions that take the same name at the same time become one person", () =>
       Effect.gen(function* () {
         const sql = yield* begin
