@@ -3,7 +3,9 @@
  * order, from 20 connections, while one of two workers is killed (-9) every few seconds and a fifth of the provider's calls
  * fail. Afterwards the database and the provider's own record have to agree about every single message.
  *
- * `SPOKE_FIRE=2000` sets how many messages there are; 500 by default.
+ * `SPOKE_FIRE=2000` sets how many messages there are; 500 by default. With 2,000 on two busy cores (load 12): 4,022
+ * deliveries in 95 s, 985 replies, 1,201 calls, 21 workers killed, 71 replies sent twice (118 marked), 1 retried by hand,
+ * 19 given up as `outcome unknown`, of which the provider had taken 15; 183 s in all.
  */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
