@@ -20,7 +20,13 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     // A test holds the first load to 250 kB compressed.
-    chunkSizeWarningLimit: 1_000
+    chunkSizeWarningLimit: 1_000,
+    rollupOptions: {
+      onwarn: (warning, warn) => {
+        // Comments of a library's own build, which are dropped.
+        if (warning.code !== "INVALID_ANNOTATION") warn(warning)
+      }
+    }
   },
   server: {
     proxy: { "/api": { target: "http://127.0.0.1:3000", ws: true }, "/widget.js": "http://127.0.0.1:3000" }
