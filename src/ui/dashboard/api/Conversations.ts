@@ -1,6 +1,7 @@
 /** Conversations of every channel: read as they go on, and answered by people. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
 import type { RunEvent } from "../components/Trace.tsx"
+import type { Citation } from "../components/CitationChip.tsx"
 import { call, firstPage } from "./Client.ts"
 
 export const states = ["HUMAN_REQUESTED", "HUMAN_ACTIVE", "AI_ACTIVE", "CLOSED"] as const
@@ -20,15 +21,6 @@ export interface Conversation {
   readonly handoffReason: string | null
   readonly customer: string | null
   readonly preview: string | null
-}
-
-export interface Citation {
-  readonly index: number
-  readonly title: string
-  readonly sourceName: string
-  readonly text: string
-  readonly url: string
-  readonly score: number
 }
 
 interface Attachment {
@@ -123,3 +115,7 @@ export const trace = (runId: string) =>
       call<RunTrace>("GET", `/api/agent-runs/${runId}`, { query: { limit: 100 }, signal }),
     staleTime: Infinity
   })
+
+/** Where a file of the conversation is. */
+export const attachmentAddress = (id: string, artifact: string) =>
+  `/api/conversations/${id}/attachments/${artifact}`

@@ -2,9 +2,9 @@
 import { useChat } from "@ai-sdk/react"
 import { DefaultChatTransport, type UIMessage } from "ai"
 import { type FormEvent, type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react"
-import { Button as AriaButton, Dialog, DialogTrigger, Popover } from "react-aria-components"
 import type { Agent } from "../../api/Agents.ts"
 import { Button } from "../../components/Button.tsx"
+import { type Citation, CitationChip } from "../../components/CitationChip.tsx"
 import { Prose } from "../../components/Prose.tsx"
 import { type RunEvent, Trace } from "../../components/Trace.tsx"
 import { texts, useText } from "../../text/Language.tsx"
@@ -22,10 +22,8 @@ const words = texts(
     fresh: "New conversation",
     attach: "Attach files",
     attached: (count: number) => (count === 1 ? "1 file" : `${count} files`),
-    citation: (index: number) => `Citation ${index}`,
     thinking: "The agent is answering …",
-    failed: "No answer",
-    open: "Open the source"
+    failed: "No answer"
   },
   {
     conversation: "Gespräch",
@@ -37,21 +35,10 @@ const words = texts(
     fresh: "Neues Gespräch",
     attach: "Dateien anhängen",
     attached: (count: number) => (count === 1 ? "1 Datei" : `${count} Dateien`),
-    citation: (index: number) => `Beleg ${index}`,
     thinking: "Der Agent antwortet …",
-    failed: "Keine Antwort",
-    open: "Quelle öffnen"
+    failed: "Keine Antwort"
   }
 )
-
-interface Citation {
-  readonly index: number
-  readonly title: string
-  readonly sourceName: string
-  readonly text: string
-  readonly url: string
-  readonly score: number
-}
 
 interface Result {
   readonly reply: string
@@ -73,29 +60,6 @@ const resultOf = ({ parts }: Message): Result | undefined => {
   return done?.data.result
 }
 
-const Source = ({ citation }: { readonly citation: Citation }) => {
-  const t = useText(words)
-  return (
-    <DialogTrigger>
-      <AriaButton className={css["citation"] ?? ""} aria-label={t.citation(citation.index)}>
-        {citation.index}
-      </AriaButton>
-      <Popover className={css["popover"] ?? ""}>
-        <Dialog className={css["source"] ?? ""} aria-label={t.citation(citation.index)}>
-          <strong>{citation.title}</strong>
-          <span className={css["soft"]}>{`${citation.sourceName} · ${citation.score.toFixed(2)}`}</span>
-          <p>{citation.text}</p>
-          {/^https?:/.test(citation.url) ? (
-            <a href={citation.url} target="_blank" rel="noopener noreferrer nofollow">
-              {`${t.open}: ${citation.url}`}
-            </a>
-          ) : null}
-        </Dialog>
-      </Popover>
-    </DialogTrigger>
-  )
-}
-
 const Said = ({ message, name }: { readonly message: Message; readonly name: string }) => {
   const t = useText(words)
   const result = resultOf(message)
@@ -107,7 +71,7 @@ const Said = ({ message, name }: { readonly message: Message; readonly name: str
         text={textOf(message)}
         citation={(index) => {
           const citation = result?.citations.find((one) => one.index === index)
-          return citation === undefined ? undefined : <Source citation={citation} />
+          return citation === undefined ? undefined : <CitationChip citation={citation} />
         }}
       />
     </article>

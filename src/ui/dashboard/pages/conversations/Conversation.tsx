@@ -159,6 +159,7 @@ const Conversation = ({ id, user }: { readonly id: string; readonly user: User }
             <div className={css["columns"]}>
               <div className={css["chat"]}>
                 <Messages
+                  conversationId={id}
                   messages={pages.toReversed().flatMap((page) => page.messages)}
                   typing={live.typing}
                   chosen={runId}

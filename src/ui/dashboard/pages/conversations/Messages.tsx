@@ -24,6 +24,7 @@ const words = texts(
 )
 
 interface Props {
+  readonly conversationId: string
   /** Oldest first. */
   readonly messages: ReadonlyArray<Message>
   readonly typing: boolean
@@ -41,7 +42,16 @@ interface Props {
 /** How near to its end a reader counts as following, in pixels. */
 const near = 80
 
-export const Messages = ({ children, chosen, loading, messages, older, onTrace, typing }: Props) => {
+export const Messages = ({
+  conversationId,
+  children,
+  chosen,
+  loading,
+  messages,
+  older,
+  onTrace,
+  typing
+}: Props) => {
   const t = useText(words)
   const frame = useRef<HTMLDivElement>(null)
   const following = useRef(true)
@@ -93,6 +103,7 @@ export const Messages = ({ children, chosen, loading, messages, older, onTrace, 
           const { runId } = message
           return (
             <Said
+              conversationId={conversationId}
               key={message.id}
               message={message}
               aside={

@@ -1,7 +1,7 @@
 /** One message: who wrote it, when, from what, and with which files. */
 import type { ReactNode } from "react"
-import { Button as AriaButton, Dialog, DialogTrigger, Popover } from "react-aria-components"
-import type { Citation, Message } from "../../api/Conversations.ts"
+import { attachmentAddress, type Message } from "../../api/Conversations.ts"
+import { CitationChip } from "../../components/CitationChip.tsx"
 import { Prose } from "../../components/Prose.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -13,55 +13,29 @@ const words = texts(
     agent: "Agent",
     human: "Team",
     system: "Automatic",
-    citation: (index: number) => `Citation ${index}`,
     sources: "Sources",
-    files: "Files",
-    open: "Open the source"
+    files: "Files"
   },
   {
     customer: "Kunde",
     agent: "Agent",
     human: "Team",
     system: "Automatisch",
-    citation: (index: number) => `Beleg ${index}`,
     sources: "Quellen",
-    files: "Dateien",
-    open: "Quelle öffnen"
+    files: "Dateien"
   }
 )
-
-const Source = ({ citation }: { readonly citation: Citation }) => {
-  const t = useText(words)
-  return (
-    <DialogTrigger>
-      <AriaButton className={css["citation"] ?? ""} aria-label={t.citation(citation.index)}>
-        {citation.index}
-      </AriaButton>
-      <Popover className={css["popover"] ?? ""}>
-        <Dialog className={css["source"] ?? ""} aria-label={t.citation(citation.index)}>
-          <strong>{citation.title}</strong>
-          <span className={css["soft"]}>{citation.sourceName}</span>
-          <p>{citation.text}</p>
-          {/^https?:/.test(citation.url) ? (
-            <a href={citation.url} target="_blank" rel="noopener noreferrer nofollow">
-              {`${t.open}: ${citation.url}`}
-            </a>
-          ) : null}
-        </Dialog>
-      </Popover>
-    </DialogTrigger>
-  )
-}
 
 const kilobytes = (size: number) => Math.max(1, Math.round(size / 1_000))
 
 interface SaidProps {
+  readonly conversationId: string
   readonly message: Message
   /** What stands beside the time. */
   readonly aside: ReactNode
 }
 
-export const Said = ({ message, aside }: SaidProps) => {
+export const Said = ({ conversationId, message, aside }: SaidProps) => {
   const t = useText(words)
   const { moment, number } = useFormat()
   const { attachments, author, citations, content, createdAt, role } = message
@@ -81,7 +55,7 @@ export const Said = ({ message, aside }: SaidProps) => {
           text={content}
           citation={(index) => {
             const found = citations.find((one) => one.index === index)
-            return found === undefined ? undefined : <Source citation={found} />
+            return found === undefined ? undefined : <CitationChip citation={found} />
           }}
         />
       )}
@@ -89,7 +63,10 @@ export const Said = ({ message, aside }: SaidProps) => {
         <ul className={css["files"]} aria-label={t.files}>
           {attachments.map(({ artifact, name, size }) => (
             <li key={artifact}>
-              {name} <span className={css["soft"]}>{`${number(kilobytes(size))} kB`}</span>
+              <a href={attachmentAddress(conversationId, artifact)} download={name}>
+                {name}
+              </a>{" "}
+              <span className={css["soft"]}>{`${number(kilobytes(size))} kB`}</span>
             </li>
           ))}
         </ul>
