@@ -83,13 +83,14 @@ describe.skipIf(process.platform !== "linux")("Hostile files", () => {
       const { outcome } = hostile
       if ("codes" in outcome && outcome.codes !== undefined) {
         expect([hostile.name, job.status]).toEqual([hostile.name, "FAILED"])
-        const code = String(job.error).split(":", 1)[0]
+        const code = String(job.error).split(":", 1)[0] ?? ""
         // Whichever bound is met first: beside all that the process holds, memory may be.
-        expect([...outcome.codes, "out_of_memory"], `${hostile.name}: ${job.error}`).toContain(code)
+        const known = [...outcome.codes, "out_of_memory"].includes(code)
+        expect([hostile.name, job.error, known]).toEqual([hostile.name, job.error, true])
       } else if (hostile.name === "PDF of 1,600 pages" || job.status !== "FAILED") {
         expect([hostile.name, job.status, job.error]).toEqual([hostile.name, "SUCCEEDED", null])
       } else {
-        expect(job.error, hostile.name).toMatch(/^out_of_memory: /)
+        expect(`${hostile.name}: ${job.error}`).toContain(": out_of_memory: ")
       }
     }
     const good = Path.join(folder, "good.txt")
