@@ -34,8 +34,11 @@ const kinds: Record<Kind, true> = {
 }
 const isKind = (name: string): name is Kind => Object.hasOwn(kinds, name)
 
-/** Path parameters that are declared as mere text. */
-const textParameters: Readonly<Record<string, Kind>> = { "GET /api/sdk/attachments/:id :id": "attachment" }
+/** Path parameters that name a stored file. */
+const files: Readonly<Record<string, Kind>> = {
+  "GET /api/sdk/attachments/:id :id": "attachment",
+  "GET /api/conversations/:id/attachments/:artifact :artifact": "attachment"
+}
 
 /** Names that callers choose themselves, and so no ids of anything. */
 const chosen = new Set(["ExternalEndUserId"])
@@ -61,7 +64,7 @@ const propertiesOf = (ast: AST.AST): ReadonlyArray<AST.PropertySignature> => {
 const fieldsOf = (route: string, place: Field["place"], schema: Schema.Schema.All | undefined) => {
   const fields = new Map<string, Field>()
   for (const { isOptional, name, type } of schema === undefined ? [] : propertiesOf(schema.ast)) {
-    const brand = brandOf(type) ?? textParameters[`${route} :${String(name)}`]
+    const brand = files[`${route} :${String(name)}`] ?? brandOf(type)
     const looksLikeOne = place === "path" || /(^id|Ids?)$/.test(String(name))
     if (brand === undefined ? !looksLikeOne : chosen.has(brand) || !/Ids?$|^attachment$/.test(brand)) continue
     if (route.includes("/api/operator/")) continue

@@ -1,6 +1,7 @@
 /** The conversation of a page: what was said, what is being said, and in which state it is. */
 import { type Client, clientOf, type Message, Refusal, type Session } from "./Client.ts"
 import { read, type Result } from "./EventStream.ts"
+import { Repeater } from "./Repeater.ts"
 import type { Settings } from "./Settings.ts"
 import { connect } from "./Socket.ts"
 import { textsFor } from "./Texts.ts"
@@ -84,8 +85,12 @@ export class Chat {
   private whole: ReadonlyArray<Message> = []
   private cursor: string | null = null
   private starting: Promise<void> | null = null
-  private refreshing: Promise<void> | null = null
-  private stale = false
+  private readonly looks = new Repeater((settled) =>
+    this.look(settled).catch(() => {
+      // The socket's next news, or the next look, will tell.
+      if (settled) this.unsure()
+    })
+  )
   private disconnect: (() => void) | null = null
   private looking: ReturnType<typeof setTimeout> | undefined
   private typing: ReturnType<typeof setTimeout> | undefined
@@ -251,27 +256,9 @@ export class Chat {
     }, lookEvery)
   }
 
-  /** Reads state and messages; calls that come meanwhile make it read once more. */
+  /** Reads state and messages; `settled` when what is stored shall take the place of what is live. */
   private refresh(settled = false): Promise<void> {
-    if (this.refreshing !== null && !settled) {
-      this.stale = true
-      return this.refreshing
-    }
-    const before = this.refreshing ?? Promise.resolve()
-    const running = before
-      .then(() => this.look(settled))
-      .catch(() => {
-        // The socket's next news, or the next look, will tell.
-        if (settled) this.unsure()
-      })
-      .then(() => {
-        if (this.refreshing === running) this.refreshing = null
-        if (!this.stale) return
-        this.stale = false
-        return this.refresh()
-      })
-    this.refreshing = running
-    return running
+    return this.looks.ask(settled)
   }
 
   private async look(settled: boolean): Promise<void> {

@@ -1,0 +1,29 @@
+/** Runs one look at a time; wishes that come meanwhile are one more look afterwards. */
+export class Repeater {
+  private wish: { readonly settled: boolean } | null = null
+  private running: Promise<void> | null = null
+  private readonly look: (settled: boolean) => Promise<void>
+
+  /** `look` is told whether any of those who wished for it said `settled`, and must not fail. */
+  constructor(look: (settled: boolean) => Promise<void>) {
+    this.look = look
+  }
+
+  /** Done once a look that began after this call has ended. */
+  ask(settled = false): Promise<void> {
+    this.wish = { settled: settled || this.wish?.settled === true }
+    this.running ??= this.run()
+    return this.running
+  }
+
+  private async run(): Promise<void> {
+    // A microtask later, so that `running` is set before the first look may end.
+    await Promise.resolve()
+    while (this.wish !== null) {
+      const { settled } = this.wish
+      this.wish = null
+      await this.look(settled)
+    }
+    this.running = null
+  }
+}
