@@ -30,14 +30,15 @@ const kinds: Record<Kind, true> = {
   EndUserId: true,
   UserId: true,
   SessionId: true,
-  attachment: true
+  attachment: true,
+  artifact: true
 }
 const isKind = (name: string): name is Kind => Object.hasOwn(kinds, name)
 
 /** Path parameters that name a stored file. */
 const files: Readonly<Record<string, Kind>> = {
   "GET /api/sdk/attachments/:id :id": "attachment",
-  "GET /api/conversations/:id/attachments/:artifact :artifact": "attachment"
+  "GET /api/conversations/:id/attachments/:artifact :artifact": "artifact"
 }
 
 /** Names that callers choose themselves, and so no ids of anything. */
@@ -66,7 +67,7 @@ const fieldsOf = (route: string, place: Field["place"], schema: Schema.Schema.Al
   for (const { isOptional, name, type } of schema === undefined ? [] : propertiesOf(schema.ast)) {
     const brand = files[`${route} :${String(name)}`] ?? brandOf(type)
     const looksLikeOne = place === "path" || /(^id|Ids?)$/.test(String(name))
-    if (brand === undefined ? !looksLikeOne : chosen.has(brand) || !/Ids?$|^attachment$/.test(brand)) continue
+    if (brand === undefined ? !looksLikeOne : chosen.has(brand) || !/Ids?$|^attachment$|^artifact$/.test(brand)) continue
     if (route.includes("/api/operator/")) continue
     if (brand === undefined) {
       if (notOurs.has(String(name))) continue

@@ -1,7 +1,7 @@
 /** Everything that an agent can have, made over HTTP: real ids, each of them of somebody. */
 import { type Spoke, until } from "./Spoke.ts"
 
-/** What a route may be asked about, under the brand of its id; `attachment` is a stored file's. */
+/** What a route may be asked about, under the brand of its id; `attachment` is a stored file's, and `artifact` its content address. */
 export type Kind =
   | "AgentId"
   | "KeyId"
@@ -16,6 +16,7 @@ export type Kind =
   | "UserId"
   | "SessionId"
   | "attachment"
+  | "artifact"
 
 export interface World {
   readonly tenantId: string
@@ -177,7 +178,8 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     EndUserId: endUserId,
     UserId: user.id,
     SessionId: sessionId,
-    attachment: file
+    attachment: file,
+    artifact: `sha256:${file}`
   }
   for (const [kind, id] of Object.entries(ids)) if (!id) throw new Error(`The agent has no ${kind}.`)
   return { tenantId, ids, mark, key }
