@@ -31,14 +31,16 @@ const kinds: Record<Kind, true> = {
   UserId: true,
   SessionId: true,
   attachment: true,
-  artifact: true
+  artifact: true,
+  conversation: true
 }
 const isKind = (name: string): name is Kind => Object.hasOwn(kinds, name)
 
-/** Path parameters that name a stored file. */
+/** Path parameters of a stored file, and of the conversation that has it. */
 const files: Readonly<Record<string, Kind>> = {
   "GET /api/sdk/attachments/:id :id": "attachment",
-  "GET /api/conversations/:id/attachments/:artifact :artifact": "artifact"
+  "GET /api/conversations/:id/attachments/:artifact :artifact": "artifact",
+  "GET /api/conversations/:id/attachments/:artifact :id": "conversation"
 }
 
 /** Names that callers choose themselves, and so no ids of anything. */
@@ -67,7 +69,7 @@ const fieldsOf = (route: string, place: Field["place"], schema: Schema.Schema.Al
   for (const { isOptional, name, type } of schema === undefined ? [] : propertiesOf(schema.ast)) {
     const brand = files[`${route} :${String(name)}`] ?? brandOf(type)
     const looksLikeOne = place === "path" || /(^id|Ids?)$/.test(String(name))
-    if (brand === undefined ? !looksLikeOne : chosen.has(brand) || !/Ids?$|^attachment$|^artifact$/.test(brand)) continue
+    if (brand === undefined ? !looksLikeOne : chosen.has(brand) || !/Ids?$|^[a-z]+$/.test(brand)) continue
     if (route.includes("/api/operator/")) continue
     if (brand === undefined) {
       if (notOurs.has(String(name))) continue

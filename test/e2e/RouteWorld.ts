@@ -1,7 +1,7 @@
 /** Everything that an agent can have, made over HTTP: real ids, each of them of somebody. */
 import { type Spoke, until } from "./Spoke.ts"
 
-/** What a route may be asked about, under the brand of its id; `attachment` is a stored file's, and `artifact` its content address. */
+/** What a route may be asked about, under the brand of its id; `attachment` is a stored file's, `artifact` its content address, `conversation` the one it is in. */
 export type Kind =
   | "AgentId"
   | "KeyId"
@@ -17,6 +17,7 @@ export type Kind =
   | "SessionId"
   | "attachment"
   | "artifact"
+  | "conversation"
 
 export interface World {
   readonly tenantId: string
@@ -163,6 +164,7 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     formOf("files", new Blob([picture, mark], { type: "image/gif" }), `${mark}.gif`, sent)
   )
   const { messages } = (await byKey("GET", `/api/sdk/messages?sessionId=${sessionId}`)).data
+  const { conversation } = (await byKey("GET", `/api/sdk/conversation?sessionId=${sessionId}`)).data
   const [file = ""] = /[^/]+(?=\?|$)/.exec(messages[0].media[0].url) ?? []
   const user = await makeUser(spoke, owner, `${mark}@people.example`, "viewer")
   const ids = {
@@ -179,7 +181,8 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     UserId: user.id,
     SessionId: sessionId,
     attachment: file,
-    artifact: `sha256:${file}`
+    artifact: `sha256:${file}`,
+    conversation: conversation.id
   }
   for (const [kind, id] of Object.entries(ids)) if (!id) throw new Error(`The agent has no ${kind}.`)
   return { tenantId, ids, mark, key }
