@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
+import * as v8 from "node:v8"
 
 /** The database cannot be opened or reached. `message` is short and names neither credentials nor address. */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
@@ -26,20 +27,40 @@ const unavailable = (what: string) => (cause: unknown) => {
   return new DatabaseUnavailable({ message: `${what}: ${line.slice(0, 200)}` })
 }
 
+/**
+ * For one connection in a process that others share: the defaults would hold 128 MB of pages that the operating system
+ * keeps anyway.
+ */
+const memory = ["shared_buffers=32MB", "wal_buffers=1MB", "max_connections=20"].flatMap((setting) => [
+  "-c",
+  setting
+])
+
+/**
+ * WebAssembly is optimised, on threads beside ours, once a function has run this much. The engine's start runs thousands
+ * of functions past V8's own budget, which costs more than the whole rest of the start; those of a busy service come
+ * past this one soon enough.
+ */
+const optimiseLater = Effect.sync(() => v8.setFlagsFromString("--wasm-tiering-budget=100000000"))
+
 const open = (
   options: PGliteOptions,
   vector: boolean
 ): Effect.Effect<PGlite, DatabaseUnavailable, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.tryPromise({
-      try: async () => {
-        const { PGlite } = await import("@electric-sql/pglite")
-        if (!vector) return await PGlite.create(options)
-        const pgvector = await import("@electric-sql/pglite-pgvector")
-        return await PGlite.create({ ...options, extensions: { vector: pgvector.vector } })
-      },
-      catch: unavailable("The embedded database does not open")
-    }),
+    Effect.zipRight(
+      optimiseLater,
+      Effect.tryPromise({
+        try: async () => {
+          const { PGlite } = await import("@electric-sql/pglite")
+          const engine = { ...options, startParams: [...PGlite.defaultStartParams, ...memory] }
+          if (!vector) return await PGlite.create(engine)
+          const pgvector = await import("@electric-sql/pglite-pgvector")
+          return await PGlite.create({ ...engine, extensions: { vector: pgvector.vector } })
+        },
+        catch: unavailable("The embedded database does not open")
+      })
+    ),
     (db) =>
       Effect.ignore(
         Effect.timeout(
