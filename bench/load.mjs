@@ -1,0 +1,147 @@
+/** Load on one service, and rounds that alternate between several. */
+import * as http from "node:http"
+import { cpuOf, median, quantile, rounded } from "./machine.mjs"
+
+/** How many requests there have been: no two ask the same. */
+let asked = 0
+
+/** One request: milliseconds to its first token and to its end, or why it failed. */
+const request = ({ body, end, first, headers, method = "POST", signed, url }, agent, timeout) =>
+  new Promise((resolve) => {
+    const payload = typeof body === "function" ? body(asked++) : body
+    const start = performance.now()
+    let firstAt
+    let length = 0
+    let carry = ""
+    let failed = false
+    let ended = end === undefined
+    const done = (error) =>
+      resolve({ error, ms: performance.now() - start, first: firstAt && firstAt - start, bytes: length })
+    const sent = http.request(
+      url,
+      {
+        method,
+        agent,
+        timeout,
+        headers: {
+          ...(payload !== undefined && {
+            "content-type": "application/json",
+            "content-length": Buffer.byteLength(payload)
+          }),
+          ...headers,
+          ...signed?.(payload)
+        }
+      },
+      (response) => {
+        response.setEncoding("latin1")
+        response.on("data", (chunk) => {
+          length += chunk.length
+          if (end === undefined) return
+          // Marks may be cut in two.
+          const seen = carry + chunk
+          if (firstAt === undefined && seen.includes(first)) firstAt = performance.now()
+          if (seen.includes(end)) ended = true
+          if (seen.includes('"type":"error"')) failed = true
+          carry = seen.slice(-64)
+        })
+        response.on("end", () => {
+          if (response.statusCode !== 200) done(`status ${response.statusCode}`)
+          else if (failed) done("error event")
+          else if (!ended || (first !== undefined && firstAt === undefined)) done("cut off")
+          else done(undefined)
+        })
+        response.on("error", () => done("reset"))
+      }
+    )
+    sent.on("timeout", () => sent.destroy(new Error("timeout")))
+    sent.on("error", ({ code, message }) => done(code ?? message))
+    sent.end(payload)
+  })
+
+/**
+ * Every client sends its next request when the last one is answered: for `seconds`, or `each` times. `database` is the
+ * process whose share is told apart.
+ */
+export const load = async (target, { clients, database, each, seconds, timeout = 120_000 }) => {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: clients })
+  const before = { own: target.pid && cpuOf(target.pid), database: database && cpuOf(database) }
+  const begun = performance.now()
+  const results = []
+  await Promise.all(
+    Array.from({ length: clients }, async () => {
+      for (
+        let turn = 0;
+        each === undefined ? performance.now() - begun < seconds * 1_000 : turn < each;
+        turn++
+      ) {
+        results.push(await request(target, agent, timeout))
+      }
+    })
+  )
+  const elapsed = (performance.now() - begun) / 1_000
+  const after = { own: target.pid && cpuOf(target.pid), database: database && cpuOf(database) }
+  agent.destroy()
+  const good = results.filter(({ error }) => error === undefined)
+  const kinds = {}
+  for (const { error } of results) if (error !== undefined) kinds[error] = (kinds[error] ?? 0) + 1
+  const milliseconds = good.map(({ ms }) => ms)
+  const firsts = good.flatMap(({ first }) => (first === undefined ? [] : [first]))
+  const share = (name) =>
+    before[name] === undefined ? null : ((after[name] - before[name]) * 1_000) / Math.max(1, results.length)
+  return {
+    requests: results.length,
+    errors: results.length - good.length,
+    kinds,
+    perSecond: good.length / elapsed,
+    cpuMs: share("own"),
+    databaseCpuMs: share("database"),
+    p50: quantile(milliseconds, 0.5),
+    p99: quantile(milliseconds, 0.99),
+    first: quantile(firsts, 0.5),
+    first99: quantile(firsts, 0.99)
+  }
+}
+
+const fields = ["perSecond", "cpuMs", "databaseCpuMs", "p50", "p99", "first", "first99"]
+
+/**
+ * The targets in turns, `rounds` times; for each target the medians, the errors of all rounds, and `ratio`, the median of
+ * the ratios of two targets of the same round.
+ */
+export const alternate = async (targets, rounds, options, progress) => {
+  const seen = Object.fromEntries(Object.keys(targets).map((name) => [name, []]))
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, target] of Object.entries(targets)) {
+      const result = await load(target, options)
+      seen[name].push(result)
+      progress?.(
+        `${name} ${options.clients} clients: ${rounded(result.perSecond)}/s, ${rounded(result.p50 ?? 0)} ms` +
+          (result.errors > 0 ? `, errors ${JSON.stringify(result.kinds)}` : "")
+      )
+    }
+  }
+  const summary = (name) => {
+    const kinds = {}
+    for (const round of seen[name])
+      for (const [kind, count] of Object.entries(round.kinds)) kinds[kind] = (kinds[kind] ?? 0) + count
+    const values = fields.flatMap((field) => {
+      const all = seen[name].map((round) => round[field]).filter((value) => value !== null)
+      return all.length === 0 ? [] : [[field, rounded(median(all))]]
+    })
+    return {
+      requests: seen[name].reduce((sum, { requests }) => sum + requests, 0),
+      errors: seen[name].reduce((sum, { errors }) => sum + errors, 0),
+      ...(Object.keys(kinds).length > 0 && { kinds }),
+      ...Object.fromEntries(values)
+    }
+  }
+  /** Round by round, because both met the same machine then. */
+  const ratio = (name, other, read, readOther = read) => {
+    const ratios = seen[name].flatMap((result, round) => {
+      const [value, reference] = [read(result), readOther(seen[other][round])]
+      return value === null || !(reference > 0) ? [] : [value / reference]
+    })
+    return rounded(median(ratios))
+  }
+  return { results: Object.fromEntries(Object.keys(targets).map((name) => [name, summary(name)])), ratio }
+}

@@ -1,0 +1,167 @@
+/** Processes of a benchmark: started, measured from /proc and ended again. Linux only. */
+import { spawn } from "node:child_process"
+import * as fs from "node:fs"
+import { createServer } from "node:net"
+import * as os from "node:os"
+import * as path from "node:path"
+
+export const root = path.resolve(import.meta.dirname, "..")
+
+const running = new Set()
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL")
+})
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1))
+
+/** What of this machine's environment would change what is measured. */
+const ours = /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_URL|HOST$|PORT$|LOG_|OTEL_)/
+
+/** Starts a program that prints `listening on URL`; `{url, pid, stop}`. */
+export const start = async (command, args, variables = {}, { within = 60_000 } = {}) => {
+  const child = spawn(command, args, {
+    cwd: root,
+    env: {
+      ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name))),
+      ...variables
+    },
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  running.add(child)
+  const ended = new Promise((resolve) => child.once("exit", resolve))
+  ended.then(() => running.delete(child))
+  let output = ""
+  const url = await new Promise((resolve, reject) => {
+    const fail = (why) => reject(new Error(`${path.basename(args[0] ?? command)} ${why}: ${output}`))
+    const timer = setTimeout(() => fail("did not listen in time"), within)
+    const read = (chunk) => {
+      // Only its beginning is of interest, and a failure's end.
+      output = (output + chunk).slice(-20_000)
+      const found = /listening on (\S+)/.exec(output)
+      if (found === null) return
+      clearTimeout(timer)
+      resolve(found[1])
+    }
+    child.stdout.on("data", read)
+    child.stderr.on("data", read)
+    child.once("exit", () => fail("ended before it listened"))
+  })
+  const stop = async (signal = "SIGTERM") => {
+    const timer = setTimeout(() => child.kill("SIGKILL"), 20_000)
+    child.kill(signal)
+    await ended
+    clearTimeout(timer)
+  }
+  return { url, pid: child.pid, stop }
+}
+
+/** A program of the benchmark itself. */
+export const startScript = (file, args = [], variables = {}) =>
+  start(process.execPath, [path.join(import.meta.dirname, file), ...args], variables)
+
+/** `spoke serve` on a free port, as built. */
+export const startSpoke = (variables, args = []) =>
+  start(process.execPath, [path.join(root, "dist/main.js"), "serve", ...args], {
+    PORT: "0",
+    SPOKE_DRAIN_DELAY: "10 millis",
+    LOG_LEVEL: "warning",
+    ...variables
+  })
+
+export const freePort = () =>
+  new Promise((resolve) => {
+    const probe = createServer()
+    probe.listen(0, "127.0.0.1", () => {
+      const { port } = probe.address()
+      probe.close(() => resolve(port))
+    })
+  })
+
+export const temporaryFolder = () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "spoke-bench-"))
+  fs.chmodSync(folder, 0o755)
+  process.on("exit", () =>
+    fs.rmSync(folder, { recursive: true, force: true, maxRetries: 3, retryDelay: 100 })
+  )
+  return folder
+}
+
+const stat = (pid) => {
+  const text = fs.readFileSync(`/proc/${pid}/stat`, "utf8")
+  return text.slice(text.lastIndexOf(")") + 2).split(" ")
+}
+
+/** A process and all below it. */
+const tree = (pid) => {
+  const children = new Map()
+  for (const name of fs.readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue
+    try {
+      const parent = Number(stat(name)[1])
+      children.set(parent, [...(children.get(parent) ?? []), Number(name)])
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  const found = [pid]
+  for (let at = 0; at < found.length; at++) found.push(...(children.get(found[at]) ?? []))
+  return found
+}
+
+const over = (pid, read) =>
+  tree(pid).reduce((sum, each) => {
+    try {
+      return sum + read(each)
+    } catch {
+      return sum
+    }
+  }, 0)
+
+/** Processor seconds that a process and its children have used, those that have ended included; ticks of 10 ms. */
+export const cpuOf = (pid) =>
+  over(pid, (each) => {
+    const fields = stat(each)
+    return [11, 12, 13, 14].reduce((sum, place) => sum + Number(fields[place]), 0) / 100
+  })
+
+/** Resident memory of a process and its children, in MiB. */
+export const memoryOf = (pid) =>
+  over(pid, (each) => {
+    const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${each}/status`, "utf8")) ?? []
+    return Number(kilobytes ?? 0) / 1_024
+  })
+
+/** The most memory of a process until `stop` is called, in MiB. */
+export const watchMemory = (pid, every = 100) => {
+  let peak = memoryOf(pid)
+  const timer = setInterval(() => (peak = Math.max(peak, memoryOf(pid))), every)
+  return () => {
+    clearInterval(timer)
+    return Math.max(peak, memoryOf(pid))
+  }
+}
+
+/** What the figures were measured on. */
+export const machine = () => ({
+  node: process.version,
+  cores: os.availableParallelism(),
+  processor: os.cpus()[0]?.model ?? "unknown",
+  memoryGiB: Math.round(os.totalmem() / 2 ** 30)
+})
+
+export const quantile = (values, part) =>
+  values.length === 0
+    ? null
+    : values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.ceil(values.length * part) - 1)]
+export const median = (values) => quantile(values, 0.5)
+export const rounded = (value, digits = 3) => (value === null ? null : Number(value.toPrecision(digits)))
+
+/** Asks again until there is an answer. */
+export const until = async (what, limit, probe, every = 50) => {
+  const end = performance.now() + limit
+  for (;;) {
+    const found = await probe()
+    if (found !== undefined) return found
+    if (performance.now() > end) throw new Error(`${what} took too long`)
+    await new Promise((resolve) => setTimeout(resolve, every))
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * The model of the benchmarks: an OpenAI-compatible `/chat/completions` and `/embeddings` that costs little and always the
+ * same, in a process of its own. `POST /pace` sets when tokens come: `{first, gap, tokens}`, in milliseconds; all at once
+ * by default. `node bench/model.mjs` serves on a free port and tells which.
+ */
+import * as http from "node:http"
+import * as path from "node:path"
+
+export const dimensions = 1_536
+
+/** FNV-1a. */
+const hash = (text) => {
+  let value = 0x811c9dc5
+  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193)
+  return value >>> 0
+}
+
+const directions = new Map()
+
+/** The direction of a word: dense, and the same in every process. */
+const direction = (word, size) => {
+  const key = `${size} ${word}`
+  const known = directions.get(key)
+  if (known !== undefined) return known
+  let state = hash(word) | 1
+  const made = Float32Array.from({ length: size }, () => {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    return state / 2_147_483_648
+  })
+  // Words that stand in one text alone would fill the memory.
+  if (directions.size < 5_000) directions.set(key, made)
+  return made
+}
+
+/** The vector of a text: the directions of its words, of length one. */
+export const vectorOf = (text, size = dimensions) => {
+  const sum = new Float32Array(size)
+  for (const word of text.toLowerCase().match(/[a-z0-9]+/g) ?? ["nothing"]) {
+    const added = direction(word, size)
+    for (let at = 0; at < size; at++) sum[at] += added[at]
+  }
+  let square = 0
+  for (const value of sum) square += value * value
+  const scale = 1 / Math.sqrt(square)
+  return sum.map((value) => value * scale)
+}
+
+const numbers = (text, size) => Array.from(vectorOf(text, size), (value) => Math.round(value * 1e6) / 1e6)
+
+const frame = (delta, rest = {}) =>
+  `data: ${JSON.stringify({
+    id: "chatcmpl-bench",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: "bench",
+    choices: [{ index: 0, delta, finish_reason: null }],
+    ...rest
+  })}\n\n`
+const words = "You find that in the settings of your account, where every change is kept for a week. ".split(
+  /(?<= )/
+)
+const token = (place) => words[place % words.length]
+const frames = words.map((content) => frame({ content }))
+const usage = (tokens) => ({ prompt_tokens: 900, completion_tokens: tokens, total_tokens: 900 + tokens })
+const end = (tokens) =>
+  `${frame({}, { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })}${frame({}, { choices: [], usage: usage(tokens) })}data: [DONE]\n\n`
+
+const streamed = (response, { first, gap, tokens }) => {
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  response.write(frame({ role: "assistant", content: "" }))
+  let sent = 0
+  const next = () => {
+    if (response.destroyed) return
+    do response.write(frames[sent++ % frames.length])
+    while (gap === 0 && sent < tokens)
+    if (sent < tokens) setTimeout(next, gap)
+    else response.end(end(tokens))
+  }
+  if (first === 0) next()
+  else setTimeout(next, first)
+}
+
+const whole = (response, { first, gap, tokens }) => {
+  const content = Array.from({ length: tokens }, (_, place) => token(place)).join("")
+  const answer = () =>
+    json(response, {
+      id: "chatcmpl-bench",
+      object: "chat.completion",
+      created: 1,
+      model: "bench",
+      choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }],
+      usage: usage(tokens)
+    })
+  const wait = first + gap * (tokens - 1)
+  if (wait === 0) answer()
+  else setTimeout(answer, wait)
+}
+
+const json = (response, body) => {
+  const text = JSON.stringify(body)
+  response.writeHead(200, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(text)
+  })
+  response.end(text)
+}
+
+const embedded = (response, { dimensions: size = dimensions, input, model }) => {
+  const texts = Array.isArray(input) ? input : [input]
+  const data = texts.map((text, index) => ({ object: "embedding", index, embedding: numbers(text, size) }))
+  json(response, { object: "list", model, data, usage: { prompt_tokens: 8, total_tokens: 8 } })
+}
+
+const serve = () => {
+  let pace = { first: 0, gap: 0, tokens: 50 }
+  const server = http.createServer((request, response) => {
+    const chunks = []
+    request.on("data", (chunk) => chunks.push(chunk))
+    request.on("end", () => {
+      const body = JSON.parse(Buffer.concat(chunks).toString() || "{}")
+      if (request.url.endsWith("/embeddings")) embedded(response, body)
+      else if (request.url === "/pace") {
+        pace = body
+        json(response, {})
+      } else if (!request.url.endsWith("/chat/completions")) response.writeHead(404).end()
+      else if (body.stream) streamed(response, pace)
+      else whole(response, pace)
+    })
+  })
+  server.keepAliveTimeout = 60_000
+  server.listen({ port: 0, host: "127.0.0.1", backlog: 4_096 }, () =>
+    console.log(`listening on http://127.0.0.1:${server.address().port}`)
+  )
+}
+
+if (path.resolve(process.argv[1] ?? "") === import.meta.filename) serve()
