@@ -50,7 +50,7 @@ const zones = {
   workers: /^workers\//,
   app: /^app\//,
   ui: /^ui\//,
-  client: /^client\.ts$/,
+  client: /^client(?:\.ts$|\/)/,
   entry: /^(?:main|index|effect)\.ts$/
 } as const
 type Zone = keyof typeof zones
@@ -99,7 +99,7 @@ const rules: Record<Zone, Rule> = {
   workers: { local: ["domain", "search", "tag", "backend", "readers", "workers"], packages: [anything] },
   app: { local: everything.filter((zone) => zone !== "entry"), packages: [anything] },
   ui: { local: ["ui"], packages: [anything] },
-  client: { local: ["domain", "declaration"], packages: [effect, platform] },
+  client: { local: ["domain", "declaration", "client"], packages: [effect, platform] },
   entry: { local: everything, packages: [anything] }
 }
 

@@ -24,7 +24,8 @@ const Fields = Schema.Struct({
   toolCredentials: optional(Schema.Record({ key: Schema.String, value: Schema.String }))
 })
 
-const byteLength = (value: unknown) => (value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value)))
+const utf8 = new TextEncoder()
+const byteLength = (value: unknown) => (value === undefined ? 0 : utf8.encode(JSON.stringify(value)).length)
 
 const oneIdentity = ({ conversationId, endUserId, externalEndUserId }: typeof Fields.Type) =>
   [conversationId, endUserId, externalEndUserId].filter((field) => field !== undefined).length <= 1 ||

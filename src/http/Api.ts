@@ -21,29 +21,13 @@ import { UsersApi } from "./hosted/UsersApi.ts"
 import { ImportsApi } from "./operator/ImportsApi.ts"
 import { QueuesApi } from "./operator/QueuesApi.ts"
 import { TenantsApi } from "./operator/TenantsApi.ts"
-import { AgentRunsApi } from "./public/AgentRunsApi.ts"
-import { ChatApi } from "./public/ChatApi.ts"
-import { ConversationsApi } from "./public/ConversationsApi.ts"
-import { CrawlApi } from "./public/CrawlApi.ts"
-import { IngestionJobsApi } from "./public/IngestionJobsApi.ts"
-import { RetrieveApi } from "./public/RetrieveApi.ts"
-import { SourcesApi } from "./public/SourcesApi.ts"
-import { UsageApi } from "./public/UsageApi.ts"
+import { PublicApi } from "./PublicApi.ts"
 import { EmailApi } from "./webhooks/EmailApi.ts"
 import { BillingApi } from "./webhooks/BillingApi.ts"
 import { MessagingApi } from "./webhooks/MessagingApi.ts"
 import { SystemApi } from "./system/SystemApi.ts"
 
-/** The public REST API (specification 4.1): what the typed client and `/openapi.json` are made from. */
-export const PublicApi = HttpApi.make("public")
-  .add(ChatApi)
-  .add(RetrieveApi)
-  .add(CrawlApi)
-  .add(SourcesApi)
-  .add(IngestionJobsApi)
-  .add(ConversationsApi)
-  .add(AgentRunsApi)
-  .add(UsageApi)
+export { PublicApi }
 
 /** Everything this process answers. */
 export const Api = HttpApi.make("spoke")

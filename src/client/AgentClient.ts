@@ -1,0 +1,220 @@
+/** What can be asked of one agent: the public REST API as methods. Ids and timestamps are strings, as on the wire. */
+import type { RunTrace } from "../domain/AgentRun.ts"
+import type { ChatTurnResult, CompleteTurnRequest, StreamTurnRequest } from "../domain/ChatTurn.ts"
+import type { Chunk, RetrieveRequest } from "../domain/Chunk.ts"
+import type { CrawlEntry, CrawlOutcome, DryRun, DryRunRequest, ReportedJob } from "../domain/Crawl.ts"
+import type {
+  CreateSource,
+  EmbeddingState,
+  IngestionJob,
+  PatchSource,
+  SourceStatus,
+  SourceType
+} from "../domain/Source.ts"
+import type { Usage } from "../domain/Usage.ts"
+import type { ConversationDetail, ConversationItem, MessageItem } from "../http/public/ConversationsApi.ts"
+import type {
+  ChangedSource,
+  DeletedSource,
+  SourceCreation,
+  SourceDetail,
+  SourceItem,
+  SyncedSource
+} from "../http/public/SourcesApi.ts"
+import { SpokeError } from "./Failure.ts"
+import { routes } from "./Routes.ts"
+import type { StreamPart } from "./StreamPart.ts"
+import type { CallOptions, Transport } from "./Transport.ts"
+
+export type ChatRequest = typeof CompleteTurnRequest.Encoded
+export type ChatStreamRequest = typeof StreamTurnRequest.Encoded
+export type ChatResult = typeof ChatTurnResult.Encoded
+export type SourceInput = typeof CreateSource.Encoded
+export type SourceView = typeof SourceDetail.Encoded
+
+export interface PageOptions {
+  /** 1 to 100; 20 when left out. */
+  readonly limit?: number | undefined
+  /** `nextCursor` of the page before. */
+  readonly cursor?: string | undefined
+}
+
+/** A document as bytes or as a `Blob`. Its type is taken from its contents. */
+export interface Upload {
+  readonly file: Blob | Uint8Array<ArrayBuffer> | string
+  /** With its extension, such as `guide.md`; a `File` brings its own. */
+  readonly fileName?: string | undefined
+  /** Of the source; the file's name by default. */
+  readonly name?: string | undefined
+}
+
+export interface WaitOptions extends CallOptions {
+  /** Called with 0 to 100 whenever it changes. */
+  readonly onProgress?: ((progress: number) => void) | undefined
+  /** Milliseconds between two looks; 250 by default. */
+  readonly every?: number | undefined
+}
+
+const pause = (milliseconds: number, signal: AbortSignal | undefined) =>
+  new Promise<void>((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop)
+      resolve()
+    }, milliseconds)
+    signal?.addEventListener("abort", stop, { once: true })
+  })
+
+const formOf = ({ file, fileName, name }: Upload) => {
+  const form = new FormData()
+  if (name !== undefined) form.set("name", name)
+  const own = typeof File === "function" && file instanceof File ? file.name : "document"
+  form.set("file", file instanceof Blob ? file : new Blob([file]), fileName ?? own)
+  return form
+}
+
+const sourcesOf = ({ call }: Transport) => {
+  const get = (id: string, options?: CallOptions) =>
+    call<SourceView>(routes.sources.get, { path: { id } }, options)
+
+  /** Resolves once the source is `READY`; rejects with `SOURCE_FAILED` when it is `FAILED`. */
+  const ready = async (id: string, options: WaitOptions = {}): Promise<SourceView> => {
+    let told = -1
+    for (;;) {
+      const source = await get(id, options)
+      const progress = source.status === "READY" ? 100 : (source.latestJob?.progress ?? 0)
+      if (progress !== told) options.onProgress?.((told = progress))
+      if (source.status === "READY") return source
+      if (source.status === "FAILED") {
+        throw new SpokeError({ code: "SOURCE_FAILED", message: source.error ?? "The source has failed." })
+      }
+      await pause(options.every ?? 250, options.signal)
+    }
+  }
+
+  return {
+    /** Newest first. */
+    list: (
+      query: PageOptions & {
+        readonly status?: typeof SourceStatus.Encoded | undefined
+        readonly type?: typeof SourceType.Encoded | undefined
+      } = {},
+      options?: CallOptions
+    ) =>
+      call<{
+        readonly sources: ReadonlyArray<typeof SourceItem.Encoded>
+        readonly nextCursor: string | null
+      }>(routes.sources.list, { query: { ...query } }, options),
+    /** Queues the reading of it: {@link ready} waits for its end. */
+    create: (source: SourceInput, options?: CallOptions) =>
+      call<typeof SourceCreation.Encoded>(routes.sources.create, { json: source }, options),
+    /** One document, up to 50 MiB. */
+    upload: (upload: Upload, options?: CallOptions) =>
+      call<typeof SourceCreation.Encoded>(routes.sources.upload, { form: formOf(upload) }, options),
+    get,
+    ready,
+    /** How many of its chunks can be found by meaning. */
+    embedding: (id: string, options?: CallOptions) =>
+      call<typeof EmbeddingState.Encoded>(routes.sources.embedding, { path: { id } }, options),
+    /** A new `config` acts at the next sync. */
+    update: (id: string, changes: typeof PatchSource.Encoded, options?: CallOptions) =>
+      call<typeof ChangedSource.Encoded>(routes.sources.patch, { path: { id }, json: changes }, options),
+    /** With its documents and chunks. */
+    delete: (id: string, options?: CallOptions) =>
+      call<typeof DeletedSource.Encoded>(routes.sources.remove, { path: { id } }, options),
+    /** Queues another reading; `force` reads and embeds what has not changed, too. */
+    sync: (id: string, { force, ...options }: CallOptions & { readonly force?: boolean } = {}) =>
+      call<typeof SyncedSource.Encoded>(
+        routes.sources.sync,
+        { path: { id }, json: force === undefined ? {} : { force } },
+        options
+      ),
+    /** What the latest job did with each address, and why. */
+    crawlReport: (
+      id: string,
+      query: PageOptions & { readonly outcome?: typeof CrawlOutcome.Encoded | undefined } = {},
+      options?: CallOptions
+    ) =>
+      call<{
+        readonly job: typeof ReportedJob.Encoded | null
+        readonly entries: ReadonlyArray<typeof CrawlEntry.Encoded>
+        readonly nextCursor: string | null
+      }>(routes.crawl.report, { path: { id }, query: { ...query } }, options),
+    /** What a source would take, without keeping anything. */
+    dryRun: (request: typeof DryRunRequest.Encoded, options?: CallOptions) =>
+      call<typeof DryRun.Encoded>(routes.crawl.dryRun, { json: request }, options)
+  }
+}
+
+const conversationsOf = ({ call }: Transport) => ({
+  /** Those that came in over the API, newest first. */
+  list: (query: PageOptions & { readonly endUserId?: string | undefined } = {}, options?: CallOptions) =>
+    call<{
+      readonly conversations: ReadonlyArray<typeof ConversationItem.Encoded>
+      readonly nextCursor: string | null
+    }>(routes.conversations.list, { query: { ...query } }, options),
+  /** With all its messages, oldest first. */
+  get: (id: string, options?: CallOptions) =>
+    call<typeof ConversationDetail.Encoded>(routes.conversations.get, { path: { id } }, options),
+  /** One page of its messages, oldest first. */
+  messages: (id: string, query: PageOptions = {}, options?: CallOptions) =>
+    call<{
+      readonly messages: ReadonlyArray<typeof MessageItem.Encoded>
+      readonly nextCursor: string | null
+      readonly hasMore: boolean
+    }>(routes.conversations.messages, { path: { id }, query: { ...query } }, options)
+})
+
+const runsOf = ({ call, stream }: Transport) => ({
+  /** The trace of a run, page by page. */
+  get: (
+    runId: string,
+    query: { readonly limit?: number | undefined; readonly cursor?: string | undefined } = {},
+    options?: CallOptions
+  ) =>
+    call<typeof RunTrace.Encoded>(routes.agentRuns.trace, { path: { runId }, query: { ...query } }, options),
+  /** Ends a running turn and keeps what it has said. */
+  stop: (runId: string, options?: CallOptions) =>
+    call<{ readonly id: string; readonly status: (typeof RunTrace.Encoded)["status"] }>(
+      routes.agentRuns.stop,
+      { path: { runId } },
+      options
+    ),
+  /** The stream of a turn again, without its first `after` parts. */
+  follow: (runId: string, { after, ...options }: CallOptions & { readonly after?: number } = {}) =>
+    stream(routes.agentRuns.follow, { path: { runId }, query: { after } }, options)
+})
+
+/** The methods over `transport`. */
+export const make = (transport: Transport) => {
+  const { call, stream } = transport
+  return {
+    /** A turn with its complete reply (specification 4.2). */
+    chat: (request: ChatRequest, options?: CallOptions) =>
+      call<ChatResult>(routes.chat.complete, { json: request }, options),
+    /** The same turn part by part. What is refused before it begins rejects; a later failure is an `error` part. */
+    stream: (request: ChatStreamRequest, options?: CallOptions): AsyncIterable<StreamPart> =>
+      stream(routes.chat.stream, { json: request }, options),
+    /** Search of the sources without generation (specification 4.4). */
+    retrieve: (request: typeof RetrieveRequest.Encoded, options?: CallOptions) =>
+      call<{ readonly chunks: ReadonlyArray<typeof Chunk.Encoded> }>(
+        routes.retrieve.retrieve,
+        { json: request },
+        options
+      ),
+    sources: sourcesOf(transport),
+    ingestionJobs: {
+      get: (id: string, options?: CallOptions) =>
+        call<typeof IngestionJob.Encoded>(routes.ingestionJobs.get, { path: { id } }, options)
+    },
+    conversations: conversationsOf(transport),
+    runs: runsOf(transport),
+    /** What the agent has used of the current period (specification 4.16). */
+    usage: (options?: CallOptions) => call<typeof Usage.Encoded>(routes.usage.current, {}, options)
+  }
+}
+
+export type AgentClient = ReturnType<typeof make>

@@ -1,0 +1,51 @@
+/** What calls of the library and of the HTTP client are rejected with. */
+import type { ErrorCode } from "../domain/Errors.ts"
+
+/**
+ * Beside the documented codes of the API:
+ * - `UNREACHABLE`: no answer came, or it stopped before its end.
+ * - `INVALID_RESPONSE`: what answered is not Spoke.
+ * - `SOURCE_FAILED`: a source that was waited for could not be read; the message says why.
+ * - `INVALID_CONFIG`, `DATA_DIRECTORY_IN_USE`, `DATA_DIRECTORY_UNUSABLE`, `DATABASE_UNAVAILABLE`: the library could not open.
+ * - `CLOSED`: the library was closed.
+ */
+export type ClientCode =
+  | "UNREACHABLE"
+  | "INVALID_RESPONSE"
+  | "SOURCE_FAILED"
+  | "INVALID_CONFIG"
+  | "DATA_DIRECTORY_IN_USE"
+  | "DATA_DIRECTORY_UNUSABLE"
+  | "DATABASE_UNAVAILABLE"
+  | "CLOSED"
+
+export type SpokeErrorCode = ErrorCode | ClientCode
+
+export interface Failure {
+  readonly code: SpokeErrorCode
+  readonly message: string
+  readonly details?: Readonly<Record<string, unknown>> | undefined
+  readonly status?: number | undefined
+  readonly requestId?: string | undefined
+}
+
+/** A call that was refused or failed. An aborted call is rejected with the reason of its signal instead. */
+export class SpokeError extends Error {
+  override readonly name = "SpokeError"
+  /** A documented code; which one it is decides what to do. */
+  readonly code: SpokeErrorCode
+  /** As documented for the code: `issues` of a `VALIDATION_ERROR`, `retryAfterSeconds` of a `RATE_LIMITED`. */
+  readonly details: Readonly<Record<string, unknown>> | undefined
+  /** Of the HTTP answer, where there was one. */
+  readonly status: number | undefined
+  /** Names the request in the server's log. */
+  readonly requestId: string | undefined
+
+  constructor({ code, details, message, requestId, status }: Failure) {
+    super(message)
+    this.code = code
+    this.details = details
+    this.status = status
+    this.requestId = requestId
+  }
+}

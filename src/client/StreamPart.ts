@@ -1,0 +1,53 @@
+/** The parts of a streamed turn, as the HTTP stream sends them (specification 4.3, contract 5). */
+import type { RunEvent } from "../domain/AgentRun.ts"
+import type { ChatTurnResult } from "../domain/ChatTurn.ts"
+
+/** An AI SDK UI-message part. `data-done` alone says that the turn is settled; after an `error` nothing follows. */
+export type StreamPart =
+  | { readonly type: "start" }
+  | { readonly type: "start-step" }
+  | { readonly type: "finish-step" }
+  | { readonly type: "text-start"; readonly id: string }
+  | { readonly type: "text-delta"; readonly id: string; readonly delta: string }
+  | { readonly type: "text-end"; readonly id: string }
+  | {
+      readonly type: "source-url"
+      /** The chunk's id. */
+      readonly sourceId: string
+      readonly url: string
+      readonly title: string
+    }
+  | {
+      readonly type: "source-document"
+      readonly sourceId: string
+      readonly mediaType: string
+      readonly title: string
+    }
+  | {
+      readonly type: "tool-input-available"
+      readonly toolCallId: string
+      readonly toolName: string
+      readonly input: unknown
+      readonly dynamic: true
+    }
+  | {
+      readonly type: "tool-output-available"
+      readonly toolCallId: string
+      readonly output: unknown
+      readonly dynamic: true
+    }
+  | {
+      readonly type: "tool-output-error"
+      readonly toolCallId: string
+      readonly errorText: string
+      readonly dynamic: true
+    }
+  | {
+      readonly type: "data-agent-run-event"
+      readonly data: typeof RunEvent.Encoded
+      readonly transient: true
+    }
+  | { readonly type: "file"; readonly url: string; readonly mediaType: string }
+  | { readonly type: "finish"; readonly finishReason: "stop" }
+  | { readonly type: "data-done"; readonly data: { readonly result: typeof ChatTurnResult.Encoded } }
+  | { readonly type: "error"; readonly errorText: "TURN_FAILED" | "RUNTIME_TIMEOUT" }

@@ -1,0 +1,148 @@
+/** Requests and their answers: the envelope taken off, errors by code, streams part by part. */
+import type { FailureBody } from "../http/Envelope.ts"
+import { SpokeError } from "./Failure.ts"
+import type { Route } from "./Routes.ts"
+import type { StreamPart } from "./StreamPart.ts"
+
+/** Of each call. */
+export interface CallOptions {
+  /** Ends the call: it is rejected with the signal's reason. A turn that has begun settles all the same. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface Given {
+  readonly path?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string | number | undefined>>
+  readonly headers?: Readonly<Record<string, string | undefined>>
+  /** Sent as JSON. */
+  readonly json?: unknown
+  readonly form?: FormData
+}
+
+/** Answers a request, as `fetch` does. */
+export type Send = (request: Request) => Promise<Response>
+
+export interface Transport {
+  /** The `data` of the answer. */
+  readonly call: <A>(route: Route, given?: Given, options?: CallOptions) => Promise<A>
+  /** Begins when it is iterated; to break off the iteration closes the connection. */
+  readonly stream: (route: Route, given?: Given, options?: CallOptions) => AsyncIterable<StreamPart>
+}
+
+/** Without the `/v1` that the public base address ends in. */
+export const originOf = (baseUrl: string) => baseUrl.replace(/\/+$/u, "").replace(/\/v1$/u, "")
+
+const filled = (path: string, values: Readonly<Record<string, string>> = {}) =>
+  path.replace(/:(\w+)/gu, (_, name: string) => encodeURIComponent(values[name] ?? ""))
+
+const queryOf = (query: Given["query"] = {}) => {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) parameters.set(name, String(value))
+  }
+  return parameters.size === 0 ? "" : `?${parameters}`
+}
+
+const isFailure = (body: unknown): body is FailureBody =>
+  typeof body === "object" &&
+  body !== null &&
+  "error" in body &&
+  typeof body.error === "object" &&
+  body.error !== null &&
+  "code" in body.error
+
+const unreadable = (status: number) =>
+  new SpokeError({ code: "INVALID_RESPONSE", message: "The answer is not one of Spoke's.", status })
+
+const unreachable = (message: string) => new SpokeError({ code: "UNREACHABLE", message })
+
+/** What an answer outside 2xx stands for. */
+const refusal = async (response: Response) => {
+  const body: unknown = await response.json().catch(() => undefined)
+  if (!isFailure(body)) return unreadable(response.status)
+  const { code, details, message } = body.error
+  return new SpokeError({ code, message, details, status: response.status, requestId: body.meta.requestId })
+}
+
+const ending = "[DONE]"
+
+/** The payloads of Server-Sent Events, as they come. */
+async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let rest = ""
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      const blocks = (rest + decoder.decode(value, { stream: true })).split("\n\n")
+      rest = blocks.pop() ?? ""
+      for (const block of blocks) {
+        for (const line of block.split("\n")) if (line.startsWith("data: ")) yield line.slice(6)
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined)
+  }
+}
+
+/** Sends to `origin`, with `headers` on every request. */
+export const make = (
+  origin: string,
+  send: Send,
+  headers: Readonly<Record<string, string>> = {}
+): Transport => {
+  const request = async (route: Route, given: Given, { signal }: CallOptions) => {
+    signal?.throwIfAborted()
+    const all = new Headers({ ...headers })
+    for (const [name, value] of Object.entries(given.headers ?? {})) {
+      if (value !== undefined) all.set(name, value)
+    }
+    if (given.json !== undefined) all.set("content-type", "application/json")
+    const body = given.json === undefined ? given.form : JSON.stringify(given.json)
+    const made = new Request(`${origin}${filled(route.path, given.path)}${queryOf(given.query)}`, {
+      method: route.method,
+      headers: all,
+      ...(body === undefined ? {} : { body }),
+      ...(signal === undefined ? {} : { signal })
+    })
+    const response = await send(made).catch((cause: unknown) => {
+      signal?.throwIfAborted()
+      throw cause instanceof SpokeError ? cause : unreachable("The server cannot be reached.")
+    })
+    signal?.throwIfAborted()
+    if (!response.ok) throw await refusal(response)
+    return response
+  }
+
+  const call = async <A>(route: Route, given: Given = {}, options: CallOptions = {}): Promise<A> => {
+    const response = await request(route, given, options)
+    // The server has checked what it sends against the same declarations that the types come from.
+    try {
+      const body: { readonly data: A } = JSON.parse(await response.text())
+      return body.data
+    } catch {
+      options.signal?.throwIfAborted()
+      throw unreadable(response.status)
+    }
+  }
+
+  async function* stream(route: Route, given: Given = {}, options: CallOptions = {}) {
+    const { body, status } = await request(route, given, options)
+    if (body === null) throw unreadable(status)
+    try {
+      for await (const data of events(body)) {
+        if (data === ending) return
+        const part: StreamPart = JSON.parse(data)
+        yield part
+      }
+    } catch (cause) {
+      options.signal?.throwIfAborted()
+      throw cause instanceof SpokeError ? cause : unreachable("The stream was cut off.")
+    }
+    options.signal?.throwIfAborted()
+    throw unreachable("The stream ended before it was done.")
+  }
+
+  return { call, stream }
+}
