@@ -1,0 +1,41 @@
+/** {@link RateLimiter} of a single process. What is counted ends with it. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { RateLimit } from "../../domain/RateLimit.ts"
+import { counterOf, partOf, parts, RateLimiter, taken } from "../RateLimiter.ts"
+
+/** Counters that are kept; beyond them, the one that was used longest ago is forgotten. */
+const capacity = 100_000
+
+/** Requests by part, oldest first. */
+type Counter = Map<number, number>
+
+const count = (counters: Map<string, Counter>, name: string, limit: RateLimit, now: number) => {
+  const counter = counters.get(name) ?? new Map<number, number>()
+  const current = Math.max(Math.floor(now / partOf(limit)), ...counter.keys())
+  let used = 0
+  for (const [part, requests] of counter) {
+    if (part < current - parts) counter.delete(part)
+    else used += requests
+  }
+  const granted = used < limit.requests
+  if (granted) counter.set(current, (counter.get(current) ?? 0) + 1)
+  // Put last, as the one that was used last.
+  counters.delete(name)
+  counters.set(name, counter)
+  for (const oldest of counters.keys()) {
+    if (counters.size <= capacity) break
+    counters.delete(oldest)
+  }
+  const [oldest = current] = counter.keys()
+  return taken(limit, { granted, now, oldest, used: used + (granted ? 1 : 0) })
+}
+
+export const layerMemory = Layer.sync(RateLimiter, () => {
+  const counters = new Map<string, Counter>()
+  return {
+    take: (name, limit) =>
+      Effect.map(Clock.currentTimeMillis, (now) => count(counters, counterOf(name, limit), limit, now))
+  }
+})

@@ -1,0 +1,63 @@
+/** {@link RateLimiter} in Redis: one script on one key, by the clock of the server. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import type { Redis } from "ioredis"
+import { counterOf, partOf, parts, RateLimiter, RateLimiterError } from "../RateLimiter.ts"
+
+/** A hash from part to requests, which expires when its last part does. */
+const script = `
+local limit, part, parts = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local current = math.floor(now / part)
+local used, oldest = 0, current
+local counts = redis.call('HGETALL', KEYS[1])
+for at = 1, #counts, 2 do
+  local counted = tonumber(counts[at])
+  if counted < current - parts then
+    redis.call('HDEL', KEYS[1], counts[at])
+  else
+    used = used + tonumber(counts[at + 1])
+    if counted < oldest then oldest = counted end
+  end
+end
+local granted = 0
+if used < limit then
+  granted = 1
+  used = used + 1
+  redis.call('HINCRBY', KEYS[1], string.format('%d', current), 1)
+  redis.call('PEXPIRE', KEYS[1], string.format('%d', math.ceil(part * (parts + 2))))
+end
+return { granted, limit - used, math.max(1, math.ceil((oldest + parts + 1) * part - now)) }`
+
+const decode = Schema.decodeUnknown(Schema.Tuple(Schema.Int, Schema.Int, Schema.Int))
+
+/** `redis`: for short commands, with a time-out of its own. */
+export const layerRedis = (redis: Redis) =>
+  Layer.succeed(
+    RateLimiter,
+    RateLimiter.of({
+      take: (name, limit) =>
+        Effect.tryPromise(() =>
+          // In braces: what belongs together in a cluster, which is this key alone.
+          redis.eval(
+            script,
+            1,
+            `spoke:rate:{${counterOf(name, limit)}}`,
+            limit.requests,
+            partOf(limit),
+            parts
+          )
+        ).pipe(
+          Effect.flatMap(decode),
+          Effect.map(([granted, remaining, reset]) => ({
+            granted: granted === 1,
+            remaining: Math.max(0, remaining),
+            reset
+          })),
+          Effect.mapError(() => new RateLimiterError({ message: "The counts in Redis cannot be reached." })),
+          Effect.withSpan("RateLimiter.take")
+        )
+    })
+  )

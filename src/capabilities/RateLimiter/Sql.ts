@@ -1,0 +1,78 @@
+/** {@link RateLimiter} in the table `rate_counters`: one statement, which looks at the clock once it holds the row. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import { counterOf, partOf, parts, RateLimiter, RateLimiterError, taken } from "../RateLimiter.ts"
+
+const Row = Schema.Struct({
+  /** Requests of each part, oldest first, the last of them `part`. */
+  counts: Schema.Array(Schema.Number),
+  part: Schema.Number,
+  granted: Schema.Boolean,
+  now: Schema.Number
+})
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  const count = SqlSchema.single({
+    Request: Schema.Struct({ name: Schema.String, requests: Schema.Int, part: Schema.Number }),
+    Result: Row,
+    execute: ({ name, part, requests }) => {
+      const now = sql`(extract(epoch from clock_timestamp()) * 1000)::float8`
+      const current = sql`floor(${now} / ${part}::float8)::int8`
+      const kept = parts + 1
+      const expires = sql`clock_timestamp() + (${part * (parts + 2)}::float8 * interval '1 millisecond')`
+      return sql`
+        insert into rate_counters as known (name, part, counts, granted, expires_at)
+        values (${name}, ${current}, array_fill(0, array[${parts}::int]) || 1, true, ${expires})
+        on conflict (name) do update set (part, counts, granted, expires_at) = (
+          select at.part,
+            case when free.granted
+              then shifted.counts[1:${parts}::int] || (shifted.counts[${kept}::int] + 1)
+              else shifted.counts end,
+            free.granted,
+            case when free.granted then ${expires} else known.expires_at end
+          from (select greatest(known.part, ${current}) as part offset 0) as at
+          cross join lateral (
+            select known.counts[1 + moved.by : ${kept}::int] || array_fill(0, array[moved.by]) as counts
+            from (select least(at.part - known.part, ${kept}::int)::int as by) as moved
+          ) as shifted
+          cross join lateral (
+            select sum(one) < ${requests}::int as granted from unnest(shifted.counts) as one
+          ) as free
+        )
+        returning counts, part::float8 as part, granted, ${now} as now`
+    }
+  })
+
+  const forget = sql`delete from rate_counters where expires_at < clock_timestamp()`.pipe(
+    Effect.catchAllCause((cause) => Effect.logWarning("Old counts of requests were not removed", cause)),
+    Effect.withTracerEnabled(false)
+  )
+  yield* forget.pipe(
+    Effect.delay("1 minute"),
+    Effect.repeat(Schedule.spaced("10 minutes")),
+    Effect.forkScoped
+  )
+
+  return RateLimiter.of({
+    take: (name, limit) =>
+      count({ name: counterOf(name, limit), requests: limit.requests, part: partOf(limit) }).pipe(
+        Effect.map(({ counts, granted, now, part }) => {
+          const used = counts.reduce((sum, one) => sum + one, 0)
+          const first = counts.findIndex((one) => one > 0)
+          return taken(limit, { granted, now, used, oldest: part - parts + Math.max(0, first) })
+        }),
+        Effect.mapError(
+          () => new RateLimiterError({ message: "The counts in the database cannot be reached." })
+        ),
+        Effect.withSpan("RateLimiter.take")
+      )
+  })
+})
+
+export const layerSql = Layer.scoped(RateLimiter, make)

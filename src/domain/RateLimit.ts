@@ -1,0 +1,9 @@
+/** How often a key may be used (contract 11: nothing is limited unless somebody says so). */
+import * as Schema from "effect/Schema"
+
+/** At most `requests` in any `window`, which is in seconds. */
+export const RateLimit = Schema.Struct({
+  requests: Schema.Int.pipe(Schema.between(1, 1_000_000)),
+  window: Schema.Int.pipe(Schema.between(1, 86_400))
+})
+export type RateLimit = typeof RateLimit.Type
