@@ -45,7 +45,7 @@ const zones = {
   usecases: /^usecases\//,
   declaration: /^http\/(?:.*Api|Envelope|Auth|RequestId|hosted\/SameOrigin)\.ts$/,
   handlers: /^http\/.*Handlers\.ts$/,
-  mount: /^http\/Server\.ts$/,
+  mount: /^http\/(?:Server|Web)\.ts$/,
   http: /^http\//,
   workers: /^workers\//,
   app: /^app\//,

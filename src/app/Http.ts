@@ -33,63 +33,62 @@ import { EmailHandlers } from "../http/webhooks/EmailHandlers.ts"
 import { BillingHandlers } from "../http/webhooks/BillingHandlers.ts"
 import * as DirectMessaging from "../http/webhooks/DirectMessaging.ts"
 import { MessagingHandlers } from "../http/webhooks/MessagingHandlers.ts"
-import { publicHandlers, serve } from "../http/Server.ts"
+import type * as Auth from "../http/Auth.ts"
+import * as KeyAuth from "../http/KeyAuth.ts"
+import type { SameOrigin } from "../http/hosted/SameOrigin.ts"
+import { publicGroups, serve } from "../http/Server.ts"
 import type { Settings } from "./Config.ts"
 import * as Lifecycle from "./Lifecycle.ts"
 import * as Package from "./Package.ts"
 import { Secrets } from "./Secrets.ts"
 
-const hosted = ({ appUrl }: Settings) =>
-  Layer.mergeAll(
-    AgentsHandlers,
-    HostedUsageHandlers,
-    AuditHandlers,
-    ChannelsHandlers,
-    HostedChatHandlers,
-    ShimsHandlers,
-    SdkHandlers,
-    EmailLogsHandlers,
-    EndUsersHandlers,
-    UsersHandlers,
-    ConversationsHandlers,
-    CrawlHandlers,
-    KeysHandlers,
-    SessionsHandlers,
-    SourcesHandlers,
-    InboxViewHandlers,
-    TakeoverHandlers,
-    ToolsHandlers
-  ).pipe(
-    Layer.provide(
-      Layer.mergeAll(
-        CallerAuth.layer(Api, appUrl),
-        SessionAuth.layer(Api, appUrl),
-        SessionCookie.layer(appUrl)
-      )
-    )
-  )
+const hosted = Layer.mergeAll(
+  AgentsHandlers,
+  HostedUsageHandlers,
+  AuditHandlers,
+  ChannelsHandlers,
+  HostedChatHandlers,
+  ShimsHandlers,
+  SdkHandlers,
+  EmailLogsHandlers,
+  EndUsersHandlers,
+  UsersHandlers,
+  ConversationsHandlers,
+  CrawlHandlers,
+  KeysHandlers,
+  SessionsHandlers,
+  SourcesHandlers,
+  InboxViewHandlers,
+  TakeoverHandlers,
+  ToolsHandlers
+)
 
-const operator = Layer.mergeAll(ImportsHandlers, QueuesHandlers, TenantsHandlers).pipe(
-  Layer.provide(
+const operator = Layer.mergeAll(ImportsHandlers, QueuesHandlers, TenantsHandlers)
+
+/** Who gets in: agents with their keys, people with their sessions, the operator with the token. */
+const doors = ({ appUrl }: Settings) =>
+  Layer.mergeAll(
+    KeyAuth.layer(Api),
+    CallerAuth.layer(Api, appUrl),
+    SessionAuth.layer(Api, appUrl),
     Layer.unwrapEffect(Effect.map(Secrets, ({ operatorToken }) => OperatorAuth.layer(operatorToken)))
   )
-)
+
+type Doors = Auth.AgentKeyAuth | Auth.CallerAuth | Auth.SessionAuth | Auth.OperatorAuth | SameOrigin
+
+/** Every group with its handlers; `guards` says who gets in. */
+export const api = <E, R>(settings: Settings, guards: Layer.Layer<Doors, E, R>) =>
+  HttpApiBuilder.api(Api).pipe(
+    Layer.provide([publicGroups, hosted, operator, MessagingHandlers, BillingHandlers, EmailHandlers]),
+    Layer.provide(Layer.merge(guards, SessionCookie.layer(settings.appUrl))),
+    Layer.provide(RealtimeSocket.layer()),
+    Layer.provide(Assets.layer(Package.ui, settings.realtimeUrl)),
+    Layer.provide(Lifecycle.readiness)
+  )
+
+/** {@link api} for everybody who comes over the network. */
+export const guarded = (settings: Settings) => api(settings, doors(settings))
 
 /** Serves on the `HttpServer` of the context, over the use-cases of `app/Live`. */
 export const layer = (settings: Settings) =>
-  Layer.merge(
-    DirectMessaging.layer,
-    serve(
-      HttpApiBuilder.api(Api).pipe(
-        Layer.provide(publicHandlers),
-        Layer.provide(hosted(settings)),
-        Layer.provide(operator),
-        Layer.provide(MessagingHandlers),
-        Layer.provide(BillingHandlers),
-        Layer.provide(EmailHandlers),
-        Layer.provide(RealtimeSocket.layer()),
-        Layer.provide(Assets.layer(Package.ui, settings.realtimeUrl)),
-        Layer.provide(Lifecycle.readiness)
-      )
-    ).pipe(RealtimeSocket.untraced)
-  )
+  Layer.merge(DirectMessaging.layer, serve(guarded(settings)).pipe(RealtimeSocket.untraced))

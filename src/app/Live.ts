@@ -258,10 +258,14 @@ const chunkSearch = (settings: Settings) =>
     )
   )
 
-const vectorSearch = (settings: Settings) =>
-  Reranked.layerReranked.pipe(Layer.provide(chunkSearch(settings)), Layer.provide(reranker(settings)))
+const vectorSearch = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R>) =>
+  Reranked.layerReranked.pipe(
+    Layer.provide(chunkSearch(settings)),
+    Layer.provide(Layer.merge(reranker(settings), replace))
+  )
 
-const capabilities = (settings: Settings) =>
+/** Whatever `replace` has takes the place of ours, for those capabilities too that build on it. */
+const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R>) =>
   Layer.mergeAll(
     SqlAudit.layerSql,
     SqlKeys.layerSql,
@@ -273,8 +277,11 @@ const capabilities = (settings: Settings) =>
     Undici.layerUndici({ allow: settings.fetchAllow ?? [] }),
     ParserWorker.layerWorker({ script: Package.worker("parse") }),
     Tesseract.layerTesseract({ script: Package.worker("recognize") }),
-    vectorSearch(settings)
-  ).pipe(Layer.provideMerge(Layer.mergeAll(Scrypt.layerScrypt(), models(settings))))
+    vectorSearch(settings, replace)
+  ).pipe(
+    Layer.provideMerge(Layer.mergeAll(Scrypt.layerScrypt(), models(settings), replace)),
+    Layer.merge(replace)
+  )
 
 const turnSettings = ({ realtimeUrl, runtimeData, turnTimeout }: Settings) =>
   Layer.succeed(TurnSettings, { timeout: turnTimeout, runtimeData, realtimeUrl, drain })
@@ -322,8 +329,14 @@ const widget = Layer.mergeAll(
   Layer.provideMerge(answering)
 )
 
-/** Everything below the wire: stores, capabilities and use-cases over one database. */
-export const layer = (settings: Settings) =>
+/**
+ * Everything below the wire: stores, capabilities and use-cases over one database. `replace` holds capabilities of the
+ * host's own; it may need the database and the stores.
+ */
+export const layer = <E = never, R = never>(
+  settings: Settings,
+  replace: Layer.Layer<never, E, R> = Layer.empty
+) =>
   Layer.mergeAll(
     Accounts.Default,
     Agents.Default,
@@ -355,7 +368,7 @@ export const layer = (settings: Settings) =>
     Layer.provideMerge(Layer.mergeAll(Artifacts.Default, Inbox.Default, SourceScopes.Default)),
     Layer.provideMerge(
       Layer.mergeAll(
-        capabilities(settings),
+        capabilities(settings, replace),
         turnSettings(settings),
         Layer.succeed(PlanTable, settings.billing),
         Layer.succeed(ChannelSettings, settings.channels)

@@ -27,7 +27,7 @@ import * as Metrics from "./system/Metrics.ts"
 import * as SystemHandlers from "./system/SystemHandlers.ts"
 
 /** The groups of `/v1` and the system routes; the other surfaces are wired beside them. */
-export const publicHandlers = Layer.mergeAll(
+export const publicGroups = Layer.mergeAll(
   AgentRunsHandlers.layer,
   ChatHandlers.layer,
   ConversationsHandlers.layer,
@@ -35,8 +35,12 @@ export const publicHandlers = Layer.mergeAll(
   CrawlHandlers.layer,
   SourcesHandlers.layer,
   IngestionJobsHandlers.layer,
-  UsageHandlers.layer
-).pipe(Layer.provide(KeyAuth.layer(Api)), Layer.merge(SystemHandlers.layer))
+  UsageHandlers.layer,
+  SystemHandlers.layer
+)
+
+/** {@link publicGroups} for those who send a key. */
+export const publicHandlers = publicGroups.pipe(Layer.provide(KeyAuth.layer(Api)))
 
 /**
  * Serves `api`, which is `HttpApiBuilder.api(…)` with its handlers, on the server of the context. Does not start when an
