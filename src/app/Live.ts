@@ -298,7 +298,11 @@ const outbound = Layer.unwrapEffect(
   Effect.map(ChannelSettings, ({ graphUrl }) =>
     Outbound.layerPorts.pipe(
       Layer.provideMerge(Outbound.Outbound.Default),
-      Layer.provide([RealtimeFeed.Default, Graph.layerHttp(graphUrl).pipe(Layer.provide(ProviderHttp.layer))])
+      Layer.provide([
+        RealtimeFeed.Default,
+        graphFiles,
+        Graph.layerHttp(graphUrl).pipe(Layer.provide(ProviderHttp.layer))
+      ])
     )
   )
 )
@@ -313,7 +317,7 @@ const turns = Layer.merge(ChatTurn.Default, AgentRuns.Default).pipe(
 /** Who answers conversations, and what channels bring into them. */
 const answering = Inbound.Default.pipe(
   Layer.provide([InboundFiles.Default.pipe(Layer.provide(graphFiles)), Attachments.Default]),
-  Layer.provideMerge(Layer.merge(Handoff.Default, Takeover.Default)),
+  Layer.provideMerge(Layer.merge(Handoff.Default, Takeover.Default.pipe(Layer.provide(Attachments.Default)))),
   Layer.provideMerge(Ownership.Default),
   Layer.provideMerge(turns),
   Layer.provideMerge(outbound)

@@ -27,6 +27,21 @@ const decode = Schema.decodeUnknown(Located)
 const tooLarge = () =>
   new GraphError({ reason: "Refused", message: "The file is too large.", retryable: false })
 
+export interface NewFile {
+  readonly field: string
+  readonly name: string
+  readonly mimeType: string
+  readonly bytes: Uint8Array
+}
+
+const formOf = (fields: Readonly<Record<string, string>>, { bytes, field, mimeType, name }: NewFile) => {
+  const form = new FormData()
+  for (const [key, value] of Object.entries(fields)) form.append(key, value)
+  // A copy: a view of shared memory is no part of a form.
+  form.append(field, new Blob([Uint8Array.from(bytes)], { type: mimeType }), name)
+  return form
+}
+
 export class GraphFiles extends Context.Tag("channels/GraphFiles")<
   GraphFiles,
   {
@@ -38,6 +53,13 @@ export class GraphFiles extends Context.Tag("channels/GraphFiles")<
       token: Redacted.Redacted,
       maxBytes: number
     ) => Effect.Effect<Option.Option<Uint8Array>, GraphError>
+    /** POSTs a form with the file to `{base}/{path}`; the answer is whatever JSON came with a 2xx. */
+    readonly upload: (
+      path: string,
+      token: Redacted.Redacted,
+      fields: Readonly<Record<string, string>>,
+      file: NewFile
+    ) => Effect.Effect<unknown, GraphError>
   }
 >() {}
 
@@ -70,6 +92,17 @@ export const layerHttp = (base: string): Layer.Layer<GraphFiles, never, HttpClie
           Effect.flatMap((answer) => Effect.mapError(decode(answer), unreadable)),
           Effect.withSpan("GraphFiles.locate")
         ),
+      upload: (path, token, fields, file) =>
+        Effect.suspend(() =>
+          exchange(
+            http,
+            HttpClientRequest.post(`${base}/${path}`, { acceptJson: true }).pipe(
+              HttpClientRequest.bearerToken(token),
+              HttpClientRequest.bodyFormData(formOf(fields, file))
+            ),
+            transfer
+          )
+        ).pipe(Effect.withSpan("GraphFiles.upload")),
       read: (url, token, maxBytes) =>
         Effect.gen(function* () {
           if (originOf(url) !== originOf(base)) return Option.none<Uint8Array>()

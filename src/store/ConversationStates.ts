@@ -7,6 +7,7 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { StoredAttachment } from "../domain/Attachment.ts"
 import { ConversationChannel, type ConversationScope, ConversationState } from "../domain/Conversation.ts"
 import { AgentId, type ConversationId, type MessageId, RunId, type UserId } from "../domain/Ids.ts"
 
@@ -18,6 +19,8 @@ const Changed = Schema.Struct({
   lastQuestion: Schema.String
 })
 export type Changed = typeof Changed.Type
+
+const encodeFiles = Schema.encodeSync(Schema.parseJson(Schema.Array(StoredAttachment)))
 
 const Running = Schema.Struct({ id: RunId, agentId: AgentId })
 
@@ -66,25 +69,35 @@ export class ConversationStates extends Effect.Service<ConversationStates>()("st
       return changed
     }, Effect.orDie)
 
-    /** At the end of the conversation, by somebody of the team or the service itself. */
-    const say = (
+    /** From the transaction's commit on the conversation keeps the files from being removed. */
+    const keepFiles = (id: ConversationId, files: string) => sql`
+      insert into conversation_artifacts (conversation_id, ref)
+      select distinct ${id}, a.artifact from jsonb_to_recordset(${files}::jsonb) as a (artifact text)
+      on conflict do nothing`
+
+    /** At the end of the conversation, by somebody of the team or the service itself. Within a transaction. */
+    const say = Effect.fn("ConversationStates.say")(function* (
       id: ConversationId,
       message: {
         readonly id: MessageId
         readonly content: string
         readonly author: "human" | "system"
         readonly userId: UserId | null
+        readonly attachments: ReadonlyArray<StoredAttachment>
       }
-    ) =>
-      sql`
+    ) {
+      const files = encodeFiles(message.attachments)
+      yield* sql`
         with conversation as (
           update conversations set message_count = message_count + 1, updated_at = now()
           where id = ${id} returning id, agent_id, message_count
         )
-        insert into messages (id, conversation_id, agent_id, position, role, content, author, author_user_id)
+        insert into messages (id, conversation_id, agent_id, position, role, content, author, author_user_id, attachments)
         select ${message.id}, id, agent_id, message_count, 'assistant', ${message.content}, ${message.author},
-          ${message.userId}
-        from conversation`.pipe(Effect.orDie, Effect.asVoid)
+          ${message.userId}, ${files}::jsonb
+        from conversation`
+      if (message.attachments.length > 0) yield* keepFiles(id, files)
+    }, Effect.orDie)
 
     /**
      * Asks the processes that run turns of the conversation to stop them. Not within the change's transaction: a turn that

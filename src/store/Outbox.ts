@@ -6,6 +6,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { StoredAttachment } from "../domain/Attachment.ts"
 import {
   ContactAlias,
   type DeliveryStatus,
@@ -23,7 +24,9 @@ const Part = Schema.Struct({
   id: OutboxId,
   conversationId: ConversationId,
   channelId: ChannelId,
+  /** The text, or what stands beside the file; empty where nothing does. */
   body: Schema.String,
+  media: Schema.NullOr(StoredAttachment),
   state: State,
   lastError: Schema.NullOr(Schema.String)
 })
@@ -51,7 +54,11 @@ export interface NewParts {
   readonly messageId: MessageId
   readonly author: "agent" | "human" | "system"
   readonly epoch: number
-  readonly parts: ReadonlyArray<{ readonly id: OutboxId; readonly body: string }>
+  readonly parts: ReadonlyArray<{
+    readonly id: OutboxId
+    readonly body: string
+    readonly media?: StoredAttachment
+  }>
 }
 
 export class OutboxStore extends Effect.Service<OutboxStore>()("store/Outbox", {
@@ -82,9 +89,9 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/Outbox", {
     const insert = ({ author, conversationId, epoch, messageId, parts }: NewParts) => {
       const given = JSON.stringify(parts.map((part, index) => ({ ...part, part: index + 1 })))
       return sql`
-        insert into channel_outbox (id, tenant_id, conversation_id, channel_id, message_id, part, author, epoch, body)
-        select p.id, c.tenant_id, c.id, c.channel_id, ${messageId}, p.part, ${author}, ${epoch}::bigint, p.body
-        from conversations c, jsonb_to_recordset(${given}::jsonb) as p (id text, part int, body text)
+        insert into channel_outbox (id, tenant_id, conversation_id, channel_id, message_id, part, author, epoch, body, media)
+        select p.id, c.tenant_id, c.id, c.channel_id, ${messageId}, p.part, ${author}, ${epoch}::bigint, p.body, p.media
+        from conversations c, jsonb_to_recordset(${given}::jsonb) as p (id text, part int, body text, media jsonb)
         where c.id = ${conversationId} and c.channel_id is not null
         on conflict (message_id, part) do nothing returning id`.pipe(
         Effect.orDie,
@@ -98,7 +105,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/Outbox", {
         Request: Schema.Void,
         Result: Part,
         execute: () => sql`
-          select id, conversation_id as "conversationId", channel_id as "channelId", body, state,
+          select id, conversation_id as "conversationId", channel_id as "channelId", body, media, state,
             last_error as "lastError"
           from channel_outbox where message_id = ${messageId} order by part`
       })(undefined).pipe(Effect.orDie)

@@ -5,6 +5,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type { StoredAttachment } from "../domain/Attachment.ts"
 import type { ConversationScope } from "../domain/Conversation.ts"
 import { type ConversationId, newId, type UserId } from "../domain/Ids.ts"
 import { type Change, type Changed, ConversationStates } from "../store/ConversationStates.ts"
@@ -16,6 +17,10 @@ export interface Saying {
   readonly content: string
   readonly author: "human" | "system"
   readonly userId: UserId | null
+  /** Somebody keeps them until the transaction is over. */
+  readonly attachments?: ReadonlyArray<StoredAttachment>
+  /** What a channel sends, where it is not the content. */
+  readonly sent?: string
 }
 
 export class Ownership extends Effect.Service<Ownership>()("usecases/Ownership", {
@@ -30,11 +35,11 @@ export class Ownership extends Effect.Service<Ownership>()("usecases/Ownership",
     const say = Effect.fn("Ownership.say")(function* (
       id: ConversationId,
       epoch: number,
-      { author, content, userId }: Saying
+      { attachments = [], author, content, sent = content, userId }: Saying
     ) {
       const messageId = yield* newId.message
-      yield* states.say(id, { id: messageId, content, author, userId })
-      yield* posts.post({ conversationId: id, messageId, author, epoch, text: content })
+      yield* states.say(id, { id: messageId, content, author, userId, attachments })
+      yield* posts.post({ conversationId: id, messageId, author, epoch, text: sent, attachments })
       return messageId
     })
 

@@ -1,12 +1,23 @@
 /** Humans of the team who answer in place of the agent, from the dashboard (contract 3 and 4). */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import type { SessionUser } from "../domain/Access.ts"
-import type { ConversationScope, ConversationState } from "../domain/Conversation.ts"
-import { Conflict, NotFound } from "../domain/Errors.ts"
+import { outboundChannels } from "../channels/Outbound.ts"
+import { MessagingChannel } from "../domain/Channel.ts"
+import type { ConversationChannel, ConversationScope, ConversationState } from "../domain/Conversation.ts"
+import {
+  Conflict,
+  FileTooLarge,
+  NotFound,
+  UnsupportedAttachmentType,
+  ValidationError
+} from "../domain/Errors.ts"
 import type { ConversationId } from "../domain/Ids.ts"
 import { ConversationStore } from "../store/Conversations.ts"
+import * as Content from "./channels/Content.ts"
 import { Ownership } from "./Ownership.ts"
+import { Attachments, type StagedFile } from "./widget/Attachments.ts"
 
 type Act = "takeover" | "release" | "close" | "say"
 
@@ -26,10 +37,44 @@ const missing = () => new NotFound({ message: "There is no such conversation." }
 const refused = (state: ConversationState) =>
   new Conflict({ message: `The conversation is ${state}.`, details: { state } })
 
+const silent = () =>
+  new ValidationError({
+    message: "The request does not have the expected form.",
+    details: { issues: [{ path: ["content"], message: "Expected something to say, or files" }] }
+  })
+
+const isMessaging = Schema.is(MessagingChannel)
+
+/** Fails for a file that the conversation's channel cannot carry to its customer. */
+const carried = (channel: ConversationChannel, files: ReadonlyArray<StagedFile>) =>
+  Effect.gen(function* () {
+    if (!isMessaging(channel)) return
+    for (const { mimeType, staged } of files) {
+      const found = outboundChannels[channel].carries[mimeType]
+      if (found === undefined) {
+        return yield* new UnsupportedAttachmentType({
+          message: `The conversation's channel does not carry attachments of type ${mimeType}.`
+        })
+      }
+      if (staged.size > found.most) {
+        return yield* new FileTooLarge({
+          message: `The conversation's channel carries at most ${found.most} bytes of type ${mimeType}.`
+        })
+      }
+    }
+  })
+
+/** What somebody of the team says: something, or files, or both. */
+export interface Reply {
+  readonly content?: string
+  readonly files?: ReadonlyArray<StagedFile>
+}
+
 export class Takeover extends Effect.Service<Takeover>()("usecases/Takeover", {
   effect: Effect.gen(function* () {
     const ownership = yield* Ownership
     const store = yield* ConversationStore
+    const attachments = yield* Attachments
 
     const found = Effect.fn("Takeover.found")(function* (scope: ConversationScope, id: ConversationId) {
       const row = yield* store.find(scope, id)
@@ -69,12 +114,22 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/Takeover", {
     const say = Effect.fn("Takeover.say")(function* (
       { tenantId, userId }: SessionUser,
       id: ConversationId,
-      content: string
+      { content = "", files = [] }: Reply
     ) {
+      if (content === "" && files.length === 0) return yield* silent()
+      if (files.length > 0) yield* carried((yield* found({ tenantId }, id)).channel, files)
+      const { release, stored } = yield* attachments.keep(files)
       const change = { ...transitions.say, unanswered: "human" }
-      const said = yield* ownership.change({ tenantId }, id, change, ({ epoch }) =>
-        ownership.say(id, epoch, { content, author: "human", userId })
-      )
+      const saying = {
+        content: content === "" ? Content.ofFiles(stored) : content,
+        sent: content,
+        attachments: stored,
+        author: "human",
+        userId
+      } as const
+      const said = yield* ownership
+        .change({ tenantId }, id, change, ({ epoch }) => ownership.say(id, epoch, saying))
+        .pipe(Effect.ensuring(release))
       const messageId = yield* done({ tenantId }, id, said)
       return { conversation: yield* found({ tenantId }, id), messageId }
     })

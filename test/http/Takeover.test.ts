@@ -8,9 +8,11 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
+import { ArtifactStore, refOf } from "../../src/capabilities/ArtifactStore.ts"
 import * as SqlAudit from "../../src/capabilities/AuditLog/Sql.ts"
 import * as DerivedKeys from "../../src/capabilities/SecretBox/DerivedKeys.ts"
 import type { AgentScope, Role, SessionUser } from "../../src/domain/Access.ts"
@@ -26,7 +28,7 @@ import { Conversations } from "../../src/usecases/Conversations.ts"
 import { Handoff } from "../../src/usecases/Handoff.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
-import { ownershipLayer } from "../usecases/channels/InboundHarness.ts"
+import { channelOf, ownershipLayer } from "../usecases/channels/InboundHarness.ts"
 import { request, says, Script } from "../usecases/chat/TurnHarness.ts"
 import * as TestServer from "./TestServer.ts"
 
@@ -122,6 +124,63 @@ eachEngineLive("The dashboard's takeover routes", (it) => {
         "conversation.message",
         "conversation.close"
       ])
+    }).pipe(onFreshData)
+  )
+
+  const png = Uint8Array.from([0x89, ...Buffer.from("PNG\r\n\u001a\n"), 1, 2, 3])
+  const gif = Buffer.from("GIF89a and so on")
+
+  const form = (fields: Readonly<Record<string, string>>, ...files: ReadonlyArray<File>) => {
+    const made = new FormData()
+    for (const [name, value] of Object.entries(fields)) made.append(name, value)
+    for (const file of files) made.append("files", file)
+    return made
+  }
+
+  it.scoped("take a reply with files as a form, and keep them with the message", () =>
+    Effect.gen(function* () {
+      const { path } = yield* talked
+      const picture = new File([png], "plan.png", { type: "image/png" })
+      const said = yield* call("POST", `${path}/messages`, form({ content: " Like this. " }, picture))
+      expect(outcome(said)).toEqual([201, "HUMAN_ACTIVE"])
+      const wordless = yield* call("POST", `${path}/messages`, form({}, picture))
+      expect(outcome(wordless)).toEqual([201, "HUMAN_ACTIVE"])
+      const stored = { artifact: refOf(png), mimeType: "image/png", name: "plan.png", size: png.length }
+      const sql = yield* SqlClient.SqlClient
+      expect(
+        yield* sql`select content, attachments from messages where author = 'human' order by position`
+      ).toEqual([
+        { content: "Like this.", attachments: [stored] },
+        { content: "[image: plan.png]", attachments: [stored] }
+      ])
+      expect(yield* sql`select ref from conversation_artifacts`).toEqual([{ ref: refOf(png) }])
+      expect(yield* sql`select from artifact_claims`).toEqual([])
+      expect(yield* (yield* ArtifactStore).get(refOf(png))).toEqual(Option.some(png))
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("refuse files as the hosted stream does, and those that the channel does not carry", () =>
+    Effect.gen(function* () {
+      const { conversationId, path, scope } = yield* talked
+      const messages = `${path}/messages`
+      const refused = (body: FormData) =>
+        Effect.map(call("POST", messages, body), ({ json, status }) => [status, json.error?.code])
+      const moving = new File([gif], "a.gif", { type: "image/gif" })
+      const large = new File([png, new Uint8Array(6 * 1_048_576)], "a.png", { type: "image/png" })
+      const text = new File(["text"], "a.txt", { type: "text/plain" })
+      expect(yield* refused(form({ content: "Look" }, text))).toEqual([400, "UNSUPPORTED_TYPE"])
+      expect(yield* refused(form({}))).toEqual([400, "VALIDATION_ERROR"])
+      expect(yield* refused(form({ content: "Look" }, ...Array<File>(11).fill(moving)))).toEqual([
+        400,
+        "VALIDATION_ERROR"
+      ])
+      const sql = yield* SqlClient.SqlClient
+      const channelId = yield* channelOf(scope)
+      yield* sql`update conversations set channel = 'whatsapp', channel_id = ${channelId} where id = ${conversationId}`
+      expect(yield* refused(form({}, moving))).toEqual([400, "UNSUPPORTED_ATTACHMENT_TYPE"])
+      expect(yield* refused(form({}, large))).toEqual([400, "FILE_TOO_LARGE"])
+      expect(yield* sql`select from messages where author = 'human'`).toEqual([])
+      expect(yield* sql`select from artifacts`).toEqual([])
     }).pipe(onFreshData)
   )
 

@@ -1,10 +1,10 @@
-/** What Messenger is asked: to deliver a text, to show that a message was read and is being answered. */
+/** What Messenger is asked: to deliver a text or a file, to show that a message was read and is being answered. */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { ContactAlias } from "../../domain/Channel.ts"
 import type { JsonObject } from "../../domain/Text.ts"
 import { shownAs } from "../Markdown.ts"
-import type { Outgoing, OutboundChannel } from "../Outbound.ts"
+import type { Outgoing, OutboundChannel, OutgoingFile } from "../Outbound.ts"
 
 const decode = Schema.decodeUnknownOption(Schema.Struct({ message_id: Schema.NonEmptyString }))
 
@@ -13,17 +13,48 @@ const recipient = (aliases: ReadonlyArray<ContactAlias>): JsonObject | null => {
   return person === undefined ? null : { recipient: { id: person.value } }
 }
 
-const text = ({ aliases, body, outboxId }: Outgoing): JsonObject | null => {
+const message = ({ aliases, outboxId }: Outgoing, content: JsonObject): JsonObject | null => {
   const to = recipient(aliases)
   return to === null
     ? null
-    : { ...to, messaging_type: "RESPONSE", message: { text: body, metadata: outboxId } }
+    : { ...to, messaging_type: "RESPONSE", message: { ...content, metadata: outboxId } }
 }
+
+const text = (outgoing: Outgoing) => message(outgoing, { text: outgoing.body })
+
+/** What it calls them. */
+const types = { image: "image", document: "file" } as const
+
+const file = ({ as, fileId, ...outgoing }: OutgoingFile) =>
+  message(outgoing, { attachment: { type: types[as], payload: { attachment_id: fileId } } })
+
+const decodeUpload = Schema.decodeUnknownOption(
+  Schema.Struct({ attachment_id: Schema.Union(Schema.NonEmptyString, Schema.Int) })
+)
+
+const MiB = 1_048_576
+const picture = { as: "image", most: 8 * MiB } as const
+const document = { as: "document", most: 25 * MiB } as const
 
 export const messenger: OutboundChannel = {
   limit: 2_000,
   shown: shownAs({ strong: "", emphasis: "", code: "", fence: "" }),
   text,
+  carries: {
+    "image/jpeg": picture,
+    "image/png": picture,
+    "image/gif": picture,
+    "image/webp": document,
+    "application/pdf": document
+  },
+  captionLimit: 0,
+  upload: (as) => ({
+    path: "message_attachments",
+    fields: { message: JSON.stringify({ attachment: { type: types[as], payload: { is_reusable: true } } }) },
+    fileField: "filedata"
+  }),
+  uploaded: (answer) => Option.map(decodeUpload(answer), ({ attachment_id: id }) => String(id)),
+  file,
   accepted: (answer) => Option.map(decode(answer), ({ message_id: id }) => id),
   seen: (aliases) => {
     const to = recipient(aliases)

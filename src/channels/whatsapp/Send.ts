@@ -1,10 +1,10 @@
-/** What WhatsApp is asked: to deliver a text, to show that a message was read and is being answered. */
+/** What WhatsApp is asked: to deliver a text or a file, to show that a message was read and is being answered. */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { ContactAlias } from "../../domain/Channel.ts"
 import type { JsonObject } from "../../domain/Text.ts"
 import { shownAs } from "../Markdown.ts"
-import type { Outgoing, OutboundChannel } from "../Outbound.ts"
+import type { Outgoing, OutboundChannel, OutgoingFile } from "../Outbound.ts"
 
 const Accepted = Schema.Struct({
   messages: Schema.NonEmptyArray(Schema.Struct({ id: Schema.NonEmptyString }))
@@ -25,23 +25,55 @@ export const recipient = (aliases: ReadonlyArray<ContactAlias>): JsonObject | nu
   return user === undefined ? null : { recipient: user.value }
 }
 
-const text = ({ aliases, body, outboxId }: Outgoing): JsonObject | null => {
+const message = ({ aliases, outboxId }: Outgoing, content: JsonObject): JsonObject | null => {
   const to = recipient(aliases)
   if (to === null) return null
   return {
     messaging_product: "whatsapp",
     recipient_type: "individual",
     ...to,
-    type: "text",
-    text: { body, preview_url: false },
+    ...content,
     biz_opaque_callback_data: outboxId
   }
 }
+
+const text = (outgoing: Outgoing) =>
+  message(outgoing, { type: "text", text: { body: outgoing.body, preview_url: false } })
+
+/** Only a document shows its name. */
+const file = ({ as, fileId, name, ...outgoing }: OutgoingFile) =>
+  message(outgoing, {
+    type: as,
+    [as]: {
+      id: fileId,
+      ...(outgoing.body === "" ? {} : { caption: outgoing.body }),
+      ...(as === "document" ? { filename: name } : {})
+    }
+  })
+
+const decodeUpload = Schema.decodeUnknownOption(Schema.Struct({ id: Schema.NonEmptyString }))
+
+const MiB = 1_048_576
+const picture = { as: "image", most: 5 * MiB } as const
 
 export const whatsapp: OutboundChannel = {
   limit: 4_096,
   shown: shownAs({ strong: "*", emphasis: "_", code: "`", fence: "```" }),
   text,
+  // WebP is for stickers, and GIF for nothing.
+  carries: {
+    "image/jpeg": picture,
+    "image/png": picture,
+    "application/pdf": { as: "document", most: 100 * MiB }
+  },
+  captionLimit: 1_024,
+  upload: (_, mimeType) => ({
+    path: "media",
+    fields: { messaging_product: "whatsapp", type: mimeType },
+    fileField: "file"
+  }),
+  uploaded: (answer) => Option.map(decodeUpload(answer), ({ id }) => id),
+  file,
   accepted: (answer) => Option.map(decode(answer), ({ messages: [{ id }] }) => id),
   seen: (_, messageId) => [
     {

@@ -2,6 +2,7 @@
 import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
+import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { ValidationError } from "../../domain/Errors.ts"
 import { HostedTurnRequest } from "../../domain/Widget.ts"
@@ -18,7 +19,7 @@ const texts: ReadonlyArray<string> = [
   "externalEndUserId"
 ]
 
-const isForm = ({ headers }: HttpServerRequest.HttpServerRequest) =>
+export const isForm = ({ headers }: HttpServerRequest.HttpServerRequest) =>
   /^multipart\/form-data\b/iu.test(headers["content-type"] ?? "")
 
 const asJson = (name: string, text: string) =>
@@ -50,10 +51,11 @@ const bodyOf = (fields: Readonly<Record<string, string>>) =>
 
 const decodeTurn = Schema.decodeUnknown(HostedTurnRequest, { errors: "all" })
 
-const decode = (body: unknown) =>
-  Effect.catchTag(decodeTurn(body), "ParseError", (error) =>
-    Effect.flatMap(HttpApiDecodeError.fromParseError(error), (issues) => Effect.fail(Issues.toError(issues)))
-  )
+/** A body of another form, as the routes whose bodies are declared answer it. */
+export const refused = (error: ParseError) =>
+  Effect.flatMap(HttpApiDecodeError.fromParseError(error), (issues) => Effect.fail(Issues.toError(issues)))
+
+const decode = (body: unknown) => Effect.catchTag(decodeTurn(body), "ParseError", refused)
 
 /** The turn and what `take` made of its files. Fails as soon as something is wrong, before the rest has come. */
 export const read = <A, E, R>(

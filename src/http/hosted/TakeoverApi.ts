@@ -2,7 +2,16 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
-import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import {
+  Conflict,
+  FileTooLarge,
+  NotFound,
+  PayloadTooLarge,
+  ServiceUnavailable,
+  UnsupportedAttachmentType,
+  UnsupportedType,
+  ValidationError
+} from "../../domain/Errors.ts"
 import { MessageId } from "../../domain/Ids.ts"
 import { trimmed } from "../../domain/Text.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
@@ -33,14 +42,31 @@ const close = HttpApiEndpoint.post("close", "/api/conversations/:id/close")
   .addError(failure(NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
-/** Says something as the signed-in user, who has taken over with it; sent where the conversation came in by a channel. */
+/** Body of a message. */
+export const Said = Schema.Struct({ content: trimmed(32_000) })
+
+/**
+ * Says something as the signed-in user, who has taken over with it; sent where the conversation came in by a channel. JSON,
+ * or `multipart/form-data` with `files` and, unless they say enough, `content`.
+ */
 const say = HttpApiEndpoint.post("say", "/api/conversations/:id/messages")
   .setPath(conversationPath)
-  .setPayload(Schema.Struct({ content: trimmed(32_000) }))
+  .setPayload(Said)
   .addSuccess(success(Schema.Struct({ conversation: HostedConversation, messageId: MessageId })), {
     status: 201
   })
-  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .addError(
+    failure(
+      ValidationError,
+      NotFound,
+      Conflict,
+      UnsupportedType,
+      UnsupportedAttachmentType,
+      FileTooLarge,
+      PayloadTooLarge,
+      ServiceUnavailable
+    )
+  )
   .annotate(RequiredRole, "agent")
 
 export class TakeoverApi extends HttpApiGroup.make("takeover")

@@ -2,14 +2,17 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { AuditTrail } from "../../usecases/AuditTrail.ts"
 import { Takeover } from "../../usecases/Takeover.ts"
+import { Attachments } from "../../usecases/widget/Attachments.ts"
 import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
 import { actor } from "./Actor.ts"
+import * as ReplyForm from "./ReplyForm.ts"
 
 /** Conversations of the tenant's agents, answered by its people. */
 export const TakeoverHandlers = HttpApiBuilder.group(Api, "takeover", (handlers) =>
   Effect.gen(function* () {
     const takeover = yield* Takeover
+    const attachments = yield* Attachments
     const audit = yield* AuditTrail
     return handlers
       .handle("takeover", ({ path: { id } }) =>
@@ -30,11 +33,13 @@ export const TakeoverHandlers = HttpApiBuilder.group(Api, "takeover", (handlers)
           return { conversation: yield* audit.change(yield* actor, "conversation.close", deed, () => id) }
         })
       )
-      .handle("say", ({ path: { id }, payload }) =>
+      .handleRaw("say", ({ path: { id }, request }) =>
         Effect.gen(function* () {
-          const deed = takeover.say(yield* CurrentUser, id, payload.content)
+          const reply = yield* ReplyForm.read(request, attachments.stage)
+          const deed = takeover.say(yield* CurrentUser, id, reply)
           return yield* audit.change(yield* actor, "conversation.message", deed, () => id)
-        })
+          // What was taken in and not kept goes before the answer does.
+        }).pipe(Effect.scoped)
       )
   })
 )

@@ -1,4 +1,5 @@
 /** A channel's message as the text that is stored, shown and put to the model. */
+import type { StoredAttachment } from "../../domain/Attachment.ts"
 import type { InboundMedia, InboundMessage } from "../../domain/Channel.ts"
 
 /** Characters that are kept: as many as one message of the API may have. */
@@ -14,3 +15,11 @@ export const of = ({ kind, media, text }: InboundMessage): string => {
   const files = media.map(named).join(" ")
   return files === "" ? `[${kind === "echo" ? "message" : kind}]` : files.slice(0, most).toWellFormed()
 }
+
+/** What stands for files that are sent without a word. */
+export const ofFiles = (files: ReadonlyArray<Pick<StoredAttachment, "mimeType" | "name">>): string =>
+  files
+    .map(({ mimeType, name }) =>
+      named({ kind: mimeType.startsWith("image/") ? "image" : "document", fileName: name })
+    )
+    .join(" ")

@@ -10,12 +10,20 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
 import { DedupeStore } from "../../capabilities/DedupeStore.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { Graph, GraphError, unreadable } from "../../channels/Graph.ts"
-import { outboundChannels } from "../../channels/Outbound.ts"
+import { GraphFiles } from "../../channels/GraphFiles.ts"
+import {
+  type Carried,
+  type OutboundChannel,
+  outboundChannels,
+  type OutgoingFile
+} from "../../channels/Outbound.ts"
 import { split } from "../../channels/Split.ts"
+import type { StoredAttachment } from "../../domain/Attachment.ts"
 import type { DeliveryStatus, InboundMessage } from "../../domain/Channel.ts"
 import { type ConversationId, MessageId, newId } from "../../domain/Ids.ts"
 import { type Correspondent, type OutboxPart, OutboxStore, unknownOutcome } from "../../store/Outbox.ts"
@@ -31,6 +39,32 @@ const keyLasts = Duration.days(7)
 const workerDied = "The worker died."
 
 const refused = (message: string) => new GraphError({ reason: "Refused", message, retryable: false })
+
+type Uploaded = Pick<OutgoingFile, "as" | "fileId" | "name">
+
+/** Files that are in memory at a time, on their way to the provider. */
+const filesAtOnce = 2
+
+/** The text and then the files; a text that fits stands beside a file that is alone. */
+const partsOf = (
+  { captionLimit, limit }: OutboundChannel,
+  text: string,
+  attachments: ReadonlyArray<StoredAttachment>
+): ReadonlyArray<{ readonly body: string; readonly media?: StoredAttachment }> => {
+  const texts = split(text, limit)
+  const [first = "", ...more] = texts
+  const [media, ...others] = attachments
+  if (media !== undefined && others.length === 0 && more.length === 0 && first.length <= captionLimit)
+    return [{ body: first, media }]
+  return [...texts.map((body) => ({ body })), ...attachments.map((media) => ({ body: "", media }))]
+}
+
+const carriedBy = ({ carries }: OutboundChannel, { mimeType }: StoredAttachment): Carried | undefined =>
+  Object.entries(carries).find(([type]) => type === mimeType)?.[1]
+
+/** Nothing of the message has been sent, whatever became of a file of it. */
+const unsent = ({ message, retryable }: GraphError) =>
+  new GraphError({ reason: "Refused", message, retryable })
 
 const keyOf = ({ id }: OutboxPart) => `outbound:${id}`
 
@@ -48,33 +82,66 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     const keys = yield* DedupeStore
     const box = yield* SecretBox
     const graph = yield* Graph
+    const files = yield* GraphFiles
+    const artifacts = yield* ArtifactStore
+    const places = yield* Effect.makeSemaphore(filesAtOnce)
     const feed = yield* RealtimeFeed
 
     /** Joins the transaction of the caller; nothing for a conversation without a channel. */
-    const post = Effect.fn("Outbound.post")(function* ({ text, ...message }: Post) {
+    const post = Effect.fn("Outbound.post")(function* ({ attachments = [], text, ...message }: Post) {
       const found = yield* outbox.correspondent(message.conversationId)
       if (Option.isNone(found)) return
       const channel = outboundChannels[found.value.channel]
       // What a human typed stands as it is.
       const shown = message.author === "human" ? text : channel.shown(text)
-      const parts = yield* Effect.forEach(split(shown, channel.limit), (body) =>
-        Effect.map(newId.outbox, (id) => ({ id, body }))
+      const parts = yield* Effect.forEach(partsOf(channel, shown, attachments), (part) =>
+        Effect.map(newId.outbox, (id) => ({ id, ...part }))
       )
       if (!(yield* outbox.insert({ ...message, parts }))) return
       const { conversationId: serialKey, messageId } = message
       yield* Effect.orDie(queue.enqueue("channel-outbound", { messageId }, { serialKey }))
     })
 
-    const call = (to: Correspondent, body: Parameters<typeof graph.post>[2]) =>
-      Effect.gen(function* () {
-        const token = yield* box.open("channel-token", to.accessToken)
-        if (Option.isNone(token)) return yield* refused("The channel's token cannot be opened.")
-        return yield* graph.post(`${to.externalId}/messages`, Redacted.make(token.value), body)
-      })
+    const tokenOf = Effect.fn("Outbound.tokenOf")(function* (to: Correspondent) {
+      const token = yield* box.open("channel-token", to.accessToken)
+      if (Option.isNone(token)) return yield* refused("The channel's token cannot be opened.")
+      return Redacted.make(token.value)
+    })
 
-    const deliver = Effect.fn("Outbound.deliver")(function* (to: Correspondent, part: OutboxPart) {
+    const call = (to: Correspondent, body: Parameters<typeof graph.post>[2]) =>
+      Effect.flatMap(tokenOf(to), (token) => graph.post(`${to.externalId}/messages`, token, body))
+
+    const upload = Effect.fn("Outbound.upload")(function* (to: Correspondent, media: StoredAttachment) {
       const channel = outboundChannels[to.channel]
-      const body = channel.text({ aliases: to.aliases, body: part.body, outboxId: part.id })
+      const carried = carriedBy(channel, media)
+      if (carried === undefined) return yield* refused("The channel does not carry files of this type.")
+      const found = yield* Effect.mapError(
+        artifacts.get(media.artifact),
+        ({ message }) => new GraphError({ reason: "Refused", message, retryable: true })
+      )
+      if (Option.isNone(found)) return yield* refused("The file is gone.")
+      const { fields, fileField, path } = channel.upload(carried.as, media.mimeType)
+      const file = { field: fileField, name: media.name, mimeType: media.mimeType, bytes: found.value }
+      const answer = yield* files.upload(`${to.externalId}/${path}`, yield* tokenOf(to), fields, file)
+      const fileId = channel.uploaded(answer)
+      if (Option.isNone(fileId)) return yield* unreadable()
+      return { as: carried.as, fileId: fileId.value, name: media.name }
+    })
+
+    /** Gives the provider the file of a part that may be sent; nobody sees it before its message. */
+    const uploaded = (to: Correspondent, { media, state }: OutboxPart) =>
+      media === null || (state !== "pending" && state !== "sending")
+        ? Effect.succeed(null)
+        : upload(to, media).pipe(Effect.mapError(unsent), places.withPermits(1))
+
+    const deliver = Effect.fn("Outbound.deliver")(function* (
+      to: Correspondent,
+      part: OutboxPart,
+      file: Uploaded | null
+    ) {
+      const channel = outboundChannels[to.channel]
+      const outgoing = { aliases: to.aliases, body: part.body, outboxId: part.id }
+      const body = file === null ? channel.text(outgoing) : channel.file({ ...outgoing, ...file })
       if (body === null) return yield* refused("The contact has no address on this channel.")
       const id = channel.accepted(yield* call(to, body))
       if (Option.isNone(id)) return yield* unreadable()
@@ -82,10 +149,15 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     })
 
     /** The key is checked before every call. Held by another call, it leaves only the one repeat that is marked as such. */
-    const once = Effect.fn("Outbound.once")(function* (to: Correspondent, part: OutboxPart, resent: boolean) {
+    const once = Effect.fn("Outbound.once")(function* (
+      to: Correspondent,
+      part: OutboxPart,
+      file: Uploaded | null,
+      resent: boolean
+    ) {
       const mine = yield* Effect.mapError(keys.claim(keyOf(part), keyLasts), keysSilent)
       if (!mine && !resent) return yield* unreadable()
-      return yield* deliver(to, part)
+      return yield* deliver(to, part, file)
     })
 
     /** The key goes first: without it the part counts as one whose answer was lost. */
@@ -96,14 +168,18 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
      * From the claim to the stored answer nothing gets in between: a call that was begun is waited for, its time-out being
      * the limit, so that only a process that dies leaves its outcome unknown.
      */
-    const send = Effect.fn("Outbound.send")(function* (to: Correspondent, part: OutboxPart) {
+    const send = Effect.fn("Outbound.send")(function* (
+      to: Correspondent,
+      part: OutboxPart,
+      file: Uploaded | null
+    ) {
       const claimed = yield* outbox.claim(part.id)
       if (Option.isNone(claimed)) return
       const { resent, state } = claimed.value
       if (state === "failed") return yield* refused(unknownOutcome)
       if (state !== "sending") return
       if (resent) yield* Effect.logWarning("A message whose answer was lost is sent again", part.id)
-      const calling = yield* Effect.forkDaemon(Effect.interruptible(once(to, part, resent)))
+      const calling = yield* Effect.forkDaemon(Effect.interruptible(once(to, part, file, resent)))
       yield* Fiber.join(calling).pipe(
         Effect.flatMap((id) => outbox.sent(part.id, id)),
         Effect.tapError(({ message, reason }) =>
@@ -122,7 +198,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       }
       for (const part of parts) {
         if (part.state === "failed") return yield* refused(part.lastError ?? unknownOutcome)
-        yield* send(found.value, part)
+        yield* send(found.value, part, yield* uploaded(found.value, part))
       }
     })
 

@@ -1,6 +1,7 @@
 /** What goes out through a messaging channel, as far as those who write it have to know. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type { StoredAttachment } from "../../domain/Attachment.ts"
 import type { ConversationId, MessageId } from "../../domain/Ids.ts"
 
 /** A stored message that the contact is to get. */
@@ -12,6 +13,8 @@ export interface Post {
   /** The conversation's, when the message was written. */
   readonly epoch: number
   readonly text: string
+  /** Files that the conversation keeps, of types that the channel carries. */
+  readonly attachments?: ReadonlyArray<StoredAttachment>
 }
 
 export class Posts extends Context.Tag("usecases/channels/Posts")<

@@ -447,7 +447,7 @@ eachEngineLive("A human", (it) => {
       if (id === undefined) return expect.unreachable()
       const answering = yield* Effect.fork(inbound.process(job(id)))
       yield* Deferred.await(asked)
-      yield* takeover.say(member(scope.tenantId), yield* only, "Ada here.")
+      yield* takeover.say(member(scope.tenantId), yield* only, { content: "Ada here." })
       yield* Deferred.succeed(go, undefined)
       yield* Fiber.join(answering)
       expect(yield* transcript).toEqual(["1 user: Hi", "2 human: Ada here."])
@@ -496,7 +496,7 @@ eachEngineLive("A human", (it) => {
         all,
         ({ id }) =>
           Effect.flatMap(Takeover, (takeover) =>
-            takeover.say(member(scope.tenantId), ConversationId.make(String(id)), "Ada here.")
+            takeover.say(member(scope.tenantId), ConversationId.make(String(id)), { content: "Ada here." })
           ).pipe(Effect.provide(second)),
         { concurrency: 6 }
       )
@@ -534,7 +534,7 @@ eachEngineLive("A human", (it) => {
           _tag: "CONFLICT",
           details: { state: "HUMAN_ACTIVE" }
         })
-        yield* takeover.say(by, id, "Done.")
+        yield* takeover.say(by, id, { content: "Done." })
         expect((yield* takeover.release(by, id)).state).toBe("AI_ACTIVE")
         expect(yield* Effect.flip(takeover.release(by, id))).toMatchObject({ _tag: "CONFLICT" })
         yield* receive(yield* message({ text: "And another thing" }))
@@ -546,7 +546,7 @@ eachEngineLive("A human", (it) => {
         expect((yield* takeover.close(by, id)).state).toBe("CLOSED")
         for (const act of [takeover.takeover(by, id), takeover.release(by, id), takeover.close(by, id)])
           expect(yield* Effect.flip(act)).toMatchObject({ _tag: "CONFLICT", details: { state: "CLOSED" } })
-        expect(yield* Effect.flip(takeover.say(by, id, "?"))).toMatchObject({ _tag: "CONFLICT" })
+        expect(yield* Effect.flip(takeover.say(by, id, { content: "?" }))).toMatchObject({ _tag: "CONFLICT" })
         const other = member((yield* Fixtures.agent()).tenantId)
         expect(yield* Effect.flip(takeover.close(other, id))).toMatchObject({ _tag: "NOT_FOUND" })
       }).pipe(onFreshData)

@@ -56,14 +56,6 @@ const posts = Layer.effect(
   }))
 )
 
-/** Who answers conversations. */
-export const ownershipLayer = (timeout?: Duration.DurationInput) =>
-  Layer.merge(Handoff.Default, Takeover.Default).pipe(
-    Layer.provideMerge(Ownership.Default),
-    Layer.provideMerge(turnLayer(timeout)),
-    Layer.provideMerge(Layer.mergeAll(posts, sent, ConversationStates.Default, ConversationStore.Default))
-  )
-
 /** Files that the provider has, by id; a file is read at an address that names the id and no real host. */
 export const provided = new Map<string, { readonly bytes: Uint8Array; readonly mimeType: string }>()
 /** What each further call of the provider fails with; then it answers. */
@@ -80,18 +72,28 @@ const graphFiles = Layer.succeed(GraphFiles, {
         ? Effect.fail(new GraphError({ reason: "Refused", message: "No such file.", retryable: false }))
         : Effect.succeed({ url: filesUrl + id, mime_type: file.mimeType, file_size: file.bytes.length })
     }),
+  upload: () => Effect.dieMessage("Nothing is uploaded here."),
   read: (url) => Effect.succeed(Option.fromNullable(provided.get(url.slice(filesUrl.length))?.bytes))
 })
 
-const files = Layer.merge(InboundFiles.Default, Attachments.Default).pipe(
+const kept = Attachments.Default.pipe(
   Layer.provideMerge(Artifacts.Default),
-  Layer.provideMerge(Layer.mergeAll(layerMemory, ArtifactRows.Default, AgentStore.Default)),
-  Layer.provide([graphFiles, ChannelStore.Default])
+  Layer.provideMerge(
+    Layer.mergeAll(layerMemory, ArtifactRows.Default, AgentStore.Default, QueueTable.layerTable)
+  )
 )
+
+/** Who answers conversations. */
+export const ownershipLayer = (timeout?: Duration.DurationInput) =>
+  Layer.merge(Handoff.Default, Takeover.Default.pipe(Layer.provideMerge(kept))).pipe(
+    Layer.provideMerge(Ownership.Default),
+    Layer.provideMerge(turnLayer(timeout)),
+    Layer.provideMerge(Layer.mergeAll(posts, sent, ConversationStates.Default, ConversationStore.Default))
+  )
 
 export const inboundLayer = (timeout?: Duration.DurationInput) =>
   Inbound.Default.pipe(
-    Layer.provideMerge(files),
+    Layer.provideMerge(InboundFiles.Default.pipe(Layer.provide([graphFiles, ChannelStore.Default]))),
     Layer.provideMerge(ownershipLayer(timeout)),
     Layer.provideMerge(Layer.mergeAll(Inbox.Default, ContactStore.Default, ChannelConversationStore.Default)),
     Layer.provideMerge(QueueTable.layerTable)

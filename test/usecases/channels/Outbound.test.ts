@@ -4,12 +4,15 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import { ArtifactStore, layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
 import * as DedupeSql from "../../../src/capabilities/DedupeStore/Sql.ts"
 import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
 import * as RealtimeMemory from "../../../src/capabilities/Realtime/Memory.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
 import { Graph, GraphError } from "../../../src/channels/Graph.ts"
+import { GraphFiles, type NewFile } from "../../../src/channels/GraphFiles.ts"
+import type { StoredAttachment } from "../../../src/domain/Attachment.ts"
 import type { DeliveryStatus } from "../../../src/domain/Channel.ts"
 import { ConversationId, MessageId, newId, OutboxId, QueueJobId } from "../../../src/domain/Ids.ts"
 import { ConversationFeedStore } from "../../../src/store/ConversationFeed.ts"
@@ -41,9 +44,32 @@ const graph = Layer.succeed(Graph, {
     })
 })
 
+interface Upload {
+  readonly path: string
+  readonly fields: Readonly<Record<string, string>>
+  readonly file: NewFile
+}
+let uploads: Array<Upload> = []
+/** What the provider says to each upload; then it takes everything. */
+let receipts: Array<Effect.Effect<unknown, GraphError>> = []
+
+const graphFiles = Layer.succeed(GraphFiles, {
+  locate: () => Effect.dieMessage("Nothing is located here."),
+  read: () => Effect.dieMessage("Nothing is read here."),
+  upload: (path, _, fields, file) =>
+    Effect.suspend(() => {
+      uploads.push({ path, fields, file })
+      return (
+        receipts.shift() ??
+        Effect.succeed({ id: `file.${uploads.length}`, attachment_id: `${uploads.length}` })
+      )
+    })
+})
+
 const outboundLayer = Outbound.Default.pipe(
   Layer.provideMerge(OutboxStore.Default),
-  Layer.provide([RealtimeFeed.Default, graph, DedupeSql.layerSql]),
+  Layer.provide([RealtimeFeed.Default, graph, graphFiles, DedupeSql.layerSql]),
+  Layer.provideMerge(layerMemory),
   Layer.provide([ConversationFeedStore.Default, RealtimeMemory.layerMemory]),
   Layer.provideMerge(QueueTable.layerTable),
   Layer.provideMerge(DerivedKeys.layer([Redacted.make("a master secret of these tests, long enough")]))
@@ -53,6 +79,8 @@ const onFreshData = <A, E, R>(test: Effect.Effect<A, E, R>) =>
   Effect.sync(() => {
     calls = []
     answers = []
+    uploads = []
+    receipts = []
   }).pipe(Effect.zipRight(reset), Effect.zipRight(Effect.provide(test, outboundLayer)))
 
 const conversationId = ConversationId.make("cnv_1")
@@ -288,6 +316,141 @@ eachEngine("What goes out through channels", (it) => {
         yield* Effect.flip(attempt(1))
         expect(yield* rows).toMatchObject([{ state: "sent" }, { state: "failed" }, { state: "failed" }])
         expect(calls).toHaveLength(2)
+      })
+    )
+  )
+
+  const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 1, 2, 3])
+
+  /** A human's message with files of these types. */
+  const postFiles = (text: string, ...types: ReadonlyArray<string>) =>
+    Effect.gen(function* () {
+      const store = yield* ArtifactStore
+      const artifact = yield* store.put(png)
+      const attachments = types.map((mimeType, place): StoredAttachment => ({
+        artifact,
+        mimeType,
+        name: `file ${place}`,
+        size: png.length
+      }))
+      const message = { conversationId, messageId, author: "human", epoch: 0, text, attachments } as const
+      yield* (yield* Outbound).post(message)
+    })
+
+  it.effect("carries one file with its text beside it where that fits, by an upload of its own", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* postFiles("As you asked.", "application/pdf")
+        yield* attempt(1)
+        yield* attempt(1)
+        expect(uploads).toMatchObject([
+          {
+            path: `${account}/media`,
+            fields: { messaging_product: "whatsapp", type: "application/pdf" },
+            file: { field: "file", name: "file 0", mimeType: "application/pdf", bytes: png }
+          }
+        ])
+        expect(calls.map(({ body }) => body)).toEqual([
+          {
+            messaging_product: "whatsapp",
+            recipient_type: "individual",
+            to: "491701",
+            type: "document",
+            document: { id: "file.1", caption: "As you asked.", filename: "file 0" },
+            biz_opaque_callback_data: yield* outboxId
+          }
+        ])
+        expect(yield* rows).toMatchObject([{ state: "sent", attempts: 1, resent: false }])
+      })
+    )
+  )
+
+  it.effect("carries several files, or a long text, each by itself, the text first", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* postFiles("Two of them.", "image/png", "image/jpeg")
+        yield* attempt(1)
+        expect(calls.map(({ body }) => [body["type"], body["text"] ?? body["image"]])).toEqual([
+          ["text", { body: "Two of them.", preview_url: false }],
+          ["image", { id: "file.1" }],
+          ["image", { id: "file.2" }]
+        ])
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`delete from channel_outbox`
+        calls = []
+        yield* postFiles("x".repeat(1_025), "image/png")
+        yield* attempt(1)
+        expect(calls.map(({ body }) => body["type"])).toEqual(["text", "image"])
+        yield* sql`delete from channel_outbox`
+        calls = []
+        yield* postFiles("", "image/png")
+        yield* attempt(1)
+        expect(calls.map(({ body }) => body["image"])).toEqual([{ id: "file.4" }])
+      })
+    )
+  )
+
+  it.effect("uploads to a Page and names the attachment, without a caption", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`update channels set channel = 'messenger'`
+        yield* sql`update end_user_aliases set channel = 'messenger', kind = 'page_scoped_id' where kind = 'phone'`
+        yield* postFiles("Here.", "image/gif", "application/pdf")
+        answers = ["mid.1", "mid.2", "mid.3"].map((message_id) => Effect.succeed({ message_id }))
+        yield* attempt(1)
+        expect(uploads.map(({ fields, file, path }) => [path, fields["message"], file.field])).toEqual(
+          ["image", "file"].map((type) => [
+            `${account}/message_attachments`,
+            JSON.stringify({ attachment: { type, payload: { is_reusable: true } } }),
+            "filedata"
+          ])
+        )
+        const ids = yield* sql<{ readonly id: string }>`select id from channel_outbox order by part`
+        expect(calls.map(({ body }) => body["message"])).toEqual([
+          { text: "Here.", metadata: ids[0]?.id },
+          { attachment: { type: "image", payload: { attachment_id: "1" } }, metadata: ids[1]?.id },
+          { attachment: { type: "file", payload: { attachment_id: "2" } }, metadata: ids[2]?.id }
+        ])
+      })
+    )
+  )
+
+  it.effect("is sent once, unmarked, when only the answer to its file's upload was lost (G15)", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* postFiles("Look.", "image/png")
+        receipts = [Effect.fail(lost()), Effect.fail(busy())]
+        expect(yield* Effect.flip(attempt(1))).toMatchObject({ fatal: false })
+        expect(yield* Effect.flip(attempt(2))).toMatchObject({ fatal: false })
+        expect(yield* rows).toMatchObject([{ state: "pending", attempts: 0, resent: false }])
+        yield* attempt(3)
+        expect([uploads.length, calls.length]).toEqual([3, 1])
+        expect(yield* rows).toMatchObject([{ state: "sent", attempts: 1, resent: false }])
+      })
+    )
+  )
+
+  it.effect("is given up with the reason when its file is gone, or of a type that nobody carries", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* postFiles("Look.", "image/gif")
+        expect(yield* Effect.flip(attempt(1))).toMatchObject({ fatal: true })
+        expect(yield* rows).toMatchObject([
+          { state: "failed", error: "The channel does not carry files of this type." }
+        ])
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`delete from channel_outbox`
+        yield* postFiles("Look.", "image/png")
+        yield* sql`update channel_outbox set media = jsonb_set(media, '{artifact}', ${JSON.stringify(`sha256:${"0".repeat(64)}`)}::jsonb)`
+        expect(yield* Effect.flip(attempt(1))).toMatchObject({ fatal: true })
+        expect(yield* rows).toMatchObject([{ state: "failed", error: "The file is gone." }])
+        expect(calls).toEqual([])
       })
     )
   )
