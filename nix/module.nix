@@ -1,0 +1,308 @@
+# services.spoke: the API, workers and migrations as hardened units; PostgreSQL with pgvector and Redis beside them when
+# they are to be local. Described in docs/nix.md.
+{ self }:
+{
+  config,
+  lib,
+  pkgs,
+  ...
+}:
+let
+  cfg = config.services.spoke;
+
+  # Values of `settings` are in the store, which everybody on the machine may read.
+  secrets = [
+    "AWS_ACCESS_KEY_ID"
+    "AWS_SECRET_ACCESS_KEY"
+    "AWS_SESSION_TOKEN"
+    "BILLING_WEBHOOK_SECRET"
+    "CHANNEL_APP_SECRET"
+    "CHANNEL_VERIFY_TOKEN"
+    "OPENAI_API_KEY"
+    "SMTP_URL"
+    "SPOKE_ADMIN_PASSWORD"
+    "SPOKE_OPERATOR_TOKEN"
+    "SPOKE_RERANK_API_KEY"
+    "SPOKE_SECRET"
+    "SPOKE_SECRET_PREVIOUS"
+  ];
+  exposed = builtins.filter (name: cfg.settings ? ${name}) secrets;
+  given = name: cfg.settings ? ${name} || cfg.secretFiles ? ${name} || cfg.environmentFile != null;
+
+  # Every credential is a variable of the same name.
+  start = pkgs.writeShellScript "spoke-start" ''
+    set -eu
+    for file in "''${CREDENTIALS_DIRECTORY:-/nonexistent}"/*; do
+      if [ -f "$file" ]; then export "''${file##*/}=$(<"$file")"; fi
+    done
+    exec ${lib.getExe cfg.package} "$@"
+  '';
+
+  stores =
+    lib.optionals cfg.database.createLocally [ "spoke-extension.service" ]
+    ++ lib.optionals cfg.redis.createLocally [ "redis-spoke.service" ];
+
+  environment = {
+    HOST = cfg.host;
+    PORT = toString cfg.port;
+    SPOKE_DATA_DIR = "/var/lib/spoke";
+    LOG_FORMAT = "json";
+  }
+  // lib.optionalAttrs cfg.database.createLocally {
+    DATABASE_URL = "postgres:///spoke?host=/run/postgresql&user=spoke";
+  }
+  // lib.optionalAttrs cfg.redis.createLocally {
+    REDIS_URL = "redis://localhost?path=${config.services.redis.servers.spoke.unixSocket}";
+  }
+  // cfg.settings;
+
+  service = {
+    User = "spoke";
+    Group = "spoke";
+    SupplementaryGroups = lib.optionals cfg.redis.createLocally [ "redis-spoke" ];
+    StateDirectory = "spoke";
+    StateDirectoryMode = "0700";
+    WorkingDirectory = "/var/lib/spoke";
+    UMask = "0077";
+    LoadCredential = lib.mapAttrsToList (name: file: "${name}:${file}") cfg.secretFiles;
+    EnvironmentFile = lib.optional (cfg.environmentFile != null) cfg.environmentFile;
+
+    # No MemoryDenyWriteExecute: V8 writes the code that it runs.
+    AmbientCapabilities = "";
+    CapabilityBoundingSet = "";
+    DevicePolicy = "closed";
+    LockPersonality = true;
+    NoNewPrivileges = true;
+    PrivateDevices = true;
+    PrivateTmp = true;
+    PrivateUsers = true;
+    ProcSubset = "pid";
+    ProtectClock = true;
+    ProtectControlGroups = true;
+    ProtectHome = true;
+    ProtectHostname = true;
+    ProtectKernelLogs = true;
+    ProtectKernelModules = true;
+    ProtectKernelTunables = true;
+    ProtectProc = "invisible";
+    ProtectSystem = "strict";
+    RemoveIPC = true;
+    RestrictAddressFamilies = [ "AF_UNIX AF_INET AF_INET6" ];
+    RestrictNamespaces = true;
+    RestrictRealtime = true;
+    RestrictSUIDSGID = true;
+    SystemCallArchitectures = "native";
+    SystemCallFilter = [
+      "@system-service"
+      "~@privileged @resources"
+    ];
+    SystemCallErrorNumber = "EPERM";
+  };
+
+  # Turns settle for up to 30 seconds after SPOKE_DRAIN_DELAY.
+  serving = service // {
+    Restart = "always";
+    RestartSec = 2;
+    TimeoutStopSec = 60;
+  };
+in
+{
+  options.services.spoke = {
+    enable = lib.mkEnableOption "Spoke, AI agents that answer from a knowledge base";
+
+    package = lib.mkOption {
+      type = lib.types.package;
+      default = self.packages.${pkgs.stdenv.hostPlatform.system}.default;
+      defaultText = lib.literalExpression "the package of this flake";
+      description = "The package to run.";
+    };
+
+    host = lib.mkOption {
+      type = lib.types.str;
+      default = "127.0.0.1";
+      description = "Listen address (HOST).";
+    };
+
+    port = lib.mkOption {
+      type = lib.types.port;
+      default = 3000;
+      description = "Listen port (PORT).";
+    };
+
+    openFirewall = lib.mkOption {
+      type = lib.types.bool;
+      default = false;
+      description = "Whether to open the port in the firewall.";
+    };
+
+    api = lib.mkOption {
+      type = lib.types.bool;
+      default = true;
+      description = "Whether this machine answers requests.";
+    };
+
+    workers = lib.mkOption {
+      type = lib.types.ints.unsigned;
+      default = 1;
+      description = "How many worker processes do background work on this machine.";
+    };
+
+    migrate = lib.mkOption {
+      type = lib.types.bool;
+      default = true;
+      description = "Whether the database is brought to the newest version before anything starts on this machine.";
+    };
+
+    settings = lib.mkOption {
+      type = lib.types.attrsOf lib.types.str;
+      default = { };
+      example = {
+        APP_URL = "https://spoke.example.org";
+      };
+      description = "Environment variables of Spoke, see its README. Secrets do not belong here.";
+    };
+
+    secretFiles = lib.mkOption {
+      type = lib.types.attrsOf lib.types.str;
+      default = { };
+      example = {
+        SPOKE_SECRET = "/run/keys/spoke-secret";
+      };
+      description = "Files whose contents become the environment variables they are named by. Only root has to be able to read them.";
+    };
+
+    environmentFile = lib.mkOption {
+      type = lib.types.nullOr lib.types.str;
+      default = null;
+      description = "A file of lines `NAME=value`, for those who keep their secrets in one.";
+    };
+
+    database.createLocally = lib.mkOption {
+      type = lib.types.bool;
+      default = true;
+      description = "Whether to run PostgreSQL with pgvector on this machine. Else set DATABASE_URL.";
+    };
+
+    redis.createLocally = lib.mkOption {
+      type = lib.types.bool;
+      default = true;
+      description = "Whether to run a Redis of Spoke's own on this machine. Else set REDIS_URL, or do without.";
+    };
+  };
+
+  config = lib.mkIf cfg.enable (
+    lib.mkMerge [
+      {
+        assertions = [
+          {
+            assertion = exposed == [ ];
+            message = "services.spoke.settings is readable by everybody: move ${lib.concatStringsSep ", " exposed} to services.spoke.secretFiles.";
+          }
+          {
+            assertion = given "SPOKE_SECRET";
+            message = "services.spoke needs secretFiles.SPOKE_SECRET, a file of at least 32 random bytes as text, or an environmentFile that sets it.";
+          }
+          {
+            assertion = cfg.database.createLocally || given "DATABASE_URL";
+            message = "services.spoke needs DATABASE_URL when database.createLocally is off.";
+          }
+        ];
+
+        users.users.spoke = {
+          isSystemUser = true;
+          group = "spoke";
+        };
+        users.groups.spoke = { };
+
+        networking.firewall.allowedTCPPorts = lib.optional (cfg.openFirewall && cfg.api) cfg.port;
+
+        systemd.targets.spoke = {
+          description = "Spoke";
+          wantedBy = [ "multi-user.target" ];
+          wants =
+            lib.optional cfg.api "spoke-api.service"
+            ++ map (n: "spoke-worker@${toString n}.service") (lib.range 1 cfg.workers);
+        };
+      }
+
+      (lib.mkIf cfg.migrate {
+        systemd.services.spoke-migrate = {
+          description = "Spoke's database, brought to the newest version";
+          after = [ "network-online.target" ] ++ stores;
+          wants = [ "network-online.target" ];
+          requires = stores;
+          inherit environment;
+          serviceConfig = service // {
+            Type = "oneshot";
+            RemainAfterExit = true;
+            ExecStart = "${start} migrate";
+            TimeoutStartSec = "infinity";
+          };
+        };
+      })
+
+      (lib.mkIf cfg.api {
+        systemd.services.spoke-api = {
+          description = "Spoke's API, dashboard and widget";
+          partOf = [ "spoke.target" ];
+          after = [ "network-online.target" ] ++ stores ++ lib.optional cfg.migrate "spoke-migrate.service";
+          wants = [ "network-online.target" ];
+          requires = lib.optional cfg.migrate "spoke-migrate.service";
+          inherit environment;
+          serviceConfig = serving // {
+            ExecStart = "${start} serve --role api";
+          };
+        };
+      })
+
+      (lib.mkIf (cfg.workers > 0) {
+        systemd.services."spoke-worker@" = {
+          description = "Spoke's worker %i";
+          partOf = [ "spoke.target" ];
+          after = [ "network-online.target" ] ++ stores ++ lib.optional cfg.migrate "spoke-migrate.service";
+          wants = [ "network-online.target" ];
+          requires = lib.optional cfg.migrate "spoke-migrate.service";
+          inherit environment;
+          serviceConfig = serving // {
+            ExecStart = "${start} serve --role worker";
+          };
+        };
+      })
+
+      (lib.mkIf cfg.database.createLocally {
+        services.postgresql = {
+          enable = true;
+          extensions = extensions: [ extensions.pgvector ];
+          ensureDatabases = [ "spoke" ];
+          ensureUsers = [
+            {
+              name = "spoke";
+              ensureDBOwnership = true;
+            }
+          ];
+        };
+
+        # Only a superuser may: the service itself is none.
+        systemd.services.spoke-extension = {
+          description = "pgvector in Spoke's database";
+          after = [ "postgresql.target" ];
+          requires = [ "postgresql.target" ];
+          serviceConfig = {
+            Type = "oneshot";
+            RemainAfterExit = true;
+            User = "postgres";
+            ExecStart = "${lib.getExe' config.services.postgresql.package "psql"} -d spoke -c 'CREATE EXTENSION IF NOT EXISTS vector'";
+          };
+        };
+      })
+
+      (lib.mkIf cfg.redis.createLocally {
+        services.redis.servers.spoke = {
+          enable = true;
+          port = 0;
+          unixSocketPerm = 660;
+        };
+      })
+    ]
+  );
+}

@@ -1,0 +1,40 @@
+# The texts of the units that the module makes, with everything local, in one folder: for systemd-analyze.
+{
+  self,
+  lib,
+  pkgs,
+}:
+let
+  system = lib.nixosSystem {
+    modules = [
+      self.nixosModules.default
+      {
+        nixpkgs.hostPlatform = pkgs.stdenv.hostPlatform.system;
+        services.spoke = {
+          enable = true;
+          workers = 2;
+          secretFiles.SPOKE_SECRET = "/run/keys/spoke-secret";
+        };
+      }
+    ];
+  };
+  wrong = builtins.filter (one: !one.assertion) (
+    builtins.filter (one: lib.hasInfix "services.spoke" one.message) system.config.assertions
+  );
+  names = [
+    "spoke-api.service"
+    "spoke-extension.service"
+    "spoke-migrate.service"
+    "spoke-worker@.service"
+    "spoke.target"
+  ];
+in
+if wrong != [ ] then
+  throw (builtins.head wrong).message
+else
+  pkgs.runCommand "spoke-units" { } ''
+    mkdir $out
+    ${lib.concatStringsSep "\n" (
+      map (name: "cp ${pkgs.writeText "unit" system.config.systemd.units.${name}.text} $out/${name}") names
+    )}
+  ''
