@@ -45,20 +45,38 @@ export type OutboxId = typeof OutboxId.Type
 
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
+/** 128 bits, 5 a character, the two that are missing in front. */
 const base32 = (bytes: Uint8Array): string => {
-  let value = 0n
-  for (const byte of bytes) value = (value << 8n) | BigInt(byte)
   let text = ""
-  for (let place = 0; place < 26; place++) {
-    text = ALPHABET.charAt(Number(value & 31n)) + text
-    value >>= 5n
+  let waiting = 0
+  let bits = 2
+  for (const byte of bytes) {
+    waiting = (waiting << 8) | byte
+    bits += 8
+    while (bits >= 5) {
+      bits -= 5
+      text += ALPHABET.charAt((waiting >> bits) & 31)
+    }
   }
   return text
 }
 
+/** Random bytes are drawn for many ids at once: the call costs more than the bytes. */
+const pool = new Uint8Array(256 * 16)
+let drawn = pool.length
+
+const randomBytes = (): Uint8Array => {
+  if (drawn === pool.length) {
+    crypto.getRandomValues(pool)
+    drawn = 0
+  }
+  drawn += 16
+  return pool.subarray(drawn - 16, drawn)
+}
+
 /** `prefix_` and a fresh UUIDv7 (48 bits of milliseconds, 74 random bits). */
 export const typeId = (prefix: string, milliseconds: number): string => {
-  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  const bytes = randomBytes()
   let rest = milliseconds
   for (let place = 5; place >= 0; place--) {
     bytes[place] = rest % 256

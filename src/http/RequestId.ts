@@ -14,8 +14,10 @@ export const header = "x-request-id"
 
 const wellFormed = /^[A-Za-z0-9._:-]{1,128}$/
 
-/** The client's id when it is 1 to 128 characters of `[A-Za-z0-9._:-]`, else a new one. */
+/** The client's id when it is 1 to 128 characters of `[A-Za-z0-9._:-]`, else a new one of the moment `now`. */
+export const of = (given: string | undefined, now: number): string =>
+  given !== undefined && wellFormed.test(given) ? given : typeId("req", now)
+
+/** {@link of} this moment. */
 export const resolve = (given: string | undefined): Effect.Effect<string> =>
-  given !== undefined && wellFormed.test(given)
-    ? Effect.succeed(given)
-    : Effect.map(Clock.currentTimeMillis, (now) => typeId("req", now))
+  Effect.map(Clock.currentTimeMillis, (now) => of(given, now))

@@ -3,8 +3,12 @@
  * `MessagingHandlers`, which answer wherever there is no lane.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
+import * as Cause from "effect/Cause"
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import type { HttpServerResponse } from "@effect/platform/HttpServerResponse"
 import * as Response from "@effect/platform/HttpServerResponse"
@@ -57,31 +61,50 @@ export const layer: Layer.Layer<never, never, Lane | Intake> = Layer.scopedDisca
   Effect.gen(function* () {
     const intake = yield* Intake
     const lane = yield* Lane
+    const clock = yield* Effect.clock
     const run = Runtime.runFork(yield* Effect.runtime())
 
-    const answered = (channel: MessagingChannel, request: IncomingMessage, body: Uint8Array | null) =>
-      Effect.flatMap(RequestId.resolve(textOf(request.headers[RequestId.header])), (requestId) => {
-        const signature = textOf(request.headers["x-hub-signature-256"])
-        const delivered: Effect.Effect<Delivered, CodedError> =
-          body === null ? Effect.fail(tooLarge) : intake.deliver(channel, signature, body)
-        return delivered.pipe(
-          Effect.map((data) => Response.unsafeJson({ data, meta: { requestId } })),
-          Effect.catchAll((error) => Effect.succeed(answer(error, requestId))),
-          Effect.catchAllCause((cause) =>
-            Effect.as(Effect.logError("A request failed unexpectedly", cause), answer(internal, requestId))
+    const answered = (outcome: Exit.Exit<Delivered, CodedError>, requestId: string) =>
+      Exit.match(outcome, {
+        onSuccess: (data) => Response.unsafeJson({ data, meta: { requestId } }),
+        onFailure: (cause) =>
+          answer(
+            Option.getOrElse(Cause.failureOption(cause), () => internal),
+            requestId
+          )
+      })
+
+    const receive = (
+      channel: MessagingChannel,
+      request: IncomingMessage,
+      response: ServerResponse,
+      body: Uint8Array | null
+    ) => {
+      const now = clock.unsafeCurrentTimeMillis()
+      const requestId = RequestId.of(textOf(request.headers[RequestId.header]), now)
+      const done = (outcome: Exit.Exit<Delivered, CodedError>) =>
+        send(response, Headers.complete(answered(outcome, requestId), requestId))
+      if (body === null) return done(Exit.fail(tooLarge))
+
+      const signature = textOf(request.headers["x-hub-signature-256"])
+      if (intake.take(channel, signature, body, DateTime.unsafeMake(now), done)) return
+      run(
+        intake.deliver(channel, signature, body).pipe(
+          Effect.tapErrorCause((cause) =>
+            Cause.isFailure(cause) ? Effect.void : Effect.logError("A request failed unexpectedly", cause)
           ),
           Effect.annotateLogs({ requestId, method: "POST", path: request.url }),
-          Effect.map((response) => Headers.complete(response, requestId))
+          Effect.exit,
+          Effect.map(done)
         )
-      })
+      )
+    }
 
     yield* lane.open((request, response) => {
       const channel =
         request.method === "POST" ? routes.get(request.url?.split("?", 1).join("") ?? "") : undefined
       if (channel === undefined) return false
-      read(request, (body) => {
-        run(Effect.map(answered(channel, request, body), (made) => send(response, made)))
-      })
+      read(request, (body) => receive(channel, request, response, body))
       return true
     })
   })

@@ -3,7 +3,6 @@
  * once for all of them. Each is answered after its commit, and one that cannot be stored fails alone.
  */
 import * as Cause from "effect/Cause"
-import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -22,10 +21,13 @@ const patience = Duration.seconds(20)
 
 type Accept = (arrivals: ReadonlyArray<Arrival>) => Effect.Effect<ReadonlyArray<boolean>, unknown>
 
+/** Says of each arrival whether it was new. */
+export type Outcome = Exit.Exit<ReadonlyArray<boolean>, ServiceUnavailable>
+
 interface Waiting {
   readonly arrivals: ReadonlyArray<Arrival>
   readonly bytes: number
-  readonly done: Deferred.Deferred<ReadonlyArray<boolean>, ServiceUnavailable>
+  readonly done: (outcome: Outcome) => void
 }
 
 const notQueued = () => new ServiceUnavailable({ message: "Nothing could be queued. Deliver it again." })
@@ -50,57 +52,51 @@ export const make = (accept: Accept) =>
 
     const answer = (one: Waiting, outcome: Exit.Exit<ReadonlyArray<boolean>, unknown>) =>
       Exit.matchEffect(outcome, {
-        onSuccess: (fresh) => Deferred.succeed(one.done, fresh),
+        onSuccess: (fresh) => Effect.sync(() => one.done(Exit.succeed(fresh))),
         onFailure: (cause) =>
           Effect.zipRight(
             Effect.logError("A delivery could not be queued", cause),
-            Deferred.fail(one.done, notQueued())
+            Effect.sync(() => one.done(Exit.fail(notQueued())))
           )
       })
 
-    const commit = (batch: ReadonlyArray<Waiting>) =>
+    const commit = (batch: ReadonlyArray<Waiting>, unanswered: Set<Waiting>) =>
       Effect.gen(function* () {
         const outcome = yield* attempt(batch.flatMap(({ arrivals }) => arrivals))
-        if (Exit.isFailure(outcome) && batch.length > 1 && mayBeOneOfThem(outcome.cause)) {
-          for (const one of batch) yield* answer(one, yield* attempt(one.arrivals))
-          return
-        }
+        const apart = Exit.isFailure(outcome) && batch.length > 1 && mayBeOneOfThem(outcome.cause)
         let taken = 0
         for (const one of batch) {
           const from = taken
           taken += one.arrivals.length
-          yield* answer(
-            one,
-            Exit.map(outcome, (fresh) => fresh.slice(from, taken))
-          )
+          const own = apart
+            ? yield* attempt(one.arrivals)
+            : Exit.map(outcome, (fresh) => fresh.slice(from, taken))
+          unanswered.delete(one)
+          yield* answer(one, own)
         }
       })
 
-    const settled = (batch: ReadonlyArray<Waiting>) =>
-      Effect.suspend(() => {
-        bytes -= batch.reduce((sum, one) => sum + one.bytes, 0)
-        // Without effect on those that have been answered.
-        return Effect.forEach(batch, ({ done }) => Deferred.fail(done, notQueued()), { discard: true })
+    const giveUp = (left: Iterable<Waiting>) =>
+      Effect.sync(() => {
+        for (const one of left) one.done(Exit.fail(notQueued()))
       })
 
     const round = Effect.flatMap(Queue.takeBetween(waiting, 1, mostTogether), (taken) => {
       const batch = [...taken]
-      return Effect.ensuring(commit(batch), settled(batch))
+      const unanswered = new Set(batch)
+      return commit(batch, unanswered).pipe(
+        Effect.ensuring(giveUp(unanswered)),
+        Effect.ensuring(Effect.sync(() => (bytes -= batch.reduce((sum, one) => sum + one.bytes, 0))))
+      )
     })
     yield* Effect.forkScoped(Effect.forever(round))
-    yield* Effect.addFinalizer(() => Effect.flatMap(Queue.takeAll(waiting), (rest) => settled([...rest])))
+    yield* Effect.addFinalizer(() => Effect.flatMap(Queue.takeAll(waiting), giveUp))
 
-    /** Says of each arrival whether it was new, once all of them are durable. `size` in bytes. */
-    return (arrivals: ReadonlyArray<Arrival>, size: number) =>
-      Effect.gen(function* () {
-        if (arrivals.length === 0) return []
-        const done = yield* Deferred.make<ReadonlyArray<boolean>, ServiceUnavailable>()
-        if (bytes + size > mostBytes) return yield* notQueued()
-        bytes += size
-        if (!(yield* Queue.offer(waiting, { arrivals, bytes: size, done }))) {
-          bytes -= size
-          return yield* notQueued()
-        }
-        return yield* Deferred.await(done)
-      })
+    /** Calls `done` once all of them are durable, or are not going to be. `size` in bytes. */
+    return (arrivals: ReadonlyArray<Arrival>, size: number, done: (outcome: Outcome) => void): void => {
+      if (arrivals.length === 0) return done(Exit.succeed([]))
+      const taken = bytes + size <= mostBytes && waiting.unsafeOffer({ arrivals, bytes: size, done })
+      if (!taken) return done(Exit.fail(notQueued()))
+      bytes += size
+    }
   })

@@ -5,10 +5,13 @@
 import { createHash, timingSafeEqual } from "node:crypto"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Body from "../../channels/Body.ts"
 import { normalizers } from "../../channels/Inbound.ts"
+import type { Normalized } from "../../channels/Normalized.ts"
 import { isSigned } from "../../channels/Signature.ts"
 import type { Arrival, Delivered, DeliveryStatus, MessagingChannel } from "../../domain/Channel.ts"
 import {
@@ -42,6 +45,16 @@ const unreadable = () =>
 const unavailable = () => new ServiceUnavailable({ message: "Nothing could be queued. Deliver it again." })
 
 const isCounted = ({ event }: Arrival) => event._tag === "Message"
+const isEcho = ({ event }: Arrival) => event._tag === "Message" && event.kind === "echo"
+
+const countsOf = (arrivals: ReadonlyArray<Arrival>, fresh: ReadonlyArray<boolean>): Delivered => {
+  const counted = fresh.filter((_, place) => arrivals.slice(place, place + 1).some(isCounted))
+  const enqueued = counted.filter((isNew) => isNew).length
+  const dedupedCount = counted.length - enqueued
+  return { received: true, deduped: dedupedCount > 0, dedupedCount, enqueued }
+}
+
+type Refusal = NotConfigured | Unauthorized | ValidationError | ServiceUnavailable
 
 export class Intake extends Effect.Service<Intake>()("usecases/channels/Intake", {
   scoped: Effect.gen(function* () {
@@ -78,27 +91,61 @@ export class Intake extends Effect.Service<Intake>()("usecases/channels/Intake",
         )
       )
 
-    /** `signature` is the header `x-hub-signature-256`; `body` is parsed only when it is right. */
+    /** What a body says that is signed as `signature` tells: parsed only then. */
+    const open = (
+      channel: MessagingChannel,
+      signature: string | undefined,
+      body: Uint8Array,
+      now: DateTime.Utc
+    ): Either.Either<Normalized, Refusal> => {
+      if (settings.appSecret === null) return Either.left(unverifiable("CHANNEL_APP_SECRET"))
+      if (!isSigned(settings.appSecret, signature, body)) return Either.left(unsigned())
+      return Option.match(Body.parse(body), {
+        onNone: () => Either.left(unreadable()),
+        onSome: (parsed) => Either.right(normalizers[channel](parsed, now))
+      })
+    }
+
+    /** `signature` is the header `x-hub-signature-256`. */
     const deliver = Effect.fn("Intake.deliver")(function* (
       channel: MessagingChannel,
       signature: string | undefined,
       body: Uint8Array
     ) {
-      if (settings.appSecret === null) return yield* unverifiable("CHANNEL_APP_SECRET")
-      if (!isSigned(settings.appSecret, signature, body)) return yield* unsigned()
-      const parsed = Body.parse(body)
-      if (Option.isNone(parsed)) return yield* unreadable()
-      const { arrivals, statuses, ignored } = normalizers[channel](parsed.value, yield* DateTime.now)
+      const { arrivals, ignored, statuses } = yield* open(channel, signature, body, yield* DateTime.now)
       if (ignored > 0)
         yield* Effect.logDebug("Items of a delivery were acknowledged only", { channel, ignored })
       const ours = yield* foreseen(arrivals, statuses)
-      const fresh = yield* accept(ours, body.length)
-      const counted = fresh.filter((_, place) => ours.slice(place, place + 1).some(isCounted))
-      const enqueued = counted.filter((isNew) => isNew).length
-      const dedupedCount = counted.length - enqueued
-      return { received: true, deduped: dedupedCount > 0, dedupedCount, enqueued } satisfies Delivered
+      const fresh = yield* Effect.async<ReadonlyArray<boolean>, ServiceUnavailable>((resume) =>
+        accept(ours, body.length, resume)
+      )
+      return countsOf(ours, fresh)
     })
 
-    return { challenge, deliver } as const
+    /**
+     * As `deliver`, without a fiber for each: calls `done`, and returns true. False when the delivery needs more than to
+     * be queued, and nothing has been done.
+     */
+    const take = (
+      channel: MessagingChannel,
+      signature: string | undefined,
+      body: Uint8Array,
+      now: DateTime.Utc,
+      done: (outcome: Exit.Exit<Delivered, Refusal>) => void
+    ): boolean => {
+      const opened = open(channel, signature, body, now)
+      if (Either.isLeft(opened)) {
+        done(Exit.fail(opened.left))
+        return true
+      }
+      const { arrivals, ignored, statuses } = opened.right
+      if (ignored > 0 || statuses.length > 0 || arrivals.some(isEcho)) return false
+      accept(arrivals, body.length, (outcome) =>
+        done(Exit.map(outcome, (fresh) => countsOf(arrivals, fresh)))
+      )
+      return true
+    }
+
+    return { challenge, deliver, take } as const
   })
 }) {}
