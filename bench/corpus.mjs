@@ -43,16 +43,16 @@ export const passage = (seed, length = 700) => {
   return `${text}.`
 }
 
-export const passagesPerDocument = 10
+const passagesPerDocument = 10
 
-/** Documents of ten passages each. */
-export const documents = (passages) =>
+/** Documents of ten passages each; `text` makes the passage of a number. */
+export const documents = (passages, { first = 0, text = passage } = {}) =>
   Array.from({ length: Math.ceil(passages / passagesPerDocument) }, (_, place) => ({
-    title: `Article ${place}`,
-    uri: `https://help.example.com/${place}`,
+    title: `Article ${first / passagesPerDocument + place}`,
+    uri: `https://help.example.com/${first / passagesPerDocument + place}`,
     passages: Array.from(
       { length: Math.min(passagesPerDocument, passages - place * passagesPerDocument) },
-      (_, part) => passage(place * passagesPerDocument + part)
+      (_, part) => text(first + place * passagesPerDocument + part)
     )
   }))
 
@@ -60,4 +60,24 @@ export const documents = (passages) =>
 export const question = (number, passages) => {
   const next = random(number + 77_777)
   return `How does the ${pick(next, vocabulary)} of case${number} change the ${pick(next, vocabulary)} in topic${Math.floor(next() * passages)}?`
+}
+
+/** One of some 40,000 words, some of them common, as in a language. */
+const rarely = (next) => {
+  const place = Math.floor(next() ** 2 * vocabulary.length ** 2)
+  return vocabulary[place % vocabulary.length] + vocabulary[Math.floor(place / vocabulary.length)]
+}
+
+/** A short passage, of which a million can be made. */
+export const line = (number) => {
+  const next = random(number + 1)
+  return `topic${number} ${Array.from({ length: 20 }, () => rarely(next)).join(" ")}`
+}
+
+/** A question about `line`s. */
+export const lineQuestion = (number, lines) => {
+  const next = random(number + 99_999)
+  const about = Math.floor(next() * lines)
+  const words = line(about).split(" ")
+  return `${rarely(next)} case${number} ${pick(next, words)} ${pick(next, words)} ${pick(next, words)}`
 }

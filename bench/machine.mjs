@@ -130,14 +130,16 @@ export const memoryOf = (pid) =>
     return Number(kilobytes ?? 0) / 1_024
   })
 
-/** The most memory of a process until `stop` is called, in MiB. */
+/** Watches the memory of a process, in MiB: what it is now, and, with its end, the most it was. */
 export const watchMemory = (pid, every = 100) => {
-  let peak = memoryOf(pid)
+  const now = memoryOf(pid)
+  let peak = now
   const timer = setInterval(() => (peak = Math.max(peak, memoryOf(pid))), every)
-  return () => {
+  const end = () => {
     clearInterval(timer)
     return Math.max(peak, memoryOf(pid))
   }
+  return { before: now, end }
 }
 
 /** What the figures were measured on. */

@@ -1,7 +1,7 @@
 /**
  * The model of the benchmarks: an OpenAI-compatible `/chat/completions` and `/embeddings` that costs little and always the
  * same, in a process of its own. `POST /pace` sets when tokens come: `{first, gap, tokens}`, in milliseconds; all at once
- * by default. `node bench/model.mjs` serves on a free port and tells which.
+ * by default. With `alike` every text has the same vector, which costs nothing. `node bench/model.mjs` serves on a free port and tells which.
  */
 import * as http from "node:http"
 import * as path from "node:path"
@@ -107,8 +107,26 @@ const json = (response, body) => {
   response.end(text)
 }
 
-const embedded = (response, { dimensions: size = dimensions, input, model }) => {
+const same = new Map()
+
+/** Written once for each number of texts. */
+const alike = (response, count, size) => {
+  const key = `${count} ${size}`
+  if (!same.has(key)) {
+    const embedding = numbers("the same", size)
+    const data = Array.from({ length: count }, (_, index) => ({ object: "embedding", index, embedding }))
+    same.set(
+      key,
+      JSON.stringify({ object: "list", model: "bench", data, usage: { prompt_tokens: 8, total_tokens: 8 } })
+    )
+  }
+  response.writeHead(200, { "content-type": "application/json" })
+  response.end(same.get(key))
+}
+
+const embedded = (response, { dimensions: size = dimensions, input, model }, pace) => {
   const texts = Array.isArray(input) ? input : [input]
+  if (pace.alike) return alike(response, texts.length, size)
   const data = texts.map((text, index) => ({ object: "embedding", index, embedding: numbers(text, size) }))
   json(response, { object: "list", model, data, usage: { prompt_tokens: 8, total_tokens: 8 } })
 }
@@ -120,7 +138,7 @@ const serve = () => {
     request.on("data", (chunk) => chunks.push(chunk))
     request.on("end", () => {
       const body = JSON.parse(Buffer.concat(chunks).toString() || "{}")
-      if (request.url.endsWith("/embeddings")) embedded(response, body)
+      if (request.url.endsWith("/embeddings")) embedded(response, body, pace)
       else if (request.url === "/pace") {
         pace = body
         json(response, {})

@@ -5,7 +5,10 @@
  *
  *   npm run bench -- --only chat,retrieve --rounds 3
  *   npm run bench -- --quick                 small, short and not recorded: whether everything runs
+ *   npm run bench -- --only hostile          what hostile files cost (bench/hostile.mjs)
+ *   npm run bench -- --only retrieval        how well retrieval finds (bench/retrieval.mjs)
  */
+import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { parseArgs } from "node:util"
@@ -13,11 +16,19 @@ import { buildAll } from "../scripts/build.mjs"
 import { question } from "./corpus.mjs"
 import { startPostgres, startRedis } from "./databases.mjs"
 import { chat } from "./figures/chat.mjs"
+import { ingestion } from "./figures/ingestion.mjs"
+import { pages } from "./figures/pages.mjs"
+import { retrieve } from "./figures/retrieve.mjs"
+import { start } from "./figures/start.mjs"
+import { webhooks } from "./figures/webhooks.mjs"
 import { machine, root, startScript } from "./machine.mjs"
 import { fillTables } from "./peers/tables.mjs"
 import { embeddedSpoke, searchable, serverSpoke } from "./spoke.mjs"
 
-const figures = { chat }
+/** In this order; the last one stops what the others share. */
+const figures = { chat, retrieve, ingestion, webhooks, pages, start }
+/** Whole programs with records of their own; they run when they are named. */
+const apart = ["hostile", "retrieval"]
 
 const { values } = parseArgs({
   options: {
@@ -28,12 +39,16 @@ const { values } = parseArgs({
   }
 })
 const { quick } = values
-const names = values.only?.split(",") ?? Object.keys(figures)
-const unknown = names.filter((name) => !(name in figures))
+const asked = values.only?.split(",") ?? Object.keys(figures)
+const unknown = asked.filter((name) => !(name in figures) && !apart.includes(name))
 if (unknown.length > 0) {
-  console.error(`No such figure: ${unknown.join(", ")}. There are ${Object.keys(figures).join(", ")}.`)
+  console.error(
+    `No such figure: ${unknown.join(", ")}. There are ${[...Object.keys(figures), ...apart].join(", ")}.`
+  )
   process.exit(2)
 }
+
+const names = Object.keys(figures).filter((name) => asked.includes(name))
 
 const begun = performance.now()
 const progress = (text) =>
@@ -69,13 +84,14 @@ const services = lazily(async () => {
     await fillTables(url, passages)
     const variables = { MODEL: stub.url, DATABASE_URL: url }
     peers = {
+      databaseUrl: url,
       bare: await startScript("peers/bare.mjs", [], variables),
       handwritten: await startScript("peers/handwritten.mjs", [], variables)
     }
   }
   progress(`Spoke's ${passages} chunks`)
-  const server = postgres && (await serverSpoke(stub, { postgres, redis }, passages))
-  const embedded = await embeddedSpoke(stub, passages)
+  const server = postgres && (await serverSpoke(stub, { postgres, redis }, [passages]))
+  const embedded = await embeddedSpoke(stub, [passages])
   for (const spoke of [server, embedded]) if (spoke) await searchable(spoke, question(1, passages))
   return { model: stub, postgres, redis, peers, server, embedded }
 })
@@ -90,6 +106,15 @@ const world = {
   services,
   progress
 }
+
+for (const name of apart.filter((name) => asked.includes(name))) {
+  progress(`${name} begins`)
+  const { status } = spawnSync(process.execPath, [path.join(import.meta.dirname, `${name}.mjs`)], {
+    stdio: "inherit"
+  })
+  if (status !== 0) process.exit(1)
+}
+if (names.length === 0) process.exit(0)
 
 progress("building")
 await buildAll()

@@ -12,7 +12,7 @@ import { dimensions, vectorOf } from "./model.mjs"
 
 const operatorToken = "operator-of-the-benchmark"
 const owner = { email: "bench@example.com", password: "correct horse battery" }
-export const secret = "a secret of the benchmark, thirty-two bytes"
+const secret = "a secret of the benchmark, thirty-two bytes"
 
 /** The stub as Spoke's provider. */
 export const provider = (model) => ({
@@ -72,8 +72,27 @@ const indexing = async () => {
 
 const ids = (prefix, place) => `${prefix}_${String(place).padStart(26, "0")}`
 
-/** A source of as many passages as ingestion would have left it, vectors included; `run(text, values)` is the database. */
-export const know = async (run, { agentId, tenantId }, passages, { first = 0, size = dimensions } = {}) => {
+const inserts = {
+  documents: `insert into documents (id, agent_id, source_id, generation, uri, title, content_hash)
+    select id, $1, $2, 1, uri, title, '\\x00' from unnest($3::text[], $4::text[], $5::text[]) as t (id, uri, title)`,
+  chunks: `insert into chunks
+      (id, agent_id, source_id, generation, document_id, ordinal, content, content_hash, tsv, length, version)
+    select id, $1, $2, 1, document, ordinal, content, '\\x00', tsv::tsvector, length, 1
+    from unnest($3::text[], $4::text[], $5::int[], $6::text[], $7::text[], $8::int[])
+      as t (id, document, ordinal, content, tsv, length)`,
+  vectors: `insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
+    select id, $2, $1, 1, decode(vector, 'base64') from unnest($3::text[], $4::text[]) as t (id, vector)`
+}
+
+const columns = (rows) => (rows[0] ?? []).map((_, place) => rows.map((row) => row[place]))
+
+/**
+ * A source of as many passages as ingestion would have left it, vectors included; `run(text, values)` is the database.
+ * Numbers begin at `first`, `text` makes the passages. `copies` is the table of pgvector's copies where they are to be
+ * written at once instead of by the trigger.
+ */
+export const know = async (run, { agentId, tenantId }, passages, options = {}) => {
+  const { copies, first = 0, size = dimensions, text } = options
   const indexRow = await indexing()
   const profile = `bench/${size}`
   const sourceId = ids("src", first)
@@ -84,98 +103,129 @@ export const know = async (run, { agentId, tenantId }, passages, { first = 0, si
   )
   let lengths = 0
   let number = first
-  const rows = { documents: [], chunks: [], vectors: [] }
+  const rows = { documents: [], chunks: [], vectors: [], copies: [] }
   const flush = async () => {
-    await run(
-      `insert into documents (id, agent_id, source_id, generation, uri, title, content_hash)
-      select id, $2, $3, 1, uri, title, '\\x00' from jsonb_to_recordset($1::jsonb) as t (id text, uri text, title text)`,
-      [JSON.stringify(rows.documents), agentId, sourceId]
-    )
-    await run(
-      `insert into chunks (id, agent_id, source_id, generation, document_id, ordinal, content, content_hash, tsv, length, version)
-      select id, $2, $3, 1, document, ordinal, content, '\\x00', tsv::tsvector, length, 1
-      from jsonb_to_recordset($1::jsonb) as t (id text, document text, ordinal int, content text, tsv text, length int)`,
-      [JSON.stringify(rows.chunks), agentId, sourceId]
-    )
-    await run(
-      `insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
-      select id, $2, $3, 1, decode(vector, 'base64') from jsonb_to_recordset($1::jsonb) as t (id text, vector text)`,
-      [JSON.stringify(rows.vectors), profile, agentId]
-    )
+    await run(inserts.documents, [agentId, sourceId, ...columns(rows.documents)])
+    await run(inserts.chunks, [agentId, sourceId, ...columns(rows.chunks)])
+    await run(inserts.vectors, [agentId, profile, ...columns(rows.vectors)])
+    if (copies !== undefined) {
+      await run(
+        `insert into ${copies} (agent_id, source_id, chunk_id, embedding)
+        select $1, $2, id, vector::vector from unnest($3::text[], $4::text[]) as t (id, vector)`,
+        [agentId, sourceId, ...columns(rows.copies)]
+      )
+    }
     for (const list of Object.values(rows)) list.length = 0
   }
-  for (const { passages: texts, title, uri } of documents(passages)) {
+  for (const { passages: texts, title, uri } of documents(passages, { first, text })) {
     const document = ids("doc", number)
-    rows.documents.push({ id: document, uri, title })
+    rows.documents.push([document, uri, title])
     for (const [ordinal, content] of texts.entries()) {
       const { length, tsv } = indexRow({ title, heading: "", content })
       const id = ids("chk", number++)
       lengths += length
-      rows.chunks.push({ id, document, ordinal, content, tsv, length })
-      const vector = Buffer.from(vectorOf(content, size).buffer).toString("base64")
-      rows.vectors.push({ id, vector })
+      rows.chunks.push([id, document, ordinal, content, tsv, length])
+      const vector = vectorOf(content, size)
+      rows.vectors.push([id, Buffer.from(vector.buffer).toString("base64")])
+      if (copies !== undefined) rows.copies.push([id, `[${vector.join(",")}]`])
     }
-    if (rows.chunks.length >= 500) await flush()
+    if (rows.chunks.length >= 1_000) await flush()
   }
   if (rows.chunks.length > 0) await flush()
   await run(
-    `insert into agent_stats (agent_id, chunk_count, length_sum, version, profile, profile_since)
+    `insert into agent_stats as old (agent_id, chunk_count, length_sum, version, profile, profile_since)
     values ($1, $2, $3, 1, $4, now())
-    on conflict (agent_id) do update set chunk_count = excluded.chunk_count, length_sum = excluded.length_sum,
-      version = agent_stats.version + 1, profile = excluded.profile, profile_since = now()`,
+    on conflict (agent_id) do update set chunk_count = old.chunk_count + excluded.chunk_count,
+      length_sum = old.length_sum + excluded.length_sum, version = old.version + 1, profile = excluded.profile,
+      profile_since = now()`,
     [agentId, passages, lengths, profile]
   )
 }
 
-const shared = () => ({ SPOKE_OPERATOR_TOKEN: operatorToken, SPOKE_SECRET: secret })
+const settings = (model, variables) => ({
+  SPOKE_DATA_DIR: temporaryFolder(),
+  SPOKE_OPERATOR_TOKEN: operatorToken,
+  SPOKE_SECRET: secret,
+  // The pages that are read stand on this machine.
+  SPOKE_FETCH_ALLOW: "127.0.0.1",
+  ...(model !== undefined && provider(model)),
+  ...variables
+})
 
-/** On its embedded database; the service is restarted after the knowledge has been written. */
-export const embeddedSpoke = async (model, passages, variables = {}) => {
-  const folder = temporaryFolder()
-  const all = { SPOKE_DATA_DIR: folder, ...shared(), ...provider(model), ...variables }
+/**
+ * On its embedded database, with an agent for each number of `passages`. The service is stopped while they are written.
+ */
+export const embeddedSpoke = async (model, passages, { variables, ...options } = {}) => {
+  const all = settings(model, variables)
   const first = await startSpoke(all)
-  const [agent] = await tenantOf(first.url)
+  const agents = await tenantOf(first.url, passages.length)
   await first.stop()
-  if (passages > 0) {
-    const database = await PGlite.create({ dataDir: path.join(folder, "database") })
-    await know((text, values) => database.query(text, values), agent, passages)
-    await database.close()
-  }
-  return { ...(await startSpoke(all)), ...agent, variables: all }
+  await withEmbedded(all, async (run) => {
+    for (const [place, count] of passages.entries()) {
+      if (count > 0) await know(run, agents[place], count, { first: place * 100_000_000, ...options })
+    }
+  })
+  return { ...(await startSpoke(all)), ...agents[0], agents, variables: all }
 }
 
-/** On PostgreSQL and, where there is one, Redis. */
-export const serverSpoke = async (model, { postgres, redis }, passages, variables = {}) => {
-  const url = await postgres.database(`spoke_${randomUUID().slice(0, 8)}`)
-  const all = {
-    SPOKE_DATA_DIR: temporaryFolder(),
-    DATABASE_URL: url,
-    ...(redis !== undefined && { REDIS_URL: redis.url }),
-    ...shared(),
-    ...provider(model),
-    ...variables
+/** Works on the database of a service that has been stopped. */
+export const withEmbedded = async ({ SPOKE_DATA_DIR: folder }, use) => {
+  const database = await PGlite.create({ dataDir: path.join(folder, "database") })
+  try {
+    return await use((text, values) => database.query(text, values))
+  } finally {
+    await database.close()
   }
-  const spoke = await startSpoke(all)
-  const [agent] = await tenantOf(spoke.url)
-  if (passages > 0) {
-    const client = new pg.Client({ connectionString: url })
-    await client.connect()
-    await know((text, values) => client.query(text, values), agent, passages)
-    await client.query("vacuum analyze")
+}
+
+/** Works on the database of a service on PostgreSQL. */
+export const withServer = async (url, use) => {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return await use((text, values) => client.query(text, values))
+  } finally {
     await client.end()
   }
-  return { ...spoke, ...agent, databaseUrl: url, variables: all }
+}
+
+/** On PostgreSQL and, where there is one, Redis, with an agent for each number of `passages`. */
+export const serverSpoke = async (
+  model,
+  { postgres, redis },
+  passages,
+  { args, variables, ...options } = {}
+) => {
+  const url = await postgres.database(`spoke_${randomUUID().slice(0, 8)}`)
+  const all = settings(model, {
+    DATABASE_URL: url,
+    ...(redis !== undefined && { REDIS_URL: redis.url }),
+    ...variables
+  })
+  const spoke = await startSpoke(all, args)
+  const agents = await tenantOf(spoke.url, passages.length)
+  await withServer(url, async (run) => {
+    for (const [place, count] of passages.entries()) {
+      if (count > 0) await know(run, agents[place], count, { first: place * 100_000_000, ...options })
+    }
+    await run("vacuum analyze")
+  })
+  return { ...spoke, ...agents[0], agents, databaseUrl: url, variables: all }
 }
 
 export const keyHeader = ({ key }) => ({ "x-api-key": key })
 
-/** Until a search answers with what was written. */
-export const searchable = (spoke, query) =>
-  until("The first search", 120_000, async () => {
-    const { data } = await call(`${spoke.url}/v1/retrieve`, {
-      method: "POST",
-      headers: keyHeader(spoke),
-      body: { query, topK: 5 }
-    })
-    return data.chunks.length === 5 ? true : undefined
+export const retrieve = async (spoke, key, query, topK = 5) => {
+  const { data } = await call(`${spoke.url}/v1/retrieve`, {
+    method: "POST",
+    headers: keyHeader({ key }),
+    body: { query, topK }
   })
+  return data.chunks
+}
+
+/** Until a search of the first agent finds what was written. */
+export const searchable = (spoke, query) =>
+  until("The first search", 120_000, async () =>
+    (await retrieve(spoke, spoke.key, query)).length === 5 ? true : undefined
+  )

@@ -5,7 +5,7 @@
  */
 import { question } from "../corpus.mjs"
 import { alternate, load } from "../load.mjs"
-import { memoryOf, rounded, watchMemory } from "../machine.mjs"
+import { rounded, watchMemory } from "../machine.mjs"
 import { call, keyHeader } from "../spoke.mjs"
 
 const paced = { first: 200, gap: 20, tokens: 50 }
@@ -86,10 +86,9 @@ export const chat = async (world) => {
   }
   for (const clients of quick ? [100] : [500, 1_000]) {
     for (const [name, target] of Object.entries(targets)) {
-      const before = memoryOf(target.pid)
-      const peak = watchMemory(target.pid)
+      const memory = watchMemory(target.pid)
       const result = await load(target, { clients, each: 1, database })
-      const most = peak()
+      const grown = memory.end() - memory.before
       progress(
         `${name}, ${clients} streams at once: ${result.errors} errors, first token ${rounded(result.first)} ms`
       )
@@ -101,7 +100,7 @@ export const chat = async (world) => {
         first: rounded(result.first),
         p99: rounded(result.p99),
         cpuMicrosecondsPerDelta: rounded((result.cpuMs * 1_000) / paced.tokens),
-        memoryKiBPerStream: rounded(((most - before) * 1_024) / clients)
+        memoryKiBPerStream: rounded((grown * 1_024) / clients)
       })
     }
   }

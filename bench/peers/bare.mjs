@@ -1,10 +1,12 @@
 /**
  * The bare peer: what Spoke's routes come down to on `node:http` and pg, with no framework, no keys, no tenants and nothing
- * kept beyond the messages. Environment: `MODEL` (address), `DATABASE_URL`, `WEBHOOK_SECRET`.
+ * kept beyond the messages. Environment: `MODEL` (address), `MODEL_DIMENSIONS` (of its vectors),
+ * `DATABASE_URL`, `WEBHOOK_SECRET`.
  *
  *   POST /chat, /chat/stream {message}   embed, five chunks by pgvector, model, conversation and two messages stored
  *   POST /retrieve {query, topK}         embed, chunks by pgvector
  *   POST /proxy                          straight through to the model
+ *   GET  /ready                          asks the database
  *   POST /webhook                        checks the HMAC of the body, keeps nothing
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
@@ -13,6 +15,7 @@ import pg from "pg"
 
 const model = process.env["MODEL"] ?? "http://127.0.0.1:1"
 const secret = process.env["WEBHOOK_SECRET"] ?? ""
+const dimensions = Number(process.env["MODEL_DIMENSIONS"] ?? 1_536)
 const agent = new http.Agent({ keepAlive: true, maxSockets: Infinity })
 const pool = new pg.Pool({ connectionString: process.env["DATABASE_URL"], max: 10 })
 
@@ -33,7 +36,7 @@ const bytesOf = async (stream) => {
 const jsonOf = async (stream) => JSON.parse((await bytesOf(stream)).toString())
 
 const search = async (text, count) => {
-  const { data } = await jsonOf(await post("/v1/embeddings", { model: "bench", input: text }))
+  const { data } = await jsonOf(await post("/v1/embeddings", { model: "bench", input: text, dimensions }))
   const { rows } = await pool.query({
     name: "search",
     text: `select id, document_id, source_name, url, content, 1 - (embedding <=> $1) as score from chunks
@@ -139,6 +142,10 @@ const webhook = (body, request, response) => {
 }
 
 const routes = {
+  "/ready": async (_, response) => {
+    await pool.query("select 1")
+    answer(response, {})
+  },
   "/chat": chat,
   "/chat/stream": chatStream,
   "/retrieve": async ({ query, topK }, response) =>
@@ -150,7 +157,7 @@ const server = http.createServer(async (request, response) => {
   try {
     const body = await bytesOf(request)
     if (request.url === "/webhook") return webhook(body, request, response)
-    await routes[request.url](JSON.parse(body.toString()), response)
+    await routes[request.url](JSON.parse(body.toString() || "{}"), response)
   } catch (error) {
     console.error(error)
     response.destroy()

@@ -1,0 +1,247 @@
+/**
+ * `POST /v1/retrieve` over 5,000 chunks beside the same search in bare SQL and by hand; then how it grows with what other
+ * agents know and with what an agent knows itself, and how much of an exact search the index finds.
+ */
+import { line, lineQuestion, question } from "../corpus.mjs"
+import { alternate, load } from "../load.mjs"
+import { rounded, startScript, startSpoke, watchMemory } from "../machine.mjs"
+import { vectorOf } from "../model.mjs"
+import {
+  embeddedSpoke,
+  keyHeader,
+  know,
+  searchable,
+  serverSpoke,
+  withEmbedded,
+  withServer
+} from "../spoke.mjs"
+
+/** Vectors of the growing collection are short, or a million would take an hour to index. */
+const size = 64
+const small = 1_000
+const wanted = 10
+
+const body = (ask, passages, topK) => (number) => JSON.stringify({ query: ask(number, passages), topK })
+
+const searched = (service, key, ask, passages, topK = 5) => ({
+  url: `${service.url}/v1/retrieve`,
+  pid: service.pid,
+  headers: keyHeader({ key }),
+  body: body(ask, passages, topK)
+})
+
+const plain = ({ pid, url }, ask, passages, topK = 5) => ({
+  url: `${url}/retrieve`,
+  pid,
+  body: body(ask, passages, topK)
+})
+
+const p50 = (result) => result.p50
+const perSecond = (result) => result.perSecond
+
+const ratiosOf = ({ ratio, results }, read) =>
+  Object.fromEntries(
+    ["server", "embedded"]
+      .filter((engine) => engine in results)
+      .map((engine) => [
+        engine,
+        Object.fromEntries(
+          ["bare", "handwritten"]
+            .filter((peer) => peer in results)
+            .map((peer) => [peer, ratio(engine, peer, read)])
+        )
+      ])
+  )
+
+const side = async ({ passages, postgres, progress, quick, rounds, seconds, services }) => {
+  const { embedded, peers, server } = await services()
+  const targets = {
+    ...(peers && {
+      bare: plain(peers.bare, question, passages),
+      handwritten: plain(peers.handwritten, question, passages)
+    }),
+    ...(server && { server: searched(server, server.key, question, passages) }),
+    embedded: searched(embedded, embedded.key, question, passages)
+  }
+  const database = postgres?.pid
+  for (const target of Object.values(targets)) await load(target, { clients: 8, each: quick ? 5 : 50 })
+  const out = []
+  for (const clients of [1, 16]) {
+    const run = await alternate(targets, rounds, { clients, seconds, database }, progress)
+    out.push({
+      clients,
+      ...run.results,
+      ratios: { p50: ratiosOf(run, p50), perSecond: ratiosOf(run, perSecond) }
+    })
+  }
+  return out
+}
+
+/** What pgvector's index names of the nearest chunks, against all compared: of the ten nearest, and of all it is asked for. */
+const recallOf = async (run, table, agentId, chunks, queries) => {
+  const asked = 150
+  const shares = { ten: 0, all: 0 }
+  for (let number = 0; number < queries; number++) {
+    const vector = `[${vectorOf(lineQuestion(number + 5_000_000, chunks), size).join(",")}]`
+    const { rows: near } = await run("select spoke_nearest($1, $2, $3, null, $4) as id", [
+      table,
+      agentId,
+      vector,
+      asked
+    ])
+    const { rows: exact } = await run(
+      `select chunk_id as id from ${table} where agent_id = $1 order by (embedding <=> $2::vector) + 0 limit $3`,
+      [agentId, vector, asked]
+    )
+    const found = new Set(near.map(({ id }) => id))
+    const share = (count) => exact.slice(0, count).filter(({ id }) => found.has(id)).length / count
+    shares.ten += share(wanted) / queries
+    shares.all += share(Math.min(asked, exact.length)) / queries
+  }
+  return { nearestTen: rounded(shares.ten), nearest150: rounded(shares.all) }
+}
+
+/** What the bare peer searches: the very vectors of Spoke, of the large agent. */
+const view = (table, agentId) => `
+  create schema bare;
+  create view bare.chunks as
+    select c.id, d.uri as document_id, d.title as source_name, d.uri as url, c.content, v.embedding
+    from ${table} v join chunks c on c.id = v.chunk_id join documents d on d.id = c.document_id
+    where v.agent_id = '${agentId}'`
+
+/** One size: the small agent, whose chunks stay, and the large one, in turns with what does not change. */
+const measureSize = async (service, chunks, peers, { progress, rounds, seconds }) => {
+  const [few, many] = service.agents
+  const targets = {
+    small: searched(service, few.key, lineQuestion, small),
+    large: searched(service, many.key, lineQuestion, chunks),
+    ...peers
+  }
+  for (const target of Object.values(targets)) await load(target, { clients: 1, each: 20 })
+  const run = await alternate(targets, rounds, { clients: 1, seconds }, progress)
+  return {
+    chunks,
+    smallMs: run.results.small.p50,
+    largeMs: run.results.large.p50,
+    ...(peers?.bare && {
+      bareLargeMs: run.results.bare.p50,
+      largeOverBare: run.ratio("large", "bare", p50)
+    }),
+    reference: run.ratio("small", "steady", p50),
+    errors: Object.values(run.results).reduce((sum, { errors }) => sum + errors, 0)
+  }
+}
+
+/** How much dearer the small agent's searches became, other things being equal. */
+const growth = (sizes) =>
+  sizes.map(({ reference, ...rest }) => ({
+    ...rest,
+    smallAgainstFirst: rounded(reference / sizes[0].reference)
+  }))
+
+const variables = { SPOKE_EMBEDDING_DIMENSIONS: String(size) }
+
+/** What does not grow: the machine's own ups and downs are measured by it. */
+const steadyOf = (bare, passages) => plain(bare, question, passages)
+
+const growServer = async (world, sizes) => {
+  const { databases, model, passages, progress, quick, services } = world
+  const { postgres, redis } = await databases()
+  const { peers } = await services()
+  const stub = await model()
+  const service = await serverSpoke(stub, { postgres, redis }, [small, 0], { variables, size, text: line })
+  const table = "chunk_vectors_1"
+  const many = service.agents[1]
+  const bare = await startScript("peers/bare.mjs", [], {
+    MODEL: stub.url,
+    MODEL_DIMENSIONS: String(size),
+    DATABASE_URL: `${service.databaseUrl}?options=${encodeURIComponent("-c search_path=bare,public")}`
+  })
+  const out = []
+  let known = 0
+  await withServer(service.databaseUrl, async (run) => {
+    await run(view(table, many.agentId))
+    const { rows } = await run(
+      "select indexname, indexdef from pg_indexes where tablename = $1 and indexdef like '%hnsw%'",
+      [table]
+    )
+    for (const chunks of sizes) {
+      const begun = performance.now()
+      // Rows first and the index afterwards, as one fills a large collection.
+      await run("set session_replication_role = replica")
+      await run(`drop index ${rows[0].indexname}`)
+      await know(run, many, chunks - known, {
+        first: 100_000_000 + known,
+        size,
+        text: line,
+        copies: table
+      })
+      await run("set maintenance_work_mem = '2GB'")
+      await run(rows[0].indexdef)
+      await run("set session_replication_role = origin")
+      await run("vacuum analyze")
+      progress(`${chunks} chunks written in ${Math.round((performance.now() - begun) / 1_000)} s`)
+      known = chunks
+      const measured = await measureSize(
+        service,
+        chunks,
+        { bare: plain(bare, lineQuestion, chunks), steady: steadyOf(peers.bare, passages) },
+        world
+      )
+      const recall = await recallOf(run, table, many.agentId, chunks, quick ? 5 : 40)
+      out.push({ ...measured, recall })
+      progress(JSON.stringify(out.at(-1)))
+    }
+  })
+  await service.stop()
+  await bare.stop()
+  return growth(out)
+}
+
+const growEmbedded = async (world, sizes) => {
+  const { model, passages, progress, services } = world
+  const { peers, embedded } = await services()
+  const stub = await model()
+  let service = await embeddedSpoke(stub, [small, 0], { variables, size, text: line })
+  const { agents } = service
+  const steady = peers ? steadyOf(peers.bare, passages) : searched(embedded, embedded.key, question, passages)
+  const out = []
+  let known = 0
+  for (const chunks of sizes) {
+    await service.stop()
+    const begun = performance.now()
+    await withEmbedded(service.variables, (run) =>
+      know(run, agents[1], chunks - known, { first: 100_000_000 + known, size, text: line })
+    )
+    progress(`${chunks} chunks written in ${Math.round((performance.now() - begun) / 1_000)} s`)
+    known = chunks
+    service = { ...(await startSpoke(service.variables)), agents, variables: service.variables }
+    const most = watchMemory(service.pid)
+    const first = performance.now()
+    await searchable({ ...service, key: agents[1].key }, lineQuestion(0, chunks))
+    const firstSearchMs = Math.round(performance.now() - first)
+    out.push({ ...(await measureSize(service, chunks, { steady }, world)), firstSearchMs })
+    out.at(-1).memoryMiB = Math.round(most.end())
+    progress(JSON.stringify(out.at(-1)))
+  }
+  await service.stop()
+  return growth(out)
+}
+
+export const retrieve = async (world) => {
+  const { databases, passages, progress, quick } = world
+  const { postgres } = await databases()
+  const out = { passages, sideBySide: await side({ ...world, postgres }) }
+  progress("growth")
+  return {
+    ...out,
+    growth: {
+      dimensions: size,
+      smallAgent: small,
+      ...(postgres?.vector && {
+        server: await growServer(world, quick ? [2_000, 25_000] : [5_000, 100_000, 1_000_000])
+      }),
+      embedded: await growEmbedded(world, quick ? [2_000, 4_000] : [5_000, 100_000])
+    }
+  }
+}
