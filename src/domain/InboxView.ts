@@ -14,11 +14,19 @@ export const Glance = Schema.Struct({
 })
 export type Glance = typeof Glance.Type
 
+/** How far a message has come that went out through a channel; `reason` says why it was not delivered. */
+export const MessageDelivery = Schema.Struct({
+  status: Schema.Literal("pending", "sent", "delivered", "read", "failed", "cancelled"),
+  reason: Schema.NullOr(Schema.String)
+})
+
 /** A message with what belongs to it. */
 export const InboxMessage = Schema.Struct({
   ...AuthoredMessage.fields,
   citations: Schema.Array(Citation),
   attachments: Schema.Array(StoredAttachment),
+  /** Of the part that has come least far; null where no channel carries the message. */
+  delivery: Schema.NullOr(MessageDelivery),
   /** The run that wrote it; null where no model did, or its trace was not kept. */
   runId: Schema.NullOr(RunId)
 })

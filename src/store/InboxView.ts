@@ -37,6 +37,20 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/Inbo
           where c.id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.glances"))
 
+    const stages = sql.literal("array['sent', 'delivered', 'read']")
+
+    /** Of message `m`: one part that could not be delivered stands for all, then the one that has come least far. */
+    const delivery = sql`(
+      select jsonb_build_object(
+        'status', case when bool_or(o.state = 'failed') then 'failed'
+          when bool_or(o.state in ('pending', 'sending')) then 'pending'
+          when bool_or(o.state = 'cancelled') then 'cancelled'
+          else (${stages})[min(array_position(${stages}, coalesce(o.delivery, 'sent')))] end,
+        'reason', (array_agg(o.last_error order by o.part) filter (where o.state = 'failed'))[1]
+      )
+      from channel_outbox o where o.message_id = m.id having count(*) > 0
+    )`
+
     /**
      * The last `limit` messages before the message `before`, or of all, newest first. Messages that wait for their keys
      * are older than these and not among them.
@@ -47,7 +61,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/Inbo
         Result: MessageRow,
         execute: () => sql`
           select m.id, m.role, m.content, m.created_at as "createdAt", m.author, m.citations, m.attachments,
-            r.id as "runId"
+            r.id as "runId", ${delivery} as delivery
           from (
             select * from messages n where n.conversation_id = ${id} and ${
               before === undefined

@@ -92,6 +92,35 @@ describe.skipIf(!hasBrowser)("The dashboard's conversations", () => {
     await look(page, "conversation-human")
   })
 
+  it("take files along with a reply, by keyboard too", async () => {
+    const choosing = page.waitForEvent("filechooser")
+    await page.getByRole("button", { name: "Attach files" }).focus()
+    await page.keyboard.press("Enter")
+    const png = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3, 4])
+    await (
+      await choosing
+    ).setFiles([
+      { name: "plan.png", mimeType: "image/png", buffer: png },
+      { name: "other.png", mimeType: "image/png", buffer: png },
+      { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") }
+    ])
+    await page.getByRole("alert").getByText("notes.txt cannot be sent").waitFor()
+    await page.getByRole("button", { name: "Remove other.png" }).focus()
+    await page.keyboard.press("Enter")
+    await look(page, "conversation-files")
+    await page.getByLabel("Reply", { exact: true }).fill("Like in this plan.")
+    await page.keyboard.press("Enter")
+    const sent = page.getByRole("article", { name: "Team" }).filter({ hasText: "Like in this plan." })
+    const file = sent.getByRole("link", { name: "plan.png" })
+    await file.waitFor()
+    expect(await sent.getByRole("listitem").count()).toBe(1)
+    const address = await file.getAttribute("href")
+    const size = await page.evaluate(
+      `fetch(${JSON.stringify(address)}).then((answer) => answer.arrayBuffer()).then((bytes) => bytes.byteLength)`
+    )
+    expect(size).toBe(png.length)
+  })
+
   it("say of a message that it was not sent, and send it when asked again", async () => {
     await page.route("**/api/conversations/*/messages", (route) => route.abort())
     await page.getByLabel("Reply").fill("It works again.")

@@ -24,7 +24,7 @@ import { RealtimeAccess } from "../../src/usecases/chat/RealtimeAccess.ts"
 import { InboxView } from "../../src/usecases/InboxView.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
-import { ownershipLayer } from "../usecases/channels/InboundHarness.ts"
+import { channelOf, ownershipLayer } from "../usecases/channels/InboundHarness.ts"
 import { request, settings } from "../usecases/chat/TurnHarness.ts"
 import * as TestServer from "./TestServer.ts"
 
@@ -84,6 +84,38 @@ const talked = Effect.gen(function* () {
 })
 
 eachEngineLive("The dashboard's inbox", (it) => {
+  it.scoped("tells how far a message has come through its channel, and why it was not delivered", () =>
+    Effect.gen(function* () {
+      const { conversationId, path, scope } = yield* talked
+      const sql = yield* SqlClient.SqlClient
+      const channelId = yield* channelOf(scope)
+      yield* sql`update conversations set channel = 'whatsapp', channel_id = ${channelId} where id = ${conversationId}`
+      const told = Effect.map(call("GET", `${path}/recent`), ({ json }) => json.data.messages.at(-1).delivery)
+      expect(yield* told).toBe(null)
+      const part = (
+        number: number,
+        state: string,
+        delivery: string | null,
+        error: string | null = null
+      ) => sql`
+        insert into channel_outbox
+          (id, tenant_id, conversation_id, channel_id, message_id, part, author, epoch, body, state, delivery, last_error)
+        select ${`out_${number}`}, ${scope.tenantId}, ${conversationId}, ${channelId}, id, ${number}, 'agent', 0, 'x',
+          ${state}, ${delivery}, ${error}
+        from messages where conversation_id = ${conversationId} order by position desc limit 1`
+      yield* part(1, "sent", "read")
+      expect(yield* told).toEqual({ status: "read", reason: null })
+      yield* part(2, "sent", "delivered")
+      expect(yield* told).toEqual({ status: "delivered", reason: null })
+      yield* part(3, "sending", null, "Busy.")
+      expect(yield* told).toEqual({ status: "pending", reason: null })
+      yield* part(4, "failed", null, "The window is closed.")
+      expect(yield* told).toEqual({ status: "failed", reason: "The window is closed." })
+      yield* sql`update channel_outbox set state = 'cancelled', delivery = null, last_error = null`
+      expect(yield* told).toEqual({ status: "cancelled", reason: null })
+    }).pipe(onFreshData)
+  )
+
   it.scoped("hands out the files of the tenant's own conversations, as nothing that could run", () =>
     Effect.gen(function* () {
       const { path, scope } = yield* talked

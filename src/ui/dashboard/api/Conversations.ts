@@ -23,6 +23,12 @@ export interface Conversation {
   readonly preview: string | null
 }
 
+interface Delivery {
+  readonly status: "pending" | "sent" | "delivered" | "read" | "failed" | "cancelled"
+  /** Why it was not delivered. */
+  readonly reason: string | null
+}
+
 interface Attachment {
   readonly artifact: string
   readonly name: string
@@ -38,6 +44,8 @@ export interface Message {
   readonly author: "agent" | "human" | "system" | null
   readonly citations: ReadonlyArray<Citation>
   readonly attachments: ReadonlyArray<Attachment>
+  /** Null where no channel carries the message. */
+  readonly delivery: Delivery | null
   readonly runId: string | null
 }
 
@@ -74,6 +82,9 @@ interface Recent {
   readonly hasMore: boolean
 }
 
+const isUnderway = (page: Recent | undefined) =>
+  page?.messages.some(({ delivery }) => delivery?.status === "pending") === true
+
 /** Pages from the newest back; each oldest message first. `live` while the socket tells what is new. */
 export const conversation = (id: string, live: boolean) =>
   infiniteQueryOptions({
@@ -85,14 +96,34 @@ export const conversation = (id: string, live: boolean) =>
       }),
     initialPageParam: firstPage(),
     getNextPageParam: ({ hasMore, messages }) => (hasMore ? (messages[0]?.id ?? null) : null),
-    refetchInterval: live ? 30_000 : soon
+    // No frame of the socket tells how far a message has come.
+    refetchInterval: ({ state: { data } }) => (live && !isUnderway(data?.pages[0]) ? 30_000 : soon)
   })
 
 export const act = (id: string, deed: "takeover" | "release" | "close") =>
   call("POST", `/api/conversations/${id}/${deed}`)
 
-export const say = (id: string, content: string) =>
-  call("POST", `/api/conversations/${id}/messages`, { body: { content } })
+const formOf = (content: string, files: ReadonlyArray<File>) => {
+  const form = new FormData()
+  if (content !== "") form.append("content", content)
+  for (const file of files) form.append("files", file)
+  return form
+}
+
+export const say = (id: string, content: string, files: ReadonlyArray<File>) =>
+  call("POST", `/api/conversations/${id}/messages`, {
+    body: files.length === 0 ? { content } : formOf(content, files)
+  })
+
+/** Types of the files that may be attached, and how many. */
+export const attachable = "image/jpeg,image/png,image/webp,image/gif,application/pdf"
+export const mostAttachments = 10
+
+const MiB = 1_048_576
+
+/** Whether the service would take the file. */
+export const isAttachable = ({ size, type }: File) =>
+  attachable.split(",").includes(type) && size <= (type === "application/pdf" ? 25 : 10) * MiB
 
 interface Access {
   readonly realtimeToken: string

@@ -2,7 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, type KeyboardEvent, useRef, useState } from "react"
 import { ApiError } from "../../api/Client.ts"
-import { say, type State } from "../../api/Conversations.ts"
+import { attachable, isAttachable, mostAttachments, say, type State } from "../../api/Conversations.ts"
 import { Button } from "../../components/Button.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -16,7 +16,13 @@ const words = texts(
     send: "Send",
     sending: "Sending …",
     unsent: "Not sent",
-    discard: "Discard"
+    discard: "Discard",
+    attach: "Attach files",
+    attached: "Attached files",
+    remove: (name: string) => `Remove ${name}`,
+    refused: (name: string) =>
+      `${name} cannot be sent: JPEG, PNG, WebP and GIF up to 10 MB, PDF up to 25 MB.`,
+    tooMany: "A message takes at most ten files."
   },
   {
     reply: "Antwort",
@@ -25,13 +31,20 @@ const words = texts(
     send: "Senden",
     sending: "Wird gesendet …",
     unsent: "Nicht gesendet",
-    discard: "Verwerfen"
+    discard: "Verwerfen",
+    attach: "Dateien anhängen",
+    attached: "Angehängte Dateien",
+    remove: (name: string) => `${name} entfernen`,
+    refused: (name: string) =>
+      `${name} lässt sich nicht senden: JPEG, PNG, WebP und GIF bis 10 MB, PDF bis 25 MB.`,
+    tooMany: "Eine Nachricht fasst höchstens zehn Dateien."
   }
 )
 
 interface Draft {
   readonly key: number
   readonly content: string
+  readonly files: ReadonlyArray<File>
   /** Why it was not sent; null while it is under way. */
   readonly problem: string | null
 }
@@ -45,9 +58,9 @@ export const useDrafts = (id: string) => {
   const turn = useRef<Promise<void>>(Promise.resolve())
 
   const discard = (key: number) => setDrafts((before) => before.filter((draft) => draft.key !== key))
-  const deliver = async (key: number, content: string) => {
+  const deliver = async (key: number, content: string, files: ReadonlyArray<File>) => {
     try {
-      await say(id, content)
+      await say(id, content, files)
     } catch (problem) {
       const why = problem instanceof ApiError ? problem.message : common.unreachable
       setDrafts((before) => before.map((draft) => (draft.key === key ? { ...draft, problem: why } : draft)))
@@ -56,14 +69,14 @@ export const useDrafts = (id: string) => {
     await queries.invalidateQueries({ queryKey: ["conversations"] }).catch(() => undefined)
     discard(key)
   }
-  const send = (content: string) => {
+  const send = (content: string, files: ReadonlyArray<File>) => {
     const key = (count.current += 1)
-    setDrafts((before) => [...before, { key, content, problem: null }])
-    turn.current = turn.current.then(() => deliver(key, content))
+    setDrafts((before) => [...before, { key, content, files, problem: null }])
+    turn.current = turn.current.then(() => deliver(key, content, files))
   }
-  const retry = ({ content, key }: Draft) => {
+  const retry = ({ content, files, key }: Draft) => {
     discard(key)
-    send(content)
+    send(content, files)
   }
   return { drafts, send, retry, discard }
 }
@@ -76,7 +89,10 @@ export const Underway = ({ discard, drafts, retry }: Drafts) => {
   const common = useText(everywhere)
   return drafts.map((draft) => (
     <div key={draft.key} className={css["draft"]}>
-      <p className={css["plain"]}>{draft.content}</p>
+      {draft.content === "" ? null : <p className={css["plain"]}>{draft.content}</p>}
+      {draft.files.length === 0 ? null : (
+        <span className={css["soft"]}>{draft.files.map(({ name }) => name).join(", ")}</span>
+      )}
       {draft.problem === null ? (
         <span className={css["soft"]}>{t.sending}</span>
       ) : (
@@ -98,11 +114,28 @@ export const Underway = ({ discard, drafts, retry }: Drafts) => {
 export const Composer = ({ send, state }: Pick<Drafts, "send"> & { readonly state: State }) => {
   const t = useText(words)
   const [text, setText] = useState("")
+  const [files, setFiles] = useState<ReadonlyArray<File>>([])
+  const [problem, setProblem] = useState("")
+  const picker = useRef<HTMLInputElement>(null)
+  const field = useRef<HTMLTextAreaElement>(null)
+  const add = (more: ReadonlyArray<File>) => {
+    const bad = more.find((file) => !isAttachable(file))
+    const all = [...files, ...more.filter(isAttachable)]
+    setFiles(all.slice(0, mostAttachments))
+    setProblem(bad === undefined ? (all.length > mostAttachments ? t.tooMany : "") : t.refused(bad.name))
+  }
+  const remove = (file: File) => {
+    setFiles(files.filter((other) => other !== file))
+    setProblem("")
+    field.current?.focus()
+  }
   const submit = () => {
     const content = text.trim()
-    if (content === "") return
+    if (content === "" && files.length === 0) return
     setText("")
-    send(content)
+    setFiles([])
+    setProblem("")
+    send(content, files)
   }
   const onSubmit = (event: FormEvent) => {
     event.preventDefault()
@@ -116,6 +149,7 @@ export const Composer = ({ send, state }: Pick<Drafts, "send"> & { readonly stat
   return (
     <form className={css["form"]} onSubmit={onSubmit}>
       <textarea
+        ref={field}
         aria-label={t.reply}
         placeholder={t.placeholder}
         rows={2}
@@ -123,12 +157,47 @@ export const Composer = ({ send, state }: Pick<Drafts, "send"> & { readonly stat
         value={text}
         onChange={({ target }) => setText(target.value)}
         onKeyDown={onKeyDown}
+        onPaste={(event) => {
+          const pasted = [...event.clipboardData.files]
+          if (pasted.length === 0) return
+          event.preventDefault()
+          add(pasted)
+        }}
       />
+      {files.length === 0 ? null : (
+        <ul className={css["files"]} aria-label={t.attached}>
+          {files.map((file, place) => (
+            <li key={`${place} ${file.name}`}>
+              {file.name}
+              <Button kind="quiet" aria-label={t.remove(file.name)} onPress={() => remove(file)}>
+                ×
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <p role="alert" className={css["problem"]} hidden={problem === ""}>
+        {problem}
+      </p>
       <div className={css["foot"]}>
         <span className={css["soft"]}>{state === "HUMAN_ACTIVE" ? "" : t.takes}</span>
-        <Button kind="primary" type="submit">
-          {t.send}
-        </Button>
+        <span className={css["choices"]}>
+          <input
+            ref={picker}
+            type="file"
+            multiple
+            hidden
+            accept={attachable}
+            onChange={({ currentTarget }) => {
+              add([...(currentTarget.files ?? [])])
+              currentTarget.value = ""
+            }}
+          />
+          <Button onPress={() => picker.current?.click()}>{t.attach}</Button>
+          <Button kind="primary" type="submit">
+            {t.send}
+          </Button>
+        </span>
       </div>
     </form>
   )

@@ -14,7 +14,13 @@ const words = texts(
     human: "Team",
     system: "Automatic",
     sources: "Sources",
-    files: "Files"
+    files: "Files",
+    pending: "On its way",
+    sent: "Sent",
+    delivered: "Delivered",
+    read: "Read",
+    cancelled: "Not sent: somebody else answers",
+    failed: (reason: string | null) => (reason === null ? "Not delivered" : `Not delivered: ${reason}`)
   },
   {
     customer: "Kunde",
@@ -22,7 +28,13 @@ const words = texts(
     human: "Team",
     system: "Automatisch",
     sources: "Quellen",
-    files: "Dateien"
+    files: "Dateien",
+    pending: "Unterwegs",
+    sent: "Gesendet",
+    delivered: "Zugestellt",
+    read: "Gelesen",
+    cancelled: "Nicht gesendet: jemand anderes antwortet",
+    failed: (reason: string | null) => (reason === null ? "Nicht zugestellt" : `Nicht zugestellt: ${reason}`)
   }
 )
 
@@ -38,7 +50,7 @@ interface SaidProps {
 export const Said = ({ conversationId, message, aside }: SaidProps) => {
   const t = useText(words)
   const { moment, number } = useFormat()
-  const { attachments, author, citations, content, createdAt, role } = message
+  const { attachments, author, citations, content, createdAt, delivery, role } = message
   const writer = role === "user" ? "customer" : (author ?? "agent")
   return (
     <article className={`${css["said"]} ${css[writer]}`} aria-label={t[writer]}>
@@ -70,6 +82,11 @@ export const Said = ({ conversationId, message, aside }: SaidProps) => {
             </li>
           ))}
         </ul>
+      )}
+      {delivery === null ? null : delivery.status === "failed" ? (
+        <p className={css["undelivered"]}>{t.failed(delivery.reason)}</p>
+      ) : (
+        <p className={css["soft"]}>{t[delivery.status]}</p>
       )}
     </article>
   )
