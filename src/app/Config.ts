@@ -7,11 +7,11 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { selfHosted } from "../domain/Agent.ts"
 import type { Plans } from "../domain/Billing.ts"
+import type { ServerOptions } from "../store/database/Clients.ts"
 import {
   allowList,
   apiUrl,
@@ -22,8 +22,11 @@ import {
   email,
   hidden,
   httpUrl,
+  issues,
   password,
   plans,
+  reachable,
+  redisUrl,
   secret,
   url,
   Value
@@ -59,9 +62,13 @@ export const Variables = Schema.Struct({
     url("a postgres:// URL", "postgres:", "postgresql:"),
     "PostgreSQL 15 or newer; the embedded database by default."
   ),
+  SPOKE_DATABASE_DIRECT_URL: variable(
+    url("a postgres:// URL", "postgres:", "postgresql:"),
+    "The same database past a pooler in transaction mode, for LISTEN; DATABASE_URL by default."
+  ),
   SPOKE_DATABASE_POOL: variable(count(1, 500), "Most connections to PostgreSQL; 10 by default."),
   REDIS_URL: variable(
-    url("a redis:// or rediss:// URL", "redis:", "rediss:"),
+    redisUrl,
     "Redis 6.2 or newer that hands out jobs, holds dedupe keys and tells processes of changes; the database by default."
   ),
   SPOKE_VECTOR: variable(
@@ -175,7 +182,7 @@ export interface Settings {
   readonly port: number
   readonly dataDir: string
   /** Null: the embedded database. */
-  readonly database: { readonly url: Redacted.Redacted; readonly maxConnections: number } | null
+  readonly database: ServerOptions | null
   /** Null: the database does without. */
   readonly redis: Redacted.Redacted | null
   /** Null: no mail is sent. */
@@ -238,12 +245,6 @@ export interface Settings {
   readonly logFormat: "pretty" | "json"
 }
 
-const issues = (error: ParseResult.ParseError) =>
-  ParseResult.ArrayFormatter.formatErrorSync(error).map((issue) => ({
-    variable: issue.path.join("."),
-    message: issue.message.replace(/,? actual [\s\S]*$/u, "")
-  }))
-
 const decode = Schema.decodeUnknown(Variables, { errors: "all" })
 
 const plansOf = ({ SPOKE_PLANS }: Variables): Plans =>
@@ -275,6 +276,16 @@ const mailOf = (given: Variables): Settings["mail"] =>
         from: given.MAIL_FROM ?? given.ALERT_EMAIL ?? "spoke@localhost"
       }
 
+const databaseOf = (given: Variables): Settings["database"] => {
+  const { DATABASE_URL: url, SPOKE_DATABASE_DIRECT_URL: direct } = given
+  if (url === undefined) return null
+  return {
+    url: Redacted.make(url),
+    directUrl: direct === undefined ? null : Redacted.make(direct),
+    maxConnections: given.SPOKE_DATABASE_POOL ?? 10
+  }
+}
+
 const modelOf = (given: Variables): Settings["model"] => {
   if (given.OPENAI_API_KEY === undefined) return null
   const baseUrl = given.OPENAI_BASE_URL ?? providerUrl
@@ -302,12 +313,6 @@ const rerankOf = ({ SPOKE_RERANK_API_KEY: apiKey, ...given }: Variables): Settin
 
 const present = <A>(value: A | undefined): ReadonlyArray<A> => (value === undefined ? [] : [value])
 
-/** A wildcard address cannot be called: its own machine can. */
-const reachable = (host: string): string => {
-  if (host === "0.0.0.0" || host === "::") return "127.0.0.1"
-  return host.includes(":") ? `[${host}]` : host
-}
-
 const settingsOf = (given: Variables, terminal: boolean): Settings => {
   const host = given.HOST ?? "127.0.0.1"
   const port = given.PORT ?? 3_000
@@ -317,10 +322,7 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
     port,
     dataDir: path.resolve(given.SPOKE_DATA_DIR ?? ".spoke"),
     artifacts: artifactsOf(given),
-    database:
-      given.DATABASE_URL === undefined
-        ? null
-        : { url: Redacted.make(given.DATABASE_URL), maxConnections: given.SPOKE_DATABASE_POOL ?? 10 },
+    database: databaseOf(given),
     redis: given.REDIS_URL === undefined ? null : Redacted.make(given.REDIS_URL),
     mail: mailOf(given),
     alertEmail: given.ALERT_EMAIL ?? null,

@@ -9,6 +9,8 @@ import { parseAllow } from "../capabilities/OutboundHttp/AddressRules.ts"
 import { Email, NewPassword } from "../domain/Account.ts"
 import { urlOf } from "../domain/Address.ts"
 import { type Plans, PlanTable } from "../domain/Billing.ts"
+import { RateLimit } from "../domain/RateLimit.ts"
+import { parseRedisAddress } from "./RedisAddress.ts"
 
 export const Value = Schema.Trim.pipe(Schema.minLength(1))
 
@@ -33,6 +35,9 @@ export const url = (expected: string, ...protocols: ReadonlyArray<string>) =>
 export const httpUrl = url("an http or https URL", "http:", "https:")
 export const apiUrl = parsed("an http or https URL that ends in /v1", (text) =>
   Option.filter(readUrl(text, ["http:", "https:"]), (address) => address.endsWith("/v1"))
+)
+export const redisUrl = parsed("a redis:// or rediss:// URL", (text) =>
+  Option.as(parseRedisAddress(text), text)
 )
 export const duration = parsed('a duration like "60 seconds"', (text) =>
   Option.filter(
@@ -65,6 +70,19 @@ export const choice = <const L extends ReadonlyArray<string>>(...choices: L) =>
 export const allowList = parsed("a comma-separated list of hosts, host:port, addresses or CIDRs", (text) =>
   Either.getRight(parseAllow(text))
 )
+const windowOf = (text: string) =>
+  Option.map(Duration.decodeUnknown(/^\d/u.test(text) ? text : `1 ${text}`), (window) =>
+    Math.round(Duration.toSeconds(window))
+  )
+
+/** `60 per minute`, `100 per 10 seconds`, `100/10 seconds`. */
+export const rate = parsed('a rate like "60 per minute"', (text) => {
+  const [, requests = "", window = ""] = /^(\d+)\s*(?:\/|\bper\b)\s*(\S.*)$/u.exec(text) ?? []
+  return Option.flatMap(windowOf(window), (seconds) =>
+    Schema.decodeOption(RateLimit)({ requests: Number(requests), window: seconds })
+  )
+})
+
 /** Names and what they entitle to, beside the plan that every tenant starts on. */
 export const plans = parsed(
   "JSON from plan names to publicApi, turns, ingestionJobs, sources and overageEnabled",
@@ -74,3 +92,16 @@ export const plans = parsed(
       (table): Plans => new Map(Object.entries(table))
     )
 )
+
+/** What is wrong, by variable. */
+export const issues = (error: ParseResult.ParseError) =>
+  ParseResult.ArrayFormatter.formatErrorSync(error).map((issue) => ({
+    variable: issue.path.join("."),
+    message: issue.message.replace(/,? actual [\s\S]*$/u, "")
+  }))
+
+/** A wildcard address cannot be called: its own machine can. */
+export const reachable = (host: string): string => {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1"
+  return host.includes(":") ? `[${host}]` : host
+}

@@ -1,25 +1,51 @@
 /** The connection to Redis, and what is built on it. Whoever subscribes or blocks opens a connection of its own from it. */
-import { Redis } from "ioredis"
+import { Cluster, Redis, type RedisOptions } from "ioredis"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Runtime from "effect/Runtime"
 import * as DedupeRedis from "../capabilities/DedupeStore/Redis.ts"
 import * as QueueRedis from "../capabilities/JobQueue/Redis.ts"
+import * as RateRedis from "../capabilities/RateLimiter/Redis.ts"
 import * as RealtimeRedis from "../capabilities/Realtime/Redis.ts"
+import { parseRedisAddress, type RedisAddress } from "./RedisAddress.ts"
 
 /** Milliseconds. */
 const patience = { connect: 5_000, command: 2_000, longestRetry: 2_000 }
 
-const open = (url: Redacted.Redacted) =>
-  new Redis(Redacted.value(url), {
-    connectTimeout: patience.connect,
-    commandTimeout: patience.command,
-    maxRetriesPerRequest: 1,
-    // What Redis cannot take now fails at once: nobody waits for it, and nothing piles up here.
-    enableOfflineQueue: false,
-    retryStrategy: (times) => Math.min(times * 100, patience.longestRetry)
+const retryStrategy = (times: number) => Math.min(times * 100, patience.longestRetry)
+
+const options: RedisOptions = {
+  connectTimeout: patience.connect,
+  commandTimeout: patience.command,
+  maxRetriesPerRequest: 1
+}
+
+/** What Redis cannot take now fails at once: nobody waits for it, and nothing piles up here. */
+const enableOfflineQueue = false
+
+const openCluster = ({ nodes, password, tls, username }: RedisAddress) =>
+  new Cluster([...nodes], {
+    enableOfflineQueue,
+    clusterRetryStrategy: retryStrategy,
+    slotsRefreshTimeout: patience.command,
+    redisOptions: {
+      ...options,
+      ...(username === undefined ? {} : { username }),
+      ...(password === undefined ? {} : { password }),
+      ...(tls ? { tls: {} } : {})
+    },
+    // Certificates name hosts: what the nodes say of each other is left as it is.
+    ...(tls ? { dnsLookup: (address, found) => found(null, address) } : {})
   })
+
+const open = (url: Redacted.Redacted): Redis | Cluster => {
+  const address = Option.getOrNull(parseRedisAddress(Redacted.value(url)))
+  return address?.cluster === true
+    ? openCluster(address)
+    : new Redis(Redacted.value(url), { ...options, enableOfflineQueue, retryStrategy })
+}
 
 /** Connected, or still trying in the background when Redis does not answer in time: that is not the end of the service. */
 export const connect = (url: Redacted.Redacted) =>
@@ -51,10 +77,11 @@ export const connect = (url: Redacted.Redacted) =>
     return redis
   })
 
-/** `JobQueue`, `DedupeStore` and `Realtime`. */
-export const backends = (redis: Redis) =>
+/** `JobQueue`, `DedupeStore`, `RateLimiter` and `Realtime`. */
+export const backends = (redis: Redis | Cluster) =>
   Layer.mergeAll(
     QueueRedis.layerRedis({ redis }),
     DedupeRedis.layerRedis(redis),
+    RateRedis.layerRedis(redis),
     RealtimeRedis.layerRedis(redis)
   )

@@ -6,7 +6,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { Redis } from "ioredis"
+import type { Cluster, Redis } from "ioredis"
 import { DedupeStore, DedupeStoreError } from "../DedupeStore.ts"
 
 /** In braces: one slot of a Redis cluster. */
@@ -24,7 +24,7 @@ const call = <A>(command: () => Promise<A>) =>
   )
 
 /** `redis`: for short commands, with a time-out of its own. */
-export const layerRedis = (redis: Redis) =>
+export const layerRedis = (redis: Redis | Cluster) =>
   Layer.succeed(
     DedupeStore,
     DedupeStore.of({

@@ -16,7 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import type { Redis } from "ioredis"
+import type { Cluster, Redis } from "ioredis"
 import { randomUUID } from "node:crypto"
 import { JobQueue, policies, type QueuePolicy } from "../JobQueue.ts"
 import { startBullWorker } from "./redis/BullWorker.ts"
@@ -27,7 +27,7 @@ import { makeRows } from "./table/Rows.ts"
 
 export interface RedisQueueOptions {
   /** For short commands; workers open connections of their own with its settings. */
-  readonly redis: Redis
+  readonly redis: Redis | Cluster
   /** By queue; those of the specification by default. */
   readonly policies?: Readonly<Record<QueueName, QueuePolicy>>
   /** How long running jobs may take when a worker stops, before they are interrupted and given back: 30 seconds. */
@@ -51,6 +51,7 @@ interface Committed {
 const makeOutbox = () => {
   const self = randomUUID()
   const open = new Map<string, Committed>()
+  let seen: ReadonlyArray<string> = []
   return {
     keep: (tickets: Committed) => {
       const text = `${self} ${randomUUID()}`
@@ -63,6 +64,16 @@ const makeOutbox = () => {
       const found = open.get(text)
       open.delete(text)
       return found
+    },
+    /**
+     * What was there at the call before. Where notifications do not arrive, nothing says when a transaction has ended:
+     * a ticket that comes too soon does no harm, and the sweep writes another.
+     */
+    takeOld: () => {
+      const old = seen.flatMap((text) => open.get(text) ?? [])
+      for (const text of seen) open.delete(text)
+      seen = [...open.keys()]
+      return old
     }
   } as const
 }
@@ -77,6 +88,8 @@ const startRelay = (
     const committed = yield* Queue.sliding<Committed>(mostOpen)
     yield* sql.listen(channel).pipe(
       Stream.runForEach((text) => {
+        // Some notifications have been missed, or all of them always are.
+        if (text === "") return Queue.offerAll(committed, outbox.takeOld())
         const found = outbox.take(text)
         return found === undefined ? Effect.void : Queue.offer(committed, found)
       }),

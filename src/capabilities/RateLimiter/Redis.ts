@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import type { Redis } from "ioredis"
+import type { Cluster, Redis } from "ioredis"
 import { counterOf, partOf, parts, RateLimiter, RateLimiterError } from "../RateLimiter.ts"
 
 /** A hash from part to requests, which expires when its last part does. */
@@ -34,7 +34,7 @@ return { granted, limit - used, math.max(1, math.ceil((oldest + parts + 1) * par
 const decode = Schema.decodeUnknown(Schema.Tuple(Schema.Int, Schema.Int, Schema.Int))
 
 /** `redis`: for short commands, with a time-out of its own. */
-export const layerRedis = (redis: Redis) =>
+export const layerRedis = (redis: Redis | Cluster) =>
   Layer.succeed(
     RateLimiter,
     RateLimiter.of({

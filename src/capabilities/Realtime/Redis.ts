@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
-import type { Redis } from "ioredis"
+import { Cluster, type Redis } from "ioredis"
 import { Realtime, Signal } from "../Realtime.ts"
 import * as Subscribers from "./Subscribers.ts"
 
@@ -27,10 +27,16 @@ const write = Schema.encodeSync(Letter)
 const read = Schema.decodeUnknownOption(Letter)
 
 /** A connection that subscribes can do nothing else. */
-const listening = (redis: Redis) =>
+const listening = (redis: Redis | Cluster) =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const own = redis.duplicate({ enableOfflineQueue: true, commandTimeout: undefined })
+      const own =
+        redis instanceof Cluster
+          ? redis.duplicate([], {
+              enableOfflineQueue: true,
+              redisOptions: { ...redis.options.redisOptions, commandTimeout: undefined }
+            })
+          : redis.duplicate({ enableOfflineQueue: true, commandTimeout: undefined })
       // Told by the connection that it came from.
       own.on("error", () => {})
       return own
@@ -39,7 +45,7 @@ const listening = (redis: Redis) =>
   )
 
 /** `redis`: for short commands; the subscription opens a connection of its own with its settings. */
-export const layerRedis = (redis: Redis) =>
+export const layerRedis = (redis: Redis | Cluster) =>
   Layer.scoped(
     Realtime,
     Effect.gen(function* () {
@@ -78,6 +84,9 @@ export const layerRedis = (redis: Redis) =>
           () => undefined
         )
       })
+
+      // The subscription moves by itself when a node of a cluster goes.
+      listener.on("-node", () => Runtime.runFork(runtime)(disturb))
 
       return {
         publish: (signal) => Effect.zipRight(deliver(signal), Effect.asVoid(Queue.offer(outgoing, signal))),

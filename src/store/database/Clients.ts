@@ -14,6 +14,8 @@ export interface ServerOptions {
   readonly url: Redacted.Redacted
   /** Bounds the pool; one more connection listens. */
   readonly maxConnections: number
+  /** Where the listening connection goes, when `url` leads to a pooler that cannot listen; `url` by default. */
+  readonly directUrl?: Redacted.Redacted | null
 }
 
 type Client = Effect.Effect<PgClient.PgClient, SqlError, Scope.Scope | Reactivity.Reactivity>
@@ -51,6 +53,30 @@ export const embeddedClient = (db: PGlite): Client =>
     return Object.assign(client, { listen: listenEmbedded(client, db), notify: notifyBy(client) })
   })
 
+/** Then the database has to bound statements itself; whoever runs it is told when it does not. */
+const warnUnlimited = (client: PgClient.PgClient) =>
+  client<{ readonly unlimited: boolean }>`
+    select 0 in (
+      select setting::int from pg_settings
+      where name in ('statement_timeout', 'idle_in_transaction_session_timeout')
+    ) as unlimited`.pipe(
+    Effect.flatMap(([row]) =>
+      row?.unlimited === true
+        ? Effect.logWarning(
+            "The pooler before PostgreSQL takes no time limits from its clients: " +
+              "set statement_timeout and idle_in_transaction_session_timeout for the role"
+          )
+        : Effect.void
+    )
+  )
+
+/** A pooler in transaction mode refuses settings that a connection would bring along, as a protocol violation. */
+const refusesSettings = ({ cause }: SqlError) =>
+  cause instanceof Error &&
+  "code" in cause &&
+  cause.code === "08P01" &&
+  /startup parameter/u.test(cause.message)
+
 /** A client of a PostgreSQL server that has answered once. Dies when the address cannot be read. */
 export const serverClient = (options: ServerOptions): Client =>
   Effect.gen(function* () {
@@ -60,15 +86,20 @@ export const serverClient = (options: ServerOptions): Client =>
       keepAlive: true,
       connectionTimeoutMillis: Duration.toMillis(connectTimeout)
     }
-    const client = yield* PgClient.fromPool({
-      acquire: poolOf({
-        ...connection,
-        max: options.maxConnections,
-        statement_timeout: Duration.toMillis(statementTimeout),
-        idle_in_transaction_session_timeout: Duration.toMillis(statementTimeout)
-      })
+    const open = (limits: Pg.PoolConfig) =>
+      PgClient.fromPool({
+        acquire: poolOf({ ...connection, ...limits, max: options.maxConnections })
+      }).pipe(Effect.tap((client) => client`select 1`))
+    const limited = open({
+      statement_timeout: Duration.toMillis(statementTimeout),
+      idle_in_transaction_session_timeout: Duration.toMillis(statementTimeout)
     })
-    yield* client`select 1`
-    const listen = yield* listenNative(() => new Pg.Client(connection), connectTimeout)
+    const client = yield* Effect.catchIf(limited, refusesSettings, () => Effect.tap(open({}), warnUnlimited))
+    const direct = Redacted.value(options.directUrl ?? options.url)
+    const listen = yield* listenNative({
+      makeConnection: () => new Pg.Client({ ...connection, connectionString: direct }),
+      connectTimeout,
+      notify: notifyBy(client)
+    })
     return Object.assign(client, { listen, notify: notifyBy(client) })
   })

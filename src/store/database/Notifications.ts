@@ -5,6 +5,9 @@
  * Here a stream of `listen` **begins with one empty string**: from then on nothing is missed, and whatever was sent
  * before may have been. It fails with `SqlError` when the connection is lost, so that the listener can come back and
  * look again. At most 1,024 notifications wait for a slow reader; the oldest go first.
+ *
+ * Behind a pooler in transaction mode nothing is ever heard. Each listening connection finds that out with a word to
+ * itself; where it is not heard, the stream says the empty string every second instead: look again.
  */
 import type { PgClient } from "@effect/sql-pg/PgClient"
 import { SqlError } from "@effect/sql/SqlError"
@@ -12,7 +15,9 @@ import type { PGlite } from "@electric-sql/pglite"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as RcRef from "effect/RcRef"
+import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
+import { randomUUID } from "node:crypto"
 import * as Pg from "pg"
 
 const buffer = { bufferSize: 1_024, strategy: "sliding" } as const
@@ -61,6 +66,8 @@ export const listenEmbedded = (client: PgClient, db: PGlite): PgClient["listen"]
 class LiveConnection {
   readonly client: Pg.Client
   closed = false
+  /** False where notifications do not arrive. */
+  hears = false
   constructor(client: Pg.Client) {
     this.client = client
     client.setMaxListeners(0)
@@ -73,8 +80,47 @@ class LiveConnection {
   }
 }
 
+/** Longest wait for a connection's word to itself. */
+const probation = "2 seconds"
+/** How often those look who cannot hear. */
+const lookout = "1 second"
+
+export interface ListenOptions {
+  readonly makeConnection: () => Pg.Client
+  readonly connectTimeout: Duration.DurationInput
+  /** As everybody else notifies, over another connection. */
+  readonly notify: PgClient["notify"]
+}
+
+/** Whether what `notify` sends is heard on `client`. */
+const probe = (client: Pg.Client, notify: PgClient["notify"]) => {
+  const channel = `spoke_probe_${randomUUID()}`
+  const heard = Effect.async<boolean>((resume) => {
+    const hear = (message: Pg.Notification) => {
+      if (message.channel === channel) resume(Effect.succeed(true))
+    }
+    client.on("notification", hear)
+    return Effect.sync(() => client.off("notification", hear))
+  })
+  const say = Effect.tryPromise(() => client.query(`listen "${channel}"`)).pipe(
+    Effect.zipRight(notify(channel, "heard")),
+    Effect.zipRight(Effect.never)
+  )
+  return Effect.raceFirst(heard, say).pipe(
+    Effect.timeoutTo({ duration: probation, onSuccess: () => true, onTimeout: () => false }),
+    Effect.tap((hears) =>
+      hears
+        ? Effect.promise(() => client.query(`unlisten "${channel}"`).catch(() => undefined))
+        : Effect.logWarning(
+            "Notifications of PostgreSQL do not arrive, as behind a pooler in transaction mode: " +
+              "work of other processes is looked for every second. SPOKE_DATABASE_DIRECT_URL mends that"
+          )
+    )
+  )
+}
+
 /** Listening on one connection of its own for all channels of the process, opened when the first reader comes. */
-export const listenNative = (makeConnection: () => Pg.Client, connectTimeout: Duration.DurationInput) =>
+export const listenNative = ({ connectTimeout, makeConnection, notify }: ListenOptions) =>
   Effect.gen(function* () {
     const lost = (cause: unknown) => new SqlError({ cause, message: "The listening connection was lost" })
     const connection = yield* RcRef.make({
@@ -86,6 +132,14 @@ export const listenNative = (makeConnection: () => Pg.Client, connectTimeout: Du
         Effect.tap(({ client }) =>
           Effect.tryPromise({ try: () => client.connect(), catch: lost }).pipe(
             Effect.timeoutFail({ duration: connectTimeout, onTimeout: () => lost("timed out") })
+          )
+        ),
+        Effect.tap((live) =>
+          probe(live.client, notify).pipe(
+            Effect.mapError(lost),
+            Effect.map((hears) => {
+              live.hears = hears
+            })
           )
         )
       )
@@ -120,6 +174,12 @@ export const listenNative = (makeConnection: () => Pg.Client, connectTimeout: Du
               catch: lost
             })
             emit.single("")
+            if (live.hears) return
+            yield* Effect.sync(() => emit.single("")).pipe(
+              Effect.repeat(Schedule.spaced(lookout)),
+              Effect.delay(lookout),
+              Effect.forkScoped
+            )
           }).pipe(Effect.tapError(() => RcRef.invalidate(connection))),
         buffer
       )

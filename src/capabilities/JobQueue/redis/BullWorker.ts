@@ -11,7 +11,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Schedule from "effect/Schedule"
-import type { Redis } from "ioredis"
+import { Cluster, type Redis } from "ioredis"
 import type { Due, Rows } from "../table/Rows.ts"
 import { openWorker, type WorkerOptions } from "../table/Worker.ts"
 import type { QueueName } from "../../../domain/Job.ts"
@@ -27,7 +27,7 @@ const moment = 100
 const farewell = Duration.seconds(3)
 
 interface Feed {
-  readonly redis: Redis
+  readonly redis: Redis | Cluster
   readonly rows: Rows
   readonly tickets: Tickets
 }
@@ -48,16 +48,28 @@ const ticketing = (rows: Rows, write: (ticket: Ticket) => Effect.Effect<void>): 
 const quietly = (call: () => Promise<unknown>) =>
   Effect.tryPromise(call).pipe(Effect.interruptible, Effect.timeoutOption(farewell), Effect.ignore)
 
+/** A connection of its own, which waits for as long as it takes. */
+const patient = (redis: Redis | Cluster) => {
+  const waiting = { maxRetriesPerRequest: null, commandTimeout: undefined }
+  return redis instanceof Cluster
+    ? redis.duplicate([], {
+        enableOfflineQueue: true,
+        redisOptions: { ...redis.options.redisOptions, ...waiting }
+      })
+    : redis.duplicate({ enableOfflineQueue: true, ...waiting })
+}
+
 /** Takes nothing before it is started. Its errors are the connection's, which tells of them itself. */
-const openBull = (redis: Redis, queue: QueueName, concurrency: number, process: () => Promise<void>) =>
+const openBull = (
+  redis: Redis | Cluster,
+  queue: QueueName,
+  concurrency: number,
+  process: () => Promise<void>
+) =>
   Effect.gen(function* () {
     const connection = yield* Effect.acquireRelease(
       Effect.sync(() => {
-        const own = redis.duplicate({
-          maxRetriesPerRequest: null,
-          enableOfflineQueue: true,
-          commandTimeout: undefined
-        })
+        const own = patient(redis)
         own.on("error", () => {})
         return own
       }),

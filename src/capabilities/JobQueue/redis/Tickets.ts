@@ -8,7 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { QueueName } from "../../../domain/Job.ts"
-import type { Redis } from "ioredis"
+import type { Cluster, Redis } from "ioredis"
 
 /** In braces: all keys of a queue lie in one slot of a Redis cluster. */
 export const prefix = "{spoke}"
@@ -37,7 +37,7 @@ const foreign = <A>(call: () => Promise<A>) =>
     })
   )
 
-const open = (redis: Redis, queue: QueueName) =>
+const open = (redis: Redis | Cluster, queue: QueueName) =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const tickets = new BullQueue(queue, {
@@ -53,7 +53,7 @@ const open = (redis: Redis, queue: QueueName) =>
     (tickets) => Effect.ignore(foreign(() => tickets.close()))
   )
 
-export const makeTickets = (redis: Redis, queue: QueueName) =>
+export const makeTickets = (redis: Redis | Cluster, queue: QueueName) =>
   Effect.map(open(redis, queue), (tickets) => ({
     /** Writes what is not there yet. */
     write: (given: ReadonlyArray<Ticket>) =>
