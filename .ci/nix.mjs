@@ -1,32 +1,48 @@
 /**
- * Puts the tarballs of package-lock.json into the nix store, under the names the build looks for them: from npm's cache,
- * which an `npm ci` has just filled, so nothing is fetched twice. What is not in the cache is left to the build.
- * Reads the list of nix/npm-lock.nix from standard input.
+ * Two steps of .ci/nix. `locks`: that both locks say what is installed, without naming a host. `tarballs CACHE FOLDER`:
+ * puts the tarballs of package-lock.json into the nix store, under the names the build looks for them, from npm's cache,
+ * which an `npm ci` has just filled; what is not in it is left to the build. Reads the list of nix/npm-lock.nix from
+ * standard input.
  */
 import { execFileSync } from "node:child_process"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
+import { problems } from "../nix/locks.mjs"
 
-const [cache, folder] = process.argv.slice(2)
-const tarballs = new Map(JSON.parse(Fs.readFileSync(0, "utf8")).map(({ name, integrity }) => [integrity, name]))
+const [step, cache, folder] = process.argv.slice(2)
 
-const names = []
-for (const [integrity, name] of tarballs) {
-  const hex = Buffer.from(integrity.replace(/^sha512-/, ""), "base64").toString("hex")
-  const content = Path.join(
-    cache,
-    "_cacache/content-v2/sha512",
-    hex.slice(0, 2),
-    hex.slice(2, 4),
-    hex.slice(4)
-  )
-  if (!Fs.existsSync(content)) continue
-  // Equal names have different contents only when a registry's scope is flattened into the name: a folder each.
-  const own = Path.join(folder, hex.slice(0, 16))
-  Fs.mkdirSync(own, { recursive: true })
-  Fs.copyFileSync(content, Path.join(own, name))
-  names.push(Path.join(own, name))
+const readLocks = () => {
+  const found = problems(process.cwd())
+  for (const problem of found) process.stderr.write(`${problem}\n`)
+  process.exitCode = found.length === 0 ? 0 : 1
 }
-// Hashed by nix itself: a file that is not what the lock says gets another path, which nobody asks for.
-execFileSync("nix-store", ["--add-fixed", "sha512", ...names], { stdio: ["ignore", "ignore", "inherit"] })
-process.stdout.write(`${names.length} of ${tarballs.size} tarballs were in npm's cache\n`)
+
+/** Where npm keeps content of this integrity: its cache is addressed by hash. */
+const cached = (hex) =>
+  Path.join(cache, "_cacache/content-v2/sha512", hex.slice(0, 2), hex.slice(2, 4), hex.slice(4))
+
+const addTarballs = () => {
+  const wanted = new Map(
+    JSON.parse(Fs.readFileSync(0, "utf8")).map(({ name, integrity }) => [
+      Buffer.from(integrity.replace(/^sha512-/, ""), "base64").toString("hex"),
+      name
+    ])
+  )
+  const found = [...wanted].filter(([hex]) => Fs.existsSync(cached(hex)))
+  const files = found.map(([hex, name]) => {
+    // Two packages may have one name once the characters are gone that a store path cannot have.
+    const file = Path.join(folder, hex.slice(0, 16), name)
+    Fs.mkdirSync(Path.dirname(file), { recursive: true })
+    Fs.copyFileSync(cached(hex), file)
+    return file
+  })
+  // Hashed by nix itself: a file that is not what the lock says gets another path, which nobody asks for.
+  if (files.length > 0)
+    execFileSync("nix-store", ["--add-fixed", "sha512", ...files], {
+      stdio: ["ignore", "ignore", "inherit"]
+    })
+  process.stdout.write(`       ${found.length} of ${wanted.size} tarballs were in npm's cache\n`)
+}
+
+if (step === "locks") readLocks()
+else addTarballs()
