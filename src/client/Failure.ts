@@ -27,6 +27,7 @@ export interface Failure {
   readonly details?: Readonly<Record<string, unknown>> | undefined
   readonly status?: number | undefined
   readonly requestId?: string | undefined
+  readonly cause?: unknown
 }
 
 /** A call that was refused or failed. An aborted call is rejected with the reason of its signal instead. */
@@ -41,8 +42,8 @@ export class SpokeError extends Error {
   /** Names the request in the server's log. */
   readonly requestId: string | undefined
 
-  constructor({ code, details, message, requestId, status }: Failure) {
-    super(message)
+  constructor({ cause, code, details, message, requestId, status }: Failure) {
+    super(message, cause === undefined ? {} : { cause })
     this.code = code
     this.details = details
     this.status = status

@@ -1,0 +1,76 @@
+/** The service without a listener: the same use-cases and routes, called in this process. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import { AgentId } from "../domain/Ids.ts"
+import { NotFound } from "../domain/Errors.ts"
+import * as Web from "../http/Web.ts"
+import { Agents } from "../usecases/Agents.ts"
+import type { Settings } from "./Config.ts"
+import * as EventLoop from "./EventLoop.ts"
+import * as Http from "./Http.ts"
+import { Draining } from "./Lifecycle.ts"
+import * as Live from "./Live.ts"
+import * as Owner from "./Owner.ts"
+import * as Workers from "./Workers.ts"
+
+export interface Options {
+  /** The tenant whose owner the host is; the only one by default. */
+  readonly tenant?: string | undefined
+  /** False: another process does the background work. */
+  readonly workers?: boolean | undefined
+}
+
+/** Everything that `Server.run` builds but a listener, and {@link Draining}. */
+export const layer = <E = never, R = never>(
+  settings: Settings,
+  replace: Layer.Layer<never, E, R> = Layer.empty
+) => Live.layer(settings, replace).pipe(Layer.provideMerge(Draining.Default))
+
+const decodeAgentId = Schema.decodeUnknownOption(AgentId)
+
+/** Opens over {@link layer}. The scope ends it in the order that loses nothing: no more jobs, then running turns settle. */
+export const open = Effect.fn("Embedded.open")(function* <E, R>(
+  settings: Settings,
+  { tenant, workers = true }: Options,
+  live: Layer.Layer<Layer.Layer.Success<ReturnType<typeof layer>>, E, R>
+) {
+  const scope = yield* Effect.scope
+  yield* EventLoop.watch
+  const context = yield* Layer.buildWithScope(live, scope)
+  const owner = yield* Effect.provide(Owner.find(settings, tenant), context)
+  const work = yield* Scope.make()
+  yield* Effect.addFinalizer(() => Scope.close(work, Exit.void))
+  if (workers) yield* Layer.buildWithScope(Layer.provide(Workers.layer, Layer.succeedContext(context)), work)
+
+  const handler = Web.handler
+  const network = yield* Effect.provide(handler(Http.guarded(settings)), context)
+  const own = yield* Effect.provide(handler(Http.api(settings, Owner.doors(owner))), context)
+  const agents = Context.get(context, Agents)
+
+  /** Fails with `NOT_FOUND` for whatever is no agent of the tenant. */
+  const agent = (id: string) =>
+    Option.match(decodeAgentId(id), {
+      onNone: () => Effect.fail(new NotFound({ message: "There is no such agent." })),
+      onSome: (agentId) => Effect.as(agents.get(owner, agentId), agentId)
+    })
+
+  return {
+    tenantId: owner.tenantId,
+    /** What the network would be answered; `address` is the client's. */
+    network: (request: Request, address: string | undefined) =>
+      network(request, Context.make(Web.ClientAddress, Option.fromNullable(address))),
+    /** What the owner is answered, and, with `agentId`, whoever holds every permission of the agent. */
+    own: (request: Request, agentId: AgentId | null) =>
+      own(request, Context.make(Owner.HostAgent, Option.fromNullable(agentId))),
+    agent,
+    /** `/readyz` says from now on that nothing more should come. */
+    drain: Context.get(context, Draining).begin
+  }
+})
+
+export type Embedded = Effect.Effect.Success<ReturnType<typeof open>>

@@ -1,0 +1,95 @@
+/** What a program says when it opens the library, as the settings of the service. */
+import * as Effect from "effect/Effect"
+import { fromRecord } from "./Config.ts"
+
+/** Nothing is read from the process's environment: pass `env: process.env` where that is wanted. */
+export interface LibrarySettings {
+  /** Database, artifacts and generated secrets; `.spoke` by default. One process at a time, unless `databaseUrl` is given. */
+  readonly dataDir?: string | undefined
+  /** PostgreSQL 15 or newer, instead of the embedded database. Needs `secret`. */
+  readonly databaseUrl?: string | undefined
+  /** Hands out jobs and tells processes of changes; the database does without it. */
+  readonly redisUrl?: string | undefined
+  /** Any OpenAI-compatible provider; without it replies are offline extracts. */
+  readonly openai?:
+    | {
+        readonly apiKey: string
+        readonly baseUrl?: string | undefined
+        readonly api?: "responses" | "chat-completions" | undefined
+        /** Of agents that name none. */
+        readonly chatModel?: string | undefined
+        /** `offline` keeps the built-in one. */
+        readonly embeddingModel?: string | undefined
+        readonly embeddingDimensions?: number | undefined
+      }
+    | undefined
+  /** Master secret of at least 32 bytes; generated and kept in `dataDir` by default. */
+  readonly secret?: string | undefined
+  /** Bearer token of the operator routes. */
+  readonly operatorToken?: string | undefined
+  /** Who may sign in to the dashboard as owner; taken when the tenant is made. */
+  readonly admin?: { readonly email?: string | undefined; readonly password: string } | undefined
+  /** Public address of what {@link Spoke.fetch} is mounted on; cookies, links and origins go by it. */
+  readonly appUrl?: string | undefined
+  /** Private hosts, `host:port`, addresses or CIDRs that crawling and tools may reach. */
+  readonly fetchAllow?: ReadonlyArray<string> | undefined
+  /** Every other setting by the name of its variable; what is set above comes first. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+}
+
+const variableOf = {
+  dataDir: "SPOKE_DATA_DIR",
+  databaseUrl: "DATABASE_URL",
+  redisUrl: "REDIS_URL",
+  "openai.apiKey": "OPENAI_API_KEY",
+  "openai.baseUrl": "OPENAI_BASE_URL",
+  "openai.api": "SPOKE_OPENAI_API",
+  "openai.chatModel": "SPOKE_CHAT_MODEL",
+  "openai.embeddingModel": "SPOKE_EMBEDDING_MODEL",
+  "openai.embeddingDimensions": "SPOKE_EMBEDDING_DIMENSIONS",
+  secret: "SPOKE_SECRET",
+  operatorToken: "SPOKE_OPERATOR_TOKEN",
+  "admin.email": "SPOKE_ADMIN_EMAIL",
+  "admin.password": "SPOKE_ADMIN_PASSWORD",
+  appUrl: "APP_URL",
+  fetchAllow: "SPOKE_FETCH_ALLOW"
+} as const
+
+type Given = { readonly [K in keyof typeof variableOf]: string | undefined }
+
+const givenOf = ({ admin, fetchAllow, openai, ...given }: LibrarySettings): Given => ({
+  dataDir: given.dataDir,
+  databaseUrl: given.databaseUrl,
+  redisUrl: given.redisUrl,
+  "openai.apiKey": openai?.apiKey,
+  "openai.baseUrl": openai?.baseUrl,
+  "openai.api": openai?.api,
+  "openai.chatModel": openai?.chatModel,
+  "openai.embeddingModel": openai?.embeddingModel,
+  "openai.embeddingDimensions": openai?.embeddingDimensions?.toString(),
+  secret: given.secret,
+  operatorToken: given.operatorToken,
+  "admin.email": admin?.email,
+  "admin.password": admin?.password,
+  appUrl: given.appUrl,
+  fetchAllow: fetchAllow?.join(",")
+})
+
+/** The setting as the program calls it. */
+const settingOf = (variable: string): string =>
+  Object.entries(variableOf).find(([, name]) => name === variable)?.[0] ?? variable
+
+/** The settings, or `InvalidConfig` with every problem under the name of its setting. */
+export const read = (given: LibrarySettings) => {
+  const set = Object.entries(givenOf(given)).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const]
+  )
+  const named: Readonly<Record<string, string>> = variableOf
+  const record = {
+    ...given.env,
+    ...Object.fromEntries(set.map(([name, value]) => [named[name] ?? name, value]))
+  }
+  return Effect.mapError(fromRecord(record, false), ({ problems }) =>
+    problems.map(({ message, variable }) => ({ path: [settingOf(variable)], message }))
+  )
+}

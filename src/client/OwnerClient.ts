@@ -1,0 +1,83 @@
+/** What the owner of the tenant can do beside what agents can: make agents, and keys for them. */
+import type { Agent, CreateAgent, PatchAgent } from "../domain/Agent.ts"
+import type { ApiKey, CreateAgentKey, PatchKey } from "../domain/ApiKey.ts"
+import type { PageOptions } from "./AgentClient.ts"
+import type { Route } from "./Routes.ts"
+import type { CallOptions, Transport } from "./Transport.ts"
+
+export type AgentInput = typeof CreateAgent.Encoded
+export type AgentView = typeof Agent.Encoded
+export type KeyInput = typeof CreateAgentKey.Encoded
+export type KeyView = typeof ApiKey.Encoded
+
+const route = (method: string, path: string): Route => ({ method, path })
+
+const agents = {
+  list: route("GET", "/api/agents"),
+  create: route("POST", "/api/agents"),
+  get: route("GET", "/api/agents/:id"),
+  patch: route("PATCH", "/api/agents/:id"),
+  remove: route("DELETE", "/api/agents/:id")
+}
+
+const keys = {
+  list: route("GET", "/api/agents/:id/keys"),
+  create: route("POST", "/api/agents/:id/keys"),
+  patch: route("PATCH", "/api/keys/:id"),
+  remove: route("DELETE", "/api/keys/:id")
+}
+
+const one = async (answer: Promise<{ readonly agent: AgentView }>) => (await answer).agent
+
+const agentsOf = ({ call }: Transport) => ({
+  create: (agent: AgentInput, options?: CallOptions) => one(call(agents.create, { json: agent }, options)),
+  /** Newest first. */
+  list: (query: PageOptions = {}, options?: CallOptions) =>
+    call<{ readonly agents: ReadonlyArray<AgentView>; readonly nextCursor: string | null }>(
+      agents.list,
+      { query: { ...query } },
+      options
+    ),
+  get: (id: string, options?: CallOptions) => one(call(agents.get, { path: { id } }, options)),
+  /** What is left out stays; `null` clears. */
+  update: (id: string, changes: typeof PatchAgent.Encoded, options?: CallOptions) =>
+    one(call(agents.patch, { path: { id }, json: changes }, options)),
+  /** With everything that is the agent's own. */
+  delete: (id: string, options?: CallOptions) =>
+    call<{ readonly id: string; readonly deleted: true }>(agents.remove, { path: { id } }, options)
+})
+
+const keysOf =
+  ({ call }: Transport) =>
+  (agentId: string) => ({
+    /** The secret is told this once. */
+    create: (key: KeyInput, options?: CallOptions) =>
+      call<{ readonly key: KeyView; readonly secret: string }>(
+        keys.create,
+        { path: { id: agentId }, json: key },
+        options
+      ),
+    list: (query: PageOptions = {}, options?: CallOptions) =>
+      call<{ readonly keys: ReadonlyArray<KeyView>; readonly nextCursor: string | null }>(
+        keys.list,
+        { path: { id: agentId }, query: { ...query } },
+        options
+      ),
+    /** `active: false` stops it until it is `true` again. */
+    update: async (id: string, changes: typeof PatchKey.Encoded, options?: CallOptions): Promise<KeyView> => {
+      const { key } = await call<{ readonly key: KeyView }>(
+        keys.patch,
+        { path: { id }, json: changes },
+        options
+      )
+      return key
+    },
+    /** For good, in every process within a second. */
+    revoke: (id: string, options?: CallOptions) =>
+      call<{ readonly id: string; readonly deleted: true }>(keys.remove, { path: { id } }, options)
+  })
+
+export const make = (transport: Transport) => ({ agents: agentsOf(transport), keysOf: keysOf(transport) })
+
+export type AgentsClient = ReturnType<typeof agentsOf>
+export type KeysClient = ReturnType<ReturnType<typeof keysOf>>
