@@ -11,6 +11,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { selfHosted } from "../domain/Agent.ts"
 import type { Plans } from "../domain/Billing.ts"
+import type { RateLimit } from "../domain/RateLimit.ts"
 import type { ServerOptions } from "../store/database/Clients.ts"
 import {
   allowList,
@@ -28,6 +29,7 @@ import {
   reachable,
   redisUrl,
   secret,
+  rate,
   url,
   Value
 } from "./ConfigValues.ts"
@@ -148,6 +150,10 @@ export const Variables = Schema.Struct({
     duration,
     "A longer chat turn fails with RUNTIME_TIMEOUT; 60 seconds by default."
   ),
+  SPOKE_RATE_LIMIT: variable(
+    rate,
+    "How often each key without a limit of its own may be used, like `60 per minute`; no limit by default."
+  ),
   SPOKE_RUNTIME_DATA: variable(
     choice("enabled", "disabled"),
     "disabled: requests with runtime fields get RUNTIME_DATA_UNAVAILABLE; enabled by default."
@@ -239,6 +245,8 @@ export interface Settings {
   }
   readonly turnTimeout: Duration.Duration
   readonly runtimeData: boolean
+  /** Null: keys without a limit of their own have none. */
+  readonly rateLimit: RateLimit | null
   readonly fetchAllow: Schema.Schema.Type<typeof allowList> | null
   readonly drainDelay: Duration.Duration
   readonly logLevel: "trace" | "debug" | "info" | "warning" | "error" | "none"
@@ -351,6 +359,7 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
     },
     turnTimeout: given.SPOKE_TURN_TIMEOUT ?? Duration.seconds(60),
     runtimeData: given.SPOKE_RUNTIME_DATA !== "disabled",
+    rateLimit: given.SPOKE_RATE_LIMIT ?? null,
     fetchAllow: given.SPOKE_FETCH_ALLOW ?? null,
     drainDelay: given.SPOKE_DRAIN_DELAY ?? Duration.seconds(1),
     logLevel: given.LOG_LEVEL === "warn" ? "warning" : (given.LOG_LEVEL ?? "info"),
@@ -372,21 +381,8 @@ export const fromRecord = (environment: Readonly<Record<string, string | undefin
     return settingsOf(decoded.right, terminal)
   })
 
-/** Of the command line's own, beside those of the server. */
-const clientVariables = ["SPOKE_URL", "SPOKE_API_KEY"]
-
-/** Names that look like ours and are not: most likely misspelt. */
-export const strangers = (environment: Readonly<Record<string, string | undefined>>): ReadonlyArray<string> =>
-  Object.keys(environment).filter(
-    (name) => name.startsWith("SPOKE_") && !(name in Variables.fields) && !clientVariables.includes(name)
-  )
-
-/** Warns of misspelt variables of this process, which would silently do nothing. */
-export const warnOfStrangers = Effect.suspend(() =>
-  Effect.forEach(strangers(process.env), (name) => Effect.logWarning(`${name} is not a variable of Spoke`), {
-    discard: true
-  })
-)
+/** The variables of this process. */
+export const environment = Effect.sync(() => process.env)
 
 /** The settings of this process; `overrides` come before its environment. */
 export const fromEnvironment = (overrides: Readonly<Record<string, string>> = {}) =>

@@ -105,6 +105,7 @@ import { AlertRecipient, JobAlerts } from "../usecases/JobAlerts.ts"
 import { Keys } from "../usecases/Keys.ts"
 import { Ownership } from "../usecases/Ownership.ts"
 import { Queues } from "../usecases/Queues.ts"
+import { RateLimits, RateLimitSettings } from "../usecases/RateLimits.ts"
 import { RealtimeFeed } from "../usecases/RealtimeFeed.ts"
 import { LegacyKeys } from "../usecases/LegacyKeys.ts"
 import { Refresh } from "../usecases/Refresh.ts"
@@ -361,6 +362,7 @@ export const layer = <E = never, R = never>(
     Keys.Default,
     LegacyKeys.Default,
     Queues.Default,
+    RateLimits.Default.pipe(Layer.provide(Layer.succeed(RateLimitSettings, settings))),
     Refresh.Default.pipe(Layer.provide(Sources.Default)),
     Retrieve.Default,
     Sources.Default,

@@ -5,6 +5,7 @@ import type * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import type { Permission } from "../domain/Access.ts"
 import type { AgentId, KeyId, TenantId } from "../domain/Ids.ts"
+import type { RateLimit } from "../domain/RateLimit.ts"
 
 /** A key that exists, is active and has not expired, with what its tenant's plan says. */
 export interface LiveKey {
@@ -18,6 +19,8 @@ export interface LiveKey {
   readonly allowedOrigins: ReadonlyArray<string>
   /** The plan includes the public API. */
   readonly publicApi: boolean
+  /** Null: what the server sets for all keys, if anything. */
+  readonly rateLimit: RateLimit | null
 }
 
 /** Whose keys a change touches: one key, every key of an agent, or every key of a tenant. */

@@ -6,6 +6,7 @@ import { urlOf } from "./Address.ts"
 import { Permission } from "./Access.ts"
 import { Moment } from "./Account.ts"
 import { KeyId } from "./Ids.ts"
+import { RateLimit } from "./RateLimit.ts"
 import { Text, trimmed } from "./Text.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
@@ -55,7 +56,8 @@ export const CreateAgentKey = Schema.Struct({
   name: KeyName,
   permissions: Permissions,
   allowedOrigins: optional(AllowedOrigins),
-  expiresAt: optional(Moment)
+  expiresAt: optional(Moment),
+  rateLimit: optional(RateLimit)
 })
 export type CreateAgentKey = typeof CreateAgentKey.Type
 
@@ -72,6 +74,7 @@ export const PatchKey = Schema.Struct({
   name: optional(KeyName),
   allowedOrigins: optional(Schema.NullOr(AllowedOrigins)),
   expiresAt: optional(Schema.NullOr(Moment)),
+  rateLimit: optional(Schema.NullOr(RateLimit)),
   active: optional(Schema.Boolean)
 })
 export type PatchKey = typeof PatchKey.Type
@@ -86,6 +89,8 @@ export class ApiKey extends Schema.Class<ApiKey>("ApiKey")({
   allowedOrigins: Schema.Array(Schema.String),
   status: KeyStatus,
   expiresAt: Schema.NullOr(Schema.DateTimeUtc),
+  /** Null: what the server sets for all keys, if anything. */
+  rateLimit: Schema.NullOr(RateLimit),
   lastUsedAt: Schema.NullOr(Schema.DateTimeUtc),
   createdAt: Schema.DateTimeUtc
 }) {}

@@ -11,6 +11,7 @@ import {
   InternalError,
   NotConfigured,
   PlanRestricted,
+  RateLimited,
   Unauthorized,
   ValidationError
 } from "../domain/Errors.ts"
@@ -40,10 +41,10 @@ export class RequiredRole extends Context.Tag("http/RequiredRole")<RequiredRole,
 /** Annotation of endpoints without a middleware: why anybody may call them. */
 export class Open extends Context.Tag("http/Open")<Open, string>() {}
 
-/** `x-api-key` or `Authorization: Bearer`. Fails in this order: key, plan, agent, origin, permission. */
+/** `x-api-key` or `Authorization: Bearer`. Fails in this order: key, plan, agent, origin, permission, rate limit. */
 export class AgentKeyAuth extends HttpApiMiddleware.Tag<AgentKeyAuth>()("http/AgentKeyAuth", {
   provides: CurrentKey,
-  failure: failure(Unauthorized, PlanRestricted, Forbidden, ValidationError, InternalError)
+  failure: failure(Unauthorized, PlanRestricted, Forbidden, RateLimited, ValidationError, InternalError)
 }) {}
 
 /** Cookie `spoke_session`. Fails in this order: cross-site request, session, role. */
@@ -58,7 +59,7 @@ export class SessionAuth extends HttpApiMiddleware.Tag<SessionAuth>()("http/Sess
  */
 export class CallerAuth extends HttpApiMiddleware.Tag<CallerAuth>()("http/CallerAuth", {
   provides: CurrentCaller,
-  failure: failure(Unauthorized, Forbidden, PlanRestricted, ValidationError, InternalError)
+  failure: failure(Unauthorized, Forbidden, PlanRestricted, RateLimited, ValidationError, InternalError)
 }) {}
 
 /** `Authorization: Bearer $SPOKE_OPERATOR_TOKEN`. */

@@ -95,6 +95,19 @@ const refusal = (description: string, ...codes: ReadonlyArray<string>) => ({
   }
 })
 
+const seconds = { type: "integer", minimum: 1 }
+
+/** On every answer to a key that has a rate limit. */
+const rateHeaders = {
+  "ratelimit-limit": { description: "Requests that the key may make in a window.", schema: seconds },
+  "ratelimit-remaining": {
+    description: "Those that are left.",
+    schema: { type: "integer", minimum: 0 }
+  },
+  "ratelimit-reset": { description: "Seconds until the first used one is given back.", schema: seconds },
+  "ratelimit-policy": { description: "`<requests>;w=<seconds of the window>`", schema: { type: "string" } }
+}
+
 const tooLarge = refusal("The body is over the limit", "PAYLOAD_TOO_LARGE")
 
 const exampleCalled = (id: string) => examples[id] ?? {}
@@ -133,6 +146,7 @@ const answer = (status: string, response: unknown, id: string) => {
     ...(failed ? { description: [...new Set(codesOf(response))].join(", ") || response["description"] } : {}),
     headers: {
       "x-request-id": requestId,
+      ...(status === "401" ? {} : rateHeaders),
       ...(status === "429" ? { "retry-after": { description: "Seconds.", schema: { type: "integer" } } } : {})
     },
     ...(response["content"] === undefined

@@ -4,7 +4,16 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as RequestId from "./RequestId.ts"
 
 /** What a page of another origin may read. */
-const exposed = [RequestId.header, "x-end-user-id", "x-run-id", "retry-after"].join(", ")
+const exposed = [
+  RequestId.header,
+  "x-end-user-id",
+  "x-run-id",
+  "retry-after",
+  "ratelimit-limit",
+  "ratelimit-remaining",
+  "ratelimit-reset",
+  "ratelimit-policy"
+].join(", ")
 
 /** Where a response does not say otherwise: answers belong to their caller, and none is a page. */
 const defaults = {

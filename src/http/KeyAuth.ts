@@ -1,15 +1,21 @@
-/** From the key in a header to the agent and what it may do (specification 5.1–5.3, contract 5 and 11). */
+/**
+ * From the key in a header to the agent and what it may do (specification 5.1–5.3, contract 5 and 11), and how often. Every
+ * answer to a limited key tells how it stands: `RateLimit-*` as in draft-ietf-httpapi-ratelimit-headers-06.
+ */
 import type * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { KeyStore, type LiveKey } from "../capabilities/KeyStore.ts"
 import { type AgentKey, allows, type Requirement } from "../domain/Access.ts"
-import { Forbidden, InternalError, PlanRestricted, Unauthorized } from "../domain/Errors.ts"
+import { Forbidden, InternalError, PlanRestricted, RateLimited, Unauthorized } from "../domain/Errors.ts"
+import { type Allowance, RateLimits } from "../usecases/RateLimits.ts"
 import { AgentKeyAuth } from "./Auth.ts"
 import * as Routes from "./Routes.ts"
 
@@ -41,15 +47,43 @@ const checkPermission = ({ permissions }: LiveKey, required: Requirement) =>
     ? Effect.void
     : Effect.fail(new Forbidden({ message: `This key lacks the permission ${required}.` }))
 
+/** On the answer, whatever it turns out to be. */
+const tell = ({ limit, remaining, reset }: Allowance) =>
+  HttpApp.appendPreResponseHandler((_, response) =>
+    Effect.succeed(
+      HttpServerResponse.setHeaders(response, {
+        "ratelimit-limit": String(limit.requests),
+        "ratelimit-remaining": String(remaining),
+        "ratelimit-reset": String(reset),
+        "ratelimit-policy": `${limit.requests};w=${limit.window}`
+      })
+    )
+  )
+
+const checkRate = Effect.fn("KeyAuth.checkRate")(function* (limits: RateLimits, live: LiveKey) {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const caller = Option.getOrElse(request.remoteAddress, () => "unknown")
+  const allowance = yield* limits.take(live, caller)
+  if (allowance === null) return
+  yield* tell(allowance)
+  if (allowance.granted) return
+  const { limit, reset } = allowance
+  return yield* new RateLimited({
+    message: `This key may be used ${limit.requests} times in ${limit.window} seconds. Try again later.`,
+    details: { retryAfterSeconds: reset, limit }
+  })
+})
+
 export interface Demands {
   readonly permission: Requirement
   /** The plan must include the public API: so it is on `/v1`, and on no other surface. */
   readonly publicApi: boolean
 }
 
-/** The live agent key of the request. Fails in this order: key, plan, agent, origin, permission. */
+/** The live agent key of the request. Fails in this order: key, plan, agent, origin, permission, rate limit. */
 export const authenticate = Effect.fn("KeyAuth.authenticate")(function* (
   keys: KeyStore["Type"],
+  limits: RateLimits,
   demands: Demands
 ) {
   const request = yield* HttpServerRequest.HttpServerRequest
@@ -71,6 +105,7 @@ export const authenticate = Effect.fn("KeyAuth.authenticate")(function* (
   }
   yield* checkOrigin(live, request.headers["origin"])
   yield* checkPermission(live, demands.permission)
+  if (limits.limitOf(live) !== null) yield* checkRate(limits, live)
   const key: AgentKey = {
     keyId: live.keyId,
     tenantId: live.tenantId,
@@ -83,11 +118,12 @@ export const authenticate = Effect.fn("KeyAuth.authenticate")(function* (
 /** The middleware for every endpoint of `api` that declares it, each with the permission that it declares. */
 export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>
-): Layer.Layer<AgentKeyAuth, never, KeyStore> =>
+): Layer.Layer<AgentKeyAuth, never, KeyStore | RateLimits> =>
   Layer.effect(
     AgentKeyAuth,
     Effect.gen(function* () {
       const keys = yield* KeyStore
+      const limits = yield* RateLimits
       const permissions = new Map(
         Routes.table(api).map((route) => [Routes.keyOf(route), route.permission] as const)
       )
@@ -95,7 +131,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         const { route } = yield* HttpRouter.RouteContext
         const permission = permissions.get(Routes.keyOf(route))
         if (permission === undefined) return yield* new Forbidden({ message: "Nobody may use this route." })
-        return yield* authenticate(keys, { permission, publicApi: true })
+        return yield* authenticate(keys, limits, { permission, publicApi: true })
       })
     })
   )

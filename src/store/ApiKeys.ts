@@ -9,6 +9,7 @@ import type { TenantScope } from "../domain/Account.ts"
 import { ApiKey } from "../domain/ApiKey.ts"
 import { AgentId, KeyId, TenantId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
+import { RateLimit } from "../domain/RateLimit.ts"
 import type { PageRequest } from "./Tenants.ts"
 
 const Row = Schema.Struct({
@@ -28,7 +29,8 @@ const NewKey = Schema.Struct({
   fingerprint: Schema.Uint8ArrayFromSelf,
   permissions: Schema.parseJson(Schema.Array(Permission)),
   allowedOrigins: Schema.parseJson(Schema.Array(Schema.String)),
-  expiresAt: Schema.NullOr(Schema.DateTimeUtc)
+  expiresAt: Schema.NullOr(Schema.DateTimeUtc),
+  rateLimit: Schema.NullOr(RateLimit)
 })
 export type NewKey = Omit<typeof NewKey.Type, "tenantId">
 
@@ -37,6 +39,7 @@ const Changes = Schema.Struct({
   name: Schema.String,
   allowedOrigins: Schema.parseJson(Schema.Array(Schema.String)),
   expiresAt: Schema.NullOr(Schema.DateTimeUtc),
+  rateLimit: Schema.NullOr(RateLimit),
   active: Schema.Boolean
 }).pipe(Schema.partial)
 export type KeyChanges = typeof Changes.Type
@@ -50,7 +53,10 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/ApiKeys", 
     const columns = sql`
       id, name, prefix, permissions, allowed_origins as "allowedOrigins",
       case when status = 'ACTIVE' and expires_at <= now() then 'EXPIRED' else status end as status,
-      expires_at as "expiresAt", last_used_at as "lastUsedAt", created_at as "createdAt"`
+      expires_at as "expiresAt",
+      case when rate_requests is not null
+        then jsonb_build_object('requests', rate_requests, 'window', rate_window) end as "rateLimit",
+      last_used_at as "lastUsedAt", created_at as "createdAt"`
 
     const array = (json: string) => sql`array(select jsonb_array_elements_text(${json}::jsonb))`
 
@@ -66,10 +72,11 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/ApiKeys", 
                 select from agents where tenant_id = ${key.tenantId} and id = ${key.agentId} for key share)`
         return sql`
           insert into api_keys (id, tenant_id, agent_id, name, prefix, secret_hash, scope, permissions,
-            allowed_origins, expires_at)
+            allowed_origins, expires_at, rate_requests, rate_window)
           select ${key.id}, ${key.tenantId}, ${key.agentId}, ${key.name}, ${key.prefix},
             ${key.fingerprint}::bytea, ${key.agentId === null ? "org" : "agent"}, ${array(key.permissions)},
-            ${array(key.allowedOrigins)}, ${key.expiresAt}::timestamptz
+            ${array(key.allowedOrigins)}, ${key.expiresAt}::timestamptz,
+            ${key.rateLimit?.requests ?? null}::int, ${key.rateLimit?.window ?? null}::int
           where ${owned}
           returning ${columns}`
       }
@@ -100,12 +107,18 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/ApiKeys", 
     const updateRow = SqlSchema.findOne({
       Request: Schema.Struct({ ...one, changes: Changes }),
       Result: Row,
-      execute: ({ tenantId, id, changes: { name, allowedOrigins, expiresAt, active } }) => {
+      execute: ({ tenantId, id, changes: { name, allowedOrigins, expiresAt, rateLimit, active } }) => {
         const assignments = [
           // So that an empty change is a statement too.
           sql`name = ${name ?? sql`name`}`,
           ...(allowedOrigins === undefined ? [] : [sql`allowed_origins = ${array(allowedOrigins)}`]),
           ...(expiresAt === undefined ? [] : [sql`expires_at = ${expiresAt}`]),
+          ...(rateLimit === undefined
+            ? []
+            : [
+                sql`rate_requests = ${rateLimit?.requests ?? null}::int`,
+                sql`rate_window = ${rateLimit?.window ?? null}::int`
+              ]),
           ...(active === undefined ? [] : [sql`status = ${active ? "ACTIVE" : "INACTIVE"}`])
         ]
         return sql`

@@ -64,7 +64,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/Keys", {
     const create = Effect.fn("Keys.create")(function* (
       scope: TenantScope,
       agentId: AgentId,
-      { name, permissions, allowedOrigins, expiresAt }: CreateAgentKey
+      { name, permissions, allowedOrigins, expiresAt, rateLimit }: CreateAgentKey
     ) {
       yield* ahead(expiresAt)
       return yield* insert(scope, {
@@ -72,7 +72,8 @@ export class Keys extends Effect.Service<Keys>()("usecases/Keys", {
         name,
         permissions,
         allowedOrigins: allowedOrigins ?? [],
-        expiresAt: expiresAt ?? null
+        expiresAt: expiresAt ?? null,
+        rateLimit: rateLimit ?? null
       })
     })
 
@@ -81,7 +82,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/Keys", {
       scope: TenantScope,
       { name, permissions }: CreateOrgKey
     ) {
-      const key = { agentId: null, name, permissions, allowedOrigins: [], expiresAt: null }
+      const key = { agentId: null, name, permissions, allowedOrigins: [], expiresAt: null, rateLimit: null }
       // Without an agent there is none to miss.
       return yield* insert(scope, key).pipe(Effect.catchTag("NOT_FOUND", Effect.die))
     })

@@ -4,7 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { describe } from "vitest"
-import { fromRecord, strangers } from "../../src/app/Config.ts"
+import { fromRecord } from "../../src/app/Config.ts"
+import { strangers } from "../../src/app/Strangers.ts"
 
 const problems = (environment: Readonly<Record<string, string>>) =>
   Effect.map(Effect.flip(fromRecord(environment, false)), (error) =>
@@ -114,6 +115,27 @@ describe("The configuration", () => {
       expect(other.model?.baseUrl).toBe("http://127.0.0.1:9100/v1")
       expect(other.embedding).toEqual({ model: "text-embedding-3-small", dimensions: 1_536 })
       expect(own.model === null ? "" : Redacted.value(own.model.apiKey)).toBe("sk-test")
+    })
+  )
+
+  it.effect("reads a rate in words, and none where nothing is said", () =>
+    Effect.gen(function* () {
+      const rateOf = (SPOKE_RATE_LIMIT: string) =>
+        Effect.map(fromRecord({ SPOKE_RATE_LIMIT }, false), ({ rateLimit }) => rateLimit)
+      expect(yield* rateOf("")).toBe(null)
+      expect(yield* rateOf("60 per minute")).toEqual({ requests: 60, window: 60 })
+      expect(yield* rateOf("1000/1 hour")).toEqual({ requests: 1_000, window: 3_600 })
+      expect(yield* rateOf("5 per 10 seconds")).toEqual({ requests: 5, window: 10 })
+      for (const wrong of [
+        "60",
+        "0 per minute",
+        "60 per",
+        "many per minute",
+        "60 per fortnight",
+        "1 per 2 days"
+      ]) {
+        expect(Object.keys(yield* problems({ SPOKE_RATE_LIMIT: wrong }))).toEqual(["SPOKE_RATE_LIMIT"])
+      }
     })
   )
 

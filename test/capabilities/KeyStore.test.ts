@@ -49,7 +49,8 @@ describe("KeyStore", () => {
         const { keyStore, keys } = yield* process
         const { key, secret } = yield* keys.create(scope, scope.agentId, {
           ...wanted,
-          allowedOrigins: ["https://shop.example", "http://localhost:3000"]
+          allowedOrigins: ["https://shop.example", "http://localhost:3000"],
+          rateLimit: { requests: 60, window: 10 }
         })
         expect(Option.getOrNull(yield* keyStore.find(secret))).toEqual({
           keyId: key.id,
@@ -58,7 +59,8 @@ describe("KeyStore", () => {
           agentId: scope.agentId,
           permissions: ["chat", "trace_read"],
           allowedOrigins: ["https://shop.example", "http://localhost:3000"],
-          publicApi: true
+          publicApi: true,
+          rateLimit: { requests: 60, window: 10 }
         })
         const org = yield* keys.createOrg(scope, { name: "All", scope: "org", permissions: ["*"] })
         expect(Option.getOrNull(yield* keyStore.find(org.secret))).toMatchObject({

@@ -28,7 +28,7 @@ import { ImportConversations } from "../../src/usecases/ImportConversations.ts"
 import { LegacyKeys } from "../../src/usecases/LegacyKeys.ts"
 import { agent } from "../Fixtures.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
-import { liveKey } from "./PublicServer.ts"
+import { liveKey, rateLimits } from "./PublicServer.ts"
 import * as TestServer from "./TestServer.ts"
 
 const Surface = HttpApi.make("spoke").add(ConversationsApi).add(HostedConversationsApi).add(ImportsApi)
@@ -67,7 +67,7 @@ const server = TestServer.layer(
     Layer.provide(Layer.mergeAll(PublicHandlers.layer, ConversationsHandlers, ImportsHandlers)),
     Layer.provide(Layer.mergeAll(KeyAuth.layer(Surface), session)),
     Layer.provide(OperatorAuth.layer(Option.some(Redacted.make("operator")))),
-    Layer.provide(keyStore),
+    Layer.provide(Layer.merge(keyStore, rateLimits)),
     Layer.provide(DerivedKeys.layer([Redacted.make("the master secret of these tests, 32 bytes")]))
   )
 ).pipe(Layer.provideMerge(useCases))

@@ -15,6 +15,7 @@ import * as Stream from "effect/Stream"
 import { createHmac } from "node:crypto"
 import { refOf } from "../../src/capabilities/ArtifactStore.ts"
 import { KeyStore, type LiveKey } from "../../src/capabilities/KeyStore.ts"
+import { layerMemory as rateMemory } from "../../src/capabilities/RateLimiter/Memory.ts"
 import { SecretBox } from "../../src/capabilities/SecretBox.ts"
 import type { Permission } from "../../src/domain/Access.ts"
 import { ArtifactDeleteConflict, ArtifactDeleteUnavailable, NotFound } from "../../src/domain/Errors.ts"
@@ -42,6 +43,7 @@ import { AgentRuns } from "../../src/usecases/AgentRuns.ts"
 import { ChatTurn, type RunningTurn } from "../../src/usecases/chat/ChatTurn.ts"
 import { Conversations } from "../../src/usecases/Conversations.ts"
 import { Crawls } from "../../src/usecases/Crawls.ts"
+import { RateLimits, RateLimitSettings } from "../../src/usecases/RateLimits.ts"
 import { Retrieve } from "../../src/usecases/Retrieve.ts"
 import { Sources } from "../../src/usecases/Sources.ts"
 import { UsageReport } from "../../src/usecases/UsageReport.ts"
@@ -55,6 +57,7 @@ export const liveKey = (changes: Partial<LiveKey> = {}): LiveKey => ({
   permissions: ["*"],
   allowedOrigins: [],
   publicApi: true,
+  rateLimit: null,
   ...changes
 })
 
@@ -89,6 +92,12 @@ const keys: Readonly<Record<string, LiveKey>> = {
   spk_org: liveKey({ scope: "org", agentId: null }),
   spk_lost: liveKey({ agentId: null }),
   spk_plan: liveKey({ publicApi: false, allowedOrigins: ["https://a.test"], permissions: [] }),
+  spk_limited: liveKey({ keyId: KeyId.make("key_limited"), rateLimit: { requests: 3, window: 3_600 } }),
+  spk_limited_chat: liveKey({
+    keyId: KeyId.make("key_chat"),
+    permissions: ["chat"],
+    rateLimit: { requests: 1, window: 3_600 }
+  }),
   spk_origin: liveKey({ allowedOrigins: ["https://a.test", "https://b.test"], permissions: ["trace_read"] })
 }
 
@@ -96,6 +105,11 @@ const keyStore = Layer.succeed(KeyStore, {
   find: (secret: Redacted.Redacted) => Effect.succeed(Option.fromNullable(keys[Redacted.value(secret)])),
   invalidate: () => Effect.void
 })
+
+/** Keys are limited as they say themselves. */
+export const rateLimits = RateLimits.Default.pipe(
+  Layer.provide(Layer.merge(rateMemory, Layer.succeed(RateLimitSettings, { rateLimit: null })))
+)
 
 const tag = (text: string) => createHmac("sha256", "test").update(text).digest("base64url")
 
@@ -371,7 +385,7 @@ const broken = HttpApiBuilder.group(TestApi, "broken", (handlers) =>
 export const api = HttpApiBuilder.api(TestApi).pipe(
   Layer.provide(broken),
   Layer.provide(Server.publicHandlers),
-  Layer.provide(Layer.mergeAll(useCases, conversations, readiness, keyStore, box))
+  Layer.provide(Layer.mergeAll(useCases, conversations, readiness, keyStore, rateLimits, box))
 )
 
 export const layer = TestServer.layer(api).pipe(Layer.provideMerge(script))

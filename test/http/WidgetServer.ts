@@ -38,7 +38,7 @@ import { WidgetSessions } from "../../src/usecases/widget/Sessions.ts"
 import { WidgetChat } from "../../src/usecases/widget/WidgetChat.ts"
 import { reset } from "../TestDatabase.ts"
 import { turnLayer } from "../usecases/chat/TurnHarness.ts"
-import { liveKey } from "./PublicServer.ts"
+import { liveKey, rateLimits } from "./PublicServer.ts"
 import * as TestServer from "./TestServer.ts"
 
 export const appUrl = "https://app.example"
@@ -108,7 +108,7 @@ export const layer = (artifacts: Layer.Layer<ArtifactStore> = layerMemory) =>
         Layer.provide(Layer.mergeAll(HostedChatHandlers, ShimsHandlers, SdkHandlers)),
         Layer.provide(CallerAuth.layer(Surface, appUrl)),
         Layer.provide(RealtimeSocket.layer()),
-        Layer.provide(Layer.merge(keyStore, accounts))
+        Layer.provide(Layer.mergeAll(keyStore, rateLimits, accounts))
       )
     ).pipe(Layer.provideMerge(useCases(artifacts)))
   )

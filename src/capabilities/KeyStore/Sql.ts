@@ -14,6 +14,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { Permission } from "../../domain/Access.ts"
 import { AgentId, KeyId, TenantId } from "../../domain/Ids.ts"
+import { RateLimit } from "../../domain/RateLimit.ts"
 import { Credentials } from "../Credentials.ts"
 import { KeyStore, type LiveKey, type Touched } from "../KeyStore.ts"
 
@@ -32,6 +33,7 @@ const Row = Schema.Struct({
   permissions: Schema.Array(Permission),
   allowedOrigins: Schema.Array(Schema.String),
   publicApi: Schema.Boolean,
+  rateLimit: Schema.NullOr(RateLimit),
   /** Milliseconds until it expires. */
   remaining: Schema.NullOr(Schema.Number),
   /** Its last use was noted more than a minute ago. */
@@ -115,6 +117,8 @@ const make = Effect.gen(function* () {
     execute: (fingerprint) => sql`
       select k.id as "keyId", k.tenant_id as "tenantId", k.scope, a.id as "agentId", k.permissions,
         k.allowed_origins as "allowedOrigins", coalesce(s.public_api, false) as "publicApi",
+        case when k.rate_requests is not null
+          then jsonb_build_object('requests', k.rate_requests, 'window', k.rate_window) end as "rateLimit",
         (extract(epoch from k.expires_at - now()) * 1000)::float8 as remaining,
         (k.last_used_at is null or k.last_used_at < now() - interval '1 minute') as "noteUse"
       from api_keys k

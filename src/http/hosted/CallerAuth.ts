@@ -13,6 +13,7 @@ import { KeyStore } from "../../capabilities/KeyStore.ts"
 import { atLeast, type Caller } from "../../domain/Access.ts"
 import { Forbidden, Unauthorized } from "../../domain/Errors.ts"
 import { Accounts } from "../../usecases/Accounts.ts"
+import { RateLimits } from "../../usecases/RateLimits.ts"
 import { CallerAuth } from "../Auth.ts"
 import { authenticate, secretOf } from "../KeyAuth.ts"
 import * as Routes from "../Routes.ts"
@@ -23,13 +24,14 @@ import { sessionToken } from "./SessionCookie.ts"
 export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>,
   appUrl: string
-): Layer.Layer<CallerAuth, never, Accounts | KeyStore> => {
+): Layer.Layer<CallerAuth, never, Accounts | KeyStore | RateLimits> => {
   const check = sameOrigin(new URL(appUrl).origin)
   return Layer.effect(
     CallerAuth,
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const keys = yield* KeyStore
+      const limits = yield* RateLimits
       const routes = new Map(Routes.table(api).map((route) => [Routes.keyOf(route), route] as const))
 
       const bySession = Effect.fn("CallerAuth.bySession")(function* (least: Routes.Route["role"]) {
@@ -51,7 +53,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         const { permission, role } = routes.get(Routes.keyOf(route)) ?? {}
         if (permission === undefined) return yield* new Forbidden({ message: "Nobody may use this route." })
         const caller: Caller = Option.isSome(secretOf(request))
-          ? { _tag: "Key", key: yield* authenticate(keys, { permission, publicApi: false }) }
+          ? { _tag: "Key", key: yield* authenticate(keys, limits, { permission, publicApi: false }) }
           : { _tag: "User", user: yield* bySession(role) }
         return caller
       })
