@@ -59,12 +59,70 @@ export interface RequestOptions {
 const readJson = (file: string): Readonly<Record<string, string>> =>
   Fs.existsSync(file) ? JSON.parse(Fs.readFileSync(file, "utf8")) : {}
 
+/** Requests to `url`, with `apiKey` unless they name another. */
+export const requester =
+  (url: string, apiKey: string): Spoke["request"] =>
+  async (method, path, options = {}) => {
+    const key = options.key === undefined ? apiKey : options.key
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: {
+        ...(key === null ? {} : { "x-api-key": key }),
+        ...(options.body === undefined ? {} : { "content-type": "application/json" }),
+        ...options.headers
+      },
+      ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) })
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) }
+  }
+
+/**
+ * `SPOKE_TEST_ENGINES=production`: whatever a suite asks of a server is asked of two in turn, with two workers, on one
+ * PostgreSQL and one Redis. What it asks of an embedded store alone is not run this way (.ci/run names the suites).
+ */
+const production = process.env["SPOKE_TEST_ENGINES"] === "production"
+
+const startProduction = async (
+  dataDir: string,
+  variables: Readonly<Record<string, string>>
+): Promise<Spoke> => {
+  const { startFleet } = await import("./Fleet.ts")
+  const { makeTeam } = await import("./Team.ts")
+  const fleet = await startFleet(dataDir, variables)
+  const { url } = fleet.balancer
+  const [first] = fleet.processes
+  if (first === undefined) throw new Error("The fleet is empty.")
+  const anonymous = { ...first, url, request: requester(url, "") }
+  // What the first start of an embedded server makes by itself.
+  const { secret: apiKey } = await (await makeTeam(anonymous)).key({ permissions: ["*"] })
+  const end = async () => {
+    // Both have had their share, or the suite has shown nothing.
+    const shares = fleet.processes.slice(0, 2).map((process) => fleet.balancer.given.get(process.url) ?? 0)
+    await fleet.close()
+    if (shares.some((share) => share === 0))
+      throw new Error(`One process was asked nothing: ${shares.join()}`)
+  }
+  return {
+    ...anonymous,
+    apiKey,
+    request: requester(url, apiKey),
+    output: () => fleet.processes.map((process) => process.output()).join("\n"),
+    stop: async () => {
+      await end()
+      return 0
+    },
+    kill: end
+  }
+}
+
 /** Starts a server and resolves when it says that it listens. */
 export const start = async (
   dataDir: string,
   variables: Readonly<Record<string, string>> = {},
   args: ReadonlyArray<string> = []
 ): Promise<Spoke> => {
+  if (production && args.length === 0) return startProduction(dataDir, variables)
   const child = spawn(process.execPath, [command, "serve", ...args], {
     cwd: root,
     env: environment({ SPOKE_DATA_DIR: dataDir, PORT: "0", SPOKE_DRAIN_DELAY: "50 millis", ...variables }),
@@ -88,20 +146,6 @@ export const start = async (
   const { apiKey = "" } = readJson(Path.join(dataDir, "credentials.json"))
   const kept = readJson(Path.join(dataDir, "secrets.json"))
   const operatorToken = variables["SPOKE_OPERATOR_TOKEN"] ?? kept["operatorToken"] ?? ""
-  const request = async (method: string, path: string, options: RequestOptions = {}): Promise<Answer> => {
-    const key = options.key === undefined ? apiKey : options.key
-    const response = await fetch(`${url}${path}`, {
-      method,
-      headers: {
-        ...(key === null ? {} : { "x-api-key": key }),
-        ...(options.body === undefined ? {} : { "content-type": "application/json" }),
-        ...options.headers
-      },
-      ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) })
-    })
-    const text = await response.text()
-    return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) }
-  }
   return {
     url,
     dataDir,
@@ -109,7 +153,7 @@ export const start = async (
     operatorToken,
     process: child,
     output: () => output,
-    request,
+    request: requester(url, apiKey),
     stop: async () => {
       child.kill("SIGTERM")
       await ended
