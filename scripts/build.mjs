@@ -56,10 +56,20 @@ const inputHash = () => {
 
 const workers = () => filesBelow(Path.join(source, "workers")).filter((file) => file.endsWith(".ts"))
 
-const programs = () =>
-  ["main.ts", "index.ts", "effect.ts", "client.ts"]
-    .map((name) => Path.join(source, name))
-    .filter((file) => Fs.existsSync(file))
+const programs = ["main.ts", "index.ts"].map((name) => Path.join(source, name))
+
+/**
+ * What shares its packages with the host: effects of two copies of one package do not mix, and a bundler of the host's own
+ * takes of the client's packages only what it needs.
+ */
+const shared = [
+  { entryPoints: [Path.join(source, "effect.ts")], platform: "node" },
+  {
+    entryPoints: ["client.ts", "client/Effect.ts"].map((name) => Path.join(source, name)),
+    platform: "browser",
+    splitting: true
+  }
+]
 
 const recordFile = Path.join(dist, "build.json")
 
@@ -77,25 +87,32 @@ const bundle = async (entryPoints) => {
   const before = lastBuild()
   if (before.hash === hash && before.files.every((name) => Fs.existsSync(Path.join(dist, name)))) return
   const { build } = await import("esbuild")
-  const { outputFiles } = await build({
-    entryPoints,
+  const common = {
     outbase: source,
     outdir: dist,
-    // Beside the entries, so that `import.meta.dirname` is dist/ in all of them (but dist/workers/ in a worker).
-    chunkNames: "chunk-[hash]",
     bundle: true,
-    splitting: true,
-    platform: "node",
     format: "esm",
     target: "node20",
     sourcemap: true,
+    write: false,
+    logLevel: "warning"
+  }
+  const own = build({
+    ...common,
+    entryPoints,
+    // Beside the entries, so that `import.meta.dirname` is dist/ in all of them (but dist/workers/ in a worker).
+    chunkNames: "chunk-[hash]",
+    splitting: true,
+    platform: "node",
     external,
     banner: { js: banner },
-    write: false,
-    logLevel: "warning",
     // `require` of what is not installed stands in a try block of the package that does it.
     logOverride: { "require-resolve-not-external": "silent" }
   })
+  const others = shared.map((options) =>
+    build({ ...common, ...options, packages: "external", chunkNames: "client/chunk-[hash]" })
+  )
+  const outputFiles = (await Promise.all([own, ...others])).flatMap((built) => built.outputFiles)
   // Chunks come before who imports them: an entry that is read while we write finds all it names.
   const written = outputFiles.toSorted(
     (a, b) => Number(b.path.includes("chunk-")) - Number(a.path.includes("chunk-"))
@@ -113,7 +130,7 @@ export const isStale = () => lastBuild().hash !== inputHash()
 
 /** What the server itself needs: programs, workers and the seed archive, each unless it is there and fresh. */
 export const buildServer = async () => {
-  await bundle([...programs(), ...workers()])
+  await bundle([...programs, ...workers()])
   await ensureSeed()
 }
 

@@ -2,21 +2,9 @@
  * The embedded library: `import { createSpoke } from "spoke"`. The whole service in the process of its host, which acts as
  * the owner of the tenant; nothing listens, nothing is printed, no signal is caught.
  */
-import * as Cause from "effect/Cause"
-import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Logger from "effect/Logger"
-import * as Scope from "effect/Scope"
-import * as Embedded from "./app/Embedded.ts"
-import * as LibrarySettings from "./app/LibrarySettings.ts"
-import * as LogEntry from "./app/LogEntry.ts"
-import { isCoded } from "./http/Envelope.ts"
-import * as AgentClient from "./client/AgentClient.ts"
-import { SpokeError, type SpokeErrorCode } from "./client/Failure.ts"
-import * as OwnerClient from "./client/OwnerClient.ts"
-import * as Transport from "./client/Transport.ts"
+import * as Library from "./app/Library.ts"
+import type { Spoke, SpokeSettings } from "./client/Spoke.ts"
 
-export type { LogEntry } from "./app/LogEntry.ts"
 export type {
   AgentClient,
   ChatRequest,
@@ -32,152 +20,7 @@ export { SpokeError, type ClientCode, type SpokeErrorCode } from "./client/Failu
 export type { AgentInput, AgentView, KeyInput, KeyView } from "./client/OwnerClient.ts"
 export type { StreamPart } from "./client/StreamPart.ts"
 export type { CallOptions } from "./client/Transport.ts"
+export type { LogEntry, Spoke, SpokeAgent, SpokeSettings } from "./client/Spoke.ts"
 
-export interface SpokeSettings extends LibrarySettings.LibrarySettings {
-  /** Id of the tenant whose owner the host is. By default the only one; it is made where there is none. */
-  readonly tenant?: string | undefined
-  /** False where another process ingests, sends and tidies. */
-  readonly workers?: boolean | undefined
-  /** Gets every line that the service would log, from level `info` on. */
-  readonly log?: ((entry: LogEntry.LogEntry) => void) | undefined
-}
-
-/** One agent: everything that its keys could ask for, and its keys. */
-export interface SpokeAgent extends AgentClient.AgentClient {
-  readonly id: string
-  readonly keys: OwnerClient.KeysClient
-}
-
-export interface Spoke extends AsyncDisposable {
-  readonly agents: OwnerClient.AgentsClient
-  /** Nothing is looked up yet: calls of an agent that does not exist are rejected with `NOT_FOUND`. */
-  readonly agent: (id: string) => SpokeAgent
-  /**
-   * Answers a request as the server would: API, dashboard, widget, webhooks. It wants keys and sessions as over the
-   * network. A WebSocket cannot be opened here. `clientAddress` is what failed sign-ins are counted by.
-   */
-  readonly fetch: (request: Request, options?: { readonly clientAddress?: string }) => Promise<Response>
-  /** Ends background work, lets running turns settle (30 seconds at most) and closes the database. */
-  readonly close: () => Promise<void>
-}
-
-const codes: Readonly<Record<string, SpokeErrorCode>> = {
-  DataDirectoryLocked: "DATA_DIRECTORY_IN_USE",
-  DataDirectoryUnusable: "DATA_DIRECTORY_UNUSABLE",
-  DataDirectoryError: "DATA_DIRECTORY_UNUSABLE",
-  DatabaseUnavailable: "DATABASE_UNAVAILABLE",
-  VectorUnavailable: "DATABASE_UNAVAILABLE",
-  MigrationError: "DATABASE_UNAVAILABLE"
-}
-
-const errorOf = (cause: Cause.Cause<unknown>): SpokeError => {
-  const failure = Cause.squash(cause)
-  if (failure instanceof SpokeError) return failure
-  if (isCoded(failure)) {
-    return new SpokeError({ code: failure._tag, message: failure.message, details: failure.details })
-  }
-  const code = failure instanceof Error && "_tag" in failure ? codes[String(failure._tag)] : undefined
-  return code !== undefined && failure instanceof Error
-    ? new SpokeError({ code, message: failure.message })
-    : new SpokeError({ code: "INTERNAL_ERROR", message: "Something went wrong on our side.", cause: failure })
-}
-
-const settle = <A>(exit: Exit.Exit<A, unknown>): A => {
-  if (Exit.isSuccess(exit)) return exit.value
-  throw errorOf(exit.cause)
-}
-
-const closedError = () => new SpokeError({ code: "CLOSED", message: "This Spoke has been closed." })
-
-const closedResponse = () =>
-  Response.json(
-    {
-      error: { code: "SERVICE_UNAVAILABLE", message: "The server is stopping. Try again." },
-      meta: { requestId: "none" }
-    },
-    { status: 503 }
-  )
-
-/** Of everything that runs here: without `log` nobody is told anything. */
-const logging = ({ log }: SpokeSettings) =>
-  log === undefined
-    ? Logger.remove(Logger.defaultLogger)
-    : Logger.replace(Logger.defaultLogger, LogEntry.logger(log))
-
-const opening = ({ tenant, workers, ...given }: SpokeSettings) =>
-  Effect.gen(function* () {
-    const settings = yield* Effect.mapError(
-      LibrarySettings.read(given),
-      (issues) =>
-        new SpokeError({
-          code: "INVALID_CONFIG",
-          message: `Settings have to be mended: ${issues.map(({ message, path }) => `${path.join(".")}: ${message}`).join("; ")}`,
-          details: { issues }
-        })
-    )
-    return yield* Embedded.open(settings, { tenant, workers }, Embedded.layer(settings))
-  })
-
-/** Opens the service, which makes or migrates its database; rejects with a {@link SpokeError}. */
-export const createSpoke = async (settings: SpokeSettings = {}): Promise<Spoke> => {
-  const logged = logging(settings)
-  const run = async <A>(effect: Effect.Effect<A, unknown>) =>
-    settle(await Effect.runPromiseExit(Effect.provide(effect, logged)))
-  const scope = await run(Scope.make())
-  const end = () => run(Scope.close(scope, Exit.void))
-  try {
-    return facade(await run(Scope.extend(opening(settings), scope)), run, end)
-  } catch (cause) {
-    await end()
-    throw cause
-  }
-}
-
-type Run = <A>(effect: Effect.Effect<A, unknown>) => Promise<A>
-
-const facade = (embedded: Embedded.Embedded, run: Run, end: () => Promise<void>): Spoke => {
-  const pending = new Set<Promise<unknown>>()
-  let closing: Promise<void> | undefined
-
-  /** Remembered until it is answered: closing waits for it. */
-  const tracked = <A>(answer: Promise<A>): Promise<A> => {
-    const settled: Promise<unknown> = answer.catch(() => undefined).finally(() => pending.delete(settled))
-    pending.add(settled)
-    return answer
-  }
-
-  const close = () =>
-    (closing ??= (async () => {
-      await run(embedded.drain)
-      await Promise.all(pending)
-      await end()
-    })())
-
-  const owner: Transport.Send = (request) =>
-    closing === undefined ? tracked(embedded.own(request, null)) : Promise.reject(closedError())
-
-  const asAgent =
-    (id: string): Transport.Send =>
-    (request) => {
-      if (closing !== undefined) return Promise.reject(closedError())
-      const answer = async () => embedded.own(request, await run(embedded.agent(id)))
-      return tracked(answer())
-    }
-
-  const origin = "http://spoke.internal"
-  const { agents, keysOf } = OwnerClient.make(Transport.make(origin, owner))
-  return {
-    agents,
-    agent: (id) => ({
-      ...AgentClient.make(Transport.make(origin, asAgent(id))),
-      id,
-      keys: keysOf(id)
-    }),
-    fetch: (request, options) =>
-      closing === undefined
-        ? tracked(embedded.network(request, options?.clientAddress))
-        : Promise.resolve(closedResponse()),
-    close,
-    [Symbol.asyncDispose]: close
-  }
-}
+/** Opens the service, which makes or migrates its database; rejects with a `SpokeError`. */
+export const createSpoke = (settings: SpokeSettings = {}): Promise<Spoke> => Library.createSpoke(settings)

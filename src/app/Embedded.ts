@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { AgentId } from "../domain/Ids.ts"
 import { NotFound } from "../domain/Errors.ts"
+import { listen } from "../http/Server.ts"
 import * as Web from "../http/Web.ts"
 import { Agents } from "../usecases/Agents.ts"
 import type { Settings } from "./Config.ts"
@@ -25,18 +26,36 @@ export interface Options {
   readonly workers?: boolean | undefined
 }
 
-/** Everything that `Server.run` builds but a listener, and {@link Draining}. */
+export interface Replacement<E, R> {
+  /** Capabilities of the host's own, which take the place of ours; they may use the database and the stores. */
+  readonly replace?: Layer.Layer<never, E, R>
+}
+
+/** Stores, capabilities and use-cases: the service without listener and workers. */
 export const layer = <E = never, R = never>(
   settings: Settings,
-  replace: Layer.Layer<never, E, R> = Layer.empty
+  { replace = Layer.empty }: Replacement<E, R> = {}
 ) => Live.layer(settings, replace).pipe(Layer.provideMerge(Draining.Default))
+
+/** Background work over {@link layer}: ingestion, channels, sweeps. Its scope waits for what is running. */
+export const workers = Workers.layer
+
+/** Open requests get this long once the listener has closed. */
+const grace = "35 seconds"
+
+/** Serves every HTTP surface over {@link layer} at the host and port of `settings`. */
+export const server = (settings: Settings) =>
+  Http.layer(settings).pipe(Layer.provide(listen({ host: settings.host, port: settings.port, grace })))
+
+/** Answers web-standard requests over {@link layer}, as {@link server} does. */
+export const webHandler = (settings: Settings) => Web.handler(Http.guarded(settings))
 
 const decodeAgentId = Schema.decodeUnknownOption(AgentId)
 
 /** Opens over {@link layer}. The scope ends it in the order that loses nothing: no more jobs, then running turns settle. */
 export const open = Effect.fn("Embedded.open")(function* <E, R>(
   settings: Settings,
-  { tenant, workers = true }: Options,
+  { tenant, workers: working = true }: Options,
   live: Layer.Layer<Layer.Layer.Success<ReturnType<typeof layer>>, E, R>
 ) {
   const scope = yield* Effect.scope
@@ -45,11 +64,10 @@ export const open = Effect.fn("Embedded.open")(function* <E, R>(
   const owner = yield* Effect.provide(Owner.find(settings, tenant), context)
   const work = yield* Scope.make()
   yield* Effect.addFinalizer(() => Scope.close(work, Exit.void))
-  if (workers) yield* Layer.buildWithScope(Layer.provide(Workers.layer, Layer.succeedContext(context)), work)
+  if (working) yield* Layer.buildWithScope(Layer.provide(Workers.layer, Layer.succeedContext(context)), work)
 
-  const handler = Web.handler
-  const network = yield* Effect.provide(handler(Http.guarded(settings)), context)
-  const own = yield* Effect.provide(handler(Http.api(settings, Owner.doors(owner))), context)
+  const network = yield* Effect.provide(webHandler(settings), context)
+  const own = yield* Effect.provide(Web.handler(Http.api(settings, Owner.doors(owner))), context)
   const agents = Context.get(context, Agents)
 
   /** Fails with `NOT_FOUND` for whatever is no agent of the tenant. */

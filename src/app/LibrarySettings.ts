@@ -1,41 +1,7 @@
 /** What a program says when it opens the library, as the settings of the service. */
 import * as Effect from "effect/Effect"
+import type { LibrarySettings } from "../client/Spoke.ts"
 import { fromRecord } from "./Config.ts"
-
-/** Nothing is read from the process's environment: pass `env: process.env` where that is wanted. */
-export interface LibrarySettings {
-  /** Database, artifacts and generated secrets; `.spoke` by default. One process at a time, unless `databaseUrl` is given. */
-  readonly dataDir?: string | undefined
-  /** PostgreSQL 15 or newer, instead of the embedded database. Needs `secret`. */
-  readonly databaseUrl?: string | undefined
-  /** Hands out jobs and tells processes of changes; the database does without it. */
-  readonly redisUrl?: string | undefined
-  /** Any OpenAI-compatible provider; without it replies are offline extracts. */
-  readonly openai?:
-    | {
-        readonly apiKey: string
-        readonly baseUrl?: string | undefined
-        readonly api?: "responses" | "chat-completions" | undefined
-        /** Of agents that name none. */
-        readonly chatModel?: string | undefined
-        /** `offline` keeps the built-in one. */
-        readonly embeddingModel?: string | undefined
-        readonly embeddingDimensions?: number | undefined
-      }
-    | undefined
-  /** Master secret of at least 32 bytes; generated and kept in `dataDir` by default. */
-  readonly secret?: string | undefined
-  /** Bearer token of the operator routes. */
-  readonly operatorToken?: string | undefined
-  /** Who may sign in to the dashboard as owner; taken when the tenant is made. */
-  readonly admin?: { readonly email?: string | undefined; readonly password: string } | undefined
-  /** Public address of what {@link Spoke.fetch} is mounted on; cookies, links and origins go by it. */
-  readonly appUrl?: string | undefined
-  /** Private hosts, `host:port`, addresses or CIDRs that crawling and tools may reach. */
-  readonly fetchAllow?: ReadonlyArray<string> | undefined
-  /** Every other setting by the name of its variable; what is set above comes first. */
-  readonly env?: Readonly<Record<string, string | undefined>> | undefined
-}
 
 const variableOf = {
   dataDir: "SPOKE_DATA_DIR",

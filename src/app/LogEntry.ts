@@ -2,16 +2,7 @@
 import * as Cause from "effect/Cause"
 import * as HashMap from "effect/HashMap"
 import * as Logger from "effect/Logger"
-
-export interface LogEntry {
-  readonly timestamp: Date
-  readonly level: "trace" | "debug" | "info" | "warn" | "error" | "fatal"
-  readonly message: string
-  /** Ids and names; never payloads or secrets. */
-  readonly annotations: Readonly<Record<string, unknown>>
-  /** Why, in words, where something failed. */
-  readonly cause?: string
-}
+import type { LogEntry } from "../client/Spoke.ts"
 
 /** Longest text of a cause. */
 const causeLimit = 4_000

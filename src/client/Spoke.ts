@@ -1,0 +1,79 @@
+/** What a program sees of the library, in types alone. */
+import type { AgentClient } from "./AgentClient.ts"
+import type { AgentsClient, KeysClient } from "./OwnerClient.ts"
+
+/** A line of the log. */
+export interface LogEntry {
+  readonly timestamp: Date
+  readonly level: "trace" | "debug" | "info" | "warn" | "error" | "fatal"
+  readonly message: string
+  /** Ids and names; never payloads or secrets. */
+  readonly annotations: Readonly<Record<string, unknown>>
+  /** Why, in words, where something failed. */
+  readonly cause?: string
+}
+
+/** Nothing is read from the process's environment: pass `env: process.env` where that is wanted. */
+export interface LibrarySettings {
+  /** Database, artifacts and generated secrets; `.spoke` by default. One process at a time, unless `databaseUrl` is given. */
+  readonly dataDir?: string | undefined
+  /** PostgreSQL 15 or newer, instead of the embedded database. Needs `secret`. */
+  readonly databaseUrl?: string | undefined
+  /** Hands out jobs and tells processes of changes; the database does without it. */
+  readonly redisUrl?: string | undefined
+  /** Any OpenAI-compatible provider; without it replies are offline extracts. */
+  readonly openai?:
+    | {
+        readonly apiKey: string
+        readonly baseUrl?: string | undefined
+        readonly api?: "responses" | "chat-completions" | undefined
+        /** Of agents that name none. */
+        readonly chatModel?: string | undefined
+        /** `offline` keeps the built-in one. */
+        readonly embeddingModel?: string | undefined
+        readonly embeddingDimensions?: number | undefined
+      }
+    | undefined
+  /** Master secret of at least 32 bytes; generated and kept in `dataDir` by default. */
+  readonly secret?: string | undefined
+  /** Bearer token of the operator routes. */
+  readonly operatorToken?: string | undefined
+  /** Who may sign in to the dashboard as owner; taken when the tenant is made. */
+  readonly admin?: { readonly email?: string | undefined; readonly password: string } | undefined
+  /** Public address of what {@link Spoke.fetch} is mounted on; cookies, links and origins go by it. */
+  readonly appUrl?: string | undefined
+  /** Private hosts, `host:port`, addresses or CIDRs that crawling and tools may reach. */
+  readonly fetchAllow?: ReadonlyArray<string> | undefined
+  /** Every other setting by the name of its variable; what is set above comes first. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+}
+
+export interface SpokeSettings extends LibrarySettings {
+  /** Id of the tenant whose owner the host is. By default the only one; it is made where there is none. */
+  readonly tenant?: string | undefined
+  /** False where another process ingests, sends and tidies. */
+  readonly workers?: boolean | undefined
+  /** Gets every line that the service would log, from level `info` on. */
+  readonly log?: ((entry: LogEntry) => void) | undefined
+}
+
+/** One agent: everything that its keys could ask for, and its keys. */
+export interface SpokeAgent extends AgentClient {
+  readonly id: string
+  readonly keys: KeysClient
+}
+
+export interface Spoke {
+  readonly agents: AgentsClient
+  /** Nothing is looked up yet: calls of an agent that does not exist are rejected with `NOT_FOUND`. */
+  readonly agent: (id: string) => SpokeAgent
+  /**
+   * Answers a request as the server would: API, dashboard, widget, webhooks. It wants keys and sessions as over the
+   * network. A WebSocket cannot be opened here. `clientAddress` is what failed sign-ins are counted by.
+   */
+  readonly fetch: (request: Request, options?: { readonly clientAddress?: string }) => Promise<Response>
+  /** Ends background work, lets running turns settle (30 seconds at most) and closes the database. */
+  readonly close: () => Promise<void>
+  /** {@link close}, for `await using`. */
+  readonly [Symbol.asyncDispose]: () => Promise<void>
+}
