@@ -18,6 +18,18 @@ export const Text = Schema.transform(Schema.String, Schema.String, {
 export const trimmed = (max: number) =>
   Text.pipe(Schema.compose(Schema.Trim), Schema.minLength(1), Schema.maxLength(max))
 
+/** One escape of JSON text: NUL, half of a surrogate pair, or any other. */
+const escapes = /\\(?:(u0000)|(ud[89a-f][0-9a-f]{2})|.)/gi
+
+/**
+ * JSON text as `JSON.stringify` writes it, without NUL and lone surrogates: it writes whole pairs as they are, so an escaped
+ * half is a lone one.
+ */
+export const sanitizeJson = (json: string): string =>
+  json.replace(escapes, (escape, nul, half) =>
+    nul !== undefined ? "" : half === undefined ? escape : "\\ufffd"
+  )
+
 export type JsonValue =
   string | number | boolean | null | ReadonlyArray<JsonValue> | { readonly [key: string]: JsonValue }
 

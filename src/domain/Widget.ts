@@ -87,10 +87,15 @@ export const ConversationView = Schema.Struct({
 /** Who wrote a message that is not the person's own. */
 export const Author = Schema.Literal("agent", "human", "system")
 
+/** What the service itself says, for the widget to say in the language of its page. */
+export const Notice = Schema.Literal("handoff")
+
 /** A message with what the widget shows beside it; the address in `media` needs the session as well. */
 export const WidgetMessage = Schema.Struct({
   ...Message.fields,
   author: Schema.NullOr(Author),
+  /** Null where `content` is all there is to say. */
+  notice: Schema.NullOr(Notice),
   citations: Schema.Array(Citation),
   media: Schema.Array(Media)
 })

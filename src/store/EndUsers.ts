@@ -5,10 +5,12 @@ import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import type { JobQueueError } from "../capabilities/JobQueue.ts"
 import type { TenantScope } from "../domain/Account.ts"
 import { EndUser } from "../domain/EndUser.ts"
 import { EndUserId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
+import { ArtifactRef } from "../domain/Source.ts"
 import { JsonObject } from "../domain/Text.ts"
 
 const Row = Schema.Struct({ ...EndUser.fields, createdAt: Schema.DateTimeUtcFromDate })
@@ -114,38 +116,41 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/EndUsers
           order by r.id limit ${limit}`
       )
 
-    const hasTable = (name: string) =>
-      Effect.map(
-        sql<{ readonly known: boolean }>`select to_regclass(${name}) is not null as known`,
-        ([row]) => row?.known === true
-      )
-
     /** What messaging providers call the person. */
-    const aliases = Effect.fn("EndUserStore.aliases")(function* (id: EndUserId) {
-      if (!(yield* hasTable("end_user_aliases"))) return []
-      return yield* lines(
+    const aliases = (id: EndUserId) =>
+      lines(
         () => sql`
           select a.channel || ' ' || a.kind || ' ' || a.value as id, json_build_object('type', 'alias',
             'channel', a.channel, 'kind', a.kind, 'value', a.value, 'createdAt', ${iso(sql`a.created_at`)}) as line
           from end_user_aliases a where a.end_user_id = ${id}`
-      )
-    }, Effect.orDie)
+      ).pipe(Effect.orDie, Effect.withSpan("EndUserStore.aliases"))
 
     /** What providers delivered hangs on no row of the person: it goes by the names that they use. */
-    const eraseDeliveries = (id: EndUserId) =>
-      Effect.gen(function* () {
-        if (!(yield* hasTable("channel_inbox")) || !(yield* hasTable("end_user_aliases"))) return
-        yield* sql`
-          delete from channel_inbox i using end_user_aliases a
-          where a.end_user_id = ${id} and i.channel = a.channel
-            and (position(to_json(a.value)::text in i.event::text) > 0 or position(to_json(a.value)::text in i.raw::text) > 0)`
-      })
+    const eraseDeliveries = (id: EndUserId) => sql`
+      delete from channel_inbox i using end_user_aliases a
+      where a.end_user_id = ${id} and i.channel = a.channel
+        and (position(to_json(a.value)::text in i.event::text) > 0 or position(to_json(a.value)::text in i.raw::text) > 0)`
+
+    /** Files of all the person's conversations. */
+    const filesOf = (id: EndUserId) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Schema.Struct({ ref: ArtifactRef }),
+        execute: () => sql`
+          select distinct a.ref from conversation_artifacts a join conversations c on c.id = a.conversation_id
+          where c.end_user_id = ${id}`
+      })(undefined)
 
     /**
      * Everything about the person, in one transaction; what hangs on their row goes with it. `busy` while a turn of theirs
-     * runs on a process that is alive: it would write again.
+     * runs on a process that is alive: it would write again. `release` joins the transaction, with the files that the person's
+     * conversations had.
      */
-    const erase = Effect.fn("EndUserStore.erase")(function* ({ tenantId }: TenantScope, id: EndUserId) {
+    const erase = Effect.fn("EndUserStore.erase")(function* (
+      { tenantId }: TenantScope,
+      id: EndUserId,
+      release: (files: ReadonlyArray<ArtifactRef>) => Effect.Effect<void, JobQueueError>
+    ) {
       const work = Effect.gen(function* () {
         const rows = yield* sql`
           select id from end_users where tenant_id = ${tenantId} and id = ${id} for update`
@@ -159,12 +164,16 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/EndUsers
           where c.end_user_id = ${id} limit 1`
         if (running.length > 0) return "busy" as const
         yield* eraseDeliveries(id)
+        const files = yield* filesOf(id)
         yield* sql`delete from end_users where id = ${id}`
+        if (files.length > 0) yield* release(files.map(({ ref }) => ref))
         return "erased" as const
       })
-      const outcome: Erasure = yield* sql.withTransaction(work)
+      const outcome: Erasure = yield* sql
+        .withTransaction(work)
+        .pipe(Effect.catchTags({ SqlError: Effect.die, ParseError: Effect.die }))
       return outcome
-    }, Effect.orDie)
+    })
 
     return { list, find, aliases, conversations, messages, runs, erase } as const
   })

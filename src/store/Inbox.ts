@@ -12,6 +12,7 @@ import * as Schema from "effect/Schema"
 import { JobQueue } from "../capabilities/JobQueue.ts"
 import { type Arrival, InboundEvent } from "../domain/Channel.ts"
 import { InboxId, newId } from "../domain/Ids.ts"
+import { sanitizeJson } from "../domain/Text.ts"
 
 /** Rows that one statement of tidying removes at most. */
 const handful = 1_000
@@ -69,8 +70,8 @@ const givenOf = ({ event, raw }: Arrival): Effect.Effect<Given> =>
     channel: event.channel,
     accountId: event.accountId,
     messageId: event._tag === "Message" ? event.messageId : null,
-    event: written(event),
-    raw: JSON.stringify(raw)
+    event: sanitizeJson(written(event)),
+    raw: sanitizeJson(JSON.stringify(raw))
   }))
 
 export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
@@ -108,8 +109,8 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
     })
 
     /**
-     * Keeps and queues what is new, all of it or nothing; answers for each arrival whether it was new. Their texts must be
-     * free of NUL and lone surrogates. Joins the transaction of the caller.
+     * Keeps and queues what is new, all of it or nothing; answers for each arrival whether it was new. Their ids must be
+     * free of NUL and lone surrogates; other texts lose them. Joins the transaction of the caller.
      */
     const accept = Effect.fn("Inbox.accept")(
       function* (arrivals: ReadonlyArray<Arrival>) {

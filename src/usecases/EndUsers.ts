@@ -7,15 +7,18 @@ import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import type { TenantScope } from "../domain/Account.ts"
 import type { EndUser } from "../domain/EndUser.ts"
-import { Conflict, NotFound } from "../domain/Errors.ts"
+import { Conflict, NotFound, ServiceUnavailable } from "../domain/Errors.ts"
 import type { EndUserId } from "../domain/Ids.ts"
 import type { JsonObject } from "../domain/Text.ts"
 import { type EndUserFilter, EndUserStore, type Line } from "../store/EndUsers.ts"
+import { Artifacts } from "./Artifacts.ts"
 
 /** Rows that are read at a time: an export of any size takes the memory of one page. */
 const pageOf = { conversations: 50, messages: 200, runs: 20 } as const
 
 const missing = () => new NotFound({ message: "There is no such end user." })
+
+const unavailable = () => new ServiceUnavailable({ message: "Nothing can be erased now. Try again later." })
 
 /** All lines of a list that is read page by page. */
 const paged = (limit: number, read: (after: string) => Effect.Effect<ReadonlyArray<Line>>) =>
@@ -36,6 +39,7 @@ const profile = ({ id, externalId, createdAt }: EndUser): JsonObject => ({
 export class EndUsers extends Effect.Service<EndUsers>()("usecases/EndUsers", {
   effect: Effect.gen(function* () {
     const store = yield* EndUserStore
+    const artifacts = yield* Artifacts
 
     /** Newest first. */
     const list = (scope: TenantScope, filter: EndUserFilter) => store.list(scope, filter)
@@ -74,9 +78,9 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/EndUsers", {
       )
     })
 
-    /** For good. CONFLICT while a turn of theirs runs. */
+    /** For good; files that nobody else needs go soon after. CONFLICT while a turn of theirs runs. */
     const erase = Effect.fn("EndUsers.erase")(function* (scope: TenantScope, id: EndUserId) {
-      const outcome = yield* store.erase(scope, id)
+      const outcome = yield* Effect.mapError(store.erase(scope, id, artifacts.releaseAll), unavailable)
       if (outcome === "missing") return yield* missing()
       if (outcome === "busy") {
         return yield* new Conflict({

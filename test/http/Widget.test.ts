@@ -404,7 +404,7 @@ eachEngineLive("The widget", (it) => {
         expect(again.conversation).toEqual(asked.conversation)
         expect(yield* sql`select handoff_reason from conversations`).toEqual([{ handoff_reason: "Refund" }])
         const { messages } = expectData(yield* get(`/api/sdk/messages?${query(sessionId)}`))
-        expect(messages.map(({ role, author }: Json) => [role, author])).toEqual([["assistant", "system"]])
+        expect(messages).toMatchObject([{ role: "assistant", author: "system", notice: "handoff" }])
         expect((yield* say(sessionId)).state).toBe("HUMAN_REQUESTED")
       })
     )

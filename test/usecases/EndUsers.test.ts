@@ -6,21 +6,37 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
+import { ArtifactStore, layerMemory } from "../../src/capabilities/ArtifactStore.ts"
+import { layerTable } from "../../src/capabilities/JobQueue/Table.ts"
 import type { AgentScope } from "../../src/domain/Access.ts"
+import type { StoredAttachment } from "../../src/domain/Attachment.ts"
 import { ExternalEndUserId } from "../../src/domain/ChatTurn.ts"
-import { EndUserId, newId, TenantId } from "../../src/domain/Ids.ts"
+import { EndUserId, newId, QueueJobId, TenantId } from "../../src/domain/Ids.ts"
+import type { JsonObject } from "../../src/domain/Text.ts"
+import { ArtifactRows } from "../../src/store/Artifacts.ts"
 import { EndUserStore } from "../../src/store/EndUsers.ts"
 import { Turns } from "../../src/store/Turns.ts"
+import { Artifacts } from "../../src/usecases/Artifacts.ts"
 import { EndUsers } from "../../src/usecases/EndUsers.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 
-const Live = EndUsers.Default.pipe(Layer.provideMerge(Layer.merge(EndUserStore.Default, Turns.Default)))
+const Live = EndUsers.Default.pipe(
+  Layer.provideMerge(Artifacts.Default),
+  Layer.provideMerge(
+    Layer.mergeAll(EndUserStore.Default, Turns.Default, ArtifactRows.Default, layerMemory, layerTable)
+  )
+)
 
 /** In everything that the person says, is told, is called, and that tools were told about them. */
 const canary = "canary-5b1e7"
 
-const begin = (scope: AgentScope, person: string, message: string) =>
+const begin = (
+  scope: AgentScope,
+  person: string,
+  message: string,
+  attachments: ReadonlyArray<StoredAttachment> = []
+) =>
   Effect.gen(function* () {
     const turns = yield* Turns
     const runId = yield* newId.run
@@ -34,16 +50,22 @@ const begin = (scope: AgentScope, person: string, message: string) =>
       conversationId: yield* newId.conversation,
       userMessageId: yield* newId.message,
       message,
+      attachments,
       startedAt: yield* DateTime.now,
       startedLabel: "Started"
     })
     return { runId, endUserId: EndUserId.make(endUserId ?? "") }
   })
 
-const turn = (scope: AgentScope, person: string, text: string) =>
+const turn = (
+  scope: AgentScope,
+  person: string,
+  text: string,
+  attachments: ReadonlyArray<StoredAttachment> = []
+) =>
   Effect.gen(function* () {
     const turns = yield* Turns
-    const { endUserId, runId } = yield* begin(scope, person, `${text} asks`)
+    const { endUserId, runId } = yield* begin(scope, person, `${text} asks`, attachments)
     const reply = { id: yield* newId.message, content: `${text} is told`, citations: [] }
     const event = {
       id: `${runId}:2`,
@@ -80,13 +102,10 @@ const dump = Effect.gen(function* () {
     .join("\n")
 })
 
-/** What providers delivered, where this database has a place for it. */
+/** What providers delivered. */
 const deliver = (scope: AgentScope, id: EndUserId) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const [table] = yield* sql<{ readonly known: boolean }>`
-      select to_regclass('channel_inbox') is not null as known`
-    if (table?.known !== true) return
     yield* sql`
       insert into end_user_aliases (tenant_id, channel, kind, value, end_user_id)
       values (${scope.tenantId}, 'whatsapp', 'phone', '491700000001', ${id})`
@@ -119,6 +138,52 @@ eachEngineLive("what is stored about a person", (it) => {
       expect(left).toContain("Sue asks")
       expect(left).toContain("Sue bought a hat")
       expect((yield* Effect.flip(endUsers.erase(scope, id)))._tag).toBe("NOT_FOUND")
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("takes the files along that they sent, but none that somebody else sent too", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const artifacts = yield* Artifacts
+      const file = (text: string) =>
+        Effect.gen(function* () {
+          const { claim, ref } = yield* artifacts.keep(Buffer.from(text))
+          const stored = {
+            artifact: ref,
+            mimeType: "application/pdf",
+            name: `${text}.pdf`,
+            size: text.length
+          }
+          return { stored, release: artifacts.abandon({ claim, ref }) }
+        })
+      const [own, shared] = [yield* file(canary), yield* file("a price list")]
+      const id = yield* turn(scope, "joe@example.com", "Joe", [own.stored, shared.stored])
+      yield* turn(scope, "sue@example.com", "Sue", [shared.stored])
+      yield* own.release
+      yield* shared.release
+      const store = yield* ArtifactStore
+      const sql = yield* SqlClient.SqlClient
+      /** What is due is done. */
+      const tidied = Effect.gen(function* () {
+        const jobs = yield* sql<{ readonly payload: JsonObject }>`
+          delete from queue_jobs where queue = 'artifact-cleanup' returning payload`
+        for (const { payload } of jobs) {
+          yield* artifacts.process({
+            id: QueueJobId.make("qjb_1"),
+            queue: "artifact-cleanup",
+            payload,
+            attempt: 1,
+            lastAttempt: false
+          })
+        }
+        return yield* Effect.forEach([own, shared], ({ stored }) =>
+          Effect.map(store.get(stored.artifact), Option.isSome)
+        )
+      })
+      expect(yield* tidied).toEqual([true, true])
+      yield* (yield* EndUsers).erase(scope, id)
+      expect(yield* tidied).toEqual([false, true])
     }).pipe(Effect.provide(Live))
   )
 

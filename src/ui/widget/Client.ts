@@ -13,6 +13,7 @@ export interface Message {
   readonly role: string
   readonly content: string
   readonly author: "agent" | "human" | "system" | null
+  readonly notice: "handoff" | null
   readonly citations: ReadonlyArray<Source>
   readonly media: ReadonlyArray<Media>
 }

@@ -157,8 +157,9 @@ const Stored = ({
   readonly chat: Chat
   readonly message: Message
 }) => {
-  const { author, citations, content, id, media, role } = message
+  const { author, citations, id, media, notice, role } = message
   const { texts } = chat
+  const content = notice === null ? message.content : texts.notices[notice]
   const mine = role === "user"
   const name = mine
     ? texts.you

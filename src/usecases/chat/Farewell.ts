@@ -78,3 +78,8 @@ export const sentenceFor = (message: string): string => {
   }
   return best.sentence
 }
+
+const sentences = new Set([english, ...languages].map(({ sentence }) => sentence))
+
+/** Whether the service says `text`, whatever the language. */
+export const isSentence = (text: string): boolean => sentences.has(text)

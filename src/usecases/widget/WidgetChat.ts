@@ -15,6 +15,7 @@ import { ConversationStore } from "../../store/Conversations.ts"
 import { WidgetMessageStore } from "../../store/WidgetMessages.ts"
 import { RealtimeAccess } from "../chat/RealtimeAccess.ts"
 import { TurnSettings } from "../chat/TurnSettings.ts"
+import * as Farewell from "../chat/Farewell.ts"
 import { Handoff } from "../Handoff.ts"
 import { WidgetSessions } from "./Sessions.ts"
 
@@ -86,6 +87,8 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/widget/Wi
       return {
         rows: shown.map(({ attachments, position: _, ...message }) => ({
           ...message,
+          notice:
+            message.author === "system" && Farewell.isSentence(message.content) ? ("handoff" as const) : null,
           media: attachments.map(mediaOf)
         })),
         next: rows.length > limit ? (shown.at(-1)?.position ?? null) : null

@@ -59,6 +59,23 @@ const kept = Effect.map(
 )
 
 eachEngineLive("A file of a channel's message", (it) => {
+  it.scoped("is accepted whatever is in its name: NUL and halves of characters go", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      const media = [
+        {
+          kind: "document",
+          id: "pdf",
+          fileName: "a\u0000\ud800b\\u0000😀\udc00.pdf",
+          mimeType: "\u0000"
+        } as const
+      ]
+      yield* receive(yield* message({ kind: "media", text: "See \u0000\udfff", media }))
+      expect((yield* attachments)[0]?.[0]).toMatchObject({ name: "a\ufffdb\\u0000😀\ufffd.pdf" })
+      expect((yield* transcript)[0]).toBe("1 user: See \ufffd")
+    }).pipe(onFreshData)
+  )
+
   it.scoped("is kept with the message, and put to a model that can read it", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
