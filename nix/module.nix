@@ -76,7 +76,6 @@ let
     PrivateDevices = true;
     PrivateTmp = true;
     PrivateUsers = true;
-    ProcSubset = "pid";
     ProtectClock = true;
     ProtectControlGroups = true;
     ProtectHome = true;
@@ -94,7 +93,7 @@ let
     SystemCallArchitectures = "native";
     SystemCallFilter = [
       "@system-service"
-      "~@privileged @resources"
+      "~@privileged"
     ];
     SystemCallErrorNumber = "EPERM";
   };
@@ -291,7 +290,7 @@ in
             Type = "oneshot";
             RemainAfterExit = true;
             User = "postgres";
-            ExecStart = "${lib.getExe' config.services.postgresql.package "psql"} -d spoke -c 'CREATE EXTENSION IF NOT EXISTS vector'";
+            ExecStart = "${config.services.postgresql.package}/bin/psql -d spoke -c 'CREATE EXTENSION IF NOT EXISTS vector'";
           };
         };
       })

@@ -18,9 +18,9 @@ let
       }
     ];
   };
-  wrong = builtins.filter (one: !one.assertion) (
-    builtins.filter (one: lib.hasInfix "services.spoke" one.message) system.config.assertions
-  );
+  # Others fail here as well: this machine has no disk. Messages of those that hold are not to be read.
+  failed = builtins.filter (one: !one.assertion) system.config.assertions;
+  wrong = builtins.filter (one: lib.hasInfix "services.spoke" one.message) failed;
   names = [
     "spoke-api.service"
     "spoke-extension.service"

@@ -14,7 +14,7 @@
         pkgs.redis
       ];
       environment.etc."spoke/secret".text = "a secret of this test, thirty-two bytes";
-      environment.etc."spoke/operator-token".text = "the operator of this test";
+      environment.etc."spoke/operator-token".text = "operator-of-this-test";
       services.spoke = {
         enable = true;
         workers = 2;
@@ -26,7 +26,7 @@
     };
 
   testScript = ''
-    walk = "SPOKE_URL=http://127.0.0.1:3000 SPOKE_OPERATOR_TOKEN='the operator of this test' bash ${./walk.sh} /tmp"
+    walk = "SPOKE_URL=http://127.0.0.1:3000 SPOKE_OPERATOR_TOKEN=operator-of-this-test bash ${./walk.sh} /tmp"
 
     machine.wait_for_unit("spoke.target")
     machine.wait_for_unit("spoke-api.service")

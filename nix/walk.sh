@@ -27,7 +27,7 @@ if [ "$part" = first ]; then
   job=$(curl --silent --show-error --fail-with-body --max-time 60 "$SPOKE_URL/v1/sources/upload" \
     -H "x-api-key: $(cat "$folder/key")" -F name=Hours -F "file=@$folder/hours.txt" | json data.ingestionJob.id)
   for attempt in $(seq 120); do
-    status=$(call "$SPOKE_URL/v1/ingestion-jobs/$job" -H "x-api-key: $(cat "$folder/key")" | json data.ingestionJob.status)
+    status=$(call "$SPOKE_URL/v1/ingestion-jobs/$job" -H "x-api-key: $(cat "$folder/key")" | json data.status)
     case "$status" in SUCCEEDED) break ;; FAILED | CANCELLED) echo "the job has $status" >&2; exit 1 ;; esac
     if [ "$attempt" = 120 ]; then echo "the job is still $status" >&2; exit 1; fi
     sleep 1

@@ -117,8 +117,9 @@
         nixosSystem =
           { modules }:
           let
-            set = b.foldl' merge (outside modules) (b.filter b.isAttrs modules);
-            pkgs = pkgsFor set.nixpkgs.hostPlatform;
+            given = b.foldl' merge { } (b.filter b.isAttrs modules);
+            pkgs = pkgsFor given.nixpkgs.hostPlatform;
+            set = merge (outside pkgs) given;
             run = config: map (module: module { inherit config lib pkgs; }) (b.filter b.isFunction modules);
             options = map (module: defaults module.options) (run (throw "config is asked for by options"));
             first = merge (b.foldl' merge { } options) set;
@@ -132,7 +133,10 @@
             };
           };
         # Of modules that are not here: what ours reads of them.
-        outside = _: { services.redis.servers.spoke.unixSocket = "/run/redis-spoke/redis.sock"; };
+        outside = pkgs: {
+          services.redis.servers.spoke.unixSocket = "/run/redis-spoke/redis.sock";
+          services.postgresql.package = pkgs.postgresql_17;
+        };
         unitsOf =
           systemd:
           b.listToAttrs (
@@ -188,7 +192,6 @@
                     // {
                       Environment = mapAttrsToList (name: value: b.toJSON "${name}=${value}") (unit.environment or { });
                     }
-                    // optionalAttrs (unit ? script) { ExecStart = (writeShellScriptOf unit.script); }
                   )}
                 ''
               else
@@ -197,7 +200,6 @@
             [Install]
             ${lines (together "WantedBy" "wantedBy")}
           '';
-        writeShellScriptOf = text: "${(pkgsFor "x86_64-linux").writeShellScript "script" text}";
       };
 
       systems = [
