@@ -1,6 +1,6 @@
 /**
  * Retrieval by PostgreSQL with the extension pgvector 0.8 or later, whose migration has been applied (see
- * store/database/Vector.ts): processes hold no index. Agents of up to 20,000 chunks are searched exactly; of larger ones
+ * store/database/Vector.ts): processes hold no index. Agents of up to 2,000 chunks are searched exactly; of larger ones
  * the index of their profile names the candidates by meaning, and an exact search follows when it named too few
  * (guarantee G23). Not to be called inside a transaction.
  *
@@ -21,35 +21,45 @@ import { makeQueryVectors } from "./InProcessQueryVectors.ts"
 import { hybrid, type HybridQuery, nearest } from "./PgvectorQuery.ts"
 import { makeRecall } from "./PgvectorRecall.ts"
 import { makeTable } from "./PgvectorTables.ts"
+import { makeWeights } from "./PgvectorWeights.ts"
 
 /** Vectors of more dimensions have no index. */
 const mostIndexed = 4_000
 
 export interface PgvectorOptions extends InProcessOptions {
-  /** Chunks up to which an agent is searched exactly; 20,000 by default. */
+  /** Chunks up to which an agent is searched exactly; 2,000 by default. */
   readonly exactUpTo?: number
   /** Share of approximate searches that are repeated exactly to measure recall, 0..1; 0.01 by default. */
   readonly sampleRate?: number
 }
 
+interface Agent {
+  readonly chunks: number
+  /** Of all its chunks. */
+  readonly length: number
+  readonly profile: string | null
+  readonly vectors: boolean
+}
+
 const make = (options: PgvectorOptions) =>
   Effect.gen(function* () {
-    const { exactUpTo = 20_000, sampleRate = 0.01 } = options
+    const { exactUpTo = 2_000, sampleRate = 0.01 } = options
     const sql = yield* SqlClient.SqlClient
     const embedder = yield* Embedder
     const { dimensions, lexicalWeight, profile } = embedder
     const inProcess = Context.get(yield* Layer.build(layerInProcess(options)), VectorSearch)
     const queryVector = makeQueryVectors()
+    const weigh = makeWeights(sql)
     const { filled, table } = yield* makeTable(sql, profile, dimensions)
     const sample = yield* makeRecall(sql, sampleRate)
 
     /** What decides the way: whose vectors answer, whether there are any, and how many chunks. */
     const known = ({ agentId }: AgentScope) =>
-      sql<{ readonly chunks: number; readonly profile: string | null; readonly vectors: boolean }>`
-        select chunk_count::int as chunks, profile,
+      sql<Agent>`
+        select chunk_count::int as chunks, length_sum::float8 as length, profile,
           exists (select 1 from ${sql(table.table)} where agent_id = ${agentId}) as vectors
         from agent_stats where agent_id = ${agentId}`.pipe(
-        Effect.map(([row]) => row ?? { chunks: 0, profile: null, vectors: false })
+        Effect.map(([row]) => row ?? { chunks: 0, length: 0, profile: null, vectors: false })
       )
 
     const run = (scope: AgentScope, query: HybridQuery) =>
@@ -78,9 +88,14 @@ const make = (options: PgvectorOptions) =>
       }
       if (agent.chunks === 0) return none
       // Nothing to compare with: the model is left alone.
-      const vector = agent.vectors ? yield* queryVector(embedder, text) : Option.none<Float32Array>()
+      const embedding = agent.vectors ? queryVector(embedder, text) : Effect.succeedNone
+      const [vector, terms] = yield* Effect.all([embedding, weigh(scope.agentId, agent, queryTerms(text))], {
+        concurrency: 2
+      })
       const { chunks } = yield* ranked(scope, {
-        terms: queryTerms(text),
+        terms,
+        chunks: agent.chunks,
+        averageLength: agent.length / agent.chunks,
         vector: Option.getOrUndefined(vector),
         lexicalWeight,
         topK,

@@ -13,8 +13,12 @@ import { b, k1 } from "../../search/Bm25.ts"
 /** Agents up to this size have every chunk scored that shares a word with the query. */
 const exhaustive = 1_000
 /** Candidates by words, and by meaning, of larger agents. */
-const byWords = 400
+const byWords = 150
 const byMeaning = 150
+/** Chunks that are looked at for their words; words that more have decide nothing, but count in the score. */
+const mostLooked = 2_000
+/** Words that put candidates in order, the most telling ones. */
+const deciding = 16
 
 export interface Profile {
   /** The table of the profile's vectors. */
@@ -22,8 +26,21 @@ export interface Profile {
   readonly dimensions: number
 }
 
+/** A word of the query and what it is worth in this agent. */
+export interface WeighedTerm {
+  readonly term: string
+  /** Its occurrences in the query times its inverse document frequency. */
+  readonly idf: number
+  /** How many chunks have it. */
+  readonly chunks: number
+}
+
 export interface HybridQuery {
-  readonly terms: ReadonlyMap<string, number>
+  /** Most telling first. */
+  readonly terms: ReadonlyArray<WeighedTerm>
+  /** Of the agent: how many there are, and their mean length. */
+  readonly chunks: number
+  readonly averageLength: number
   readonly vector: Float32Array | undefined
   readonly lexicalWeight: number
   readonly topK: number
@@ -59,27 +76,25 @@ export const nearest = byMeaning
 
 const literal = (vector: Float32Array): string => `[${vector.join(",")}]`
 
-/** What the query's words are worth in this agent: `df`, `qm` (what a chunk could reach) and `tq`. */
-const words = (sql: SqlClient.SqlClient, { agentId }: AgentScope, { terms }: HybridQuery) => sql`
-  ql as materialized (
-    -- A tsvector's text is quoted as a tsquery wants it.
-    select term, times, array_to_tsvector(array[term])::text as quoted
-    from jsonb_to_recordset(${JSON.stringify(Array.from(terms, ([term, times]) => ({ term, times })))}::jsonb)
-      as t (term text, times float8)
-  ),
-  tq as materialized (select string_agg(quoted, ' | ')::tsquery as query from ql),
-  st as materialized (
-    select chunk_count::float8 as n, length_sum::float8 / chunk_count as average
-    from agent_stats where agent_id = ${agentId} and chunk_count > 0
-  ),
+/** Those of the query's words that candidates are looked for by: all in a small agent, else not the common ones. */
+const looked = ({ chunks, terms }: HybridQuery) => {
+  if (chunks <= exhaustive) return terms
+  let sum = 0
+  return terms.filter((term, place) => place === 0 || (sum += term.chunks) <= mostLooked)
+}
+
+/** A word as a tsquery: a tsvector's text is quoted as one wants it. */
+const quoted = (sql: SqlClient.SqlClient, term: string) =>
+  sql`array_to_tsvector(array[${term}])::text::tsquery`
+
+/** `df`: what each of the query's words is worth in this agent. */
+const words = (sql: SqlClient.SqlClient, { terms }: HybridQuery) => sql`
   df as materialized (
-    select term, times * ln(1 + (greatest(n, c) - c + 0.5) / (c + 0.5)) as idf
-    from ql cross join st cross join lateral (
-      select count(*)::float8 as c from chunks
-      where agent_id = ${agentId} and version is not null and tsv @@ quoted::tsquery
-    ) counted
-  ),
-  qm as materialized (select coalesce(sum(idf), 0) * ${k1 + 1}::float8 as most from df)`
+    select term, idf from jsonb_to_recordset(${JSON.stringify(terms)}::jsonb) as t (term text, idf float8)
+  )`
+
+/** How many candidates a side of the search may name. */
+const most = ({ chunks }: HybridQuery, ofLarger: number) => (chunks <= exhaustive ? exhaustive : ofLarger)
 
 /** `dc`: chunks near to the query's vector. */
 const meaning = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: HybridQuery, profile: Profile) => {
@@ -98,7 +113,7 @@ const meaning = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: Hybri
     where agent_id = ${agentId} and ${within(sql, sourceIds)}
     -- The addition keeps the planner from the index, which would lose some.
     order by (embedding <=> qv.v) + 0
-    limit (select case when n <= ${exhaustive} then ${exhaustive} else ${nearest} end::int from st)
+    limit ${most(query, nearest)}::int
   )`
 }
 
@@ -107,14 +122,23 @@ const within = (sql: SqlClient.SqlClient, sourceIds: ReadonlyArray<string> | und
     ? sql`true`
     : sql`source_id in (select jsonb_array_elements_text(${JSON.stringify(sourceIds)}::jsonb))`
 
-/** `lc`: chunks with words of the query, those first that have most of them. */
-const wording = (sql: SqlClient.SqlClient, { agentId }: AgentScope, { sourceIds }: HybridQuery) => sql`
+/** `lc`: chunks with words of the query, those first whose words are worth most; of equals the shorter ones. */
+const wording = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: HybridQuery) => {
+  const terms = looked(query)
+  if (terms.length === 0) return sql`lc as materialized (select ''::text as id where false)`
+  const any = sql.join(" || ", false)(terms.map(({ term }) => quoted(sql, term)))
+  const worth = terms
+    .slice(0, deciding)
+    .map(({ idf, term }) => sql`case when tsv @@ ${quoted(sql, term)} then ${idf}::float8 else 0 end`)
+  const order =
+    query.chunks <= exhaustive ? sql`` : sql`order by ${sql.join(" + ", false)(worth)} desc, length`
+  return sql`
   lc as materialized (
-    select id from chunks cross join tq
-    where agent_id = ${agentId} and version is not null and tsv @@ tq.query and ${within(sql, sourceIds)}
-    order by ts_rank(tsv, tq.query, 1) desc
-    limit (select case when n <= ${exhaustive} then ${exhaustive} else ${byWords} end::int from st)
+    select id from chunks
+    where agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${within(sql, query.sourceIds)}
+    ${order} limit ${most(query, byWords)}::int
   )`
+}
 
 /** `cand`: the candidates that are live, with their vectors' cosines; `lx`: what their words are worth. */
 const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery, profile: Profile) => {
@@ -142,8 +166,8 @@ const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQu
     ),
     lx as materialized (
       select c.id, sum(df.idf * f * ${k1 + 1}::float8
-        / (f + ${k1}::float8 * (${1 - b}::float8 + ${b}::float8 * c.length / st.average))) as worth
-      from cand c cross join st
+        / (f + ${k1}::float8 * (${1 - b}::float8 + ${b}::float8 * c.length / ${query.averageLength}::float8))) as worth
+      from cand c
       cross join lateral unnest(c.tsv) u
       join df on df.term = u.lexeme
       cross join lateral (select coalesce(cardinality(u.positions), 1)::float8 as f) occurrences
@@ -154,6 +178,8 @@ const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQu
 /** Runs the search; `profile`'s table is only read when the query has a vector. */
 export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery, profile: Profile) => {
   const weight = query.lexicalWeight
+  /** What a chunk could reach that has all words without end. */
+  const greatest = Math.max(1e-9, query.terms.reduce((sum, { idf }) => sum + idf, 0) * (k1 + 1))
   const kind = sql.literal(`${profile.dimensions <= 1_900 ? "vector" : "halfvec"}(${profile.dimensions})`)
   const vector = query.vector === undefined ? null : literal(query.vector)
   return SqlSchema.single({
@@ -161,14 +187,14 @@ export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: Hybri
     Result: Found,
     execute: () => sql`
       with qv as materialized (select ${vector === null ? sql`null::text` : sql`${vector}::${kind}`} as v),
-      ${words(sql, scope, query)},
+      ${words(sql, query)},
       ${meaning(sql, scope, query, profile)},
       ${wording(sql, scope, query)},
       ${candidates(sql, scope, query, profile)},
       parts as (
-        select c.*, least(1, coalesce(lx.worth, 0) / greatest(qm.most, 1e-9)) as lexical,
+        select c.*, least(1, coalesce(lx.worth, 0) / ${greatest}::float8) as lexical,
           least(1, greatest(0, c.cos)) as semantic
-        from cand c cross join qm left join lx on lx.id = c.id
+        from cand c left join lx on lx.id = c.id
       ),
       scored as (
         select *, case when cos is null then lexical

@@ -6,4 +6,4 @@ import { vectorSearchSuite } from "./Suite.ts"
 
 vectorSearchSuite("by pgvector", layerPgvector({ maxBytes: 1e8 }), onPgvectorServer)
 vectorSearchSuite("in process beside pgvector", layerInProcess({ maxBytes: 1e8 }), onPgvectorServer)
-pgvectorSuite(onPgvectorServer, { exactUpTo: 20_000, large: 22_000 })
+pgvectorSuite(onPgvectorServer, { exactUpTo: 2_000, large: 6_000 })

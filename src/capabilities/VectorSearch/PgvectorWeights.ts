@@ -1,0 +1,64 @@
+/**
+ * What the words of a query are worth in an agent. To count the chunks that have a common word takes as long as the rest of
+ * a search, so the counts are remembered for as long as the agent's chunks are the same.
+ */
+import type * as SqlClient from "@effect/sql/SqlClient"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { idf } from "../../search/Bm25.ts"
+import { Recent } from "./InProcessRecent.ts"
+import type { WeighedTerm } from "./PgvectorQuery.ts"
+
+/** Words that are remembered of all agents together. */
+const capacity = 50_000
+/** Milliseconds after which they are counted again all the same: an exchange of equal chunks changes no sum. */
+const validity = 30_000
+
+/** The chunks of an agent, as far as counts depend on them. */
+export interface Chunks {
+  readonly chunks: number
+  /** The sum of their lengths. */
+  readonly length: number
+}
+
+interface Counted extends Chunks {
+  readonly since: number
+  readonly counts: Map<string, number>
+}
+
+/** Weighs a query's terms for an agent, the most telling first. */
+export const makeWeights = (sql: SqlClient.SqlClient) => {
+  const agents = new Recent<Counted>()
+
+  const countedOf = (agentId: string, { chunks, length }: Chunks, now: number): Counted => {
+    const before = agents.use(agentId)
+    const same = before?.chunks === chunks && before.length === length && now - before.since < validity
+    if (same) return before
+    const counted: Counted = { chunks, length, since: now, counts: new Map() }
+    agents.put(agentId, counted)
+    return counted
+  }
+
+  const count = (agentId: string, terms: ReadonlyArray<string>) =>
+    sql<{ readonly term: string; readonly chunks: number }>`
+      select term, counted.chunks from jsonb_array_elements_text(${JSON.stringify(terms)}::jsonb) as term
+      cross join lateral (
+        select count(*)::int as chunks from chunks
+        where agent_id = ${agentId} and version is not null
+          and tsv @@ array_to_tsvector(array[term])::text::tsquery
+      ) counted`
+
+  return (agentId: string, agent: Chunks, terms: ReadonlyMap<string, number>) =>
+    Effect.gen(function* () {
+      const counted = countedOf(agentId, agent, yield* Clock.currentTimeMillis)
+      const unknown = [...terms.keys()].filter((term) => !counted.counts.has(term))
+      if (unknown.length > 0) {
+        for (const { chunks, term } of yield* count(agentId, unknown)) counted.counts.set(term, chunks)
+        agents.fit(capacity, ({ counts }) => counts.size)
+      }
+      return Array.from(terms, ([term, times]): WeighedTerm => {
+        const found = counted.counts.get(term) ?? 0
+        return { term, idf: times * idf(Math.max(agent.chunks, found), found), chunks: found }
+      }).toSorted((one, other) => other.idf - one.idf)
+    })
+}
