@@ -80,14 +80,16 @@ const sourcesOf = ({ call }: Transport) => {
   const get = (id: string, options?: CallOptions) =>
     call<SourceView>(routes.sources.get, { path: { id } }, options)
 
-  /** Resolves once the source is `READY`; rejects with `SOURCE_FAILED` when it is `FAILED`. */
-  const ready = async (id: string, options: WaitOptions = {}): Promise<SourceView> => {
+  /** Resolves once the source is `READY` and no job of it waits or runs; rejects with `SOURCE_FAILED` when it is `FAILED`. */
+  const awaitReady = async (id: string, options: WaitOptions = {}): Promise<SourceView> => {
     let told = -1
     for (;;) {
       const source = await get(id, options)
-      const progress = source.status === "READY" ? 100 : (source.latestJob?.progress ?? 0)
+      const { progress: reached = 0, status = "SUCCEEDED" } = source.latestJob ?? {}
+      const ready = source.status === "READY" && status !== "QUEUED" && status !== "RUNNING"
+      const progress = ready ? 100 : reached
       if (progress !== told) options.onProgress?.((told = progress))
-      if (source.status === "READY") return source
+      if (ready) return source
       if (source.status === "FAILED") {
         throw new SpokeError({ code: "SOURCE_FAILED", message: source.error ?? "The source has failed." })
       }
@@ -108,14 +110,14 @@ const sourcesOf = ({ call }: Transport) => {
         readonly sources: ReadonlyArray<typeof SourceItem.Encoded>
         readonly nextCursor: string | null
       }>(routes.sources.list, { query: { ...query } }, options),
-    /** Queues the reading of it: {@link ready} waits for its end. */
+    /** Queues the reading of it: `ready` waits for its end. */
     create: (source: SourceInput, options?: CallOptions) =>
       call<typeof SourceCreation.Encoded>(routes.sources.create, { json: source }, options),
     /** One document, up to 50 MiB. */
     upload: (upload: Upload, options?: CallOptions) =>
       call<typeof SourceCreation.Encoded>(routes.sources.upload, { form: formOf(upload) }, options),
     get,
-    ready,
+    ready: awaitReady,
     /** How many of its chunks can be found by meaning. */
     embedding: (id: string, options?: CallOptions) =>
       call<typeof EmbeddingState.Encoded>(routes.sources.embedding, { path: { id } }, options),

@@ -46,15 +46,15 @@ export const closeOthers = (sql: SqlClient.SqlClient, ids: ReadonlyArray<EndUser
   where m.conversation_id = closed.id and m.role = 'user' and m.channel_message_id is not null
     and m.answered_by is null`
 
+export interface Known {
+  readonly tenantId: TenantId
+  readonly channel: MessagingChannel
+  readonly aliases: ReadonlyArray<ContactAlias>
+}
+
 export class ContactStore extends Effect.Service<ContactStore>()("store/Contacts", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-
-    interface Known {
-      readonly tenantId: TenantId
-      readonly channel: MessagingChannel
-      readonly aliases: ReadonlyArray<ContactAlias>
-    }
 
     const given = ({ aliases }: Known) => sql`
       unnest(${aliases.map(({ kind }) => kind)}::text[], ${aliases.map(({ value }) => value)}::text[])

@@ -1,0 +1,146 @@
+/** The typed HTTP client: derived from the declarations, without the server. */
+import * as Path from "node:path"
+import { build } from "esbuild"
+import * as HttpApi from "@effect/platform/HttpApi"
+import { describe, expect, it } from "vitest"
+import { makeClient, SpokeError } from "../../src/client.ts"
+import { routes } from "../../src/client/Routes.ts"
+import { PublicApi } from "../../src/http/PublicApi.ts"
+
+const source = Path.join(import.meta.dirname, "../../src")
+
+const declared = () => {
+  const found: Record<string, Record<string, { method: string; path: string }>> = {}
+  HttpApi.reflect(PublicApi, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint, group }) => {
+      ;(found[group.identifier] ??= {})[endpoint.name] = { method: endpoint.method, path: endpoint.path }
+    }
+  })
+  return found
+}
+
+const bundle = async (name: string) => {
+  const { metafile, outputFiles } = await build({
+    entryPoints: [Path.join(source, name)],
+    bundle: true,
+    minify: true,
+    format: "esm",
+    platform: "browser",
+    metafile: true,
+    write: false
+  })
+  return { bytes: outputFiles[0]?.contents.length ?? 0, inputs: Object.keys(metafile.inputs) }
+}
+
+const server =
+  /\/(?:store|usecases|app|capabilities|readers|channels)\/|node_modules\/(?:pg|@electric-sql|undici)\//
+
+/** A client of a server that answers with `answer`. */
+const against = (answer: (request: Request) => Response | Promise<Response>) =>
+  makeClient({
+    baseUrl: "http://spoke.test/v1/",
+    apiKey: "spk_test",
+    fetch: async (input, init) => answer(new Request(input, init))
+  })
+
+const rejection = async (promise: Promise<unknown>) => {
+  const cause: unknown = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown
+  )
+  if (!(cause instanceof SpokeError)) throw new Error("It was not rejected with a SpokeError.")
+  return cause
+}
+
+const all = async <A>(parts: AsyncIterable<A>) => {
+  const found: Array<A> = []
+  for await (const part of parts) found.push(part)
+  return found
+}
+
+describe("The HTTP client", () => {
+  it("knows each declared public route by its method and path", () => {
+    expect(routes).toEqual(declared())
+  })
+
+  it("is a few kilobytes for a browser, with no code of the server", async () => {
+    const { bytes, inputs } = await bundle("client.ts")
+    expect(inputs.filter((name) => server.test(name))).toEqual([])
+    expect(bytes).toBeLessThan(12_000)
+  })
+
+  it("has an Effect form for browsers, with no code of the server either", async () => {
+    const { inputs } = await bundle("client/Effect.ts")
+    expect(inputs.filter((name) => server.test(name))).toEqual([])
+  })
+
+  it("sends the key, and fills path and query", async () => {
+    const asked: Array<string> = []
+    const client = against((request) => {
+      asked.push(`${request.method} ${request.url} ${request.headers.get("x-api-key")}`)
+      return Response.json({ data: {}, meta: { requestId: "r" } })
+    })
+    await client.conversations.messages("cnv/1", { limit: 5, cursor: "a b" })
+    await client.sources.delete("src_1")
+    expect(asked).toEqual([
+      "GET http://spoke.test/v1/conversations/cnv%2F1/messages?limit=5&cursor=a+b spk_test",
+      "DELETE http://spoke.test/v1/sources/src_1 spk_test"
+    ])
+  })
+
+  it("rejects with the documented code, its details and the request's id", async () => {
+    const client = against(() =>
+      Response.json(
+        {
+          error: { code: "RATE_LIMITED", message: "Later.", details: { a: 1 } },
+          meta: { requestId: "req_1" }
+        },
+        { status: 429 }
+      )
+    )
+    const error = await rejection(client.usage())
+    expect(error).toMatchObject({
+      code: "RATE_LIMITED",
+      message: "Later.",
+      details: { a: 1 },
+      status: 429,
+      requestId: "req_1"
+    })
+  })
+
+  it("tells what is no answer of Spoke from a server that cannot be reached", async () => {
+    expect((await rejection(against(() => new Response("<html>", { status: 502 })).usage())).code).toBe(
+      "INVALID_RESPONSE"
+    )
+    expect((await rejection(against(() => new Response("<html>")).usage())).code).toBe("INVALID_RESPONSE")
+    const down = against(() => Promise.reject(new TypeError("fetch failed")))
+    expect((await rejection(down.usage())).code).toBe("UNREACHABLE")
+  })
+
+  it("is rejected with the signal's reason when it is aborted", async () => {
+    const reason = new Error("enough")
+    const client = against(() => Response.json({}))
+    await expect(client.usage({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+  })
+
+  it("yields parts however the bytes are cut, and tells a stream that was cut off", async () => {
+    const bytes = new TextEncoder().encode(
+      ': open\n\ndata: {"type":"start"}\n\ndata: {"type":"text-delta","id":"t","delta":"é"}\n\ndata: [DONE]\n\n'
+    )
+    const streamed = (end: number) =>
+      against(
+        () =>
+          new Response(
+            new ReadableStream({
+              start: (controller) => {
+                for (const byte of bytes.slice(0, end)) controller.enqueue(Uint8Array.of(byte))
+                controller.close()
+              }
+            })
+          )
+      ).stream({ message: "Hi" })
+    expect((await all(streamed(bytes.length))).map(({ type }) => type)).toEqual(["start", "text-delta"])
+    expect((await rejection(all(streamed(bytes.length - 14)))).code).toBe("UNREACHABLE")
+  })
+})
