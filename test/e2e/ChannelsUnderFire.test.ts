@@ -219,19 +219,19 @@ describe.skipIf(skipped)("Messaging channels under fire", () => {
 
   /** What was refused too often is tried again by an operator; what may have been taken stays as it is. */
   const retryFailed = async () => {
-    for (let retried = 0; ;) {
+    for (const byHand = new Set<string>(); ;) {
       await until(pending, ({ due, held }) => due + held === 0, 180_000)
-      const failed = await rows<{ id: string; unknown: boolean }>(`
-        select j.id, exists (
+      const failed = await rows<{ id: string; messageId: string; unknown: boolean }>(`
+        select j.id, j.payload ->> 'messageId' as "messageId", exists (
           select from channel_outbox o where o.message_id = j.payload ->> 'messageId' and o.last_error = '${unknownOutcome}'
         ) as unknown
         from queue_jobs j where j.queue = 'channel-outbound' and j.state = 'failed'`)
       const again = failed.filter(({ unknown }) => !unknown)
-      if (again.length === 0) return { retried, unknown: failed.length }
-      for (const { id } of again) {
+      if (again.length === 0) return { byHand, unknown: failed.length }
+      for (const { id, messageId } of again) {
+        byHand.add(messageId)
         expect((await operator("POST", `/channel-outbound/jobs/${id}/retry`)).status).toBe(200)
       }
-      retried += again.length
     }
   }
 
@@ -261,7 +261,7 @@ describe.skipIf(skipped)("Messaging channels under fire", () => {
       // What the killed ones held comes back meanwhile, and goes on under fire.
       await until(pending, ({ due }) => due <= messages / 20, patience).finally(() => (quiet = true))
       const kills = await firing
-      const { retried, unknown } = await retryFailed()
+      const { byHand, unknown } = await retryFailed()
       const seconds = (performance.now() - begin) / 1_000
 
       const phone = `(select a.value from end_user_aliases a
@@ -304,6 +304,17 @@ describe.skipIf(skipped)("Messaging channels under fire", () => {
         })
       ).toEqual([])
 
+      // In each conversation in the order of its replies; only what an operator sent later came later.
+      const places = new Map(replies.map(({ id }, place) => [id, place]))
+      const arrivals = new Map<string, ReadonlyArray<number>>()
+      for (const { outboxId, to } of graph.taken) {
+        const messageId = written.get(outboxId)?.messageId ?? ""
+        if (byHand.has(messageId)) continue
+        arrivals.set(to, [...(arrivals.get(to) ?? []), places.get(messageId) ?? -1])
+      }
+      const inOrder = [...arrivals].map(([to, found]) => [to, found.toSorted((a, b) => a - b)] as const)
+      expect(arrivals).toEqual(new Map(inOrder))
+
       // Sent: once, or twice and marked. Given up: only because nobody knows, and it says so; an operator has the job.
       const times = countedBy(graph.taken, ({ outboxId }) => outboxId)
       const broken = parts.filter(({ id, lastError, resent, state }) => {
@@ -323,7 +334,7 @@ describe.skipIf(skipped)("Messaging channels under fire", () => {
       const untaken = parts.filter(({ id, state }) => state === "failed" && !times.has(id)).length
       process.stdout.write(
         `${messages} messages, ${deliveries.length} deliveries in ${(deliveredIn / 1_000).toFixed(1)} s, ` +
-          `${replies.length} replies, ${graph.calls()} calls, ${kills} workers killed, ${retried} retried by hand, ` +
+          `${replies.length} replies, ${graph.calls()} calls, ${kills} workers killed, ${byHand.size} retried by hand, ` +
           `${twice} twice (${parts.filter(({ resent }) => resent).length} marked), ` +
           `${unknown} unknown (${untaken} not taken), ${seconds.toFixed(0)} s in all\n`
       )
