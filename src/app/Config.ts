@@ -3,6 +3,7 @@
  * variable name, before anything starts; values are never repeated in a message.
  */
 import * as path from "node:path"
+import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -13,6 +14,7 @@ import { selfHosted } from "../domain/Agent.ts"
 import type { Plans } from "../domain/Billing.ts"
 import type { RateLimit } from "../domain/RateLimit.ts"
 import type { ServerOptions } from "../store/database/Clients.ts"
+import type { ChannelSettings } from "../usecases/channels/ChannelSettings.ts"
 import {
   allowList,
   apiUrl,
@@ -145,6 +147,10 @@ export const Variables = Schema.Struct({
     hidden,
     "Secret that messaging providers sign webhooks with; none by default, and none is accepted."
   ),
+  CHANNEL_APP_ID: variable(
+    Value,
+    "Id of our app at messaging providers: its echoes are ours; none by default."
+  ),
   GRAPH_API_URL: variable(httpUrl, `Base address of channel replies; ${graphUrl} by default.`),
   SPOKE_TURN_TIMEOUT: variable(
     duration,
@@ -230,13 +236,7 @@ export interface Settings {
   readonly appUrl: string
   readonly apiUrl: string
   readonly realtimeUrl: string
-  readonly channels: {
-    /** Null: nobody can subscribe. */
-    readonly verifyToken: Redacted.Redacted | null
-    /** Null: no delivery is accepted. */
-    readonly appSecret: Redacted.Redacted | null
-    readonly graphUrl: string
-  }
+  readonly channels: Context.Tag.Service<ChannelSettings>
   readonly billing: {
     /** None: no billing event is taken. */
     readonly webhookSecret: Option.Option<Redacted.Redacted>
@@ -350,6 +350,7 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
     channels: {
       verifyToken: given.CHANNEL_VERIFY_TOKEN ?? null,
       appSecret: given.CHANNEL_APP_SECRET ?? null,
+      appId: given.CHANNEL_APP_ID ?? null,
       graphUrl: given.GRAPH_API_URL ?? graphUrl
     },
     billing: {

@@ -24,6 +24,7 @@ import { TakeoverHandlers } from "../http/hosted/TakeoverHandlers.ts"
 import { ToolsHandlers } from "../http/hosted/ToolsHandlers.ts"
 import { HostedUsageHandlers } from "../http/hosted/UsageHandlers.ts"
 import { UsersHandlers } from "../http/hosted/UsersHandlers.ts"
+import * as McpRoute from "../http/mcp/McpRoute.ts"
 import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
 import { ImportsHandlers } from "../http/operator/ImportsHandlers.ts"
 import { QueuesHandlers } from "../http/operator/QueuesHandlers.ts"
@@ -82,6 +83,7 @@ export const api = <E, R>(settings: Settings, guards: Layer.Layer<Doors, E, R>) 
     Layer.provide([publicGroups, hosted, operator, MessagingHandlers, BillingHandlers, EmailHandlers]),
     Layer.provide(Layer.merge(guards, SessionCookie.layer(settings.appUrl))),
     Layer.provide(RealtimeSocket.layer()),
+    Layer.provide(McpRoute.layer({ appUrl: settings.appUrl, version: Package.version })),
     Layer.provide(Assets.layer(Package.ui, settings.realtimeUrl)),
     Layer.provide(Lifecycle.readiness)
   )

@@ -37,15 +37,22 @@ export const secretOf = ({
   return secret === "" || secret.length > longest ? Option.none() : Option.some(Redacted.make(secret))
 }
 
-const checkOrigin = ({ allowedOrigins }: LiveKey, origin: string | undefined) =>
-  allowedOrigins.length === 0 || (origin !== undefined && allowedOrigins.includes(origin))
+const mayCome = ({ allowedOrigins }: LiveKey, { ownOrigin }: Demands, origin: string | undefined) =>
+  allowedOrigins.length === 0
+    ? ownOrigin === undefined || origin === undefined || origin === ownOrigin
+    : origin !== undefined && allowedOrigins.includes(origin)
+
+const checkOrigin = (key: LiveKey, demands: Demands, origin: string | undefined) =>
+  mayCome(key, demands, origin)
     ? Effect.void
     : Effect.fail(new Forbidden({ message: "This key may not be used from this origin." }))
 
-const checkPermission = ({ permissions }: LiveKey, required: Requirement) =>
-  allows(permissions, required)
+const checkPermission = ({ permissions }: LiveKey, { permission }: Demands) => {
+  const enough = typeof permission === "string" ? [permission] : permission
+  return enough.some((required) => allows(permissions, required))
     ? Effect.void
-    : Effect.fail(new Forbidden({ message: `This key lacks the permission ${required}.` }))
+    : Effect.fail(new Forbidden({ message: `This key lacks the permission ${enough.join(" or ")}.` }))
+}
 
 /** On the answer, whatever it turns out to be. */
 const tell = ({ limit, remaining, reset }: Allowance) =>
@@ -75,9 +82,12 @@ const checkRate = Effect.fn("KeyAuth.checkRate")(function* (limits: RateLimits, 
 })
 
 export interface Demands {
-  readonly permission: Requirement
+  /** One of them is enough. */
+  readonly permission: Requirement | ReadonlyArray<Requirement>
   /** The plan must include the public API: so it is on `/v1`, and on no other surface. */
   readonly publicApi: boolean
+  /** The only origin that a key without a list may be used from; undefined: any. */
+  readonly ownOrigin?: string
 }
 
 /** The live agent key of the request. Fails in this order: key, plan, agent, origin, permission, rate limit. */
@@ -103,8 +113,8 @@ export const authenticate = Effect.fn("KeyAuth.authenticate")(function* (
     yield* Effect.logError("An agent key has no agent", { keyId: live.keyId })
     return yield* new InternalError({ message: "Something went wrong on our side." })
   }
-  yield* checkOrigin(live, request.headers["origin"])
-  yield* checkPermission(live, demands.permission)
+  yield* checkOrigin(live, demands, request.headers["origin"])
+  yield* checkPermission(live, demands)
   if (limits.limitOf(live) !== null) yield* checkRate(limits, live)
   const key: AgentKey = {
     keyId: live.keyId,

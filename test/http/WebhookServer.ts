@@ -55,6 +55,7 @@ export const webhookServer = (options: Options = {}) =>
       Layer.succeed(ChannelSettings, {
         verifyToken: secret(options.verifyToken, verifyToken),
         appSecret: secret(options.appSecret, appSecret),
+        appId: null,
         graphUrl: "https://graph.invalid"
       })
     ),

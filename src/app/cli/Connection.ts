@@ -82,11 +82,12 @@ export const connect = (flags: Flags) =>
     const { key, url } = yield* target(flags)
     const client = yield* HttpClient.HttpClient
     const base = url.replace(/\/+$/u, "").replace(/\/v1$/u, "")
-    const send = (request: HttpClientRequest.HttpClientRequest) =>
+    /** Requests to any path of the server. */
+    const ask = (request: HttpClientRequest.HttpClientRequest) =>
       client
         .execute(
           request.pipe(
-            HttpClientRequest.prependUrl(`${base}/v1`),
+            HttpClientRequest.prependUrl(base),
             HttpClientRequest.setHeader("x-api-key", Redacted.value(key))
           )
         )
@@ -100,6 +101,8 @@ export const connect = (flags: Flags) =>
           ),
           Effect.filterOrElse(({ status }) => status >= 200 && status < 300, refused)
         )
+    const send = (request: HttpClientRequest.HttpClientRequest) =>
+      ask(HttpClientRequest.prependUrl(request, "/v1"))
     /** The `data` of the response. */
     const call = <A, I>(schema: Schema.Schema<A, I>, request: HttpClientRequest.HttpClientRequest) =>
       send(request).pipe(
@@ -111,5 +114,5 @@ export const connect = (flags: Flags) =>
           ResponseError: () => new CommandFailed({ message: "The server's answer was cut off." })
         })
       )
-    return { base, send, call }
+    return { base, ask, send, call }
   })

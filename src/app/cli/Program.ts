@@ -15,13 +15,14 @@ import { chat } from "./Chat.ts"
 import { doctor } from "./Doctor.ts"
 import { importCommand } from "./Import.ts"
 import { ingest } from "./Ingest.ts"
+import { mcp } from "./Mcp.ts"
 import { migrateCommand } from "./Migrate.ts"
 import { retrieve } from "./Retrieve.ts"
 import { serve } from "./Serve.ts"
 
 const spoke = Command.make("spoke").pipe(
   Command.withDescription("AI agents that answer chat messages from your own sources"),
-  Command.withSubcommands([serve, migrateCommand, doctor, ingest, chat, retrieve, importCommand])
+  Command.withSubcommands([serve, migrateCommand, doctor, ingest, chat, retrieve, mcp, importCommand])
 )
 
 const cli = Command.run(spoke, { name: "Spoke", version: Package.version, executable: "spoke" })

@@ -9,6 +9,8 @@ export class ChannelSettings extends Context.Tag("usecases/channels/ChannelSetti
     readonly verifyToken: Redacted.Redacted | null
     /** `CHANNEL_APP_SECRET`: what deliveries are signed with. Null: none is accepted. */
     readonly appSecret: Redacted.Redacted | null
+    /** `CHANNEL_APP_ID`: our app at the provider; an echo that names it repeats a message of ours. Null: unknown. */
+    readonly appId: string | null
     /** `GRAPH_API_URL`: where replies go. */
     readonly graphUrl: string
   }

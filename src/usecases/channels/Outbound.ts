@@ -28,6 +28,7 @@ import type { DeliveryStatus, InboundMessage } from "../../domain/Channel.ts"
 import { type ConversationId, MessageId, newId } from "../../domain/Ids.ts"
 import { type Correspondent, type OutboxPart, OutboxStore, unknownOutcome } from "../../store/Outbox.ts"
 import { RealtimeFeed } from "../RealtimeFeed.ts"
+import { ChannelSettings } from "./ChannelSettings.ts"
 import { type Post, Posts } from "./Posts.ts"
 import { Sent } from "./Sent.ts"
 
@@ -81,6 +82,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     const queue = yield* JobQueue
     const keys = yield* DedupeStore
     const box = yield* SecretBox
+    const { appId } = yield* ChannelSettings
     const graph = yield* Graph
     const files = yield* GraphFiles
     const artifacts = yield* ArtifactStore
@@ -245,8 +247,11 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       )
     })
 
-    /** True when `echo` repeats a message that this service has sent. */
-    const ours = (echo: InboundMessage) => Effect.withSpan(outbox.ours(echo), "Outbound.ours")
+    /** True when `echo` repeats a message that this service has sent: its app, its metadata or its id says so. */
+    const ours = (echo: InboundMessage) =>
+      appId !== null && echo.origin?.appId === appId
+        ? Effect.succeed(true)
+        : Effect.withSpan(outbox.ours(echo), "Outbound.ours")
 
     /** Notes how far a message has come; only forward. */
     const delivered = (status: DeliveryStatus) =>

@@ -17,6 +17,7 @@ import type { DeliveryStatus } from "../../../src/domain/Channel.ts"
 import { ConversationId, MessageId, newId, OutboxId, QueueJobId } from "../../../src/domain/Ids.ts"
 import { ConversationFeedStore } from "../../../src/store/ConversationFeed.ts"
 import { OutboxStore } from "../../../src/store/Outbox.ts"
+import { ChannelSettings } from "../../../src/usecases/channels/ChannelSettings.ts"
 import { Outbound } from "../../../src/usecases/channels/Outbound.ts"
 import { RealtimeFeed } from "../../../src/usecases/RealtimeFeed.ts"
 import * as Fixtures from "../../Fixtures.ts"
@@ -66,9 +67,16 @@ const graphFiles = Layer.succeed(GraphFiles, {
     })
 })
 
+const settings = Layer.succeed(ChannelSettings, {
+  verifyToken: null,
+  appSecret: null,
+  appId: "8801",
+  graphUrl: ""
+})
+
 const outboundLayer = Outbound.Default.pipe(
   Layer.provideMerge(OutboxStore.Default),
-  Layer.provide([RealtimeFeed.Default, graph, graphFiles, DedupeSql.layerSql]),
+  Layer.provide([RealtimeFeed.Default, graph, graphFiles, DedupeSql.layerSql, settings]),
   Layer.provideMerge(layerMemory),
   Layer.provide([ConversationFeedStore.Default, RealtimeMemory.layerMemory]),
   Layer.provideMerge(QueueTable.layerTable),
@@ -303,6 +311,9 @@ eachEngine("What goes out through channels", (it) => {
           false
         )
         expect(yield* ours({ ...echo, accountId: "another" })).toBe(false)
+        // The app says so, whether the outbox knows of it or not; another app's is somebody else's message.
+        expect(yield* ours({ ...echo, messageId: "other", origin: { appId: "8801" } })).toBe(true)
+        expect(yield* ours({ ...echo, messageId: "other", origin: { appId: "8802" } })).toBe(false)
       })
     )
   )

@@ -1,0 +1,93 @@
+/** `spoke mcp`: the agent's MCP tools over standard input and output, one JSON-RPC message a line, from a running server. */
+import * as Command from "@effect/cli/Command"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as NodeStream from "@effect/platform-node/NodeStream"
+import * as Effect from "effect/Effect"
+import * as FiberMap from "effect/FiberMap"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { JsonObject } from "../../domain/Text.ts"
+import * as Connection from "./Connection.ts"
+
+const Id = Schema.Union(Schema.String, Schema.Number)
+type Id = typeof Id.Type
+
+const decode = Schema.decodeUnknownOption(
+  Schema.parseJson(
+    Schema.Struct({
+      id: Schema.optional(Id),
+      method: Schema.optional(Schema.String),
+      params: Schema.optional(JsonObject)
+    })
+  )
+)
+const decodeId = Schema.decodeUnknownOption(Id)
+
+const write = (line: string) => Effect.sync(() => process.stdout.write(`${line}\n`))
+
+/** Messages that are waited for at once. */
+const atOnce = 64
+
+/** The messages of an answer, which is one or a stream of events. */
+const messages = (response: HttpClientResponse.HttpClientResponse) =>
+  (response.headers["content-type"] ?? "").startsWith("text/event-stream")
+    ? response.stream.pipe(
+        Stream.decodeText(),
+        Stream.splitLines,
+        Stream.filter((line) => line.startsWith("data: ")),
+        Stream.map((line) => line.slice("data: ".length))
+      )
+    : Stream.filter(Stream.fromEffect(response.text), (text) => text !== "")
+
+const failed = (id: Id, message: string) =>
+  write(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32_000, message } }))
+
+export const mcp = Command.make("mcp", Connection.options, (flags) =>
+  Effect.gen(function* () {
+    const { ask } = yield* Connection.connect(flags)
+    const waiting = yield* FiberMap.make<string>()
+    const places = yield* Effect.makeSemaphore(atOnce)
+
+    const forwarded = (line: string, id: Id | undefined) =>
+      ask(
+        HttpClientRequest.post("/mcp").pipe(
+          HttpClientRequest.setHeader("accept", "application/json, text/event-stream"),
+          HttpClientRequest.bodyText(line, "application/json")
+        )
+      ).pipe(
+        Effect.flatMap((response) => Stream.runForEach(messages(response), write)),
+        Effect.catchTags({
+          ResponseError: () => new Connection.CommandFailed({ message: "The server's answer was cut off." })
+        }),
+        Effect.catchAll(({ message }) => (id === undefined ? Effect.void : failed(id, message))),
+        places.withPermits(1)
+      )
+
+    const taken = (line: string) => {
+      const { id, method, params } = Option.getOrElse(decode(line), () => ({
+        id: undefined,
+        method: undefined,
+        params: undefined
+      }))
+      if (method === "notifications/cancelled") {
+        const cancelled = decodeId(params?.["requestId"])
+        return Option.match(cancelled, {
+          onNone: () => Effect.void,
+          onSome: (requestId) => FiberMap.remove(waiting, JSON.stringify(requestId))
+        })
+      }
+      const name = id === undefined ? `notification ${crypto.randomUUID()}` : JSON.stringify(id)
+      return Effect.asVoid(FiberMap.run(waiting, name, forwarded(line, id)))
+    }
+
+    yield* NodeStream.stdin.pipe(
+      Stream.decodeText(),
+      Stream.splitLines,
+      Stream.filter((line) => line.trim() !== ""),
+      Stream.runForEach(taken)
+    )
+    yield* FiberMap.awaitEmpty(waiting)
+  }).pipe(Effect.scoped)
+).pipe(Command.withDescription("Offer the agent to an MCP client over standard input and output"))

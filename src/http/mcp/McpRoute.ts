@@ -1,0 +1,156 @@
+/**
+ * `POST /mcp`: the Model Context Protocol over streamable HTTP, for the agent of the key. Without sessions: every request is
+ * whole, and any process may answer it. What refuses the request itself is an HTTP status with the envelope; what refuses a
+ * tool is the tool's answer.
+ */
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import * as Mailbox from "effect/Mailbox"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { KeyStore } from "../../capabilities/KeyStore.ts"
+import type { AgentKey } from "../../domain/Access.ts"
+import { Agents } from "../../usecases/Agents.ts"
+import { RateLimits } from "../../usecases/RateLimits.ts"
+import { answer } from "../Boundary.ts"
+import { authenticate } from "../KeyAuth.ts"
+import * as RequestId from "../RequestId.ts"
+import * as Rpc from "./Rpc.ts"
+import * as Tools from "./Tools.ts"
+
+/** Where it is. */
+export const path = "/mcp"
+
+const decodeMessage = Schema.decodeUnknownOption(Rpc.Message)
+const decodeToken = Schema.decodeUnknownOption(
+  Schema.Struct({ _meta: Schema.Struct({ progressToken: Rpc.Id }) })
+)
+
+const json = (body: Rpc.Body, status = 200) => HttpServerResponse.unsafeJson(body, { status })
+
+const keepAlives = Stream.as(Stream.fromSchedule(Schedule.spaced("12 seconds")), ": keep-alive\n\n")
+
+const frame = (body: Rpc.Body) => `event: message\ndata: ${JSON.stringify(body)}\n\n`
+
+type Run = (progress: Tools.Progress) => Effect.Effect<Rpc.Body>
+
+/** What happens meanwhile as notifications of `token`, then the answer. */
+const streamed = (token: Rpc.Id, run: Run) =>
+  HttpServerResponse.stream(
+    Stream.unwrapScoped(
+      Effect.gen(function* () {
+        const out = yield* Mailbox.make<string>()
+        let step = 0
+        const progress: Tools.Progress = (message) =>
+          out.offer(
+            frame(
+              Rpc.notification("notifications/progress", { progressToken: token, progress: ++step, message })
+            )
+          )
+        yield* run(progress).pipe(
+          Effect.flatMap((body) => out.offer(frame(body))),
+          Effect.ensuring(out.end),
+          Effect.forkScoped
+        )
+        return Stream.merge(Mailbox.toStream(out), keepAlives, { haltStrategy: "left" })
+      })
+    ).pipe(Stream.encodeText),
+    {
+      contentType: "text/event-stream",
+      headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
+    }
+  )
+
+const takesEvents = ({ headers }: HttpServerRequest.HttpServerRequest) =>
+  (headers["accept"] ?? "").includes("text/event-stream")
+
+/** Adds the route; `appUrl` is `{app_url}`, `version` the product's. */
+export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly version: string }) =>
+  HttpApiBuilder.Router.use((router) =>
+    Effect.gen(function* () {
+      const agents = yield* Agents
+      const keys = yield* KeyStore
+      const limits = yield* RateLimits
+      const tools = yield* Tools.make
+      const ownOrigin = new URL(appUrl).origin
+      const demands = { permission: ["retrieve", "chat"], publicApi: false, ownOrigin } as const
+
+      const nameOf = (key: AgentKey) => Effect.map(agents.get(key, key.agentId), ({ name }) => name)
+
+      const initialized = (key: AgentKey, id: Rpc.Id, wanted: unknown) =>
+        Effect.map(nameOf(key), (agent) =>
+          Rpc.result(id, {
+            protocolVersion: Rpc.negotiated(wanted),
+            capabilities: { tools: { listChanged: false } },
+            serverInfo: { name: "spoke", title: agent, version },
+            instructions: `Answers and passages from the sources of the agent “${agent}”. Cite what you use.`
+          })
+        )
+
+      /** One call, told as it goes where the client asked for that. */
+      const called = (key: AgentKey, id: Rpc.Id, params: Rpc.Body, events: boolean) => {
+        const { arguments: given = {}, name } = params
+        if (!Tools.isName(name)) {
+          return Effect.succeed(json(Rpc.failure(id, Rpc.codes.parameters, "There is no such tool.")))
+        }
+        const run: Run = (progress) =>
+          Effect.map(tools.call(key, name, given, progress), (found) => Rpc.result(id, found))
+        const token = Option.filter(decodeToken(params), () => events)
+        return Option.match(token, {
+          onNone: () =>
+            Effect.map(
+              run(() => Effect.void),
+              (body) => json(body)
+            ),
+          onSome: ({ _meta }) => Effect.succeed(streamed(_meta.progressToken, run))
+        })
+      }
+
+      const answered = (key: AgentKey, { id, method, params = {} }: Rpc.Message, events: boolean) => {
+        // Notifications, and answers to what was never asked. A turn is settled whether its caller waits or not.
+        if (method === undefined || id === undefined || id === null) {
+          return Effect.succeed(HttpServerResponse.empty({ status: 202 }))
+        }
+        switch (method) {
+          case "initialize":
+            return Effect.map(initialized(key, id, params["protocolVersion"]), (body) => json(body))
+          case "ping":
+            return Effect.succeed(json(Rpc.result(id, {})))
+          case "tools/list":
+            return Effect.map(nameOf(key), (agent) => json(Rpc.result(id, { tools: Tools.list(key, agent) })))
+          case "tools/call":
+            return called(key, id, params, events)
+          default:
+            return Effect.succeed(json(Rpc.failure(id, Rpc.codes.noMethod, "There is no such method.")))
+        }
+      }
+
+      const received = Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const key = yield* authenticate(keys, limits, demands)
+        const spoken = request.headers["mcp-protocol-version"]
+        if (spoken !== undefined && !Rpc.isSpoken(spoken)) {
+          const message = `This version is not spoken here. Known are ${Rpc.versions.join(", ")}.`
+          return json(Rpc.failure(null, Rpc.codes.invalid, message), 400)
+        }
+        // What is too large or cut off is the boundary's to answer.
+        const text = yield* Effect.orDie(request.text)
+        const body = Option.liftThrowable((): unknown => JSON.parse(text))()
+        if (Option.isNone(body)) return json(Rpc.failure(null, Rpc.codes.parse, "The body is not JSON."), 400)
+        const message = decodeMessage(body.value)
+        if (Option.isNone(message)) {
+          return json(Rpc.failure(null, Rpc.codes.invalid, "Send one JSON-RPC 2.0 message."), 400)
+        }
+        return yield* answered(key, message.value, takesEvents(request))
+      }).pipe(
+        Effect.catchTag("UNAUTHORIZED", (error) =>
+          Effect.map(RequestId.RequestId, (id) => answer(error, id, { "www-authenticate": "Bearer" }))
+        )
+      )
+      yield* router.post(path, received)
+    })
+  )
