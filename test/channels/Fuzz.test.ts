@@ -203,7 +203,9 @@ describe("The verifier", () => {
         })
       ),
       Layer.provide(Layer.mock(Sent, {})),
-      Layer.provide(Layer.succeed(ChannelSettings, { verifyToken: null, appSecret: secret, appId: null, graphUrl: "" }))
+      Layer.provide(
+        Layer.succeed(ChannelSettings, { verifyToken: null, appSecret: secret, appId: null, graphUrl: "" })
+      )
     )
     const bodies = fixtures.map(({ body }) => new TextEncoder().encode(JSON.stringify(body)))
     const parse = vi.spyOn(JSON, "parse")
