@@ -21,8 +21,9 @@ import { pages } from "./figures/pages.mjs"
 import { retrieve } from "./figures/retrieve.mjs"
 import { start } from "./figures/start.mjs"
 import { webhooks } from "./figures/webhooks.mjs"
-import { machine, root, startScript } from "./machine.mjs"
+import { machine, root, startScript, temporaryFolder } from "./machine.mjs"
 import { fillTables } from "./peers/tables.mjs"
+import { report } from "./report.mjs"
 import { embeddedSpoke, searchable, serverSpoke } from "./spoke.mjs"
 
 /** In this order; the last one stops what the others share. */
@@ -74,7 +75,7 @@ const model = lazily(() => startScript("model.mjs"))
 
 /** Peers and Spoke with the same knowledge, running side by side. */
 const services = lazily(async () => {
-  const passages = quick ? 200 : 5_000
+  const { passages } = world
   const { postgres, redis } = await databases()
   const stub = await model()
   let peers
@@ -98,7 +99,7 @@ const services = lazily(async () => {
 
 const world = {
   quick,
-  passages: quick ? 200 : 5_000,
+  passages: quick ? 100 : 5_000,
   rounds: Number(values.rounds ?? (quick ? 1 : 3)),
   seconds: Number(values.seconds ?? (quick ? 0.5 : 3)),
   databases,
@@ -116,34 +117,40 @@ for (const name of apart.filter((name) => asked.includes(name))) {
 }
 if (names.length === 0) process.exit(0)
 
+const peers = ["bare", "handwritten"]
+
+/** Requests to Spoke that failed, anywhere in a result. */
+const failed = (value) => {
+  if (typeof value !== "object" || value === null || peers.includes(value.target)) return 0
+  return Object.entries(value).reduce((sum, [key, inner]) => {
+    if (peers.includes(key)) return sum
+    return sum + (key === "errors" && typeof inner === "number" ? inner : failed(inner))
+  }, 0)
+}
+
 progress("building")
 await buildAll()
 const file = path.join(import.meta.dirname, "results.json")
-const recorded = fs.existsSync(file) ? JSON.parse(fs.readFileSync(file, "utf8")) : { figures: {} }
+const recorded = fs.existsSync(file) && !quick ? JSON.parse(fs.readFileSync(file, "utf8")) : { figures: {} }
 let errors = 0
 for (const name of names) {
   progress(`${name} begins`)
   const result = await figures[name](world)
-  errors += countErrors(result)
+  errors += failed(result)
   const { postgres, redis } = await databases()
   recorded.figures[name] = {
     ...machine(),
     postgres: postgres && `${postgres.version}${postgres.vector ? " with pgvector" : ""}`,
     redis: redis !== undefined,
     rounds: world.rounds,
+    seconds: world.seconds,
     ...result
   }
   if (quick) console.log(JSON.stringify(result))
   else fs.writeFileSync(file, `${JSON.stringify(recorded, null, 2)}\n`)
 }
+if (quick) report(recorded, temporaryFolder())
+else report(recorded)
 progress(`done${quick ? "" : `: ${path.relative(root, file)}`}`)
 if (errors > 0) console.error(`${errors} requests failed.`)
 process.exit(errors > 0 ? 1 : 0)
-
-function countErrors(value) {
-  if (typeof value !== "object" || value === null) return 0
-  return Object.entries(value).reduce(
-    (sum, [key, inner]) => sum + (key === "errors" && typeof inner === "number" ? inner : countErrors(inner)),
-    0
-  )
-}

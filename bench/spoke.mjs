@@ -205,8 +205,11 @@ export const serverSpoke = async (
   const spoke = await startSpoke(all, args)
   const agents = await tenantOf(spoke.url, passages.length)
   await withServer(url, async (run) => {
+    // The copies for pgvector are written beside the vectors: the trigger decodes each of them number by number.
+    const copies = postgres.vector ? "chunk_vectors_1" : undefined
+    if (postgres.vector) await run("set session_replication_role = replica")
     for (const [place, count] of passages.entries()) {
-      if (count > 0) await know(run, agents[place], count, { first: place * 100_000_000, ...options })
+      if (count > 0) await know(run, agents[place], count, { first: place * 100_000_000, copies, ...options })
     }
     await run("vacuum analyze")
   })

@@ -66,7 +66,7 @@ export const chat = async (world) => {
   for (const stream of [false, true]) {
     const targets = targetsOf({ embedded, peers, server }, passages, stream)
     progress(`${stream ? "streams" : "turns"}: warming up`)
-    for (const target of Object.values(targets)) await load(target, { clients: 8, each: quick ? 5 : 50 })
+    for (const target of Object.values(targets)) await load(target, { clients: 8, each: quick ? 2 : 50 })
     for (const clients of quick ? [16] : [1, 16, 64, 256]) {
       const run = await alternate(targets, rounds, { clients, seconds, database }, progress)
       out[stream ? "streams" : "turns"].push({ clients, ...run.results, ratios: against(run) })
@@ -84,7 +84,7 @@ export const chat = async (world) => {
     )
     out.paced.push({ clients, ...run.results, addedToFirstTokenMs: added, ratios: against(run) })
   }
-  for (const clients of quick ? [100] : [500, 1_000]) {
+  for (const clients of quick ? [20] : [500, 1_000]) {
     for (const [name, target] of Object.entries(targets)) {
       const memory = watchMemory(target.pid)
       const result = await load(target, { clients, each: 1, database })

@@ -101,6 +101,9 @@ const recallOf = async (run, table, agentId, chunks, queries) => {
   return { nearestTen: rounded(shares.ten), nearest150: rounded(shares.all) }
 }
 
+/** By the index, as in a table that holds nothing else. */
+const bareOptions = "-c search_path=bare,public -c enable_sort=off -c enable_seqscan=off"
+
 /** What the bare peer searches: the very vectors of Spoke, of the large agent. */
 const view = (table, agentId) => `
   create schema bare;
@@ -155,7 +158,7 @@ const growServer = async (world, sizes) => {
   const bare = await startScript("peers/bare.mjs", [], {
     MODEL: stub.url,
     MODEL_DIMENSIONS: String(size),
-    DATABASE_URL: `${service.databaseUrl}?options=${encodeURIComponent("-c search_path=bare,public")}`
+    DATABASE_URL: `${service.databaseUrl}?options=${encodeURIComponent(bareOptions)}`
   })
   const out = []
   let known = 0

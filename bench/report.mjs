@@ -1,0 +1,266 @@
+/**
+ * Turns bench/results.json into the generated part of docs/performance.md and its charts. `npm run bench` does it at its
+ * end; `node bench/report.mjs` does it alone, `node bench/report.mjs FOLDER` elsewhere than in docs/.
+ */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { bars, lines } from "./charts.mjs"
+import { measuredTargets } from "./targets.mjs"
+
+const docs = path.resolve(import.meta.dirname, "../docs")
+const begin = "<!-- results: written by npm run bench -->"
+const end = "<!-- end of results -->"
+
+const names = {
+  bare: "bare",
+  handwritten: "hand-written",
+  server: "Spoke, PostgreSQL",
+  embedded: "Spoke, embedded"
+}
+const kinds = Object.keys(names)
+
+/** One bar for each target that has a value. */
+const row = (group, read) => ({
+  group,
+  bars: kinds.flatMap((kind) => {
+    const value = read(kind)
+    return value === undefined || value === null ? [] : [{ kind, name: names[kind], value }]
+  })
+})
+
+const some = (clients) => `${clients} client${clients === 1 ? "" : "s"}`
+
+const at = (rows, clients) => rows.find((each) => each.clients === clients)
+
+const chatCharts = (chat) => {
+  const clients = chat.turns.map((each) => each.clients)
+  const cost = (rows, count) => row(some(count), (kind) => at(rows, count)?.[kind]?.cpuMs)
+  return {
+    "chat-cpu": {
+      text: "What a turn and a stream cost their process (the database's own share is in results.json)",
+      svg: bars(
+        "CPU of a chat turn and of a stream, 16 clients, ms",
+        [
+          { ...cost(chat.turns, 16), group: "Turn: /v1/chat" },
+          { ...cost(chat.streams, 16), group: "Stream of 50 tokens: /v1/chat/stream" }
+        ],
+        { unit: " ms" }
+      )
+    },
+    "chat-throughput": {
+      text: "Turns a second by the number of clients",
+      svg: bars(
+        "Turns a second, model answers at once",
+        clients.map((count) => row(some(count), (kind) => at(chat.turns, count)[kind]?.perSecond)),
+        { unit: "/s" }
+      )
+    },
+    "chat-first-token": {
+      text: "What is added to the model's first token",
+      svg: bars(
+        "Added to the first token (the model's own: 200 ms), p50",
+        chat.paced.map(({ addedToFirstTokenMs, clients: count }) =>
+          row(some(count), (kind) => addedToFirstTokenMs[kind])
+        ),
+        { unit: " ms", own: true }
+      )
+    }
+  }
+}
+
+const retrieveCharts = ({ growth, sideBySide }) => {
+  const points = (sizes, field) => sizes.map((size) => [size.chunks, size[field]])
+  const series = [
+    ...(growth.server
+      ? [
+          { kind: "server", name: "PostgreSQL, small agent", points: points(growth.server, "smallMs") },
+          {
+            kind: "server",
+            name: "PostgreSQL, large agent",
+            points: points(growth.server, "largeMs"),
+            dashed: true
+          },
+          {
+            kind: "bare",
+            name: "bare SQL, large agent",
+            points: points(growth.server, "bareLargeMs"),
+            dashed: true
+          }
+        ]
+      : []),
+    { kind: "embedded", name: "embedded, small agent", points: points(growth.embedded, "smallMs") },
+    {
+      kind: "embedded",
+      name: "embedded, large agent",
+      points: points(growth.embedded, "largeMs"),
+      dashed: true
+    }
+  ]
+  return {
+    retrieve: {
+      text: "Searching 5,000 chunks",
+      svg: bars(
+        "Searches over 5,000 chunks",
+        [
+          row("Alone, p50 in ms", (kind) => at(sideBySide, 1)[kind]?.p50),
+          row("16 clients, requests a second", (kind) => at(sideBySide, 16)[kind]?.perSecond)
+        ],
+        { own: true }
+      )
+    },
+    "retrieve-growth": {
+      text: "Searching as agents grow: one of 1,000 chunks beside a large one",
+      svg: lines("A search, p50, as the large agent grows", series, {
+        unit: " ms",
+        across: "chunks of the large agent"
+      })
+    }
+  }
+}
+
+const ingestionCharts = (ingestion) => ({
+  ingestion: {
+    text: "Documents a second",
+    svg: bars(
+      "Documents a second, embeddings cost nothing",
+      [
+        row(
+          "Accepted to READY (by hand: to the last vector)",
+          (kind) => (ingestion[kind]?.toReady ?? ingestion[kind])?.documentsPerSecond
+        ),
+        row(
+          "To the last vector",
+          (kind) => (ingestion[kind]?.toLastVector ?? ingestion[kind])?.documentsPerSecond
+        )
+      ],
+      { unit: "/s" }
+    )
+  }
+})
+
+const webhookCharts = ({ accepted }) => ({
+  webhooks: {
+    text: "Webhooks accepted a second",
+    svg: bars(
+      "Webhooks accepted a second, each in its own rounds with the bare server",
+      [...new Set(accepted.map(({ clients }) => clients))].map((clients) => ({
+        group: some(clients),
+        bars: accepted
+          .filter((each) => each.clients === clients)
+          .flatMap(({ bare, engine, ratio, spoke }) => [
+            { kind: "bare", name: `bare, beside ${engine}`, value: bare.perSecond },
+            { kind: engine, name: names[engine], value: spoke.perSecond, note: `${ratio} ×` }
+          ])
+      })),
+      { unit: "/s" }
+    )
+  }
+})
+
+const startCharts = (start) => ({
+  start: {
+    text: "Start and memory",
+    svg: bars(
+      "Start on existing data, and resident memory",
+      [
+        row("CPU seconds to the first 200", (kind) => start[kind]?.cpuSeconds),
+        row("Seconds to the first 200", (kind) => start[kind]?.seconds),
+        row("MiB idle", (kind) => start[kind]?.memory?.idleMiB),
+        row("MiB at most, under load", (kind) => start[kind]?.memory?.peakMiB)
+      ],
+      { own: true }
+    )
+  }
+})
+
+const marks = { aim: "●", must: "◐", missed: "○" }
+
+const table = (figures) => [
+  "| # | Measure | Must | Aim | PostgreSQL | Embedded |",
+  "|---|---|---|---|---|---|",
+  ...measuredTargets(figures).map(({ aim, measure, must, number, ...rest }) => {
+    const cell = (engine) => [marks[rest[engine].reached], rest[engine].text].filter(Boolean).join(" ")
+    return `| ${number} | ${measure} | ${must} | ${aim} | ${cell("server")} | ${cell("embedded")} |`
+  })
+]
+
+const recall = (growth) =>
+  growth?.server === undefined
+    ? []
+    : [
+        "| Chunks of the large agent | Found of the 10 nearest | Found of the 150 nearest |",
+        "|---|---|---|",
+        ...growth.server.map(
+          ({ chunks, recall: found }) =>
+            `| ${chunks.toLocaleString("en-US")} | ${found.nearestTen} | ${found.nearest150} |`
+        ),
+        ""
+      ]
+
+const streamsAtOnce = (chat) =>
+  chat === undefined
+    ? []
+    : [
+        "| Streams at once | | Errors | First token, ms | CPU of a delta, µs | Memory of a stream, KiB |",
+        "|---|---|---|---|---|---|",
+        ...chat.atOnce.map(
+          ({ clients, cpuMicrosecondsPerDelta, errors, first, memoryKiBPerStream, target }) =>
+            `| ${clients.toLocaleString("en-US")} | ${names[target]} | ${errors} | ${first} | ${cpuMicrosecondsPerDelta} | ${memoryKiBPerStream} |`
+        ),
+        ""
+      ]
+
+const machines = (figures) => {
+  const lines = Object.values(figures).map(
+    ({ cores, memoryGiB, node, postgres, processor, redis }) =>
+      `${cores} cores of ${processor}, ${memoryGiB} GiB, Node ${node}, PostgreSQL ${postgres ?? "none"}, ${redis ? "Redis" : "no Redis"}`
+  )
+  return [...new Set(lines)]
+}
+
+/** Writes the charts and the part of the page between the marks; `folder` instead of docs/ for a trial. */
+export const report = ({ figures }, folder = docs) => {
+  const charts = {
+    ...(figures.chat && chatCharts(figures.chat)),
+    ...(figures.retrieve && retrieveCharts(figures.retrieve)),
+    ...(figures.ingestion && ingestionCharts(figures.ingestion)),
+    ...(figures.webhooks && webhookCharts(figures.webhooks)),
+    ...(figures.start && startCharts(figures.start))
+  }
+  for (const [name, { svg }] of Object.entries(charts)) {
+    fs.writeFileSync(path.join(folder, `performance-${name}.svg`), svg)
+  }
+  const image = ([name, { text }]) => `![${text}](performance-${name}.svg)\n`
+  const shown = (prefix) =>
+    Object.entries(charts)
+      .filter(([name]) => name.startsWith(prefix))
+      .map(image)
+  const text = [
+    begin,
+    "",
+    `Measured on ${machines(figures).join("; ")}.`,
+    "● reaches the aim, ◐ what it must, ○ neither; – has not been measured.",
+    "",
+    ...table(figures),
+    "",
+    ...shown("chat"),
+    ...streamsAtOnce(figures.chat),
+    ...shown("retrieve"),
+    ...recall(figures.retrieve?.growth),
+    ...shown("ingestion"),
+    ...shown("webhooks"),
+    ...shown("start"),
+    end
+  ].join("\n")
+  const page = fs.readFileSync(path.join(docs, "performance.md"), "utf8")
+  const [before, after] = [page.indexOf(begin), page.indexOf(end)]
+  if (before < 0 || after < 0) throw new Error("docs/performance.md has no marks for the results.")
+  fs.writeFileSync(
+    path.join(folder, "performance.md"),
+    page.slice(0, before) + text + page.slice(after + end.length)
+  )
+}
+
+if (path.resolve(process.argv[1] ?? "") === import.meta.filename) {
+  report(JSON.parse(fs.readFileSync(path.join(import.meta.dirname, "results.json"), "utf8")), process.argv[2])
+}
