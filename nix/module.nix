@@ -38,9 +38,12 @@ let
     exec ${lib.getExe cfg.package} "$@"
   '';
 
-  stores =
-    lib.optionals cfg.database.createLocally [ "spoke-extension.service" ]
-    ++ lib.optionals cfg.redis.createLocally [ "redis-spoke.service" ];
+  extension = lib.optional cfg.database.createLocally "spoke-extension.service";
+  # Wanted, not required: the service bears that its stores are restarted, and migrates by itself when this has not.
+  first =
+    extension
+    ++ lib.optional cfg.redis.createLocally "redis-spoke.service"
+    ++ lib.optional cfg.migrate "spoke-migrate.service";
 
   environment = {
     HOST = cfg.host;
@@ -227,9 +230,9 @@ in
       (lib.mkIf cfg.migrate {
         systemd.services.spoke-migrate = {
           description = "Spoke's database, brought to the newest version";
-          after = [ "network-online.target" ] ++ stores;
+          after = [ "network-online.target" ] ++ extension;
           wants = [ "network-online.target" ];
-          requires = stores;
+          requires = extension;
           inherit environment;
           serviceConfig = service // {
             Type = "oneshot";
@@ -244,9 +247,8 @@ in
         systemd.services.spoke-api = {
           description = "Spoke's API, dashboard and widget";
           partOf = [ "spoke.target" ];
-          after = [ "network-online.target" ] ++ stores ++ lib.optional cfg.migrate "spoke-migrate.service";
-          wants = [ "network-online.target" ];
-          requires = lib.optional cfg.migrate "spoke-migrate.service";
+          after = [ "network-online.target" ] ++ first;
+          wants = [ "network-online.target" ] ++ first;
           inherit environment;
           serviceConfig = serving // {
             ExecStart = "${start} serve --role api";
@@ -258,9 +260,8 @@ in
         systemd.services."spoke-worker@" = {
           description = "Spoke's worker %i";
           partOf = [ "spoke.target" ];
-          after = [ "network-online.target" ] ++ stores ++ lib.optional cfg.migrate "spoke-migrate.service";
-          wants = [ "network-online.target" ];
-          requires = lib.optional cfg.migrate "spoke-migrate.service";
+          after = [ "network-online.target" ] ++ first;
+          wants = [ "network-online.target" ] ++ first;
           inherit environment;
           serviceConfig = serving // {
             ExecStart = "${start} serve --role worker";
