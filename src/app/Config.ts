@@ -36,6 +36,7 @@ import {
   Value
 } from "./ConfigValues.ts"
 import { contradictions, offline } from "./Contradictions.ts"
+import * as Telemetry from "./Telemetry.ts"
 
 const providerUrl = "https://api.openai.com/v1"
 const graphUrl = "https://graph.facebook.com/v25.0"
@@ -169,6 +170,7 @@ export const Variables = Schema.Struct({
     "Private hosts, host:port, addresses or CIDRs that crawling may reach, separated by commas; none by default."
   ),
   SPOKE_DRAIN_DELAY: variable(duration, "From SIGTERM to the closed listener; 1 second by default."),
+  ...Telemetry.variables,
   LOG_LEVEL: variable(
     choice("trace", "debug", "info", "warn", "warning", "error", "none"),
     "info by default."
@@ -249,6 +251,8 @@ export interface Settings {
   readonly rateLimit: RateLimit | null
   readonly fetchAllow: Schema.Schema.Type<typeof allowList> | null
   readonly drainDelay: Duration.Duration
+  /** Null: nothing is traced. */
+  readonly telemetry: Telemetry.Telemetry | null
   readonly logLevel: "trace" | "debug" | "info" | "warning" | "error" | "none"
   readonly logFormat: "pretty" | "json"
 }
@@ -363,6 +367,7 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
     rateLimit: given.SPOKE_RATE_LIMIT ?? null,
     fetchAllow: given.SPOKE_FETCH_ALLOW ?? null,
     drainDelay: given.SPOKE_DRAIN_DELAY ?? Duration.seconds(1),
+    telemetry: Telemetry.telemetryOf(given),
     logLevel: given.LOG_LEVEL === "warn" ? "warning" : (given.LOG_LEVEL ?? "info"),
     logFormat: given.LOG_FORMAT ?? (terminal ? "pretty" : "json")
   }

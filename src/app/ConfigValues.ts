@@ -83,6 +83,23 @@ export const rate = parsed('a rate like "60 per minute"', (text) => {
   )
 })
 
+/** `name=value`, separated by commas, values percent-encoded. */
+export const headerList = parsed("name=value, separated by commas", (text) =>
+  Option.map(
+    Option.all(
+      text.split(",").map((pair) =>
+        Option.flatMap(
+          Option.fromNullable(/^\s*([A-Za-z0-9-]+)\s*=\s*(.*?)\s*$/u.exec(pair)),
+          Option.liftThrowable(([, name = "", value = ""]) => [name, decodeURIComponent(value)] as const)
+        )
+      )
+    ),
+    (pairs): Redacted.Redacted<Readonly<Record<string, string>>> => Redacted.make(Object.fromEntries(pairs))
+  )
+)
+export const ratio = parsed("a number from 0 to 1", (text) =>
+  Option.liftPredicate(Number(text), (value) => value >= 0 && value <= 1)
+)
 /** Names and what they entitle to, beside the plan that every tenant starts on. */
 export const plans = parsed(
   "JSON from plan names to publicApi, turns, ingestionJobs, sources and overageEnabled",

@@ -1,5 +1,6 @@
 /** Every surface on the wire, mounted on one listener. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Api } from "../http/Api.ts"
@@ -91,6 +92,9 @@ export const api = <E, R>(settings: Settings, guards: Layer.Layer<Doors, E, R>) 
 /** {@link api} for everybody who comes over the network. */
 export const guarded = (settings: Settings) => api(settings, doors(settings))
 
-/** Serves on the `HttpServer` of the context, over the use-cases of `app/Live`. */
+/** Serves on the `HttpServer` of the context, over the use-cases of `app/Live`; spans are made in `http/Span`. */
 export const layer = (settings: Settings) =>
-  Layer.merge(DirectMessaging.layer, serve(guarded(settings)).pipe(RealtimeSocket.untraced))
+  Layer.merge(
+    DirectMessaging.layer,
+    serve(guarded(settings)).pipe(HttpMiddleware.withTracerDisabledWhen(() => true))
+  )

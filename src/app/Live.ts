@@ -213,7 +213,7 @@ const models = (settings: Settings) => {
   const { embedding, model } = settings
   if (model === null) {
     return Layer.mergeAll(Extractive.layerExtractive, offlineEmbedder, otherEmbedders(settings)).pipe(
-      Layer.provide(ProviderHttp.layer)
+      Layer.provide(ProviderHttp.layerTraced)
     )
   }
   const { apiKey, baseUrl, contextWindow, chatModel: defaultModel } = model
@@ -222,7 +222,7 @@ const models = (settings: Settings) => {
   const embedder =
     embedding === null ? offlineEmbedder : OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, ...embedding })
   return Layer.mergeAll(runtime, embedder, otherEmbedders(settings)).pipe(
-    Layer.provide(Layer.merge(ProviderHttp.layer, SharedPauses.layerSql))
+    Layer.provide(Layer.merge(ProviderHttp.layerTraced, SharedPauses.layerSql))
   )
 }
 

@@ -1,11 +1,17 @@
-/** Log lines: one JSON object a line for machines, readable ones on a terminal. Causes are cut: some carry whole statements. */
+/** What the process tells of itself. Log lines: one JSON object a line for machines, readable ones on a terminal. Causes are cut: some carry whole statements. */
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as FiberRef from "effect/FiberRef"
+import * as FiberRefs from "effect/FiberRefs"
 import * as HashMap from "effect/HashMap"
 import * as Layer from "effect/Layer"
 import * as List from "effect/List"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
+import * as Option from "effect/Option"
+import * as Tracer from "effect/Tracer"
 import type { Settings } from "./Config.ts"
+import * as Telemetry from "./Telemetry.ts"
 
 /** Longest text of a cause in a log line. */
 const causeLimit = 4_000
@@ -24,11 +30,27 @@ const words = (message: unknown): string =>
     .map((part: unknown) => (typeof part === "string" ? part : JSON.stringify(part)))
     .join(" ")
 
-const lineOf = ({ annotations, cause, date, logLevel, message, spans }: Logger.Logger.Options<unknown>) => ({
+/** Of the span that a line was written in: by it, lines and traces are found from each other. */
+const traceOf = (refs: FiberRefs.FiberRefs) =>
+  Option.match(Context.getOption(FiberRefs.getOrDefault(refs, FiberRef.currentContext), Tracer.ParentSpan), {
+    onNone: () => ({}),
+    onSome: ({ traceId }) => ({ traceId })
+  })
+
+const lineOf = ({
+  annotations,
+  cause,
+  context,
+  date,
+  logLevel,
+  message,
+  spans
+}: Logger.Logger.Options<unknown>) => ({
   timestamp: date.toISOString(),
   level: logLevel.label.toLowerCase(),
   message: words(message),
   ...Object.fromEntries(HashMap.toEntries(annotations)),
+  ...traceOf(context),
   ...(List.isNil(spans) ? {} : { spans: List.toArray(spans).map(({ label }) => label) }),
   ...(Cause.isEmpty(cause) ? {} : { cause: Cause.pretty(cause).slice(0, causeLimit) })
 })
@@ -50,8 +72,13 @@ const write = (line: string) => {
 const jsonLogger = Logger.make<unknown, void>((options) => write(JSON.stringify(lineOf(options))))
 const prettyLogger = Logger.make<unknown, void>((options) => write(pretty(options)))
 
-export const layer = ({ logFormat, logLevel }: Pick<Settings, "logFormat" | "logLevel">) =>
-  Layer.merge(
+export const layer = ({
+  logFormat,
+  logLevel,
+  telemetry
+}: Pick<Settings, "logFormat" | "logLevel" | "telemetry">) =>
+  Layer.mergeAll(
+    Telemetry.layer(telemetry),
     Logger.replace(Logger.defaultLogger, logFormat === "json" ? jsonLogger : prettyLogger),
     Logger.minimumLogLevel(levels[logLevel])
   )

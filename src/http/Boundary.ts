@@ -30,6 +30,7 @@ import * as Headers from "./Headers.ts"
 import * as Issues from "./Issues.ts"
 import * as RequestId from "./RequestId.ts"
 import * as Routes from "./Routes.ts"
+import * as Span from "./Span.ts"
 
 type Methods = ReadonlyArray<string>
 
@@ -105,6 +106,20 @@ const recover = (
 const clientLeft = (cause: Cause.Cause<unknown>) =>
   HashSet.has(Cause.interruptors(cause), HttpServerError.clientAbortFiberId)
 
+/** The pattern of the route that a request goes to; null when there is none. */
+const patternAt = (
+  routes: ReadonlyArray<{ readonly method: string; readonly path: string }>,
+  request: HttpServerRequest.HttpServerRequest
+): string | null => {
+  const pathname = pathOf(request)
+  const asked = request.method === "HEAD" ? "GET" : request.method
+  const route = routes.find(
+    ({ method, path }) =>
+      (method === asked || method === "*") && path !== "*" && path !== "/*" && Routes.matches(path, pathname)
+  )
+  return route?.path ?? null
+}
+
 /** The methods of an address; empty when it has none. */
 const methodsAt = (
   routes: ReadonlyArray<{ readonly method: string; readonly path: string }>,
@@ -146,13 +161,15 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
         if (request.method === "OPTIONS") {
           return Headers.complete(options(request, yield* methods, requestId), requestId)
         }
+        const pattern = Effect.map(routes, (all) => patternAt(all, request))
         const response = yield* app.pipe(
           Effect.catchAllCause((cause) =>
             clientLeft(cause) ? Effect.failCause(cause) : recover(cause, request, methods, requestId)
           ),
           Effect.provideService(HttpServerRequest.HttpServerRequest, Body.bounded(request, limitOf)),
           Effect.provideService(RequestId.RequestId, requestId),
-          Effect.annotateLogs({ requestId, method: request.method, path: pathOf(request) })
+          Effect.annotateLogs({ requestId, method: request.method, path: pathOf(request) }),
+          Span.around(request, requestId, pattern)
         )
         return Headers.complete(response, requestId)
       })

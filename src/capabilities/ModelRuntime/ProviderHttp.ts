@@ -3,6 +3,8 @@
  * chose go through OutboundHttp.
  */
 import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as HttpTraceContext from "@effect/platform/HttpTraceContext"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 
 import * as Duration from "effect/Duration"
@@ -31,7 +33,7 @@ const dispatcher = Effect.acquireRelease(
   (agent) => Effect.promise(() => agent.destroy())
 )
 
-/** Pooled connections, closed with the layer. Our trace ids stay here: they are no business of a provider's. */
+/** Pooled connections, closed with the layer. Our trace ids stay here: they are no business of whoever else is called. */
 export const layer: Layer.Layer<HttpClient.HttpClient> = Layer.effect(
   HttpClient.HttpClient,
   Effect.map(HttpClient.HttpClient, HttpClient.withTracerPropagation(false))
@@ -39,3 +41,18 @@ export const layer: Layer.Layer<HttpClient.HttpClient> = Layer.effect(
   Layer.provide(NodeHttpClient.layerUndiciWithoutDispatcher),
   Layer.provide(Layer.scoped(NodeHttpClient.Dispatcher, dispatcher))
 )
+
+/** {@link layer} for the model provider: its calls carry `traceparent` where a request is traced, so that a gateway of the operator's can go on with the trace. */
+export const layerTraced: Layer.Layer<HttpClient.HttpClient> = Layer.effect(
+  HttpClient.HttpClient,
+  Effect.map(
+    HttpClient.HttpClient,
+    HttpClient.mapRequestEffect((request) =>
+      Effect.match(Effect.currentSpan, {
+        onFailure: () => request,
+        onSuccess: (span) =>
+          span.sampled ? HttpClientRequest.setHeaders(request, HttpTraceContext.toHeaders(span)) : request
+      })
+    )
+  )
+).pipe(Layer.provide(layer))

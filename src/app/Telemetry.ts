@@ -1,0 +1,126 @@
+/**
+ * Where traces, logs and metrics go (OTEL_EXPORTER_OTLP_ENDPOINT), by OTLP over HTTP. Without an address there is no tracer
+ * and no span is made. With one, spans hold ids and statements without their values; a collector that is slow or gone
+ * costs a request nothing: what waits is bounded, and what does not fit is dropped.
+ */
+import * as Otlp from "@effect/opentelemetry/Otlp"
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientError from "@effect/platform/HttpClientError"
+import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
+import { sampling } from "../http/Span.ts"
+import { headerList, httpUrl, ratio, Value } from "./ConfigValues.ts"
+import * as Package from "./Package.ts"
+
+const variable = <A, I>(schema: Schema.Schema<A, I>, meaning: string) =>
+  Schema.optionalWith(schema, { exact: true }).annotations({ description: meaning })
+
+/** The variables of `app/Config` that telemetry has. */
+export const variables = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: variable(
+    httpUrl,
+    "Base address of an OpenTelemetry collector (OTLP over HTTP); without it nothing is traced."
+  ),
+  OTEL_EXPORTER_OTLP_HEADERS: variable(
+    headerList,
+    "Headers for the collector, name=value, separated by commas; none by default."
+  ),
+  OTEL_SERVICE_NAME: variable(Value, "Name of this service there; spoke by default."),
+  OTEL_TRACES_SAMPLER_ARG: variable(
+    ratio,
+    "Part of the requests that is traced, from 0 to 1, where the caller does not say; 1 by default."
+  )
+}
+
+interface Given {
+  readonly OTEL_EXPORTER_OTLP_ENDPOINT?: string
+  readonly OTEL_EXPORTER_OTLP_HEADERS?: Redacted.Redacted<Readonly<Record<string, string>>>
+  readonly OTEL_SERVICE_NAME?: string
+  readonly OTEL_TRACES_SAMPLER_ARG?: number
+}
+
+export interface Telemetry {
+  readonly endpoint: string
+  readonly headers: Redacted.Redacted<Readonly<Record<string, string>>>
+  readonly service: string
+  /** From 0 to 1. */
+  readonly ratio: number
+}
+
+export const telemetryOf = (given: Given): Telemetry | null =>
+  given.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+    ? null
+    : {
+        endpoint: given.OTEL_EXPORTER_OTLP_ENDPOINT,
+        headers: given.OTEL_EXPORTER_OTLP_HEADERS ?? Redacted.make({}),
+        service: given.OTEL_SERVICE_NAME ?? "spoke",
+        ratio: given.OTEL_TRACES_SAMPLER_ARG ?? 1
+      }
+
+const patience = Duration.seconds(5)
+/** Requests to the collector at a time; further ones come to nothing. */
+const atOnce = 4
+const quiet = Duration.toMillis("1 minute")
+
+/** The collector's client: bounded in time and number, and heard of once a minute when it fails. */
+const client = Layer.effect(
+  HttpClient.HttpClient,
+  Effect.map(HttpClient.HttpClient, (inner) => {
+    let running = 0
+    let told = Number.NEGATIVE_INFINITY
+    const tell = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      if (now - told < quiet) return Effect.void
+      told = now
+      return Effect.logWarning("The collector of telemetry does not take it; some is lost")
+    })
+    return HttpClient.transform(inner, (response, request) =>
+      Effect.suspend(() => {
+        const refuse = (description: string) =>
+          new HttpClientError.RequestError({ request, reason: "Encode", description })
+        if (running >= atOnce) return refuse("Too many at a time")
+        running += 1
+        return response.pipe(
+          Effect.timeoutFail({ duration: patience, onTimeout: () => refuse("No answer") }),
+          Effect.tap(({ status }) => (status >= 400 ? tell : Effect.void)),
+          Effect.tapError(() => tell),
+          Effect.ensuring(
+            Effect.sync(() => {
+              running -= 1
+            })
+          )
+        )
+      })
+    )
+  })
+).pipe(Layer.provide(ProviderHttp.layer))
+
+/** Spans of the framework hold whole addresses and headers; ours are made in `http/Span`. */
+const ownSpansOnly = Layer.scopedDiscard(
+  Effect.zipRight(
+    Effect.locallyScoped(HttpMiddleware.currentTracerDisabledWhen, () => true),
+    Effect.locallyScoped(HttpClient.currentTracerDisabledWhen, () => true)
+  )
+)
+
+export const layer = (telemetry: Telemetry | null) => {
+  if (telemetry === null) return Layer.setTracerEnabled(false)
+  const { endpoint, headers, ratio: part, service } = telemetry
+  return Layer.mergeAll(
+    ownSpansOnly,
+    Layer.scopedDiscard(Effect.locallyScoped(sampling, part)),
+    Otlp.layerJson({
+      baseUrl: endpoint,
+      resource: { serviceName: service, serviceVersion: Package.version },
+      headers: Redacted.value(headers),
+      maxBatchSize: 500,
+      metricsExportInterval: "30 seconds",
+      tracerExportInterval: "2 seconds"
+    }).pipe(Layer.provide(client))
+  )
+}

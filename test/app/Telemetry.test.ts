@@ -1,0 +1,122 @@
+/** What a collector gets, over HTTP: of requests, of secrets, and when it does not answer. */
+import * as Http from "node:http"
+import type { AddressInfo } from "node:net"
+import { expect, it } from "@effect/vitest"
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as ProviderHttp from "../../src/capabilities/ModelRuntime/ProviderHttp.ts"
+import { around } from "../../src/http/Span.ts"
+import { layer } from "../../src/app/Telemetry.ts"
+import { afterAll, beforeAll } from "vitest"
+
+const received: Array<{
+  readonly path: string
+  readonly headers: Http.IncomingHttpHeaders
+  readonly body: string
+}> = []
+const collector = Http.createServer((request, response) => {
+  let body = ""
+  request.on("data", (chunk: Buffer) => (body += chunk.toString()))
+  request.on("end", () => {
+    received.push({ path: request.url ?? "", headers: request.headers, body })
+    response.setHeader("content-type", "application/json")
+    response.end("{}")
+  })
+})
+let url = ""
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve))
+  url = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`
+})
+afterAll(() => void collector.close())
+
+const canary = "canary-9c1f"
+const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+const request = (headers: Record<string, string> = {}) =>
+  HttpServerRequest.fromWeb(
+    new Request(`http://spoke/v1/sources/src_1?token=${canary}`, {
+      headers: { authorization: `Bearer ${canary}`, "x-odd": canary, ...headers }
+    })
+  )
+
+const telemetry = (ratio: number, endpoint = url) =>
+  layer({ endpoint, headers: Redacted.make({ "x-team": "museum" }), service: "tests", ratio })
+
+const handled = (headers?: Record<string, string>) =>
+  Effect.gen(function* () {
+    yield* Effect.logInfo("Handled").pipe(Effect.annotateLogs({ requestId: "req_1" }))
+    return HttpServerResponse.empty({ status: 204 })
+  }).pipe(around(request(headers), "req_1", Effect.succeed("/v1/sources/:id")))
+
+const spans = () =>
+  received
+    .filter(({ path }) => path === "/v1/traces")
+    .flatMap(({ body }) => JSON.parse(body).resourceSpans[0].scopeSpans[0].spans)
+
+it.live(
+  "a request is a span named by its route, the caller's trace goes on, and nothing of its address or headers is told",
+  () =>
+    Effect.gen(function* () {
+      received.length = 0
+      const traced = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` }
+      yield* handled(traced).pipe(Effect.provide(telemetry(0)))
+      const [span, ...others] = spans()
+      expect(others).toEqual([])
+      expect(span).toMatchObject({ name: "GET /v1/sources/:id", traceId, parentSpanId: "00f067aa0ba902b7" })
+      expect(JSON.stringify(span.attributes)).toContain("req_1")
+      const logs = received.filter(({ path }) => path === "/v1/logs").map(({ body }) => body)
+      expect(logs.join()).toContain(traceId)
+      expect(logs.join()).toContain("req_1")
+      expect(received.some(({ path }) => path === "/v1/metrics")).toBe(true)
+      expect(received.every(({ headers }) => headers["x-team"] === "museum")).toBe(true)
+      expect(JSON.stringify(received.map(({ body }) => body))).not.toContain(canary)
+    })
+)
+
+it.live("as much is traced as the setting says, and nothing without a collector", () =>
+  Effect.gen(function* () {
+    received.length = 0
+    yield* Effect.repeatN(handled(), 9).pipe(Effect.provide(telemetry(0)))
+    yield* handled({ traceparent: `00-${traceId}-00f067aa0ba902b7-00` }).pipe(Effect.provide(telemetry(1)))
+    expect(spans()).toEqual([])
+    yield* Effect.repeatN(handled(), 9).pipe(Effect.provide(telemetry(1)))
+    expect(spans()).toHaveLength(10)
+    const seen = yield* Effect.option(Effect.currentSpan).pipe(
+      Effect.withSpan("outer"),
+      Effect.provide(layer(null))
+    )
+    expect(seen._tag === "Some" && seen.value.sampled).toBe(false)
+  })
+)
+
+it.live(
+  "calls to the model provider carry the trace; others do not, and neither makes a span of its address",
+  () =>
+    Effect.gen(function* () {
+      received.length = 0
+      const call = (path: string) =>
+        Effect.flatMap(HttpClient.HttpClient, (client) => client.get(`${url}${path}?key=${canary}`)).pipe(
+          Effect.scoped
+        )
+      yield* Effect.zipRight(
+        call("/provider").pipe(Effect.provide(ProviderHttp.layerTraced)),
+        call("/other").pipe(Effect.provide(ProviderHttp.layer))
+      ).pipe(Effect.withSpan("turn"), Effect.provide(telemetry(1)))
+      const of = (path: string) => received.find((each) => each.path.startsWith(path))?.headers["traceparent"]
+      expect(of("/provider")).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/u)
+      expect(of("/other")).toBeUndefined()
+      expect(JSON.stringify(spans())).not.toContain(canary)
+    })
+)
+
+it.live("a collector that is gone costs a request nothing", () =>
+  Effect.gen(function* () {
+    const response = yield* handled().pipe(Effect.provide(telemetry(1, "http://127.0.0.1:9")))
+    expect(response.status).toBe(204)
+  })
+)
