@@ -34,12 +34,18 @@ export interface NewFile {
   readonly bytes: Uint8Array
 }
 
-const formOf = (fields: Readonly<Record<string, string>>, { bytes, field, mimeType, name }: NewFile) => {
+/** Encoded here: a form that the client is to encode broke its connection. */
+const encoded = (fields: Readonly<Record<string, string>>, { bytes, field, mimeType, name }: NewFile) => {
   const form = new FormData()
   for (const [key, value] of Object.entries(fields)) form.append(key, value)
   // A copy: a view of shared memory is no part of a form.
   form.append(field, new Blob([Uint8Array.from(bytes)], { type: mimeType }), name)
-  return form
+  const response = new Response(form)
+  return Effect.map(
+    Effect.promise(() => response.arrayBuffer()),
+    (body) =>
+      HttpClientRequest.bodyUint8Array(new Uint8Array(body), response.headers.get("content-type") ?? "")
+  )
 }
 
 export class GraphFiles extends Context.Tag("channels/GraphFiles")<
@@ -93,12 +99,12 @@ export const layerHttp = (base: string): Layer.Layer<GraphFiles, never, HttpClie
           Effect.withSpan("GraphFiles.locate")
         ),
       upload: (path, token, fields, file) =>
-        Effect.suspend(() =>
+        Effect.flatMap(encoded(fields, file), (withForm) =>
           exchange(
             http,
             HttpClientRequest.post(`${base}/${path}`, { acceptJson: true }).pipe(
               HttpClientRequest.bearerToken(token),
-              HttpClientRequest.bodyFormData(formOf(fields, file))
+              withForm
             ),
             transfer
           )
