@@ -1,0 +1,184 @@
+/** The package as it is installed: the real tarball in an empty project, its examples run, its types read by a program. */
+import { execFile } from "node:child_process"
+import * as Fs from "node:fs"
+import * as Os from "node:os"
+import * as Path from "node:path"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+
+const run = promisify(execFile)
+const root = Path.join(import.meta.dirname, "../..")
+const project = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-package-"))
+const modules = Path.join(project, "node_modules")
+const patience = 180_000
+
+const manifest: { dependencies: Record<string, string>; devDependencies: Record<string, string> } =
+  JSON.parse(Fs.readFileSync(Path.join(root, "package.json"), "utf8"))
+
+/** Only what the package says it needs, and what the examples are about; what those need, node finds beside them. */
+const link = (name: string) => {
+  Fs.mkdirSync(Path.dirname(Path.join(modules, name)), { recursive: true })
+  Fs.symlinkSync(Path.join(root, "node_modules", name), Path.join(modules, name))
+}
+
+const node = (...args: ReadonlyArray<string>) =>
+  run(process.execPath, args, {
+    cwd: project,
+    timeout: patience,
+    env: { PATH: process.env["PATH"], SPOKE_DATA_DIR: Path.join(project, "data") }
+  })
+
+const consumer = `
+import { createSpoke, SpokeError, type Spoke, type StreamPart } from "spoke"
+import { makeClient } from "spoke/client"
+import { makeClient as makeEffectClient } from "spoke/client/effect"
+import { AuditLog, AuditLogSql, Spoke as Composed, createSpoke as createWith } from "spoke/effect"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+
+export const use = async (spoke: Spoke) => {
+  const agent = spoke.agent((await spoke.agents.create({ name: "A" })).id)
+  const reply: string = (await agent.chat({ message: "Hi" })).reply
+  // @ts-expect-error a turn needs a message
+  await agent.chat({})
+  // @ts-expect-error a source of this type needs a url
+  await agent.sources.create({ type: "URL", name: "x", config: {} })
+  // @ts-expect-error there is no such permission
+  await agent.keys.create({ name: "x", permissions: ["everything"] })
+  for await (const part of agent.stream({ message: "Hi" })) {
+    const kind: StreamPart["type"] = part.type
+    if (part.type === "text-delta") part.delta.toUpperCase()
+    // @ts-expect-error only text has a delta
+    if (part.type === "finish") part.delta
+    if (part.type === "data-done") part.data.result.citations[0]?.sourceName.trim()
+    void kind
+  }
+  const status: "PENDING" | "PROCESSING" | "READY" | "FAILED" = (await agent.sources.get("s")).status
+  const created: string = (await agent.conversations.get("c")).createdAt
+  return [reply, status, created]
+}
+export const failed = (error: unknown) =>
+  error instanceof SpokeError && (error.code === "NOT_FOUND" || error.code === "DATA_DIRECTORY_IN_USE")
+// @ts-expect-error there is no such code
+export const never = (error: SpokeError) => error.code === "NO_SUCH_CODE"
+export const remote = makeClient({ baseUrl: "http://127.0.0.1:3000", apiKey: "spk" }).retrieve({ query: "x" })
+// @ts-expect-error a client needs a key
+makeClient({ baseUrl: "http://127.0.0.1:3000" })
+export const effects = Effect.gen(function* () {
+  const client = yield* makeEffectClient({ baseUrl: "http://127.0.0.1:3000", apiKey: Redacted.make("spk") })
+  const { chunks } = yield* client.retrieve.retrieve({ payload: { query: "x", topK: 1, minScore: 0 } })
+  return chunks.length
+})
+export const opened = () => createSpoke({ dataDir: "x", openai: { apiKey: "k" } })
+export const replaced = () => createWith({}, { replace: AuditLogSql.layerSql })
+export const composed = Composed.layer
+export const audit = Layer.map(Layer.effect(AuditLog, AuditLog), (context) => context)
+`
+
+describe("The package", () => {
+  beforeAll(async () => {
+    const { stdout } = await run("npm", ["pack", "--json", "--silent", "--pack-destination", project], {
+      cwd: root,
+      timeout: patience,
+      maxBuffer: 64 * 1_048_576
+    })
+    const tarball = /"filename":\s*"([^"]+)"/u.exec(stdout)?.[1] ?? ""
+    Fs.mkdirSync(Path.join(modules, "spoke"), { recursive: true })
+    await run("tar", [
+      "xzf",
+      Path.join(project, tarball),
+      "--strip-components=1",
+      "-C",
+      Path.join(modules, "spoke")
+    ])
+    for (const name of Object.keys(manifest.dependencies)) link(name)
+    for (const name of ["hono", "@hono/node-server", "@types/node"]) link(name)
+    Fs.writeFileSync(Path.join(project, "package.json"), JSON.stringify({ type: "module" }))
+    Fs.cpSync(Path.join(root, "examples"), project, { recursive: true })
+  }, patience)
+  afterAll(() => Fs.rmSync(project, { recursive: true, force: true }))
+
+  it("brings what it needs at run time: dashboard, migrations, seed archive, declarations", () => {
+    const has = (name: string) => Fs.existsSync(Path.join(modules, "spoke", name))
+    const needed = [
+      "bin/spoke.mjs",
+      "dist/main.js",
+      "dist/index.js",
+      "dist/effect.js",
+      "dist/client.js",
+      "dist/client/Effect.js",
+      "dist/seed.tgz",
+      "dist/ui/index.html",
+      "dist/ui/widget.js",
+      "dist/workers/parse.js",
+      "dist/types/index.d.ts",
+      "migrations/0001_tenancy.sql"
+    ]
+    expect(needed.filter((name) => !has(name))).toEqual([])
+  })
+
+  it(
+    "runs the plain example",
+    async () => {
+      const { stderr, stdout } = await node("node.mjs")
+      expect(stdout).toContain("eighty degrees")
+      expect(stderr).toBe("")
+    },
+    patience
+  )
+
+  it(
+    "runs the example that replaces a capability",
+    async () => {
+      const { stderr, stdout } = await node("replace.mjs")
+      expect(stdout).toContain("agent.create")
+      expect(stderr).toBe("")
+    },
+    patience
+  )
+
+  it(
+    "answers inside a Hono application and a Next.js route file",
+    async () => {
+      const program = `
+      const { app, spoke } = await import("./hono.mjs")
+      const get = async (path) => (await app.request(path)).status
+      console.log(await get("/hello"), await get("/readyz"), await get("/"), await get("/v1/usage"))
+      await spoke.close()
+      const route = await import("./next/app/[[...spoke]]/route.mjs")
+      const answer = await route.GET(new Request("http://localhost:3000/readyz"))
+      console.log(answer.status, "meta" in (await answer.json()))
+      await (await globalThis.spoke).close()`
+      const { stdout } = await node("--input-type=module", "--eval", program)
+      expect(stdout.trim().split("\n")).toEqual(["200 200 200 401", "200 true"])
+    },
+    patience
+  )
+
+  it.each([
+    { module: "nodenext", moduleResolution: "nodenext" },
+    { module: "esnext", moduleResolution: "bundler" }
+  ])(
+    "is typed for a program under $moduleResolution",
+    async (resolution) => {
+      Fs.writeFileSync(Path.join(project, "consumer.ts"), consumer)
+      const compilerOptions = {
+        ...resolution,
+        strict: true,
+        target: "es2023",
+        noEmit: true,
+        skipLibCheck: true,
+        types: ["node"]
+      }
+      Fs.writeFileSync(
+        Path.join(project, "tsconfig.json"),
+        JSON.stringify({ compilerOptions, files: ["consumer.ts"] })
+      )
+      const compiler = Path.join(root, "node_modules/typescript/bin/tsc")
+      const checked = await node(compiler, "-p", project).catch((failed: { stdout: string }) => failed)
+      expect(checked.stdout).toBe("")
+    },
+    patience
+  )
+})
