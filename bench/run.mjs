@@ -4,6 +4,7 @@
  * docs/performance.md.
  *
  *   npm run bench -- --only chat,retrieve --rounds 3
+ *   npm run bench -- --largest 100000        how far the collection of chunks grows; 1,000,000 by default
  *   npm run bench -- --quick                 small, short and not recorded: whether everything runs
  *   npm run bench -- --only hostile          what hostile files cost (bench/hostile.mjs)
  *   npm run bench -- --only retrieval        how well retrieval finds (bench/retrieval.mjs)
@@ -36,6 +37,7 @@ const { values } = parseArgs({
     only: { type: "string" },
     rounds: { type: "string" },
     seconds: { type: "string" },
+    largest: { type: "string", default: "1000000" },
     quick: { type: "boolean", default: false }
   }
 })
@@ -102,6 +104,7 @@ const world = {
   passages: quick ? 100 : 5_000,
   rounds: Number(values.rounds ?? (quick ? 1 : 3)),
   seconds: Number(values.seconds ?? (quick ? 0.5 : 3)),
+  largest: Number(values.largest),
   databases,
   model,
   services,

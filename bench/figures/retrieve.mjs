@@ -232,7 +232,7 @@ const growEmbedded = async (world, sizes) => {
 }
 
 export const retrieve = async (world) => {
-  const { databases, passages, progress, quick } = world
+  const { databases, largest, passages, progress, quick } = world
   const { postgres } = await databases()
   const out = { passages, sideBySide: await side({ ...world, postgres }) }
   progress("growth")
@@ -242,7 +242,10 @@ export const retrieve = async (world) => {
       dimensions: size,
       smallAgent: small,
       ...(postgres?.vector && {
-        server: await growServer(world, quick ? [2_000, 25_000] : [5_000, 100_000, 1_000_000])
+        server: await growServer(
+          world,
+          quick ? [2_000, 25_000] : [5_000, 100_000, 1_000_000].filter((chunks) => chunks <= largest)
+        )
       }),
       embedded: await growEmbedded(world, quick ? [2_000, 4_000] : [5_000, 100_000])
     }
