@@ -1,4 +1,7 @@
-/** `spoke import <file>`: conversations from elsewhere, one JSON object a line, through the operator's route. */
+/**
+ * `spoke import <file>`: an archive of `spoke export` into an empty database, or conversations from elsewhere, one JSON
+ * object a line, through the operator's route.
+ */
 import * as fs from "node:fs"
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
@@ -15,8 +18,10 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { ImportReport } from "../../domain/ConversationImport.ts"
 import { fromEnvironment } from "../Config.ts"
+import { isArchive } from "../ArchiveFile.ts"
 import * as DataDirectory from "../DataDirectory.ts"
 import * as Connection from "./Connection.ts"
+import { restore } from "./Export.ts"
 
 /** Lines of one request, and about as many bytes; a longer line goes alone. */
 const linesAtOnce = 500
@@ -187,12 +192,15 @@ export const importCommand = Command.make(
   "import",
   {
     file: Args.text({ name: "file" }).pipe(
-      Args.withDescription("One conversation a line, as JSON; - reads standard input")
+      Args.withDescription(
+        "An archive of spoke export, or one conversation a line as JSON; - reads standard input"
+      )
     ),
     ...options
   },
   ({ agent, file, ...flags }) =>
     Effect.gen(function* () {
+      if (yield* isArchive(file)) return yield* restore(file)
       const { done, refused } = yield* importAll(file, yield* sender(flags, agent))
       yield* Console.log(
         `${done.imported} conversations with ${done.messages} messages imported, ${done.repeated} were there already`
@@ -203,4 +211,8 @@ export const importCommand = Command.make(
         })
       }
     })
-).pipe(Command.withDescription("Import conversations from a file; repeating it imports nothing twice"))
+).pipe(
+  Command.withDescription(
+    "Import an archive into an empty database, or conversations, which repeating imports once"
+  )
+)

@@ -13,6 +13,7 @@ import * as Option from "effect/Option"
 import * as Package from "../Package.ts"
 import { chat } from "./Chat.ts"
 import { doctor } from "./Doctor.ts"
+import { exportCommand } from "./Export.ts"
 import { importCommand } from "./Import.ts"
 import { ingest } from "./Ingest.ts"
 import { mcp } from "./Mcp.ts"
@@ -22,7 +23,17 @@ import { serve } from "./Serve.ts"
 
 const spoke = Command.make("spoke").pipe(
   Command.withDescription("AI agents that answer chat messages from your own sources"),
-  Command.withSubcommands([serve, migrateCommand, doctor, ingest, chat, retrieve, mcp, importCommand])
+  Command.withSubcommands([
+    serve,
+    migrateCommand,
+    doctor,
+    ingest,
+    chat,
+    retrieve,
+    mcp,
+    exportCommand,
+    importCommand
+  ])
 )
 
 const cli = Command.run(spoke, { name: "Spoke", version: Package.version, executable: "spoke" })

@@ -37,6 +37,9 @@ const decode = (text: string): Buffer | null => {
   return encode(bytes) === text ? bytes : null
 }
 
+/** Names a master secret, in everything that it sealed; the secret cannot be found from it. */
+export const keyIdOf = (master: Redacted.Redacted): string => encode(derive(master, "key id", idBytes))
+
 /** What one master secret can do. Keys are derived once and stay in closures, out of reach of any log. */
 const makeKeys = (master: Redacted.Redacted) => {
   const derived = new Map<string, Buffer>()
@@ -46,7 +49,7 @@ const makeKeys = (master: Redacted.Redacted) => {
     derived.set(name, bytes)
     return bytes
   }
-  const id = encode(derive(master, "key id", idBytes))
+  const id = keyIdOf(master)
   const context = (purpose: Purpose) => Buffer.from(`${version}.${id}.${purpose}`)
 
   const mac = (purpose: Purpose, bytes: Buffer) =>
