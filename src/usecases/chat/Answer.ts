@@ -64,7 +64,8 @@ const write = Effect.fn("Answer.write")(function* (
 ) {
   const { admission, request } = turn
   const passages = Citations.toPassages(chunks)
-  const files = yield* unlessStopped(turn, turn.files.load, ModelStep.turnFailed())
+  const files =
+    turn.files.stored.length === 0 ? [] : yield* unlessStopped(turn, turn.files.load, ModelStep.turnFailed())
   turn.counted = true
   let said = ""
   const step = ToolSteps.run(

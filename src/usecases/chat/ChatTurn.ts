@@ -2,13 +2,16 @@
  * The chat turn (specification 2.1–2.3, 4.2, 4.3). A turn is a fiber that no request owns: the client may leave, the turn
  * settles. It begins with one statement and settles with one; what was streamed is what was stored.
  */
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import * as Mailbox from "effect/Mailbox"
+import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
+import * as Tracer from "effect/Tracer"
 import { Embedder } from "../../capabilities/Embedder.ts"
 import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import { VectorSearch } from "../../capabilities/VectorSearch.ts"
@@ -45,6 +48,15 @@ export interface RunningTurn {
   /** Ends after `Done`. To stop reading changes nothing about the turn. */
   readonly parts: Stream.Stream<TurnPart, Failure>
 }
+
+/** Copies of what a request brings along are made at every step: a turn needs nothing of it but who traces it. */
+const lean = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.mapInputContext(effect, (given: Context.Context<never>) =>
+    Option.match(Context.getOption(given, Tracer.ParentSpan), {
+      onNone: () => Context.empty(),
+      onSome: (span) => Context.make(Tracer.ParentSpan, span)
+    })
+  )
 
 /** Parts that may wait for a slow reader before the turn waits for it. */
 const backlog = 16_384
@@ -90,6 +102,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         replay: new Replay(),
         stopped: yield* Deferred.make<void>(),
         ended: yield* Deferred.make<void>(),
+        exit: null,
+        result: null,
         counted: false,
         settled: false,
         acted: false,
@@ -123,16 +137,19 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return yield* admitted(scope, request, begun, admission, { files }, stored.post)
     })
 
+    /** Nothing but a turn of a conversation waits for others. */
+    const takesPlace = ({ admission, opening, request }: Turn) =>
+      opening.target._tag === "Conversation" &&
+      request.persist &&
+      // What answers stored messages was begun when no other turn was alive.
+      (admission.ticket === null || !(admission.clear || opening.answers !== undefined))
+
     /** Waits until every earlier turn of the conversation has ended, and returns the history as they left it. */
     const takePlace = Effect.fn("ChatTurn.takePlace")(function* (turn: Turn) {
       const { admission, conversationId, scope } = turn
       const { ticket } = admission
-      if (turn.opening.target._tag !== "Conversation" || !turn.request.persist || conversationId === null) {
-        return admission.history
-      }
+      if (conversationId === null) return admission.history
       if (ticket === null) return yield* Identity.notActive()
-      // What answers stored messages was begun when no other turn was alive.
-      if (admission.clear || turn.opening.answers !== undefined) return admission.history
       for (let wait = 20; ; wait = Math.min(wait * 2, 250)) {
         const place = yield* turns.place(scope, conversationId, ticket)
         const ours = place.state === "AI_ACTIVE" && place.epoch === admission.epoch
@@ -202,6 +219,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         citations,
         media: []
       }
+      turn.result = result
       yield* emit(turn, { _tag: "Done", result })
     })
 
@@ -240,6 +258,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       const ended = Exit.mapError(ending, (failure) =>
         failure._tag === "CONVERSATION_NOT_ACTIVE" ? ModelStep.turnFailed() : failure
       )
+      turn.exit = ended
       return Deferred.done(admitted, ending).pipe(
         Effect.zipRight(Effect.sync(() => turn.replay.close(ended))),
         Effect.zipRight(turn.parts.done(ended)),
@@ -255,7 +274,10 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
 
     /** The turn's fiber: admitted when it is its turn, and ended exactly once. */
     const lifetime = (turn: Turn, admitted: Deferred.Deferred<void, Failure | ConversationNotActive>) =>
-      unlessStopped(turn, takePlace(turn), ModelStep.turnFailed()).pipe(
+      (takesPlace(turn)
+        ? unlessStopped(turn, takePlace(turn), ModelStep.turnFailed())
+        : Effect.succeed(turn.admission.history)
+      ).pipe(
         Effect.tap(Deferred.succeed(admitted, undefined)),
         Effect.tap(typing(turn)),
         Effect.flatMap((history) => Answer.run(means, turn, history)),
@@ -281,15 +303,11 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
     }
 
-    /**
-     * Starts a turn and returns when it is under way. Fails with what a request may be refused for (specification 4.2);
-     * what happens later is a failure of `parts`.
-     */
-    const start = Effect.fn("ChatTurn.start")(function* (
+    const begun = Effect.fn("ChatTurn.start")(function* (
       scope: AgentScope,
       request: ChatTurnRequest,
-      channel: ConversationChannel = "api",
-      extras: Extras = noExtras
+      channel: ConversationChannel,
+      extras: Extras
     ) {
       const admitted = yield* Deferred.make<void, Failure | ConversationNotActive>()
       // From the first row to the fiber that settles it nothing may come between.
@@ -299,29 +317,44 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
       // A client that leaves while its turn waits will read nothing: the turn must not wait for it.
       yield* Deferred.await(admitted).pipe(Effect.onInterrupt(() => turn.parts.shutdown))
-      const view: RunningTurn = {
+      return turn
+    }, lean)
+
+    /** Waits for the end of a turn whose parts nobody reads. */
+    const ended = (turn: Turn) =>
+      Effect.zipRight(
+        Effect.zipRight(turn.parts.shutdown, Deferred.await(turn.ended)),
+        Effect.suspend(() => turn.exit ?? ModelStep.turnFailed())
+      )
+
+    /**
+     * Starts a turn and returns when it is under way. Fails with what a request may be refused for (specification 4.2);
+     * what happens later is a failure of `parts`.
+     */
+    const start = (
+      scope: AgentScope,
+      request: ChatTurnRequest,
+      channel: ConversationChannel = "api",
+      extras: Extras = noExtras
+    ) =>
+      Effect.map(begun(scope, request, channel, extras), (turn): RunningTurn => ({
         runId: request.persist ? turn.opening.runId : null,
         endUserId: turn.endUserId,
         parts: Mailbox.toStream(turn.parts).pipe(Stream.ensuring(turn.parts.shutdown))
-      }
-      return view
-    })
+      }))
 
-    /** The stream folded: the complete reply, with a realtime token when a conversation exists (specification 2.2). */
+    /** The complete reply, with a realtime token when a conversation exists (specification 2.2). */
     const complete = Effect.fn("ChatTurn.complete")(function* (
       scope: AgentScope,
       request: ChatTurnRequest & { readonly includeRealtimeToken: boolean }
     ) {
-      const { parts } = yield* start(scope, request)
-      const done = yield* parts.pipe(
-        Stream.runFold<ChatTurnResult | null, TurnPart>(null, (result, part) =>
-          part._tag === "Done" ? part.result : result
-        )
-      )
-      if (done === null) return yield* ModelStep.turnFailed()
-      if (done.conversationId === undefined || !request.includeRealtimeToken) return done
-      const access = yield* realtime.issue(done.conversationId)
-      return { ...done, ...access }
+      const turn = yield* begun(scope, request, "api", noExtras)
+      yield* ended(turn)
+      const { result } = turn
+      if (result === null) return yield* ModelStep.turnFailed()
+      if (result.conversationId === undefined || !request.includeRealtimeToken) return result
+      const access = yield* realtime.issue(result.conversationId)
+      return { ...result, ...access }
     })
 
     /**
@@ -335,11 +368,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         Effect.uninterruptible
       )
       if (typeof turn === "string") return { _tag: turn }
-      const outcome = yield* Mailbox.toStream(turn.parts).pipe(
-        Stream.runDrain,
-        Effect.ensuring(turn.parts.shutdown),
-        Effect.either
-      )
+      const outcome = yield* Effect.either(ended(turn))
       if (Either.isRight(outcome)) return { _tag: "Answered" as const }
       return turn.takenOver
         ? { _tag: "Inactive" as const }

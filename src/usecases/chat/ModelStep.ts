@@ -65,14 +65,16 @@ export const run = Effect.fn("ModelStep.run")(function* (
   const calls: Array<Extract<ModelPart, { readonly _tag: "ToolCall" }>> = []
   let finish = Option.none<Extract<ModelPart, { readonly _tag: "Finish" }>>()
   yield* runtime.stream(request).pipe(
-    Stream.runForEach((part) => {
-      if (part._tag === "TextDelta") {
-        text += part.delta
-        return onDelta(part.delta)
+    // What arrived together goes on together: each piece costs the turn as much as a frame of its own.
+    Stream.runForEachChunk((parts) => {
+      let delta = ""
+      for (const part of parts) {
+        if (part._tag === "TextDelta") delta += part.delta
+        else if (part._tag === "ToolCall") calls.push(part)
+        else finish = Option.some(part)
       }
-      if (part._tag === "ToolCall") calls.push(part)
-      else finish = Option.some(part)
-      return Effect.void
+      text += delta
+      return delta === "" ? Effect.void : onDelta(delta)
     }),
     repeatable ? (round) => round.pipe(Effect.tapError(pause), Effect.retry(retries)) : identity,
     Effect.catchAll(documented)

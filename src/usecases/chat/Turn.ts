@@ -1,9 +1,10 @@
 /** One turn under way: what its steps share, and how they tell what happens. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import type * as Mailbox from "effect/Mailbox"
 import type { AgentScope } from "../../domain/Access.ts"
-import type { ChatTurnRequest, TurnPart } from "../../domain/ChatTurn.ts"
+import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/ChatTurn.ts"
 import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 import type { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
 import type { Admission, Opening } from "../../store/Turns.ts"
@@ -39,6 +40,9 @@ export interface Turn {
   readonly stopped: Deferred.Deferred<void>
   /** Done once the turn is settled. */
   readonly ended: Deferred.Deferred<void>
+  /** How it ended, once it has; the result is there when it succeeded. */
+  exit: Exit.Exit<void, Failure> | null
+  result: ChatTurnResult | null
   /** True once the model has been called: from then on the turn counts. */
   counted: boolean
   settled: boolean
