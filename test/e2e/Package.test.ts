@@ -128,6 +128,18 @@ describe("The package", () => {
     patience
   )
 
+  it.each(["README.md", "docs/library.md"])(
+    "runs the example of %s",
+    async (page) => {
+      const text = Fs.readFileSync(Path.join(root, page), "utf8")
+      const [, code = ""] = /```ts\n([\s\S]*?createSpoke[\s\S]*?)```/u.exec(text) ?? []
+      Fs.writeFileSync(Path.join(project, "readme.mjs"), code)
+      const { stdout } = await node("readme.mjs")
+      expect(stdout).toMatch(/eighty degrees|No language model/u)
+    },
+    patience
+  )
+
   it(
     "runs the example that replaces a capability",
     async () => {
@@ -176,8 +188,11 @@ describe("The package", () => {
         JSON.stringify({ compilerOptions, files: ["consumer.ts"] })
       )
       const compiler = Path.join(root, "node_modules/typescript/bin/tsc")
-      const checked = await node(compiler, "-p", project).catch((failed: { stdout: string }) => failed)
-      expect(checked.stdout).toBe("")
+      const checked = await node(compiler, "-p", project).then(
+        ({ stdout }) => ({ code: 0, stdout }),
+        ({ code, stdout }: { readonly code: number; readonly stdout: string }) => ({ code, stdout })
+      )
+      expect(checked).toEqual({ code: 0, stdout: "" })
     },
     patience
   )
