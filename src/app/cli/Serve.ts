@@ -2,6 +2,8 @@
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
+import * as RuntimeFlags from "effect/RuntimeFlags"
+import * as RuntimeFlagsPatch from "effect/RuntimeFlagsPatch"
 import { fromEnvironment } from "../Config.ts"
 import { warnOfStrangers } from "../Strangers.ts"
 import * as Observability from "../Observability.ts"
@@ -28,7 +30,9 @@ export const serve = Command.make("serve", { role }, ({ role: chosen }) =>
     yield* warnOfStrangers.pipe(
       Effect.zipRight(Server.run(settings, chosen)),
       Effect.catchTag("ServeError", () => Port.taken(settings)),
-      Effect.provide(Observability.layer(settings))
+      Effect.provide(Observability.layer(settings)),
+      // The framework's own counters of fibers cost as much as some of the fibers, and nobody reads them.
+      Effect.withRuntimeFlagsPatch(RuntimeFlagsPatch.disable(RuntimeFlags.RuntimeMetrics))
     )
   })
 ).pipe(Command.withDescription("Start the server: API, hosted app and workers"))

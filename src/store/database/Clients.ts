@@ -24,6 +24,13 @@ const connectTimeout = Duration.seconds(10)
 /** No statement of ours takes longer; one that does is cancelled by the server. */
 const statementTimeout = Duration.seconds(60)
 
+/**
+ * Compiling a statement takes a tenth of a second and more, and the planner asks for it where it saves nothing. Through a
+ * pooler the setting may stay with a connection that others use: it changes no result.
+ */
+const withoutJit = (client: Pg.ClientBase, done: (error?: Error) => void) =>
+  client.query("set jit = off", (error: Error | undefined) => done(error))
+
 const poolOf = (config: Pg.PoolConfig) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -88,7 +95,7 @@ export const serverClient = (options: ServerOptions): Client =>
     }
     const open = (limits: Pg.PoolConfig) =>
       PgClient.fromPool({
-        acquire: poolOf({ ...connection, ...limits, max: options.maxConnections })
+        acquire: poolOf({ ...connection, ...limits, max: options.maxConnections, verify: withoutJit })
       }).pipe(Effect.tap((client) => client`select 1`))
     const limited = open({
       statement_timeout: Duration.toMillis(statementTimeout),
