@@ -1,0 +1,233 @@
+/** `spoke export` and `spoke import`: a populated store from engine to engine, compared row by row. */
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import * as Pg from "pg"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { layerEmbedded, layerPostgres } from "../../src/store/Database.ts"
+import * as ModelStub from "../ModelStub.ts"
+import { binaries } from "../PostgresServer.ts"
+import { serverUrl } from "../TestDatabase.ts"
+import { ask, makeTenant, makeWorld, type World } from "./RouteWorld.ts"
+import { removeFolder, run, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
+
+const skipped = binaries === undefined && process.env["CI"] !== "true"
+const operatorToken = "operator"
+
+/** Values that lose something on any way but as the database's own text; of tables that the server has left empty. */
+const awkward = `
+  insert into dedupe_keys (key, expires_at) values (E'quote " back \\\\ line \\n tab \\t \\u2028 é 漢 😀', '2199-01-01 00:00:00.123456+00');
+  insert into provider_pauses (provider, until) values ('p', 'infinity');
+  insert into billing_events (id, object_id, created, rank, fact, received_at)
+    values ('evt_1', 'sub_1', 9007199254740993, 1, '{"n": 12345678901234567890.10, "t": "\\u2028"}', '2026-01-02 03:04:05.678901+00')`
+
+describe.skipIf(skipped)("A store goes from engine to engine", () => {
+  const folder = temporaryFolder()
+  const dataDir = (name: string) => Path.join(folder, name)
+  const file = (name: string) => Path.join(folder, `${name}.spoke`)
+  const address = new URL("postgres://127.0.0.1")
+  let world: World
+  let secret = ""
+  const scope = Effect.runSync(Scope.make())
+
+  const onServer = async (name: string) => {
+    const admin = new Pg.Client({ connectionString: address.href })
+    await admin.connect()
+    await admin.query(`create database ${name}`)
+    await admin.end()
+    const url = new URL(address)
+    url.pathname = `/${name}`
+    return {
+      DATABASE_URL: url.href,
+      SPOKE_DATA_DIR: dataDir(name),
+      SPOKE_SECRET: secret,
+      SPOKE_OPERATOR_TOKEN: operatorToken
+    }
+  }
+  const embedded = (name: string) => ({
+    SPOKE_DATA_DIR: dataDir(name),
+    SPOKE_OPERATOR_TOKEN: operatorToken
+  })
+
+  const inside = <A, E>(
+    variables: Readonly<Record<string, string>>,
+    work: Effect.Effect<A, E, SqlClient.SqlClient>
+  ) => {
+    const url = variables["DATABASE_URL"]
+    const database =
+      url === undefined
+        ? layerEmbedded({ dataDir: variables["SPOKE_DATA_DIR"] ?? "" })
+        : layerPostgres({ url: Redacted.make(url), maxConnections: 1 })
+    return Effect.runPromise(Effect.provide(work, database))
+  }
+
+  /** Every row of every table, as text. */
+  const contents = (variables: Readonly<Record<string, string>>) =>
+    inside(
+      variables,
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`set time zone 'UTC'`
+        const tables = yield* sql<{ name: string }>`
+          select tablename as name from pg_tables where schemaname = 'public' and tablename not like '%migrations%'
+            and tablename not like '%vector%' and tablename <> 'retrieval_recall' order by 1`
+        const all: Record<string, ReadonlyArray<string>> = {}
+        for (const { name } of tables) {
+          const rows = yield* sql<{ row: string }>`select t::text as row from ${sql(name)} t`
+          all[name] = rows.map(({ row }) => row).toSorted()
+        }
+        return all
+      })
+    )
+
+  const good = async (args: ReadonlyArray<string>, variables: Readonly<Record<string, string>>) => {
+    const done = await run(args, variables)
+    expect([done.code, done.code === 0 ? "" : done.stderr]).toEqual([0, ""])
+    return done
+  }
+
+  const served = async <A>(
+    variables: Readonly<Record<string, string>>,
+    use: (spoke: Spoke) => Promise<A>
+  ) => {
+    const spoke = await start(variables["SPOKE_DATA_DIR"] ?? "", variables)
+    try {
+      return await use(spoke)
+    } finally {
+      await spoke.stop()
+    }
+  }
+
+  const retrieve = (spoke: Spoke) =>
+    ask(spoke, "POST", "/v1/retrieve", { key: world.key, body: { query: `secret of ${world.mark}` } })
+
+  /** What a client sees: the old key works, searches find the same, files open. */
+  const answers = async (spoke: Spoke) => {
+    const found = JSON.parse((await retrieve(spoke)).text).data
+    const conversation = await ask(spoke, "GET", `/v1/conversations/${world.ids.ConversationId}`, {
+      key: world.key
+    })
+    const original = await ask(spoke, "GET", `/v1/sources/${world.ids.SourceId}`, { key: world.key })
+    expect([conversation.status, original.status]).toEqual([200, 200])
+    return {
+      found,
+      conversation: JSON.parse(conversation.text).data,
+      original: JSON.parse(original.text).data
+    }
+  }
+
+  const secretOf = (name: string): string =>
+    JSON.parse(Fs.readFileSync(Path.join(dataDir(name), "secrets.json"), "utf8")).secret
+
+  const originals = (name: string) =>
+    Fs.readdirSync(Path.join(dataDir(name), "artifacts"), { recursive: true, encoding: "utf8" })
+      .filter((entry) => /[0-9a-f]{64}$/u.test(entry))
+      .toSorted()
+      .map((entry) => [entry, Fs.readFileSync(Path.join(dataDir(name), "artifacts", entry), "base64")])
+
+  const first = embedded("first")
+  let before: Awaited<ReturnType<typeof contents>>
+  let seen: Awaited<ReturnType<typeof answers>>
+
+  beforeAll(async () => {
+    address.href = Redacted.value(await Effect.runPromise(serverUrl))
+    const stub = await Effect.runPromise(Scope.extend(ModelStub.make, scope))
+    const model = {
+      OPENAI_BASE_URL: stub.url,
+      OPENAI_API_KEY: "sk-stub",
+      SPOKE_CHAT_MODEL: "gpt-4.1-mini",
+      SPOKE_EMBEDDING_MODEL: "offline"
+    }
+    await served({ ...first, ...model }, async (spoke) => {
+      world = await makeWorld(spoke, await makeTenant(spoke, "moved"), "walnut")
+      await until(
+        () => retrieve(spoke),
+        ({ text }) => JSON.parse(text).data.chunks?.length > 0
+      )
+      seen = await answers(spoke)
+    })
+    secret = secretOf("first")
+    await inside(
+      first,
+      Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(awkward))
+    )
+    before = await contents(first)
+  }, 120_000)
+
+  afterAll(async () => {
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    removeFolder(folder)
+  })
+
+  it("from the embedded database to PostgreSQL, there again, and back, with every row and every original", async () => {
+    expect(Object.values(before).filter((rows) => rows.length > 0).length).toBeGreaterThan(25)
+    const [second, third] = [await onServer("second"), await onServer("third")]
+    const fourth = { ...embedded("fourth"), SPOKE_SECRET: secret }
+    const way = [first, second, third, fourth] as const
+    for (const [index, from] of way.slice(0, -1).entries()) {
+      const to = way[index + 1] ?? from
+      const archive = file(`way-${index}`)
+      const { stdout } = await good(["export", archive], from)
+      expect(stdout).toMatch(/^\d+ rows and \d+ originals exported/u)
+      expect(Fs.statSync(archive).mode & 0o777).toBe(0o600)
+      await good(["import", archive], to)
+      expect(await contents(to)).toEqual(before)
+      expect(originals(Path.basename(to.SPOKE_DATA_DIR))).toEqual(originals("first"))
+    }
+    for (const to of [second, fourth]) expect(await served(to, answers)).toEqual(seen)
+    const counted = Effect.flatMap(
+      SqlClient.SqlClient,
+      (sql) => sql<{ on: boolean }>`
+        select nextval(pg_get_serial_sequence('queue_jobs', 'seq')) > max(seq) as on from queue_jobs`
+    )
+    expect(await inside(third, counted)).toEqual([{ on: true }])
+  }, 170_000)
+
+  it("with its generated secret only where that was asked for", async () => {
+    const to = embedded("given")
+    await good(["export", file("without")], first)
+    const refused = await run(["import", file("without")], to)
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain("another master secret")
+    await good(["export", "--with-secret", file("with")], first)
+    await good(["import", file("with")], to)
+    expect(secretOf("given")).toBe(secret)
+    expect(Fs.statSync(Path.join(dataDir("given"), "secrets.json")).mode & 0o777).toBe(0o600)
+    expect(await contents(to)).toEqual(before)
+  }, 120_000)
+
+  it("not where there is something already, under another secret, or from a file that is not whole: nothing is changed", async () => {
+    const archive = file("refusals")
+    await good(["export", archive], first)
+    const again = await run(["export", archive], first)
+    expect(again.stderr).toContain("is there already")
+    const full = await run(["import", archive], first)
+    expect(full.code).toBe(1)
+    expect(full.stderr).toContain("The database is not empty")
+    expect(await contents(first)).toEqual(before)
+    const empty = await onServer("refusals")
+    const other = await run(["import", archive], {
+      ...empty,
+      SPOKE_SECRET: "thirty-two bytes that nobody has used"
+    })
+    expect(other.code).toBe(1)
+    expect(other.stderr).toContain("another master secret")
+    const bytes = Fs.readFileSync(archive)
+    for (const [name, part] of [
+      ["cut", bytes.subarray(0, bytes.length * 0.7)],
+      ["shorter", bytes.subarray(0, bytes.length - 9)],
+      ["turned", Buffer.from(bytes.map((byte, index) => (index === bytes.length >> 1 ? byte ^ 1 : byte)))]
+    ] as const) {
+      Fs.writeFileSync(file(name), part)
+      const { code, stderr } = await run(["import", file(name)], empty)
+      expect([name, code]).toEqual([name, 1])
+      expect(stderr).toContain("not a whole archive")
+    }
+    await good(["import", archive], empty)
+    expect(await contents(empty)).toEqual(before)
+  }, 120_000)
+})
