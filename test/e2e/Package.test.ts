@@ -10,16 +10,18 @@ const run = promisify(execFile)
 const root = Path.join(import.meta.dirname, "../..")
 const project = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-package-"))
 const modules = Path.join(project, "node_modules")
-const patience = 180_000
+const patience = 300_000
 
 const manifest: { dependencies: Record<string, string>; devDependencies: Record<string, string> } =
   JSON.parse(Fs.readFileSync(Path.join(root, "package.json"), "utf8"))
 
-/** Only what the package says it needs, and what the examples are about; what those need, node finds beside them. */
-const link = (name: string) => {
-  Fs.mkdirSync(Path.dirname(Path.join(modules, name)), { recursive: true })
-  Fs.symlinkSync(Path.join(root, "node_modules", name), Path.join(modules, name))
-}
+/** What the examples are about, beside the package. */
+const beside = ["hono", "@hono/node-server", "@types/node"].map(
+  (name) => `${name}@${manifest.devDependencies[name]}`
+)
+
+const npm = (cwd: string, ...args: ReadonlyArray<string>) =>
+  run("npm", args, { cwd, timeout: patience, maxBuffer: 64 * 1_048_576 })
 
 const node = (...args: ReadonlyArray<string>) =>
   run(process.execPath, args, {
@@ -78,23 +80,12 @@ export const audit = Layer.map(Layer.effect(AuditLog, AuditLog), (context) => co
 
 describe("The package", () => {
   beforeAll(async () => {
-    const { stdout } = await run("npm", ["pack", "--json", "--silent", "--pack-destination", project], {
-      cwd: root,
-      timeout: patience,
-      maxBuffer: 64 * 1_048_576
-    })
+    const { stdout } = await npm(root, "pack", "--json", "--silent", "--pack-destination", project)
     const tarball = /"filename":\s*"([^"]+)"/u.exec(stdout)?.[1] ?? ""
-    Fs.mkdirSync(Path.join(modules, "spoke"), { recursive: true })
-    await run("tar", [
-      "xzf",
-      Path.join(project, tarball),
-      "--strip-components=1",
-      "-C",
-      Path.join(modules, "spoke")
-    ])
-    for (const name of Object.keys(manifest.dependencies)) link(name)
-    for (const name of ["hono", "@hono/node-server", "@types/node"]) link(name)
     Fs.writeFileSync(Path.join(project, "package.json"), JSON.stringify({ type: "module" }))
+    // What npm has at hand already need not come over the network again.
+    const quiet = ["--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
+    await npm(project, "install", ...quiet, Path.join(project, tarball), ...beside)
     Fs.cpSync(Path.join(root, "examples"), project, { recursive: true })
   }, patience)
   afterAll(() => Fs.rmSync(project, { recursive: true, force: true }))
