@@ -1,0 +1,117 @@
+/**
+ * What the packages that this project rests on have to be, read from package-lock.json alone: `problems` says in words what
+ * is not so. Run by itself, it asks the registry for known vulnerabilities too, and says so where the registry does not
+ * answer that.
+ */
+import { spawnSync } from "node:child_process"
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import { pathToFileURL } from "node:url"
+
+const sha512 = /^sha512-[A-Za-z0-9+/]{86}==$/
+const registry = "https://registry.npmjs.org/"
+
+/** Nothing of these binds what is built with them. */
+const permissive = ["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0"]
+/** Tools that are not shipped may besides be under these. */
+const forTools = [
+  "(AFL-2.1 OR BSD-3-Clause)",
+  "BlueOak-1.0.0",
+  "CC-BY-4.0",
+  "MIT AND ISC AND BSD-3-Clause",
+  "MPL-2.0",
+  "Unlicense"
+]
+
+/** Tools whose manifest does not name a licence in the way of today; their files say MIT. */
+const unnamed = ["busboy", "dicer", "humanize-number", "only", "streamsearch"]
+
+/** Code of these runs when they are installed; each was read. Nothing of Spoke needs that it runs. */
+const scripted = ["@parcel/watcher", "esbuild", "msgpackr-extract", "tesseract.js"]
+
+/** Cryptography comes with Node: signatures, ciphers and tokens of a package would be one more to trust. */
+const cryptography =
+  /(?:^|[/-])(?:bcrypt|crypto|elliptic|jose|jsonwebtoken|libsodium|node-forge|node-rsa|openpgp|scrypt|sodium|tweetnacl)(?:$|[.-])|^@noble\//
+
+const nameOf = (path) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length)
+
+/** Nothing is known of builds for other systems: npm writes their names alone, and never fetches them here. */
+const isForeign = ({ cpu, integrity, license, optional, os }) =>
+  optional === true && (os ?? cpu) !== undefined && integrity === undefined && license === undefined
+
+const ofPackage = (path, entry) => {
+  const name = nameOf(path)
+  if (isForeign(entry)) return []
+  const allowed = entry.dev === true ? [...permissive, ...forTools] : permissive
+  return [
+    entry.link === true ? "is a link" : null,
+    entry.resolved === undefined || entry.resolved.startsWith(registry) ? null : "comes from elsewhere",
+    sha512.test(entry.integrity ?? "") ? null : "has no sha512 integrity",
+    entry.hasInstallScript !== true || scripted.includes(name) ? null : "runs a script when it is installed",
+    entry.deprecated === undefined || entry.dev === true ? null : "is deprecated",
+    allowed.includes(entry.license) || (entry.dev === true && unnamed.includes(name))
+      ? null
+      : `is under the licence ${entry.license ?? "that it does not name"}`,
+    entry.dev === true || !cryptography.test(name) ? null : "is cryptography that Node has"
+  ]
+    .filter((found) => found !== null)
+    .map((found) => `${path} ${found}`)
+}
+
+/** Ranges that npm would take from elsewhere than the registry. */
+const elsewhere = /^(?:git|https?|file|link|github)\b|^[\w-]+\/[\w.-]+/
+
+const ofRanges = (manifest) =>
+  ["dependencies", "devDependencies", "optionalDependencies"].flatMap((kind) =>
+    Object.entries(manifest[kind] ?? {})
+      .filter(([, range]) => elsewhere.test(range))
+      .map(([name]) => `package.json: ${name} does not come from the registry`)
+  )
+
+/** What is wrong with `lock` and `manifest`, the contents of package-lock.json and package.json. */
+export const problems = (lock, manifest) => [
+  ...(lock.lockfileVersion === 3 ? [] : ["package-lock.json is not of version 3"]),
+  ...Object.entries(lock.packages)
+    .filter(([path]) => path !== "")
+    .flatMap(([path, entry]) => ofPackage(path, entry)),
+  ...ofRanges(manifest)
+]
+
+const read = (name) => JSON.parse(Fs.readFileSync(Path.resolve(import.meta.dirname, "..", name), "utf8"))
+
+/** The answer of `npm audit`: what it found, or why it could not ask. */
+export const advisories = (stdout) => {
+  const found = (() => {
+    try {
+      return JSON.parse(stdout)
+    } catch {
+      return {}
+    }
+  })()
+  const counts = found.metadata?.vulnerabilities
+  return counts === undefined
+    ? { asked: false, serious: 0 }
+    : { asked: true, serious: counts.high + counts.critical }
+}
+
+const tell = (text) => process.stderr.write(`${text}\n`)
+
+const main = () => {
+  const found = problems(read("package-lock.json"), read("package.json"))
+  for (const problem of found) tell(problem)
+  const { stdout } = spawnSync("npm", ["audit", "--omit=dev", "--audit-level=high", "--json"], {
+    cwd: Path.resolve(import.meta.dirname, ".."),
+    encoding: "utf8",
+    timeout: 60_000
+  })
+  const { asked, serious } = advisories(stdout ?? "")
+  if (!asked) tell("SKIPPED: known vulnerabilities: the registry does not answer `npm audit` here")
+  if (serious > 0) {
+    tell(stdout)
+    tell(`${serious} packages have a vulnerability known as high or critical`)
+  }
+  if (found.length > 0 || serious > 0) process.exitCode = 1
+  else tell("The packages are what they have to be.")
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) main()
