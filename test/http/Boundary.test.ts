@@ -82,7 +82,9 @@ layer(PublicServer, { excludeTestServices: true })("every response", (it) => {
         expect(headers.get("access-control-allow-origin")).toBe("*")
         expect(headers.get("access-control-allow-credentials")).toBeNull()
         const exposed = headers.get("access-control-expose-headers")?.split(", ")
-        expect(exposed).toEqual(["x-request-id", "x-end-user-id", "x-run-id", "retry-after"])
+        const ours = ["x-request-id", "x-end-user-id", "x-run-id", "retry-after"]
+        const limits = ["limit", "remaining", "reset", "policy"].map((name) => `ratelimit-${name}`)
+        expect(exposed).toEqual(expect.arrayContaining([...ours, ...limits]))
       }
     })
   )

@@ -6,7 +6,7 @@ import * as Layer from "effect/Layer"
 import { JobQueue, JobQueueError } from "../../src/capabilities/JobQueue.ts"
 import { layerTable } from "../../src/capabilities/JobQueue/Table.ts"
 import type { DeliveryStatus } from "../../src/domain/Channel.ts"
-import { Inbox } from "../../src/store/Inbox.ts"
+import { Inbox, InboxRefusal } from "../../src/store/Inbox.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 import {
   type Answer,
@@ -432,14 +432,12 @@ for (const direct of [true, false])
                   Effect.gen(function* () {
                     sizes.push(arrivals.length)
                     if (sizes.length === 1) yield* Deferred.await(open)
-                    // A value that the database refuses: it is not sanitized on this way.
-                    return yield* inbox.accept(
-                      arrivals.map((arrival) =>
-                        arrival.event._tag === "Message" && arrival.event.messageId === "poison"
-                          ? { ...arrival, raw: "\u0000" }
-                          : arrival
-                      )
+                    // As the database refuses a value that it cannot take.
+                    const refused = arrivals.some(
+                      ({ event }) => event._tag === "Message" && event.messageId === "poison"
                     )
+                    if (refused) return yield* new InboxRefusal({ cause: "poison" })
+                    return yield* inbox.accept(arrivals)
                   })
               })
             )

@@ -67,6 +67,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
         status: "ACTIVE",
         expiresAt: "2999-01-01T00:00:00.000Z",
         lastUsedAt: null,
+        rateLimit: null,
         createdAt: expect.any(String)
       }
       expect(made.data.key).toEqual(shown)

@@ -14,6 +14,7 @@ import * as Prompt from "./Prompt.ts"
 import { searchText } from "./Question.ts"
 import type { ChatTools, TurnTools } from "./Tools.ts"
 import * as ToolSteps from "./ToolSteps.ts"
+import { noFiles } from "./Extras.ts"
 import { emit, record, type Turn, unlessStopped } from "./Turn.ts"
 
 export interface Answer {
@@ -65,7 +66,7 @@ const write = Effect.fn("Answer.write")(function* (
   const { admission, request } = turn
   const passages = Citations.toPassages(chunks)
   const files =
-    turn.files.stored.length === 0 ? [] : yield* unlessStopped(turn, turn.files.load, ModelStep.turnFailed())
+    turn.files === noFiles ? [] : yield* unlessStopped(turn, turn.files.load, ModelStep.turnFailed())
   turn.counted = true
   let said = ""
   const step = ToolSteps.run(
