@@ -48,7 +48,8 @@ export const server = (settings: Settings) =>
   Http.layer(settings).pipe(Layer.provide(listen({ host: settings.host, port: settings.port, grace })))
 
 /** Answers web-standard requests over {@link layer}, as {@link server} does. */
-export const webHandler = (settings: Settings) => Web.handler(Http.guarded(settings))
+export const webHandler = (settings: Settings) =>
+  Effect.provide(Web.handler(Http.guarded(settings)), Http.overHttps(settings))
 
 const decodeAgentId = Schema.decodeUnknownOption(AgentId)
 

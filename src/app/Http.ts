@@ -36,6 +36,7 @@ import { BillingHandlers } from "../http/webhooks/BillingHandlers.ts"
 import * as DirectMessaging from "../http/webhooks/DirectMessaging.ts"
 import { MessagingHandlers } from "../http/webhooks/MessagingHandlers.ts"
 import type * as Auth from "../http/Auth.ts"
+import * as Headers from "../http/Headers.ts"
 import * as KeyAuth from "../http/KeyAuth.ts"
 import type { SameOrigin } from "../http/hosted/SameOrigin.ts"
 import { publicGroups, serve } from "../http/Server.ts"
@@ -92,9 +93,13 @@ export const api = <E, R>(settings: Settings, guards: Layer.Layer<Doors, E, R>) 
 /** {@link api} for everybody who comes over the network. */
 export const guarded = (settings: Settings) => api(settings, doors(settings))
 
+/** What browsers are told of https. */
+export const overHttps = ({ appUrl }: Settings) =>
+  Layer.succeed(Headers.OverHttps, new URL(appUrl).protocol === "https:")
+
 /** Serves on the `HttpServer` of the context, over the use-cases of `app/Live`; spans are made in `http/Span`. */
 export const layer = (settings: Settings) =>
   Layer.merge(
     DirectMessaging.layer,
     serve(guarded(settings)).pipe(HttpMiddleware.withTracerDisabledWhen(() => true))
-  )
+  ).pipe(Layer.provide(overHttps(settings)))

@@ -145,6 +145,7 @@ const options = (request: HttpServerRequest.HttpServerRequest, methods: Methods,
 export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.middleware(
   Effect.gen(function* () {
     const { api } = yield* HttpApi.Api
+    const overHttps = yield* Headers.OverHttps
     const { router } = yield* HttpApiBuilder.Router
     const limits = new Map(
       Routes.table(api).map((route) => [Routes.keyOf(route), route.bodyLimit ?? jsonLimit] as const)
@@ -159,7 +160,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
         const requestId = yield* RequestId.resolve(request.headers[RequestId.header])
         const methods = Effect.map(routes, (all) => methodsAt(all, request))
         if (request.method === "OPTIONS") {
-          return Headers.complete(options(request, yield* methods, requestId), requestId)
+          return Headers.complete(options(request, yield* methods, requestId), requestId, overHttps)
         }
         const pattern = Effect.map(routes, (all) => patternAt(all, request))
         const response = yield* app.pipe(
@@ -171,7 +172,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
           Effect.annotateLogs({ requestId, method: request.method, path: pathOf(request) }),
           Span.around(request, requestId, pattern)
         )
-        return Headers.complete(response, requestId)
+        return Headers.complete(response, requestId, overHttps)
       })
   })
 ).pipe(Layer.provide(HttpApiBuilder.Router.Live))

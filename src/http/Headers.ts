@@ -1,6 +1,7 @@
 /** The headers that every response carries, and the answer to a CORS preflight. */
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Context from "effect/Context"
 import * as RequestId from "./RequestId.ts"
 
 /** What a page of another origin may read. */
@@ -15,6 +16,13 @@ const exposed = [
   "ratelimit-policy"
 ].join(", ")
 
+/** Whether `{app_url}` is an https one: browsers are then told never to come without it, for two years. */
+export class OverHttps extends Context.Reference<OverHttps>()("http/OverHttps", {
+  defaultValue: (): boolean => false
+}) {}
+
+const strictTransport = { "strict-transport-security": "max-age=63072000" } as const
+
 /** Where a response does not say otherwise: answers belong to their caller, and none is a page. */
 const defaults = {
   "cache-control": "no-store",
@@ -28,11 +36,13 @@ const defaults = {
  */
 export const complete = (
   response: HttpServerResponse.HttpServerResponse,
-  requestId: string
+  requestId: string,
+  overHttps: boolean
 ): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.setHeaders(response, {
     ...defaults,
     ...response.headers,
+    ...(overHttps ? strictTransport : {}),
     "access-control-allow-origin": "*",
     "access-control-expose-headers": exposed,
     "x-content-type-options": "nosniff",

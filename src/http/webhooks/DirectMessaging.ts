@@ -61,6 +61,7 @@ export const layer: Layer.Layer<never, never, Lane | Intake> = Layer.scopedDisca
   Effect.gen(function* () {
     const intake = yield* Intake
     const lane = yield* Lane
+    const overHttps = yield* Headers.OverHttps
     const clock = yield* Effect.clock
     const run = Runtime.runFork(yield* Effect.runtime())
 
@@ -83,7 +84,7 @@ export const layer: Layer.Layer<never, never, Lane | Intake> = Layer.scopedDisca
       const now = clock.unsafeCurrentTimeMillis()
       const requestId = RequestId.of(textOf(request.headers[RequestId.header]), now)
       const done = (outcome: Exit.Exit<Delivered, CodedError>) =>
-        send(response, Headers.complete(answered(outcome, requestId), requestId))
+        send(response, Headers.complete(answered(outcome, requestId), requestId, overHttps))
       if (body === null) return done(Exit.fail(tooLarge))
 
       const signature = textOf(request.headers["x-hub-signature-256"])
