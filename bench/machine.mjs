@@ -16,7 +16,7 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.e
 /** What of this machine's environment would change what is measured. */
 const ours = /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_URL|HOST$|PORT$|LOG_|OTEL_)/
 
-/** Starts a program that prints `listening on URL`; `{url, pid, stop}`. */
+/** Starts a program that prints `listening on URL`; `{url, pid, stop, output}`, the last of it what it printed lately. */
 export const start = async (command, args, variables = {}, { within = 60_000 } = {}) => {
   const child = spawn(command, args, {
     cwd: root,
@@ -51,7 +51,7 @@ export const start = async (command, args, variables = {}, { within = 60_000 } =
     await ended
     clearTimeout(timer)
   }
-  return { url, pid: child.pid, stop }
+  return { url, pid: child.pid, stop, output: () => output }
 }
 
 /** A program of the benchmark itself. */

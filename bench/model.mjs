@@ -1,7 +1,8 @@
 /**
  * The model of the benchmarks: an OpenAI-compatible `/chat/completions` and `/embeddings` that costs little and always the
  * same, in a process of its own. `POST /pace` sets when tokens come: `{first, gap, tokens}`, in milliseconds; all at once
- * by default. With `alike` every text has the same vector, which costs nothing. `node bench/model.mjs` serves on a free port and tells which.
+ * by default. With `alike` every text has the same vector, which costs nothing. `MODEL_KEEP_ALIVE` is how many
+ * milliseconds a connection may rest. `node bench/model.mjs` serves on a free port and tells which.
  */
 import * as http from "node:http"
 import * as path from "node:path"
@@ -147,7 +148,7 @@ const serve = () => {
       else whole(response, pace)
     })
   })
-  server.keepAliveTimeout = 60_000
+  server.keepAliveTimeout = Number(process.env["MODEL_KEEP_ALIVE"] ?? 60_000)
   server.listen({ port: 0, host: "127.0.0.1", backlog: 4_096 }, () =>
     console.log(`listening on http://127.0.0.1:${server.address().port}`)
   )

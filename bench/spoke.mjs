@@ -11,7 +11,7 @@ import { root, startSpoke, temporaryFolder, until } from "./machine.mjs"
 import { dimensions, vectorOf } from "./model.mjs"
 
 const operatorToken = "operator-of-the-benchmark"
-const owner = { email: "bench@example.com", password: "correct horse battery" }
+export const owner = { email: "bench@example.com", password: "correct horse battery" }
 const secret = "a secret of the benchmark, thirty-two bytes"
 
 /** The stub as Spoke's provider. */

@@ -1,0 +1,179 @@
+/** What is asked of a server that is soaked: some of everything, evenly, at a rate that leaves it time. */
+import { createHmac } from "node:crypto"
+import * as http from "node:http"
+
+export const appSecret = "the app secret of the soak"
+
+const phoneNumberId = "106540352242922"
+
+/** A provider of messages that takes every one. */
+export const startGraph = async () => {
+  let taken = 0
+  const server = http.createServer((request, response) => {
+    request.resume()
+    request.on("end", () => {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.end(JSON.stringify({ success: true, messages: [{ id: `wamid.out.${++taken}` }] }))
+    })
+  })
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const stop = () => {
+    server.close()
+    server.closeAllConnections()
+  }
+  return { url: `http://127.0.0.1:${server.address().port}/v25.0`, stop }
+}
+
+/** One request; with `leaveAfter` the client goes away after as many bytes. */
+const ask = (
+  { agent, spoke },
+  method,
+  path,
+  { body, expected = [200, 201], headers = {}, leaveAfter, raw } = {}
+) =>
+  new Promise((resolve, reject) => {
+    const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body))
+    const request = http.request(
+      `${spoke.url}${path}`,
+      {
+        method,
+        agent,
+        timeout: 70_000,
+        headers: {
+          "x-api-key": spoke.key,
+          ...(payload !== undefined && {
+            "content-type": "application/json",
+            "content-length": Buffer.byteLength(payload)
+          }),
+          ...headers
+        }
+      },
+      (response) => {
+        let text = ""
+        response.setEncoding("utf8")
+        response.on("data", (chunk) => {
+          text += chunk
+          if (leaveAfter !== undefined && text.length >= leaveAfter) {
+            response.removeAllListeners("error").on("error", () => {})
+            request.destroy()
+            resolve(text)
+          }
+        })
+        response.on("error", reject)
+        response.on("end", () => {
+          if (expected.includes(response.statusCode)) resolve(text)
+          else
+            reject(new Error(`${method} ${path.split("?")[0]} ${response.statusCode}: ${text.slice(0, 200)}`))
+        })
+      }
+    )
+    request.on("timeout", () => request.destroy(new Error(`${method} ${path} hung`)))
+    request.on("error", reject)
+    request.end(payload)
+  })
+
+const dataOf = (text) => JSON.parse(text).data
+
+/** A conversation goes on for a while, and another one takes its place. */
+const conversations = () => {
+  const open = []
+  return {
+    opened: (id) => {
+      if (open.push({ id, turns: 0 }) > 20) open.shift()
+    },
+    next: () => {
+      const one = open[Math.floor(Math.random() * open.length)]
+      if (one !== undefined && ++one.turns >= 12) open.splice(open.indexOf(one), 1)
+      return one?.id
+    }
+  }
+}
+
+/** Kinds of requests, and how often each is made in a second. */
+const kinds = (world) => {
+  const { run, site } = world
+  const talks = conversations()
+  let count = 0
+  const question = () => `How do I change order ${++count} of my account?`
+  const source = async () => {
+    const config = { sitemapUrl: `${site}/sitemap-${(count++ % 50) * 3}-3.xml` }
+    const body = { type: "SITEMAP", name: `Soak ${count}`, config }
+    const made = dataOf(await ask(world, "POST", "/v1/sources", { body })).source
+    for (;;) {
+      const { status } = dataOf(await ask(world, "GET", `/v1/sources/${made.id}`))
+      if (status === "READY" || status === "FAILED") break
+      await new Promise((resolve) => setTimeout(resolve, 500))
+    }
+    await ask(world, "DELETE", `/v1/sources/${made.id}`, { expected: [200, 202, 204] })
+  }
+  const chat = async (path, more = {}, options = {}) => {
+    const text = await ask(world, "POST", path, { body: { message: question(), ...more }, ...options })
+    if (path === "/v1/chat") {
+      const { conversationId } = dataOf(text)
+      if (conversationId && more.conversationId === undefined) talks.opened(conversationId)
+    }
+  }
+  const webhook = () => {
+    const id = `wamid.${run}.${++count}`
+    const from = String(491_700_000_000 + (count % 200))
+    const message = {
+      from,
+      id,
+      timestamp: String(Math.floor(Date.now() / 1_000)),
+      type: "text",
+      text: { body: `Where is ${id}?` }
+    }
+    const value = { metadata: { phone_number_id: phoneNumberId }, messages: [message] }
+    const raw = JSON.stringify({ entry: [{ id: "waba", changes: [{ field: "messages", value }] }] })
+    const signature = `sha256=${createHmac("sha256", appSecret).update(raw).digest("hex")}`
+    return ask(world, "POST", "/api/webhooks/whatsapp", {
+      raw,
+      headers: { "x-hub-signature-256": signature }
+    })
+  }
+  return [
+    [1, () => chat("/v1/chat")],
+    [1, () => chat("/v1/chat", { conversationId: talks.next() })],
+    [1, () => chat("/v1/chat/stream", { conversationId: talks.next() })],
+    [0.5, () => chat("/v1/chat/stream", {}, { leaveAfter: 200 })],
+    [0.5, () => chat("/v1/chat", { persist: false })],
+    [3, () => ask(world, "POST", "/v1/retrieve", { body: { query: question() } })],
+    [0.5, webhook],
+    [1, () => ask(world, "GET", "/v1/conversations?limit=20")],
+    [0.5, () => ask(world, "GET", "/v1/conversations/none", { expected: [404] })],
+    [0.5, () => ask(world, "GET", "/v1/sources", { headers: { "x-api-key": "wrong" }, expected: [401] })],
+    [0.3, () => ask(world, "GET", "/metrics")],
+    [0.1, source]
+  ]
+}
+
+/** Asks until told to stop; `{stop, requests, errors, kinds}`, whose `stop` waits for what is under way. */
+export const startMix = (world) => {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 64 })
+  const seen = { requests: 0, errors: 0, kinds: {} }
+  const under = new Set()
+  const timers = kinds({ ...world, agent }).map(([perSecond, work]) =>
+    setInterval(() => {
+      // A machine that is behind is not buried deeper.
+      if (under.size >= 64) return
+      seen.requests++
+      const one = work()
+        .catch(({ code, message }) => {
+          seen.errors++
+          const why = String(code ?? message).slice(0, 160)
+          seen.kinds[why] = (seen.kinds[why] ?? 0) + 1
+        })
+        .finally(() => under.delete(one))
+      under.add(one)
+    }, 1_000 / perSecond)
+  )
+  const stop = async () => {
+    for (const timer of timers) clearInterval(timer)
+    await Promise.all(under)
+    agent.destroy()
+  }
+  return { seen, stop }
+}
+
+/** The channel that the webhooks are for. */
+export const channelBody = { channel: "whatsapp", externalId: phoneNumberId, accessToken: "EAAB-soak" }
