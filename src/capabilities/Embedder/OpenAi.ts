@@ -1,6 +1,4 @@
 /** Any provider that speaks OpenAI's `POST /embeddings`. */
-import type * as AiError from "@effect/ai/AiError"
-import type * as OpenAiClient from "@effect/ai-openai/OpenAiClient"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -11,10 +9,10 @@ import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
-import * as Scope from "effect/Scope"
 import { retryAfter } from "../../domain/RetryAfter.ts"
 import { Embedder, EmbedderError } from "../Embedder.ts"
 import { ProviderPauses, type ProviderPausesService } from "../ProviderPauses.ts"
+import { type Asked, type Embedding, makeAsk, type WireFailure } from "./OpenAiWire.ts"
 import { toUnit } from "./UnitVector.ts"
 
 export interface OpenAiOptions {
@@ -74,35 +72,15 @@ const fromStatus = (
   )
 }
 
-const plainHeaders = (headers: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) =>
-      typeof value === "string" ? [[name.toLowerCase(), value] as const] : []
-    )
-  )
-
-/** An AiError holds the request and with it the key, so nothing of it goes on but the status and two headers. */
-const reduced = (error: AiError.AiError): Effect.Effect<never, EmbedderError> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now): Effect.Effect<never, EmbedderError> => {
-    if (error._tag === "HttpResponseError" && error.reason === "StatusCode") {
-      return Effect.fail(fromStatus(error.response.status, plainHeaders(error.response.headers), now))
-    }
-    if (error._tag === "HttpRequestError" && error.reason === "Transport") {
-      return Effect.fail(failure("The embedding provider could not be reached.", true))
-    }
-    // A body that breaks off in the middle is a response error, and comes whole the next time.
-    const broken = error._tag === "HttpResponseError"
-    return Effect.fail(failure("The embedding provider's answer cannot be read.", broken))
-  })
-
-const statusOf = (error: AiError.AiError): number =>
-  error._tag === "HttpResponseError" ? error.response.status : 0
-
-type Response = Effect.Effect.Success<ReturnType<OpenAiClient.Service["createEmbedding"]>>
+const fromWire = (wire: WireFailure): EmbedderError => {
+  if (wire.kind === "status") return fromStatus(wire.status, wire.headers, wire.now)
+  if (wire.kind === "unreachable") return failure("The embedding provider could not be reached.", true)
+  return failure("The embedding provider's answer cannot be read.", wire.kind === "broken")
+}
 
 /** Unit vectors in the order of the texts, whatever order they came in. */
 const toVectors = (
-  { data }: Response,
+  data: ReadonlyArray<Embedding>,
   count: number,
   dimensions: number
 ): Effect.Effect<ReadonlyArray<Float32Array>, EmbedderError> => {
@@ -133,31 +111,15 @@ const retries = Schedule.exponential("500 millis").pipe(
   )
 )
 
-type Create = OpenAiClient.Service["createEmbedding"]
-
-/** The client, once it is needed: megabytes of schemas that a service which embeds offline, or starts up, does not read. */
-const makeClient = ({ apiKey, baseUrl }: OpenAiOptions) =>
-  Effect.gen(function* () {
-    const http = yield* HttpClient.HttpClient
-    const scope = yield* Effect.scope
-    return yield* Effect.promise(() => import("@effect/ai-openai/OpenAiClient")).pipe(
-      Effect.flatMap(({ make }) => make({ apiKey, apiUrl: baseUrl.replace(/\/+$/, "") })),
-      Effect.provideService(HttpClient.HttpClient, http),
-      Scope.extend(scope),
-      Effect.map(({ createEmbedding }) => createEmbedding),
-      Effect.cached
-    )
-  })
+type Ask = (asked: Asked) => Effect.Effect<ReadonlyArray<Embedding>, WireFailure>
 
 /** Whether to name the dimensions, found out once: servers of other models may refuse the parameter. */
 const makeNaming = ({ model }: OpenAiOptions, dimensions: number) => {
   let named = native[model] !== dimensions
-  return (create: Create, input: Arr.NonEmptyReadonlyArray<string>) => {
-    const ask = Effect.suspend(() =>
-      create({ model, input: [...input], encoding_format: "float", ...(named && { dimensions }) })
-    )
+  return (send: Ask, input: ReadonlyArray<string>) => {
+    const ask = Effect.suspend(() => send({ model, input, ...(named && { dimensions }) }))
     return Effect.catchAll(ask, (error) => {
-      if (!named || native[model] !== undefined || ![400, 422].includes(statusOf(error)))
+      if (!named || native[model] !== undefined || ![400, 422].includes(error.status))
         return Effect.fail(error)
       named = false
       return ask
@@ -207,23 +169,22 @@ const make = (options: OpenAiOptions) =>
   Effect.gen(function* () {
     const { model, timeout = "30 seconds", concurrency = 4 } = options
     const dimensions = options.dimensions ?? native[model] ?? 1_536
-    const client = yield* makeClient(options)
+    const send = makeAsk(yield* HttpClient.HttpClient, options.baseUrl, options.apiKey)
     const ask = makeNaming(options, dimensions)
     const pause = makePause(options.baseUrl, yield* ProviderPauses)
     const room = yield* Effect.makeSemaphore(concurrency)
 
     const embed = (texts: ReadonlyArray<string>, limit: Duration.Duration) => {
       const input = texts.map(toReadable)
-      if (!Arr.isNonEmptyReadonlyArray(input)) return Effect.succeed<ReadonlyArray<Float32Array>>([])
+      if (input.length === 0) return Effect.succeed<ReadonlyArray<Float32Array>>([])
       return pause.respect(limit).pipe(
-        Effect.zipRight(client),
-        Effect.flatMap((create) => ask(create, input).pipe(Effect.catchAll(reduced))),
+        Effect.zipRight(Effect.mapError(ask(send, input), fromWire)),
         Effect.timeoutFail({
           duration: Duration.sum(limit, timeout),
           onTimeout: () => failure("The embedding provider did not answer in time.", true)
         }),
         Effect.tapError(pause.begin),
-        Effect.flatMap((response) => toVectors(response, texts.length, dimensions))
+        Effect.flatMap((data) => toVectors(data, texts.length, dimensions))
       )
     }
 
@@ -253,4 +214,4 @@ const make = (options: OpenAiOptions) =>
   })
 
 /** Honours `retry-after` for all batches at once, and repeats a batch that failed for a passing reason (guarantee G5). */
-export const layerOpenAi = (options: OpenAiOptions) => Layer.scoped(Embedder, make(options))
+export const layerOpenAi = (options: OpenAiOptions) => Layer.effect(Embedder, make(options))

@@ -6,5 +6,7 @@ export const toUnit = (values: ArrayLike<number>): Float32Array | null => {
   for (let place = 0; place < values.length; place++) squares += (values[place] ?? 0) ** 2
   const length = Math.sqrt(squares)
   if (!Number.isFinite(length) || length === 0) return null
-  return Float32Array.from(values, (value) => value / length)
+  const unit = new Float32Array(values.length)
+  for (let place = 0; place < values.length; place++) unit[place] = (values[place] ?? 0) / length
+  return unit
 }
