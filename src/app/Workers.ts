@@ -1,8 +1,10 @@
 /** Background fibers: ingestion, embedding, and the tidying of what has expired. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
 import { JobQueue } from "../capabilities/JobQueue.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { Artifacts } from "../usecases/Artifacts.ts"
@@ -42,22 +44,30 @@ const tidy = Effect.gen(function* () {
   )
 })
 
-/** Runs until its scope closes; then takes no more jobs and waits for the running ones. */
+/**
+ * Runs until its scope closes; then all workers at once take no more jobs and wait for the running ones, each as long as
+ * its queue's policy allows.
+ */
 export const layer = Layer.scopedDiscard(
   Effect.gen(function* () {
+    const all = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.parallel)
+    /** Ends beside all others, its own finalizers one after the other. */
+    const beside = <A, E, R>(started: Effect.Effect<A, E, R>) =>
+      Effect.flatMap(Scope.fork(all, ExecutionStrategy.sequential), (own) => Scope.extend(started, own))
     const queue = yield* JobQueue
     const ingest = yield* Ingest
     const embed = yield* Embed
     const artifacts = yield* Artifacts
     const inbound = yield* Inbound
-    yield* queue.work("channel-inbound", arrivals, inbound.process, inbound.abandoned)
     const outbound = yield* Outbound
-    yield* queue.work("channel-outbound", departures, outbound.process, outbound.abandoned)
-    yield* queue.work("ingestion", ingestions, ingest.process, ingest.abandoned)
-    yield* queue.work("embedding", 1, embed.process)
-    yield* queue.work("artifact-cleanup", cleanups, artifacts.process)
-    yield* Sweeps.start
-    yield* Effect.forkScoped((yield* LegacyKeys).work)
-    yield* tidy
+    const { work } = yield* LegacyKeys
+    yield* beside(queue.work("channel-inbound", arrivals, inbound.process, inbound.abandoned))
+    yield* beside(queue.work("channel-outbound", departures, outbound.process, outbound.abandoned))
+    yield* beside(queue.work("ingestion", ingestions, ingest.process, ingest.abandoned))
+    yield* beside(queue.work("embedding", 1, embed.process))
+    yield* beside(queue.work("artifact-cleanup", cleanups, artifacts.process))
+    yield* beside(Sweeps.start)
+    yield* beside(Effect.forkScoped(work))
+    yield* beside(tidy)
   })
 )

@@ -19,32 +19,54 @@ export interface QueuePolicy {
    * takes, so this is how long a job of a dead worker waits, however long jobs take.
    */
   readonly lease: Duration.DurationInput
+  /**
+   * How long a running job may take when its worker stops, before it is interrupted and given back. What goes on where it
+   * was given back need not be waited for; what has begun to answer or to send somebody is brought to its end.
+   */
+  readonly drain: Duration.DurationInput
 }
 
-/** Specification 6 for the channel queues, contract 7 for ingestion. */
+/** Specification 6 for the channel queues, contract 7 for ingestion, contract 11 for how each of them stops. */
 export const policies = {
-  ingestion: { attempts: 3, backoff: "2 seconds", keepCompleted: 100, keepFailed: 500, lease: "30 seconds" },
-  embedding: { attempts: 10, backoff: "2 seconds", keepCompleted: 100, keepFailed: 500, lease: "30 seconds" },
+  ingestion: {
+    attempts: 3,
+    backoff: "2 seconds",
+    keepCompleted: 100,
+    keepFailed: 500,
+    lease: "30 seconds",
+    drain: "1 second"
+  },
+  embedding: {
+    attempts: 10,
+    backoff: "2 seconds",
+    keepCompleted: 100,
+    keepFailed: 500,
+    lease: "30 seconds",
+    drain: "1 second"
+  },
   "artifact-cleanup": {
     attempts: 20,
     backoff: "2 seconds",
     keepCompleted: 100,
     keepFailed: 500,
-    lease: "30 seconds"
+    lease: "30 seconds",
+    drain: "1 second"
   },
   "channel-inbound": {
     attempts: 5,
     backoff: "2 seconds",
     keepCompleted: 100,
     keepFailed: 500,
-    lease: "20 seconds"
+    lease: "20 seconds",
+    drain: "30 seconds"
   },
   "channel-outbound": {
     attempts: 3,
     backoff: "2 seconds",
     keepCompleted: 100,
     keepFailed: 500,
-    lease: "20 seconds"
+    lease: "20 seconds",
+    drain: "30 seconds"
   }
 } as const satisfies Record<QueueName, QueuePolicy>
 
@@ -109,7 +131,7 @@ export class JobQueue extends Context.Tag("capabilities/JobQueue")<
     ) => Effect.Effect<ReadonlyArray<QueueJobId>, JobQueueError>
     /**
      * Claims and runs jobs, at most `concurrency` at once, until the scope closes; then takes no more and waits for the
-     * running ones, as long as the layer allows. What still runs after that is interrupted and goes back to the queue
+     * running ones, as long as the policy allows. What still runs after that is interrupted and goes back to the queue
      * without losing an attempt. A defect of the handler counts as a failed attempt.
      *
      * A job runs at least once: it is repeated when its worker died, and its handler is interrupted when its lease was

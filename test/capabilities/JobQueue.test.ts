@@ -37,10 +37,12 @@ const policy: QueuePolicy = {
   backoff: "100 millis",
   keepCompleted: 5,
   keepFailed: 3,
-  lease: "900 millis"
+  lease: "900 millis",
+  drain: "300 millis"
 }
 
-const quick = { policies: Record.map(policies, () => policy), drain: "300 millis" } as const
+const everywhere = (given: QueuePolicy) => ({ policies: Record.map(policies, () => given) })
+const quick = everywhere(policy)
 
 type Options = Parameters<typeof layerTableWith>[0]
 
@@ -457,7 +459,7 @@ const suite = (it: Vitest.MethodsNonLive<Database, true>, engine: Engine, backen
 
   it.scoped("takes no more jobs when it stops, and waits for the running one", () =>
     Effect.gen(function* () {
-      const queue = yield* queueOf({ ...quick, drain: "10 seconds" })
+      const queue = yield* queueOf(everywhere({ ...policy, drain: "10 seconds" }))
       const started = yield* Deferred.make<void>()
       const worker = yield* workIn(
         queue.work("ingestion", 1, () =>

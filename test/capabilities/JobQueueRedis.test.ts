@@ -25,7 +25,7 @@ const server = Effect.acquireRelease(
 const processOn = (url: string) =>
   Effect.gen(function* () {
     const redis = yield* connect(Redacted.make(url))
-    const built = yield* Layer.build(Layer.fresh(layerRedis({ redis, drain: "5 seconds" })))
+    const built = yield* Layer.build(Layer.fresh(layerRedis({ redis })))
     return { queue: Context.get(built, JobQueue), redis }
   })
 

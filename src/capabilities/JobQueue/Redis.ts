@@ -10,7 +10,6 @@
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Array from "effect/Array"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
@@ -30,8 +29,6 @@ export interface RedisQueueOptions {
   readonly redis: Redis | Cluster
   /** By queue; those of the specification by default. */
   readonly policies?: Readonly<Record<QueueName, QueuePolicy>>
-  /** How long running jobs may take when a worker stops, before they are interrupted and given back: 30 seconds. */
-  readonly drain?: Duration.DurationInput
 }
 
 const channel = "queue_tickets"
@@ -146,14 +143,7 @@ const make = ({ redis, ...options }: RedisQueueOptions) =>
       work: (queue, concurrency, handler, onDead = () => Effect.void) =>
         startBullWorker(
           { redis, rows, tickets: tickets[queue] },
-          {
-            queue,
-            concurrency,
-            handler,
-            onDead,
-            policy: policyOf(queue),
-            drain: options.drain ?? "30 seconds"
-          }
+          { queue, concurrency, handler, onDead, policy: policyOf(queue) }
         )
     })
   })

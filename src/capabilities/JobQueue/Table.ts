@@ -4,7 +4,6 @@
  * every five seconds.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
@@ -18,8 +17,6 @@ import { startWorker } from "./table/Worker.ts"
 export interface TableOptions {
   /** By queue; those of the specification by default. */
   readonly policies?: Readonly<Record<QueueName, QueuePolicy>>
-  /** How long running jobs may take when a worker stops, before they are interrupted and given back: 30 seconds. */
-  readonly drain?: Duration.DurationInput
 }
 
 const make = (options: TableOptions) =>
@@ -46,8 +43,7 @@ const make = (options: TableOptions) =>
             concurrency,
             handler,
             onDead,
-            policy: policyOf(queue),
-            drain: options.drain ?? "30 seconds"
+            policy: policyOf(queue)
           })
           const worker = { queue, wake }
           yield* Effect.acquireRelease(

@@ -25,15 +25,12 @@ export interface WorkerOptions<R> {
   readonly concurrency: number
   readonly handler: (job: QueueJob) => Effect.Effect<void, JobFailure, R>
   readonly onDead: (job: QueueJob) => Effect.Effect<void, never, R>
-  /** How long running jobs may take when the scope closes. */
-  readonly drain: Duration.DurationInput
 }
 
 interface State {
   readonly queue: QueueName
   readonly policy: QueuePolicy
   readonly concurrency: number
-  readonly drain: Duration.DurationInput
   readonly rows: Rows
   readonly lease: Duration.Duration
   readonly running: Map<string, Held>
@@ -175,7 +172,7 @@ const until = (effect: Effect.Effect<void>, limit: Duration.DurationInput) =>
 
 const stop = (worker: State) =>
   Effect.gen(function* () {
-    yield* until(worker.idle.await, worker.drain)
+    yield* until(worker.idle.await, worker.policy.drain)
     for (const held of worker.running.values()) yield* endEarly(held, "stopped")
     yield* until(worker.idle.await, farewell)
   })
