@@ -125,14 +125,22 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/AgentR
         Effect.withSpan("AgentRunStore.toStop")
       )
 
-    /** Stores events of runs that are still running, each once, whoever else writes them. */
+    /**
+     * Stores events of runs that are still running, each once, whoever else writes them. The runs are locked before the
+     * first event is written, as settling does it: in the other order the two would wait for each other.
+     */
     const flush = (events: ReadonlyArray<RunEvent>) =>
       sql`
+        with running as (
+          select id from agent_runs
+          where status = 'running' and id = any(${[...new Set(events.map(({ runId }) => runId))]}::text[])
+          order by id for key share
+        )
         insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
         select r.id, e.sequence, e.type, e.status, e.label, e.payload, e.timestamp
         from jsonb_to_recordset(${encodeEvents(events)}::jsonb)
             as e ("runId" text, sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
-          join agent_runs r on r.id = e."runId" and r.status = 'running'
+          join running r on r.id = e."runId"
         on conflict (run_id, sequence) do nothing`.pipe(Effect.asVoid, Effect.withSpan("AgentRunStore.flush"))
 
     return { trace, outcome, status, requestStop, toStop, flush } as const

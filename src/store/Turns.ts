@@ -13,6 +13,7 @@ import { StoredAttachment } from "../domain/Attachment.ts"
 import type { ExternalEndUserId } from "../domain/ChatTurn.ts"
 import { type ConversationChannel, ConversationState, MessageRole } from "../domain/Conversation.ts"
 import { type ConversationId, EndUserId, type MessageId, type RunId } from "../domain/Ids.ts"
+import { isDeadlock } from "./Sources.ts"
 import { released, reservation } from "./TurnQuota.ts"
 import { counters, type Settled, SettledRow, type Settlement, settleStatement } from "./TurnSettlement.ts"
 
@@ -92,6 +93,12 @@ const Place = Schema.Struct({
 
 /** What belongs to the same transaction as the reply, told the conversation's epoch from then on. */
 export type Posting = (epoch: number) => Effect.Effect<void>
+
+/**
+ * A failed turn gives its place in the quota back while it holds the conversation; the conversation's next turn takes the
+ * two in the other order. Nothing is written by the one that the database gives up.
+ */
+const again = Effect.retry({ times: 5, while: isDeadlock })
 
 export class Turns extends Effect.Service<Turns>()("store/Turns", {
   effect: Effect.gen(function* () {
@@ -242,7 +249,9 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
       const { target } = opening
       const execute = () =>
         target._tag === "Conversation" ? resume(scope, opening, target.id) : open(scope, opening)
-      return yield* SqlSchema.single({ Request: Schema.Void, Result: Admission, execute })(undefined)
+      return yield* SqlSchema.single({ Request: Schema.Void, Result: Admission, execute })(undefined).pipe(
+        again
+      )
     }, Effect.orDie)
 
     /** Whether every earlier turn of the conversation has settled or died, and the history as it then stands. */
@@ -277,10 +286,11 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         if (!running) return { _tag: "Gone" }
         return epoch === null ? { _tag: "Fenced" } : { _tag: "Written", epoch }
       })
-      if (posting === null) return yield* written
+      if (posting === null) return yield* again(written)
       return yield* written.pipe(
         Effect.tap((settled) => (settled._tag === "Written" ? posting(settled.epoch) : Effect.void)),
-        sql.withTransaction
+        sql.withTransaction,
+        again
       )
     }, Effect.orDie)
 
