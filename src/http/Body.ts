@@ -115,7 +115,7 @@ export const bounded = (request: Request, limitOf: (route: HttpRouter.Route<unkn
       ))
   )
   const text = Effect.map(bytes, (body) => new TextDecoder().decode(body))
-  const noForm = Effect.fail(new Multipart.MultipartError({ reason: "Parse", cause: notJson }))
+  const noForm = Effect.failSync(() => new Multipart.MultipartError({ reason: "Parse", cause: notJson }))
   const wrapped: Request = Object.create(request, {
     arrayBuffer: {
       get: () =>

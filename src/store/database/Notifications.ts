@@ -68,6 +68,7 @@ class LiveConnection {
   closed = false
   /** False where notifications do not arrive. */
   hears = false
+  readonly #turn = Effect.unsafeMakeSemaphore(1)
   constructor(client: Pg.Client) {
     this.client = client
     client.setMaxListeners(0)
@@ -78,10 +79,15 @@ class LiveConnection {
       this.closed = true
     })
   }
+
+  /** One statement after the other: the driver does not want to be given the next before it has ended the last. */
+  run(statement: string) {
+    return this.#turn.withPermits(1)(Effect.tryPromise(() => this.client.query(statement)))
+  }
 }
 
 /** Longest wait for a connection's word to itself. */
-const probation = "2 seconds"
+const probation = "5 seconds"
 /** How often those look who cannot hear. */
 const lookout = "1 second"
 
@@ -93,7 +99,8 @@ export interface ListenOptions {
 }
 
 /** Whether what `notify` sends is heard on `client`. */
-const probe = (client: Pg.Client, notify: PgClient["notify"]) => {
+const probe = (live: LiveConnection, notify: PgClient["notify"]) => {
+  const { client } = live
   const channel = `spoke_probe_${randomUUID()}`
   const heard = Effect.async<boolean>((resume) => {
     const hear = (message: Pg.Notification) => {
@@ -102,15 +109,14 @@ const probe = (client: Pg.Client, notify: PgClient["notify"]) => {
     client.on("notification", hear)
     return Effect.sync(() => client.off("notification", hear))
   })
-  const say = Effect.tryPromise(() => client.query(`listen "${channel}"`)).pipe(
-    Effect.zipRight(notify(channel, "heard")),
-    Effect.zipRight(Effect.never)
-  )
+  const say = live
+    .run(`listen "${channel}"`)
+    .pipe(Effect.zipRight(notify(channel, "heard")), Effect.zipRight(Effect.never))
   return Effect.raceFirst(heard, say).pipe(
     Effect.timeoutTo({ duration: probation, onSuccess: () => true, onTimeout: () => false }),
     Effect.tap((hears) =>
       hears
-        ? Effect.promise(() => client.query(`unlisten "${channel}"`).catch(() => undefined))
+        ? Effect.ignore(live.run(`unlisten "${channel}"`))
         : Effect.logWarning(
             "Notifications of PostgreSQL do not arrive, as behind a pooler in transaction mode: " +
               "work of other processes is looked for every second. SPOKE_DATABASE_DIRECT_URL mends that"
@@ -135,7 +141,7 @@ export const listenNative = ({ connectTimeout, makeConnection, notify }: ListenO
           )
         ),
         Effect.tap((live) =>
-          probe(live.client, notify).pipe(
+          probe(live, notify).pipe(
             Effect.mapError(lost),
             Effect.map((hears) => {
               live.hears = hears
@@ -169,10 +175,7 @@ export const listenNative = ({ connectTimeout, makeConnection, notify }: ListenO
                   client.off("end", onEnd)
                 })
             )
-            yield* Effect.tryPromise({
-              try: () => client.query(`listen ${Pg.escapeIdentifier(channel)}`),
-              catch: lost
-            })
+            yield* Effect.mapError(live.run(`listen ${Pg.escapeIdentifier(channel)}`), lost)
             emit.single("")
             if (live.hears) return
             yield* Effect.sync(() => emit.single("")).pipe(

@@ -66,7 +66,9 @@ const write = Effect.fn("Answer.write")(function* (
   const { admission, request } = turn
   const passages = Citations.toPassages(chunks)
   const files =
-    turn.files === noFiles ? [] : yield* unlessStopped(turn, turn.files.load, ModelStep.turnFailed())
+    turn.files === noFiles
+      ? []
+      : yield* unlessStopped(turn, turn.files.load, Effect.suspend(ModelStep.turnFailed))
   turn.counted = true
   let said = ""
   const step = ToolSteps.run(
@@ -130,7 +132,7 @@ export const run = Effect.fn("Answer.run")(function* (
   const preparing = Effect.all([find(means, turn, history), means.tools.forTurn(turn.scope, turn.request)], {
     concurrency: 2
   })
-  const [chunks, given] = yield* unlessStopped(turn, preparing, ModelStep.turnFailed())
+  const [chunks, given] = yield* unlessStopped(turn, preparing, Effect.suspend(ModelStep.turnFailed))
   const tools = HandoffTool.added(turn, given)
   yield* emit(turn, { _tag: "StepStart" })
   const written = yield* write(means, turn, history, chunks, tools)

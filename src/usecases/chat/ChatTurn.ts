@@ -275,7 +275,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     /** The turn's fiber: admitted when it is its turn, and ended exactly once. */
     const lifetime = (turn: Turn, admitted: Deferred.Deferred<void, Failure | ConversationNotActive>) =>
       (takesPlace(turn)
-        ? unlessStopped(turn, takePlace(turn), ModelStep.turnFailed())
+        ? unlessStopped(turn, takePlace(turn), Effect.suspend(ModelStep.turnFailed))
         : Effect.succeed(turn.admission.history)
       ).pipe(
         Effect.tap(Deferred.succeed(admitted, undefined)),
