@@ -1,18 +1,21 @@
 /**
  * Where traces, logs and metrics go (OTEL_EXPORTER_OTLP_ENDPOINT), by OTLP over HTTP. Without an address there is no tracer
- * and no span is made. With one, spans hold ids and statements without their values; a collector that is slow or gone
- * costs a request nothing: what waits is bounded, and what does not fit is dropped.
+ * and no span is made. With one, spans hold ids, statements without their values, and of failures their kind and place; a
+ * collector that is slow or gone costs a request nothing: what waits is bounded, and what does not fit is dropped.
  */
 import * as Otlp from "@effect/opentelemetry/Otlp"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientError from "@effect/platform/HttpClientError"
 import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as Tracer from "effect/Tracer"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
 import { sampling } from "../http/Span.ts"
 import { headerList, httpUrl, ratio, Value } from "./ConfigValues.ts"
@@ -108,19 +111,69 @@ const ownSpansOnly = Layer.scopedDiscard(
   )
 )
 
+const kindOf = (failure: unknown): string => {
+  if (typeof failure !== "object" || failure === null) return "Error"
+  if ("_tag" in failure && typeof failure._tag === "string") return failure._tag
+  return failure instanceof Error ? failure.name : "Error"
+}
+
+/** What `failure` is and where it came from: its words may quote what a tool, a provider or a customer said. */
+const unspoken = (failure: unknown) => {
+  const kind = kindOf(failure)
+  const { message = "", stack = "" } = failure instanceof Error ? failure : {}
+  // Lines of the words may look like places.
+  const frames = stack.slice(Math.max(0, stack.indexOf(message)) + message.length).split("\n")
+  const places = frames.filter((line) => /^\s{4}at .*:\d+:\d+\)?$/u.test(line))
+  return Object.assign(new Error(kind), { name: kind, stack: [kind, ...places].join("\n") })
+}
+
+const wordless = (cause: Cause.Cause<unknown>): Cause.Cause<unknown> =>
+  Cause.match(cause, {
+    onEmpty: Cause.empty,
+    onFail: (error) => Cause.fail(unspoken(error)),
+    onDie: (defect) => Cause.die(unspoken(defect)),
+    onInterrupt: Cause.interrupt,
+    onSequential: Cause.sequential,
+    onParallel: Cause.parallel
+  })
+
+/** Spans end as they do, but without the words of their failures. */
+const withoutWords = Layer.scopedDiscard(
+  Effect.flatMap(Effect.tracer, (inner) =>
+    Effect.withTracerScoped(
+      Tracer.make({
+        context: (run, fiber) => inner.context(run, fiber),
+        span: (...given) => {
+          const span = inner.span(...given)
+          const { end } = span
+          return Object.assign(span, {
+            end: (at: bigint, exit: Exit.Exit<unknown, unknown>) =>
+              Reflect.apply(end, span, [at, Exit.mapErrorCause(exit, wordless)])
+          })
+        }
+      })
+    )
+  )
+)
+
 export const layer = (telemetry: Telemetry | null) => {
   if (telemetry === null) return Layer.setTracerEnabled(false)
   const { endpoint, headers, ratio: part, service } = telemetry
   return Layer.mergeAll(
     ownSpansOnly,
     Layer.scopedDiscard(Effect.locallyScoped(sampling, part)),
-    Otlp.layerJson({
-      baseUrl: endpoint,
-      resource: { serviceName: service, serviceVersion: Package.version },
-      headers: Redacted.value(headers),
-      maxBatchSize: 500,
-      metricsExportInterval: "30 seconds",
-      tracerExportInterval: "2 seconds"
-    }).pipe(Layer.provide(client))
+    withoutWords.pipe(
+      Layer.provideMerge(
+        Otlp.layerJson({
+          baseUrl: endpoint,
+          resource: { serviceName: service, serviceVersion: Package.version },
+          headers: Redacted.value(headers),
+          maxBatchSize: 500,
+          metricsExportInterval: "30 seconds",
+          tracerExportInterval: "2 seconds"
+        })
+      ),
+      Layer.provide(client)
+    )
   )
 }

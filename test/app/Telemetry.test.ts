@@ -120,3 +120,32 @@ it.live("a collector that is gone costs a request nothing", () =>
     expect(response.status).toBe(204)
   })
 )
+
+it.live("a failure is told by its kind and its place, and not by its words, whatever they quote (G32)", () =>
+  Effect.gen(function* () {
+    received.length = 0
+    class ShopFailed extends Error {
+      readonly _tag = "ShopFailed"
+    }
+    const quoting = new ShopFailed(`It said\n at once: ${canary}`, { cause: canary })
+    const failing = Effect.fn("shop.ask")(() => Effect.fail(quoting))
+    const dying = Effect.fn("shop.break")(() => Effect.die(new TypeError(canary)))
+    yield* Effect.gen(function* () {
+      yield* Effect.flip(failing())
+      yield* Effect.exit(dying())
+    }).pipe(
+      Effect.withSpan("outer"),
+      Effect.annotateLogs({ requestId: "req_1" }),
+      Effect.provide(telemetry(1))
+    )
+    const found = spans().map(({ events, name }: { events: unknown; name: string }) => [
+      name,
+      JSON.stringify(events)
+    ])
+    const told = Object.fromEntries(found)
+    expect(told["shop.ask"]).toContain("ShopFailed")
+    expect(told["shop.break"]).toContain("TypeError")
+    expect(told["shop.ask"]).toMatch(/Telemetry\.test\.ts/u)
+    expect(JSON.stringify(received.map(({ body }) => body))).not.toContain(canary)
+  })
+)
