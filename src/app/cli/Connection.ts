@@ -1,4 +1,5 @@
 /** The running server that a command talks to, over the same HTTP as everybody else. */
+import * as fs from "node:fs"
 import * as Options from "@effect/cli/Options"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
@@ -27,13 +28,38 @@ export const options = {
     Options.withDescription("An agent's API key (SPOKE_API_KEY)"),
     Options.withFallbackConfig(Config.redacted("SPOKE_API_KEY")),
     Options.optional
+  ),
+  keyFile: Options.text("key-file").pipe(
+    Options.withDescription("A file that holds the key, which the list of processes then never shows"),
+    Options.optional
   )
 }
 
 export interface Flags {
   readonly url: Option.Option<string>
   readonly key: Option.Option<Redacted.Redacted>
+  readonly keyFile: Option.Option<string>
 }
+
+/** The secret in `file`, which an editor may have ended with a line break. */
+export const secretIn = (file: string) =>
+  Effect.try({
+    try: () => fs.readFileSync(file, "utf8").trim(),
+    catch: () => new CommandFailed({ message: `${file} cannot be read.` })
+  }).pipe(
+    Effect.filterOrFail(
+      (text) => text !== "",
+      () => new CommandFailed({ message: `${file} is empty.` })
+    ),
+    Effect.map((text) => Redacted.make(text))
+  )
+
+/** What a file holds goes before what the environment or the line says. */
+const given = ({ key, keyFile }: Flags) =>
+  Option.match(keyFile, {
+    onNone: () => Effect.succeed(key),
+    onSome: (file) => Effect.asSome(secretIn(file))
+  })
 
 export const json = Options.boolean("json").pipe(Options.withDescription("Print the response as JSON"))
 
@@ -45,13 +71,12 @@ const Failure = Schema.Struct({ error: Schema.Struct({ code: Schema.String, mess
 /** What both flags leave open is what the first start wrote into the data directory. */
 const target = (flags: Flags) =>
   Effect.gen(function* () {
-    if (Option.isSome(flags.url) && Option.isSome(flags.key)) {
-      return { url: flags.url.value, key: flags.key.value }
-    }
+    const ours = yield* given(flags)
+    if (Option.isSome(flags.url) && Option.isSome(ours)) return { url: flags.url.value, key: ours.value }
     const { dataDir } = yield* fromEnvironment()
     const kept = yield* DataDirectory.credentials.read(dataDir)
     const url = Option.orElse(flags.url, () => Option.map(kept, (found) => found.url))
-    const key = Option.orElse(flags.key, () => Option.map(kept, (found) => found.apiKey))
+    const key = Option.orElse(ours, () => Option.map(kept, (found) => found.apiKey))
     if (Option.isNone(url) || Option.isNone(key)) {
       return yield* new CommandFailed({
         message:

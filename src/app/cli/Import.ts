@@ -36,6 +36,10 @@ const options = {
     Options.withFallbackConfig(Config.redacted("SPOKE_OPERATOR_TOKEN")),
     Options.optional
   ),
+  tokenFile: Options.text("operator-token-file").pipe(
+    Options.withDescription("A file that holds the operator's token"),
+    Options.optional
+  ),
   agent: Options.text("agent").pipe(
     Options.withDescription("Agent of the conversations that name none"),
     Options.optional
@@ -45,19 +49,21 @@ const options = {
 interface Flags {
   readonly url: Option.Option<string>
   readonly token: Option.Option<Redacted.Redacted>
+  readonly tokenFile: Option.Option<string>
 }
 
 /** What both flags leave open is what the first start wrote into the data directory. */
 const target = (flags: Flags) =>
   Effect.gen(function* () {
-    if (Option.isSome(flags.url) && Option.isSome(flags.token)) {
-      return { url: flags.url.value, token: flags.token.value }
-    }
+    const ours = Option.isSome(flags.tokenFile)
+      ? Option.some(yield* Connection.secretIn(flags.tokenFile.value))
+      : flags.token
+    if (Option.isSome(flags.url) && Option.isSome(ours)) return { url: flags.url.value, token: ours.value }
     const { dataDir } = yield* fromEnvironment()
     const kept = yield* DataDirectory.credentials.read(dataDir)
     const secrets = yield* DataDirectory.secrets.read(dataDir)
     const url = Option.orElse(flags.url, () => Option.map(kept, (found) => found.url))
-    const token = Option.orElse(flags.token, () => Option.map(secrets, (found) => found.operatorToken))
+    const token = Option.orElse(ours, () => Option.map(secrets, (found) => found.operatorToken))
     if (Option.isNone(url) || Option.isNone(token)) {
       return yield* new Connection.CommandFailed({
         message:

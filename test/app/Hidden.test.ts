@@ -1,0 +1,22 @@
+/** Everybody can read the arguments of a process: its secrets are masked there (guarantee G32). */
+import { expect, it } from "vitest"
+import { masked } from "../../src/app/cli/Hidden.ts"
+
+it("the value of a secret option is masked, however it is written", () => {
+  const start = ["node", "spoke", "chat", "Hi"]
+  expect(masked([...start, "--key", "spk_1"])).toEqual([...start, "--key", "***"])
+  expect(masked([...start, "--key=spk_1", "--json"])).toEqual([...start, "--key=***", "--json"])
+  expect(masked(["node", "spoke", "import", "--operator-token", "t", "f"])).toEqual([
+    "node",
+    "spoke",
+    "import",
+    "--operator-token",
+    "***",
+    "f"
+  ])
+})
+
+it("a line without one stays as it is", () => {
+  expect(masked(["node", "spoke", "serve", "--role", "api"])).toBeNull()
+  expect(masked(["node", "spoke", "chat", "--key-file", "key"])).toBeNull()
+})
