@@ -74,10 +74,9 @@ const good = async (received: Promise<Received>) => {
   return { data: text.startsWith("{") ? JSON.parse(text).data : null, headers, text }
 }
 
-export const signIn = async (spoke: Spoke, email: string): Promise<string> => {
-  const entered = await good(
-    ask(spoke, "POST", "/api/auth/login", { headers: csrf, body: { email, password } })
-  )
+export const signIn = async (spoke: Spoke, email: string, secret = password): Promise<string> => {
+  const body = { email, password: secret }
+  const entered = await good(ask(spoke, "POST", "/api/auth/login", { headers: csrf, body }))
   return entered.headers.get("set-cookie")?.split(";")[0] ?? ""
 }
 
