@@ -14,6 +14,10 @@ export class Recent<V> {
     this.#entries.set(key, value)
   }
 
+  drop(key: string): void {
+    this.#entries.delete(key)
+  }
+
   /** Keeps the most recently used ones whose costs fit in `limit` together, and always the last. */
   fit(limit: number, cost: (value: V) => number): void {
     let sum = 0

@@ -18,10 +18,11 @@ import { Embedder } from "../Embedder.ts"
 import { type SearchQuery, VectorSearch } from "../VectorSearch.ts"
 import { type InProcessOptions, layerInProcess } from "./InProcess.ts"
 import { makeQueryVectors } from "./InProcessQueryVectors.ts"
+import { Recent } from "./InProcessRecent.ts"
 import { hybrid, type HybridQuery, nearest } from "./PgvectorQuery.ts"
 import { makeRecall } from "./PgvectorRecall.ts"
 import { makeTable } from "./PgvectorTables.ts"
-import { makeWeights } from "./PgvectorWeights.ts"
+import { type Counts, counts, makeWeights } from "./PgvectorWeights.ts"
 
 /** Vectors of more dimensions have no index. */
 const mostIndexed = 4_000
@@ -39,7 +40,12 @@ interface Agent {
   readonly length: number
   readonly profile: string | null
   readonly vectors: boolean
+  /** Of the words that were asked about. */
+  readonly counts: Counts
 }
+
+/** Agents that are remembered to have had vectors. */
+const remembered = 10_000
 
 const make = (options: PgvectorOptions) =>
   Effect.gen(function* () {
@@ -49,17 +55,29 @@ const make = (options: PgvectorOptions) =>
     const { dimensions, lexicalWeight, profile } = embedder
     const inProcess = Context.get(yield* Layer.build(layerInProcess(options)), VectorSearch)
     const queryVector = makeQueryVectors()
-    const weigh = makeWeights(sql)
+    const weights = makeWeights(sql)
+    const compared = new Recent<true>()
     const { filled, table } = yield* makeTable(sql, profile, dimensions)
     const sample = yield* makeRecall(sql, sampleRate)
 
-    /** What decides the way: whose vectors answer, whether there are any, and how many chunks. */
-    const known = ({ agentId }: AgentScope) =>
+    /** What decides the way: whose vectors answer, whether there are any, how many chunks; and what `terms` are worth. */
+    const known = ({ agentId }: AgentScope, terms: ReadonlyArray<string>) =>
       sql<Agent>`
         select chunk_count::int as chunks, length_sum::float8 as length, profile,
-          exists (select 1 from ${sql(table.table)} where agent_id = ${agentId}) as vectors
+          exists (select 1 from ${sql(table.table)} where agent_id = ${agentId}) as vectors,
+          ${counts(sql, agentId, terms)} as counts
         from agent_stats where agent_id = ${agentId}`.pipe(
-        Effect.map(([row]) => row ?? { chunks: 0, length: 0, profile: null, vectors: false })
+        Effect.map(([row]) => row ?? { chunks: 0, length: 0, profile: null, vectors: false, counts: [] }),
+        Effect.tap(({ profile: its, vectors }) =>
+          Effect.sync(() => {
+            const are = vectors && its === profile
+            if (!are) compared.drop(agentId)
+            else if (compared.use(agentId) === undefined) {
+              compared.put(agentId, true)
+              compared.fit(remembered, () => 1)
+            }
+          })
+        )
       )
 
     const run = (scope: AgentScope, query: HybridQuery) =>
@@ -72,7 +90,7 @@ const make = (options: PgvectorOptions) =>
         const found = yield* run(scope, query)
         if (!query.approximate) return found
         const exactly = run(scope, { ...query, approximate: false })
-        if (found.near < nearest) return yield* exactly
+        if (found.near < nearest(query)) return yield* exactly
         yield* sample(scope.agentId, found, exactly)
         return found
       })
@@ -82,18 +100,23 @@ const make = (options: PgvectorOptions) =>
       yield* Effect.annotateCurrentSpan({ agentId: scope.agentId })
       const none = { chunks: [], degraded: false }
       if (sourceIds?.length === 0 || text.trim() === "") return none
-      const agent = yield* known(scope)
+      const terms = queryTerms(text)
+      const asked = known(scope, weights.unknown(scope.agentId, terms))
+      // Both at once where the agent had vectors the last time: most likely it has some now.
+      const [agent, early] =
+        compared.use(scope.agentId) === true
+          ? yield* Effect.all([asked, queryVector(embedder, text)], { concurrency: 2 })
+          : [yield* asked, null]
       if (!(yield* filled) || (agent.profile ?? profile) !== profile) {
         return yield* inProcess.search(scope, query)
       }
       if (agent.chunks === 0) return none
       // Nothing to compare with: the model is left alone.
-      const embedding = agent.vectors ? queryVector(embedder, text) : Effect.succeedNone
-      const [vector, terms] = yield* Effect.all([embedding, weigh(scope.agentId, agent, queryTerms(text))], {
-        concurrency: 2
-      })
+      const embedding = agent.vectors ? Effect.suspend(() => queryVector(embedder, text)) : Effect.succeedNone
+      const vector = agent.vectors && early !== null ? early : yield* embedding
+      const weighed = yield* weights.weigh(scope.agentId, agent, terms, agent.counts)
       const { chunks } = yield* ranked(scope, {
-        terms,
+        terms: weighed,
         chunks: agent.chunks,
         averageLength: agent.length / agent.chunks,
         vector: Option.getOrUndefined(vector),

@@ -12,11 +12,24 @@ import { b, k1 } from "../../search/Bm25.ts"
 
 /** Agents up to this size have every chunk scored that shares a word with the query. */
 const exhaustive = 1_000
-/** Candidates by words, and by meaning, of larger agents. */
+/** Candidates by words of larger agents. */
 const byWords = 150
-const byMeaning = 150
-/** Chunks that are looked at for their words; words that more have decide nothing, but count in the score. */
+/** Fewest and most candidates by meaning of larger agents, and how many for each chunk that is wanted. */
+const leastNear = 40
+const mostNear = 150
+const nearEach = 8
+/** Agents up to these sizes, and how far the index looks around for the nearest of their chunks. */
+const breadths = [
+  [20_000, 40],
+  [200_000, 100]
+] as const
+const widest = 200
+/**
+ * Chunks that are looked at for their words; words that more have decide nothing, but count in the score. Where meaning
+ * names candidates as well, words have fewer to name.
+ */
 const mostLooked = 2_000
+const mostLookedBeside = 500
 /** Words that put candidates in order, the most telling ones. */
 const deciding = 16
 
@@ -72,15 +85,23 @@ const Found = Schema.Struct({
 export type Found = typeof Found.Type
 
 /** Candidates by meaning that an approximate search asks for. */
-export const nearest = byMeaning
+export const nearest = ({ topK }: Pick<HybridQuery, "topK">): number =>
+  Math.min(mostNear, Math.max(leastNear, nearEach * topK))
+
+/** Candidates that the index keeps while it looks for them: more in a larger graph, for the same recall. */
+const breadth = (query: HybridQuery): number => {
+  const [, least] = breadths.find(([size]) => query.chunks <= size) ?? [0, widest]
+  return Math.max(least, nearest(query))
+}
 
 const literal = (vector: Float32Array): string => `[${vector.join(",")}]`
 
 /** Those of the query's words that candidates are looked for by: all in a small agent, else not the common ones. */
-const looked = ({ chunks, terms }: HybridQuery) => {
+const looked = ({ chunks, terms, vector }: HybridQuery) => {
   if (chunks <= exhaustive) return terms
+  const limit = vector === undefined ? mostLooked : mostLookedBeside
   let sum = 0
-  return terms.filter((term, place) => place === 0 || (sum += term.chunks) <= mostLooked)
+  return terms.filter((term, place) => place === 0 || (sum += term.chunks) <= limit)
 }
 
 /** A word as a tsquery: a tsvector's text is quoted as one wants it. */
@@ -104,7 +125,8 @@ const meaning = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: Hybri
   if (approximate) {
     return sql`dc as materialized (
       select id from spoke_nearest(
-        ${profile.table}, ${agentId}, ${literal(vector)}, ${sources}::jsonb, ${nearest}::int
+        ${profile.table}, ${agentId}, (select t from asked), ${sources}::jsonb, ${nearest(query)}::int,
+        ${breadth(query)}::int
       ) as id
     )`
   }
@@ -113,7 +135,7 @@ const meaning = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: Hybri
     where agent_id = ${agentId} and ${within(sql, sourceIds)}
     -- The addition keeps the planner from the index, which would lose some.
     order by (embedding <=> qv.v) + 0
-    limit ${most(query, nearest)}::int
+    limit ${most(query, mostNear)}::int
   )`
 }
 
@@ -186,7 +208,8 @@ export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: Hybri
     Request: Schema.Void,
     Result: Found,
     execute: () => sql`
-      with qv as materialized (select ${vector === null ? sql`null::text` : sql`${vector}::${kind}`} as v),
+      with asked as materialized (select ${vector}::text as t),
+      qv as materialized (select t::${kind} as v from asked),
       ${words(sql, query)},
       ${meaning(sql, scope, query, profile)},
       ${wording(sql, scope, query)},

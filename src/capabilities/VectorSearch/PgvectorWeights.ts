@@ -26,6 +26,23 @@ interface Counted extends Chunks {
   readonly counts: Map<string, number>
 }
 
+/** Words, and how many of an agent's chunks have each. */
+export type Counts = ReadonlyArray<readonly [term: string, chunks: number]>
+
+/** An expression for the {@link Counts} of the words in the agent. */
+export const counts = (sql: SqlClient.SqlClient, agentId: string, terms: ReadonlyArray<string>) =>
+  terms.length === 0
+    ? sql`'[]'::json`
+    : sql`(
+      select json_agg(json_build_array(term, counted.chunks))
+      from jsonb_array_elements_text(${JSON.stringify(terms)}::jsonb) as term
+      cross join lateral (
+        select count(*)::int as chunks from chunks
+        where agent_id = ${agentId} and version is not null
+          and tsv @@ array_to_tsvector(array[term])::text::tsquery
+      ) counted
+    )`
+
 /** Weighs a query's terms for an agent, the most telling first. */
 export const makeWeights = (sql: SqlClient.SqlClient) => {
   const agents = new Recent<Counted>()
@@ -40,25 +57,33 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
   }
 
   const count = (agentId: string, terms: ReadonlyArray<string>) =>
-    sql<{ readonly term: string; readonly chunks: number }>`
-      select term, counted.chunks from jsonb_array_elements_text(${JSON.stringify(terms)}::jsonb) as term
-      cross join lateral (
-        select count(*)::int as chunks from chunks
-        where agent_id = ${agentId} and version is not null
-          and tsv @@ array_to_tsvector(array[term])::text::tsquery
-      ) counted`
+    Effect.map(
+      sql<{ readonly counts: Counts }>`select ${counts(sql, agentId, terms)} as counts`,
+      ([row]) => row?.counts ?? []
+    )
 
-  return (agentId: string, agent: Chunks, terms: ReadonlyMap<string, number>) =>
+  /** Those of the words that have to be counted, as far as one knows without asking. */
+  const unknown = (agentId: string, terms: ReadonlyMap<string, number>) => {
+    const known = agents.use(agentId)?.counts
+    return [...terms.keys()].filter((term) => known?.has(term) !== true)
+  }
+
+  /** Weighs the words with what has been counted of them in the same moment as the agent's chunks. */
+  const weigh = (agentId: string, agent: Chunks, terms: ReadonlyMap<string, number>, fresh: Counts) =>
     Effect.gen(function* () {
       const counted = countedOf(agentId, agent, yield* Clock.currentTimeMillis)
-      const unknown = [...terms.keys()].filter((term) => !counted.counts.has(term))
-      if (unknown.length > 0) {
-        for (const { chunks, term } of yield* count(agentId, unknown)) counted.counts.set(term, chunks)
-        agents.fit(capacity, ({ counts }) => counts.size)
+      for (const [term, chunks] of fresh) counted.counts.set(term, chunks)
+      // The agent has changed since they were remembered.
+      const missing = [...terms.keys()].filter((term) => !counted.counts.has(term))
+      if (missing.length > 0) {
+        for (const [term, chunks] of yield* count(agentId, missing)) counted.counts.set(term, chunks)
       }
+      if (missing.length > 0 || fresh.length > 0) agents.fit(capacity, ({ counts }) => counts.size)
       return Array.from(terms, ([term, times]): WeighedTerm => {
         const found = counted.counts.get(term) ?? 0
         return { term, idf: times * idf(Math.max(agent.chunks, found), found), chunks: found }
       }).toSorted((one, other) => other.idf - one.idf)
     })
+
+  return { unknown, weigh } as const
 }
