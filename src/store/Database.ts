@@ -20,16 +20,18 @@ import type * as Scope from "effect/Scope"
 import { embeddedClient, serverClient, type ServerOptions } from "./database/Clients.ts"
 import { DatabaseUnavailable, type EngineOptions, openDirectory, openMemory } from "./database/Embedded.ts"
 import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory } from "./database/Lock.ts"
-import { migrate } from "./database/Migrations.ts"
-import { prepareVector, VectorUnavailable } from "./database/Vector.ts"
+import { migrate, pendingMigrations } from "./database/Migrations.ts"
+import { prepareVector, VectorUnavailable, vectorVersions } from "./database/Vector.ts"
 
 export {
   DatabaseUnavailable,
   DataDirectoryLocked,
   DataDirectoryUnusable,
   migrate,
+  pendingMigrations,
   prepareVector,
-  VectorUnavailable
+  VectorUnavailable,
+  vectorVersions
 }
 
 /** What every engine provides. */

@@ -103,5 +103,14 @@ describe("The first start on an empty data directory", () => {
     expect(ill.stderr).toContain("PORT: ")
     expect(ill.stderr).toContain("SPOKE_SECRET: ")
     expect(ill.stderr).not.toContain("short")
+    const told = JSON.parse((await run(["doctor", "--json"], { SPOKE_DATA_DIR: dataDir })).stdout)
+    expect(told).toMatchObject({ ok: true })
+    expect(told.findings[0]).toEqual({
+      status: "ok",
+      check: "configuration",
+      message: "every variable is well formed"
+    })
+    const { code, stdout } = await run(["doctor", "--json"], { SPOKE_DATA_DIR: dataDir, PORT: "many" })
+    expect([code, JSON.parse(stdout).ok, stdout.includes("many")]).toEqual([1, false, false])
   })
 })

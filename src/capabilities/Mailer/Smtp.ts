@@ -58,6 +58,26 @@ const transportOf = (url: URL) =>
 /** The name that the server gave the mail, where it says so: its provider's events use that one. */
 const queuedAs = (response: string): string | undefined => /\bqueued as ([\w-]{1,200})/iu.exec(response)?.[1]
 
+/** Whether the server lets us in; sends nothing. */
+export const verify = (url: Redacted.Redacted) =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => transportOf(new URL(Redacted.value(url)))),
+    (transport) =>
+      Effect.tryPromise({
+        try: () => transport.verify(),
+        catch: (cause) =>
+          new MailerError({
+            message: `The mail server does not let us in (${codeOf(cause)}${statusOf(cause)}).`
+          })
+      }),
+    (transport) => Effect.sync(() => transport.close())
+  ).pipe(
+    Effect.timeoutFail({
+      duration: deadline,
+      onTimeout: () => new MailerError({ message: "The mail server did not answer in time." })
+    })
+  )
+
 export const layerSmtp = ({ from, url }: SmtpOptions) =>
   Layer.scoped(
     Mailer,

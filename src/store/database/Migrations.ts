@@ -92,3 +92,24 @@ export const migrate = (
     yield* refuseStrangers(loaded, table)
     return applied
   }).pipe(Effect.withSpan("Database.migrate"))
+
+/** The migrations of `directory` that the database does not have yet; nothing is changed. */
+export const pendingMigrations = (
+  directory: string,
+  table = "migrations"
+): Effect.Effect<
+  ReadonlyArray<readonly [id: number, name: string]>,
+  Migrator.MigrationError | SqlError,
+  SqlClient.SqlClient
+> =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const loaded = yield* load(directory)
+    const names = loaded.map(([id, name]) => [id, name] as const)
+    const [there] = yield* sql<{ readonly found: boolean }>`select to_regclass(${table}) is not null as found`
+    if (there?.found !== true) return names
+    yield* refuseStrangers(loaded, table)
+    const applied = yield* sql<{ readonly migration_id: number }>`select migration_id from ${sql(table)}`
+    const known = new Set(applied.map(({ migration_id: id }) => id))
+    return names.filter(([id]) => !known.has(id))
+  }).pipe(Effect.withSpan("Database.pendingMigrations"))

@@ -29,6 +29,21 @@ const versions = Effect.gen(function* () {
   return { offered: row?.offered ?? null, installed: row?.installed ?? null }
 })
 
+/** What {@link prepareVector} would find: `creatable` when this user may make the extension. Nothing is changed. */
+export const vectorVersions = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const found = yield* versions
+  const [row] = yield* sql<{ readonly creatable: boolean }>`
+    select (select rolsuper from pg_roles where rolname = current_user)
+      or (has_database_privilege(current_database(), 'CREATE')
+        and exists (select 1 from pg_available_extension_versions where name = 'vector' and trusted)) as creatable`
+  return {
+    ...found,
+    sufficient: recent(found.installed ?? found.offered ?? "0"),
+    creatable: row?.creatable === true
+  }
+})
+
 const codeOf = ({ cause }: SqlError): string =>
   cause instanceof Error && "code" in cause ? String(cause.code) : ""
 

@@ -1,0 +1,168 @@
+/** The database as `spoke doctor` finds it: nothing is made, migrated or changed there. */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { pendingMigrations, vectorVersions } from "../../../store/Database.ts"
+import type { Settings } from "../../Config.ts"
+import * as DataDirectory from "../../DataDirectory.ts"
+import { database } from "../../Live.ts"
+import * as Package from "../../Package.ts"
+import { type Finding, ok, patience, problem, warning } from "./Finding.ts"
+
+/** An embedded database in use is healthy when its server says so: nobody else may open it. */
+const running = (settings: Settings) =>
+  Effect.gen(function* () {
+    const client = yield* HttpClient.HttpClient
+    const kept = yield* DataDirectory.credentials.read(settings.dataDir)
+    const url = Option.match(kept, { onNone: () => settings.appUrl, onSome: (found) => found.url })
+    const { status } = yield* client.get(`${url}/readyz`).pipe(Effect.timeout(patience))
+    return status === 200
+      ? ok("database", `embedded, in use by the server at ${url}, which is ready`)
+      : problem("database", `embedded, in use by the server at ${url}, which is not ready (${status})`)
+  }).pipe(
+    Effect.orElseSucceed(() =>
+      problem("database", "embedded, held by another process that does not answer. End that process first.")
+    )
+  )
+
+const oldest = 150_000
+
+interface Server {
+  readonly version: string
+  readonly number: number
+  readonly room: number
+}
+
+/** Connections that are not ours, and those kept for superusers, are no room for us. */
+const server = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<Server>`
+    select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
+      (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+        - (select count(*) from pg_stat_activity
+            where backend_type = 'client backend' and application_name <> 'spoke'))::int as room`
+)
+
+const versionOf = (settings: Settings, { number, version }: Server): Finding => {
+  const name = settings.database === null ? "embedded PostgreSQL" : "PostgreSQL"
+  return number < oldest
+    ? problem("database", `${name} ${version} is too old: 15 is needed`)
+    : ok("database", `${name} ${version}`)
+}
+
+/** The pool and the connection that listens, in each process. */
+const poolOf = ({ database: options }: Settings, { room }: Server): ReadonlyArray<Finding> => {
+  if (options === null) return []
+  const each = options.maxConnections + 1
+  const processes = Math.floor(Math.max(0, room) / each)
+  const words = `SPOKE_DATABASE_POOL takes ${each} connections a process, and the server has room for ${room}`
+  return [
+    processes === 0
+      ? problem("connections", `${words}: lower it, or raise max_connections there`)
+      : ok("connections", `${words}: ${processes} processes`)
+  ]
+}
+
+const migrations = Effect.map(pendingMigrations(Package.migrations), (pending) =>
+  pending.length === 0
+    ? ok("migrations", "all are applied")
+    : warning("migrations", `${pending.length} wait; the next start applies them, and so does spoke migrate`)
+).pipe(
+  Effect.catchTag("MigrationError", ({ message }) => Effect.succeed(problem("migrations", message))),
+  Effect.orDie
+)
+
+/** Seconds by which the clock of the database goes before ours. */
+const skew = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const before = yield* Clock.currentTimeMillis
+  const [row] = yield* sql<{ readonly now: number }>`
+    select extract(epoch from clock_timestamp())::float8 as now`
+  const after = yield* Clock.currentTimeMillis
+  return (row?.now ?? 0) - (before + after) / 2_000
+})
+
+const tolerated = { warning: 2, problem: 60 }
+
+export const clockOf = (seconds: number): Finding => {
+  const off = Math.abs(seconds)
+  const words = `this machine and the database are ${off.toFixed(1)} seconds apart`
+  if (off < tolerated.warning) return ok("clock", words)
+  const advice = `${words}: let both follow one time server (NTP)`
+  return off < tolerated.problem ? warning("clock", advice) : problem("clock", advice)
+}
+
+const vector = (settings: Settings) =>
+  Effect.gen(function* () {
+    if (settings.database === null) return ok("search", "in-process: the embedded database needs no other")
+    if (settings.vector === "in-process") return ok("search", "in-process: SPOKE_VECTOR says so")
+    const { creatable, installed, offered, sufficient } = yield* vectorVersions
+    const version = installed ?? offered
+    if (sufficient && installed !== null) return ok("search", `pgvector: ${installed} is there`)
+    if (sufficient && creatable) return ok("search", `pgvector: ${version}, which the next start makes`)
+    const why =
+      version === null
+        ? "the server has no pgvector: install its package there (postgresql-NN-pgvector)"
+        : sufficient
+          ? "this user may not make the extension: let a superuser run CREATE EXTENSION vector"
+          : `pgvector ${version} is too old, 0.8 is needed: update its package, then ALTER EXTENSION vector UPDATE`
+    return settings.vector === "pgvector" ? problem("search", why) : warning("search", `in-process: ${why}`)
+  })
+
+const queues = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [there] = yield* sql<{
+    readonly found: boolean
+  }>`select to_regclass('queue_jobs') is not null as found`
+  if (there?.found !== true) return []
+  const [row] = yield* sql<{ readonly waiting: number; readonly failed: number }>`
+    select (count(*) filter (where state = 'waiting'))::int as waiting,
+      (count(*) filter (where state = 'failed'))::int as failed from queue_jobs`
+  const { failed, waiting } = row ?? { failed: 0, waiting: 0 }
+  return [
+    failed === 0
+      ? ok("queue", `${waiting} jobs wait, none has failed`)
+      : warning(
+          "queue",
+          `${waiting} jobs wait, ${failed} have failed: the operator's routes say why and retry`
+        )
+  ]
+})
+
+const opened = (settings: Settings) =>
+  Effect.gen(function* () {
+    const [found] = yield* server
+    if (found === undefined) return [problem("database", "does not say what it is")]
+    return [
+      versionOf(settings, found),
+      ...poolOf(settings, found),
+      yield* migrations,
+      yield* vector(settings),
+      clockOf(yield* skew),
+      ...(yield* queues)
+    ]
+  }).pipe(Effect.provide(database(settings)))
+
+const fresh = ({ database: options, dataDir }: Settings): boolean =>
+  options === null && !fs.existsSync(path.join(dataDir, "database"))
+
+export const checkDatabase = (settings: Settings) =>
+  Effect.suspend(() =>
+    fresh(settings)
+      ? Effect.succeed([ok("database", "embedded; the first start makes it")])
+      : opened(settings).pipe(
+          Effect.timeoutFail({
+            duration: patience,
+            onTimeout: () => ({ _tag: "NoAnswer", message: "The database does not answer in time." }) as const
+          }),
+          Effect.catchTag("DataDirectoryLocked", () => Effect.map(running(settings), (finding) => [finding])),
+          Effect.catchTag("SqlError", () =>
+            Effect.succeed([problem("database", "refuses what is asked of it: is the user allowed to read?")])
+          ),
+          Effect.catchAll(({ message }) => Effect.succeed([problem("database", message)]))
+        )
+  )

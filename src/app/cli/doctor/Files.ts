@@ -1,0 +1,98 @@
+/** Originals, the disk, and who may read what is secret, as `spoke doctor` finds them. */
+import { randomBytes } from "node:crypto"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { ArtifactStore, ArtifactStoreError } from "../../../capabilities/ArtifactStore.ts"
+import type { Settings } from "../../Config.ts"
+import { artifactStore } from "../../Live.ts"
+import * as Package from "../../Package.ts"
+import { type Finding, ok, patience, problem, warning } from "./Finding.ts"
+
+/** A few bytes that nobody else has are kept, read and removed again. */
+const probed = Effect.gen(function* () {
+  const store = yield* ArtifactStore
+  const bytes = randomBytes(32)
+  yield* Effect.acquireUseRelease(
+    store.put(bytes),
+    (ref) =>
+      Effect.filterOrFail(
+        store.get(ref),
+        (found) => Option.isSome(found) && bytes.equals(found.value),
+        () => new ArtifactStoreError({ message: "What was just kept is not there." })
+      ),
+    (ref) => Effect.ignore(store.remove(ref))
+  )
+})
+
+/** Before the first start there is nothing, and a check is not the first start. */
+const untouched = ({ artifacts, dataDir }: Settings): boolean => artifacts === null && !fs.existsSync(dataDir)
+
+export const checkArtifacts = (settings: Settings) => {
+  const where = settings.artifacts === null ? "the data directory" : `bucket ${settings.artifacts.bucket}`
+  if (untouched(settings)) return Effect.succeed(ok("originals", "the first start makes their folder"))
+  return probed.pipe(
+    Effect.as(ok("originals", `kept in ${where}, which takes them, gives them back and removes them`)),
+    Effect.provide(artifactStore(settings)),
+    Effect.timeoutFail({
+      duration: patience,
+      onTimeout: () => new ArtifactStoreError({ message: "No answer in time." })
+    }),
+    Effect.catchAll(({ message }) => Effect.succeed(problem("originals", `${where}: ${message}`)))
+  )
+}
+
+const mebibyte = 1_048_576
+/** Of free bytes. */
+const least = { warning: 1_024 * mebibyte, problem: 100 * mebibyte }
+
+export const spaceOf = (free: number): Finding => {
+  const words = `${Math.floor(free / mebibyte)} MiB are free where the data directory is`
+  if (free >= least.warning) return ok("disk", words)
+  return (free >= least.problem ? warning : problem)("disk", `${words}: make room`)
+}
+
+const nearest = (folder: string): string =>
+  fs.existsSync(folder) || path.dirname(folder) === folder ? folder : nearest(path.dirname(folder))
+
+const writable = (folder: string): boolean => {
+  try {
+    fs.accessSync(folder, fs.constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A server with a database, a bucket and secrets of its own writes nothing here. */
+const checkDisk = ({ artifacts, database, dataDir }: Settings): ReadonlyArray<Finding> => {
+  if (artifacts !== null && database !== null) return []
+  const folder = nearest(dataDir)
+  if (!writable(folder)) return [problem("disk", `${folder} cannot be written: see SPOKE_DATA_DIR`)]
+  const { bavail, bsize } = fs.statfsSync(folder)
+  return [spaceOf(bavail * bsize)]
+}
+
+const private_ = ["secrets.json", "credentials.json", "database"]
+const others = 0o077
+
+/** What was copied or restored by hand often may be read by everybody. */
+const checkModes = ({ dataDir }: Settings): ReadonlyArray<Finding> => {
+  const there = private_.map((name) => path.join(dataDir, name)).filter((file) => fs.existsSync(file))
+  const open = there.filter((file) => (fs.statSync(file).mode & others) !== 0)
+  if (there.length === 0) return []
+  return open.length === 0
+    ? [ok("file modes", "only their owner may read database and secrets")]
+    : [problem("file modes", `others may read ${open.join(", ")}: chmod -R go= ${dataDir}`)]
+}
+
+const built = ["index.html", "widget.js"]
+
+const checkPages = (): Finding =>
+  built.every((name) => fs.existsSync(path.join(Package.ui, name)))
+    ? ok("hosted pages", "are built")
+    : problem("hosted pages", "are not built: run npm run build in a checkout, or install the package again")
+
+export const checkFiles = (settings: Settings) =>
+  Effect.sync(() => [...checkDisk(settings), ...checkModes(settings), checkPages()])

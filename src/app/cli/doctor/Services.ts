@@ -1,0 +1,152 @@
+/** Whatever the service calls over the network, as `spoke doctor` finds it. What is not configured is not looked at. */
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { Embedder } from "../../../capabilities/Embedder.ts"
+import * as OpenAiEmbedder from "../../../capabilities/Embedder/OpenAi.ts"
+import { Reranker } from "../../../capabilities/Reranker.ts"
+import * as RerankHttp from "../../../capabilities/Reranker/Http.ts"
+import type { Settings } from "../../Config.ts"
+import { type Finding, ok, patience, problem, warning } from "./Finding.ts"
+
+/** Some text that is asked about: it costs next to nothing. */
+const probe = "spoke doctor"
+
+const nothing: ReadonlyArray<Finding> = []
+
+const field = (info: string, name: string): string | undefined =>
+  new RegExp(`^${name}:(\\S+)`, "mu").exec(info)?.[1]
+
+const recent = (version: string): boolean => {
+  const [major = 0, minor = 0] = version.split(".").map(Number)
+  return major > 6 || (major === 6 && minor >= 2)
+}
+
+/** A server that drops keys when its memory is full drops tickets of jobs and claims, too. */
+export const redisOf = (info: string): ReadonlyArray<Finding> => {
+  const version = field(info, "redis_version")
+  const policy = field(info, "maxmemory_policy")
+  return [
+    version === undefined || recent(version)
+      ? ok("redis", `answers${version === undefined ? "" : `, version ${version}`}`)
+      : problem("redis", `version ${version} is too old: 6.2 is needed`),
+    ...(policy === undefined
+      ? [warning("redis", "does not say its maxmemory-policy: it has to be noeviction")]
+      : policy === "noeviction"
+        ? []
+        : [
+            problem("redis", `drops keys when it is full (${policy}): set its maxmemory-policy to noeviction`)
+          ])
+  ]
+}
+
+/** Without Redis nothing is lost; whoever configured it wants to know all the same. */
+export const checkRedis = ({ redis }: Settings) =>
+  redis === null
+    ? Effect.succeed(nothing)
+    : Effect.gen(function* () {
+        const { connect } = yield* Effect.promise(() => import("../../RedisBackends.ts"))
+        const connection = yield* connect(redis)
+        return redisOf(yield* Effect.tryPromise(() => connection.info()))
+      }).pipe(
+        Effect.scoped,
+        Effect.orElseSucceed(() => [problem("redis", "does not answer at REDIS_URL")])
+      )
+
+const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })
+
+/** Some providers list nothing, or under longer names. */
+const listed = (chatModel: string, response: HttpClientResponse.HttpClientResponse) =>
+  HttpClientResponse.schemaBodyJson(Models)(response).pipe(
+    Effect.map(
+      ({ data }) =>
+        data.length === 0 || data.some(({ id }) => id.split(":")[0] === chatModel || id === chatModel)
+    ),
+    Effect.orElseSucceed(() => true)
+  )
+
+export const checkModel = ({ model }: Settings) =>
+  Effect.gen(function* () {
+    if (model === null)
+      return ok("model", "none: replies are extracts. Set OPENAI_API_KEY to have them written.")
+    const client = yield* HttpClient.HttpClient
+    const request = HttpClientRequest.get(`${model.baseUrl}/models`).pipe(
+      HttpClientRequest.bearerToken(Redacted.value(model.apiKey))
+    )
+    const response = yield* client.execute(request)
+    const { status } = response
+    if (status === 401 || status === 403) return problem("model", "the provider refuses OPENAI_API_KEY")
+    if (status >= 500) return problem("model", `the provider answers ${status}`)
+    if (status === 200 && !(yield* listed(model.chatModel, response)))
+      return warning("model", `the provider does not list ${model.chatModel}: is SPOKE_CHAT_MODEL right?`)
+    return ok("model", `${model.chatModel} at ${model.baseUrl} (${model.api})`)
+  }).pipe(
+    Effect.timeout(patience),
+    Effect.orElseSucceed(() => problem("model", "the provider at OPENAI_BASE_URL does not answer"))
+  )
+
+export const checkEmbedding = ({ embedding, model }: Settings) => {
+  if (embedding === null || model === null) return Effect.succeed(nothing)
+  const { apiKey, baseUrl } = model
+  return Effect.flatMap(Embedder, ({ embedQuery }) => embedQuery(probe)).pipe(
+    Effect.as([ok("embedding", `${embedding.model} answers with ${embedding.dimensions} dimensions`)]),
+    Effect.timeoutFail({ duration: patience, onTimeout: () => ({ message: "no answer in time" }) }),
+    Effect.catchAll(({ message }) =>
+      Effect.succeed([
+        problem(
+          "embedding",
+          `${embedding.model} (${embedding.dimensions} dimensions): ${message} See SPOKE_EMBEDDING_MODEL and _DIMENSIONS.`
+        )
+      ])
+    ),
+    Effect.provide(OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, ...embedding }))
+  )
+}
+
+export const checkRerank = ({ rerank }: Settings) =>
+  rerank === null
+    ? Effect.succeed(nothing)
+    : Effect.flatMap(Reranker, (reranker) => reranker.rerank(probe, [probe])).pipe(
+        Effect.as([ok("reranker", `${rerank.model} answers`)]),
+        Effect.catchAll(({ message }) => Effect.succeed([problem("reranker", message)])),
+        Effect.provide(RerankHttp.layerHttp({ ...rerank, timeout: patience }))
+      )
+
+/** Says hello and who we are, and sends nothing. */
+export const checkMail = ({ alertEmail, mail }: Settings) =>
+  Effect.gen(function* () {
+    if (mail === null) return nothing
+    const { verify } = yield* Effect.promise(() => import("../../../capabilities/Mailer/Smtp.ts"))
+    yield* verify(mail.url)
+    return alertEmail === null
+      ? [warning("mail", "the server lets us in, but nobody is written to: set ALERT_EMAIL")]
+      : [ok("mail", "the server lets us in")]
+  }).pipe(Effect.catchAll(({ message }) => Effect.succeed([problem("mail", `${message} See SMTP_URL.`)])))
+
+/** Sends no spans at all: a collector takes that, too. */
+export const checkTelemetry = ({ telemetry }: Settings) =>
+  telemetry === null
+    ? Effect.succeed(nothing)
+    : Effect.gen(function* () {
+        const client = yield* HttpClient.HttpClient
+        const request = HttpClientRequest.post(`${telemetry.endpoint}/v1/traces`).pipe(
+          HttpClientRequest.setHeaders(Redacted.value(telemetry.headers)),
+          HttpClientRequest.bodyUnsafeJson({ resourceSpans: [] })
+        )
+        const { status } = yield* client.execute(request)
+        if (status === 401 || status === 403)
+          return [problem("telemetry", "the collector refuses OTEL_EXPORTER_OTLP_HEADERS")]
+        if (status >= 400)
+          return [
+            problem("telemetry", `the collector answers ${status} to OTEL_EXPORTER_OTLP_ENDPOINT/v1/traces`)
+          ]
+        return [ok("telemetry", "the collector answers")]
+      }).pipe(
+        Effect.timeout(patience),
+        Effect.orElseSucceed(() => [
+          problem("telemetry", "the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not answer")
+        ])
+      )

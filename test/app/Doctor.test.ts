@@ -1,0 +1,236 @@
+/** What `spoke doctor` says of a service that is well, and of each way in which it is not. */
+import * as Fs from "node:fs"
+import * as Http from "node:http"
+import type { AddressInfo } from "node:net"
+import * as Os from "node:os"
+import * as Path from "node:path"
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { Redis } from "ioredis"
+import { describe } from "vitest"
+import { examine } from "../../src/app/cli/Doctor.ts"
+import { clockOf } from "../../src/app/cli/doctor/Database.ts"
+import { spaceOf } from "../../src/app/cli/doctor/Files.ts"
+import { redisOf } from "../../src/app/cli/doctor/Services.ts"
+import { fromRecord } from "../../src/app/Config.ts"
+import { layerPostgres } from "../../src/store/Database.ts"
+import { bucket, s3Server } from "../capabilities/S3Server.ts"
+import { mailServer } from "../MailServer.ts"
+import * as ModelStub from "../ModelStub.ts"
+import { binaries } from "../PostgresServer.ts"
+import { startRedis, withRedis } from "../RedisServer.ts"
+import { serverUrl } from "../TestDatabase.ts"
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-doctor-"))),
+  (path) => Effect.sync(() => Fs.rmSync(path, { recursive: true, force: true }))
+)
+
+type Variables = Readonly<Record<string, string>>
+
+/** What is said of a data directory that does not exist yet, by check; a check that says two things joins them. */
+const findings = (variables: Variables) =>
+  Effect.gen(function* () {
+    const parent = yield* folder
+    const settings = yield* fromRecord({ SPOKE_DATA_DIR: Path.join(parent, "data"), ...variables }, false)
+    const found = yield* examine(settings)
+    const of = (check: string) => {
+      const about = found.filter((finding) => finding.check === check)
+      return about.map(({ message, status }) => `${status}: ${message}`).join("\n")
+    }
+    return { found, of, parent }
+  })
+
+const secret = { SPOKE_SECRET: "s".repeat(40) }
+/** Nobody listens there. */
+const nowhere = "127.0.0.1:1"
+
+describe("spoke doctor", () => {
+  it.live("finds nothing to mend before the first start, and makes nothing", () =>
+    Effect.gen(function* () {
+      const { found, parent } = yield* findings({})
+      expect(found.filter(({ status }) => status === "problem")).toEqual([])
+      expect(Fs.readdirSync(parent)).toEqual([])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("names files of secrets that others may read", () =>
+    Effect.gen(function* () {
+      const parent = yield* folder
+      Fs.writeFileSync(Path.join(parent, "secrets.json"), "{}", { mode: 0o644 })
+      const open = yield* findings({ SPOKE_DATA_DIR: parent })
+      expect(open.of("file modes")).toMatch(/^problem: others may read \S+secrets\.json: chmod/u)
+      Fs.chmodSync(Path.join(parent, "secrets.json"), 0o600)
+      expect((yield* findings({ SPOKE_DATA_DIR: parent })).of("file modes")).toMatch(/^ok: /u)
+    }).pipe(Effect.scoped)
+  )
+
+  it("judges free space, and the distance of two clocks", () => {
+    const statuses = (all: ReadonlyArray<{ readonly status: string }>) => all.map(({ status }) => status)
+    const mebibyte = 1_048_576
+    expect(statuses([5_000, 500, 50].map((free) => spaceOf(free * mebibyte)))).toEqual([
+      "ok",
+      "warning",
+      "problem"
+    ])
+    expect(statuses([0.1, -5, 5, -120].map(clockOf))).toEqual(["ok", "warning", "warning", "problem"])
+  })
+
+  it("wants Redis 6.2 or newer", () => {
+    const said = (version: string) =>
+      redisOf(`# Server\r\nredis_version:${version}\r\nmaxmemory_policy:noeviction\r\n`)[0]?.status
+    expect(["5.0.14", "6.0.16", "6.2.0", "7.4.1"].map(said)).toEqual(["problem", "problem", "ok", "ok"])
+  })
+
+  it.live("tries a bucket by a few bytes, which it removes again", () =>
+    Effect.gen(function* () {
+      const store = yield* s3Server
+      const place = {
+        SPOKE_ARTIFACTS: `s3://${bucket}/originals`,
+        S3_ENDPOINT: store.url,
+        AWS_ACCESS_KEY_ID: "S3RVER",
+        AWS_SECRET_ACCESS_KEY: "S3RVER"
+      }
+      expect((yield* findings(place)).of("originals")).toMatch(/^ok: kept in bucket artifacts/u)
+      const left = Fs.readdirSync(store.directory, { recursive: true, encoding: "utf8" })
+      expect(left.filter((name) => name.includes("sha256"))).toEqual([])
+      const wrong = yield* findings({
+        ...place,
+        SPOKE_ARTIFACTS: "s3://absent",
+        AWS_SECRET_ACCESS_KEY: "canary-key"
+      })
+      expect(wrong.of("originals")).toMatch(/^problem: bucket absent: /u)
+      expect(JSON.stringify(wrong.found)).not.toContain("canary")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("asks the provider for its models and for one vector", () =>
+    Effect.gen(function* () {
+      const stub = yield* ModelStub.make
+      const given = { OPENAI_API_KEY: "canary-key", OPENAI_BASE_URL: stub.url, SPOKE_CHAT_MODEL: "small" }
+      const list = (...ids: ReadonlyArray<string>) => ({
+        status: 200,
+        body: { data: ids.map((id) => ({ id })) }
+      })
+      stub.script.push(list("large", "small:latest"))
+      stub.dimensions = 1_536
+      const well = yield* findings(given)
+      expect([well.of("model"), well.of("embedding")]).toEqual([
+        `ok: small at ${stub.url} (chat-completions)`,
+        "ok: text-embedding-3-small answers with 1536 dimensions"
+      ])
+      stub.script.push(list("large"), { raw: [JSON.stringify({ data: [{ index: 0, embedding: [1, 0] }] })] })
+      const odd = yield* findings(given)
+      expect(odd.of("model")).toMatch(/^warning: the provider does not list small/u)
+      expect(odd.of("embedding")).toMatch(/^problem: text-embedding-3-small \(1536 dimensions\)/u)
+      stub.script.push({ status: 401 }, { status: 401 })
+      const refused = yield* findings(given)
+      expect(refused.of("model")).toBe("problem: the provider refuses OPENAI_API_KEY")
+      expect(refused.of("embedding")).toMatch(/^problem: /u)
+      const gone = yield* findings({ ...given, OPENAI_BASE_URL: `http://${nowhere}/v1` })
+      expect(gone.of("model")).toBe("problem: the provider at OPENAI_BASE_URL does not answer")
+      expect(JSON.stringify([well, odd, refused, gone])).not.toContain("canary")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("tries a reranker", () =>
+    Effect.gen(function* () {
+      const given = { SPOKE_RERANK_URL: `http://${nowhere}/rerank`, SPOKE_RERANK_MODEL: "small" }
+      expect((yield* findings(given)).of("reranker")).toBe("problem: The reranker could not be reached.")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("signs in at the mail server, and sends nothing", () =>
+    Effect.gen(function* () {
+      const server = yield* mailServer()
+      const given = { SMTP_URL: Redacted.value(server.url), ALERT_EMAIL: "operator@museum.example" }
+      expect((yield* findings(given)).of("mail")).toBe("ok: the server lets us in")
+      const wrong = yield* findings({ ...given, SMTP_URL: Redacted.value(server.urlOf("canary-password")) })
+      expect(wrong.of("mail")).toBe("problem: The mail server does not let us in (EAUTH, 535). See SMTP_URL.")
+      expect(server.received).toEqual([])
+      expect(JSON.stringify(wrong.found)).not.toContain("canary")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("asks the collector of telemetry", () =>
+    Effect.gen(function* () {
+      const collector = yield* Effect.acquireRelease(
+        Effect.promise(async () => {
+          const server = Http.createServer((request, response) => {
+            response.statusCode = request.headers["x-team"] === "museum" ? 200 : 401
+            response.end("{}")
+          })
+          await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+          return server
+        }),
+        (server) => Effect.sync(() => void server.close())
+      )
+      const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`
+      const of = (variables: Variables) =>
+        Effect.map(findings({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...variables }), (found) =>
+          found.of("telemetry")
+        )
+      expect(yield* of({ OTEL_EXPORTER_OTLP_HEADERS: "x-team=museum" })).toBe("ok: the collector answers")
+      expect(yield* of({})).toBe("problem: the collector refuses OTEL_EXPORTER_OTLP_HEADERS")
+      expect(yield* of({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://${nowhere}` })).toContain("does not answer")
+    }).pipe(Effect.scoped)
+  )
+})
+
+withRedis("spoke doctor", () => {
+  it.live("wants a Redis that drops nothing", () =>
+    Effect.gen(function* () {
+      const server = yield* Effect.acquireRelease(
+        Effect.promise(() => startRedis()),
+        ({ stop }) => Effect.promise(stop)
+      )
+      const redis = { REDIS_URL: server.url }
+      expect((yield* findings(redis)).of("redis")).toMatch(/^ok: answers, version \S+$/u)
+      yield* Effect.promise(async () => {
+        const client = new Redis(server.url)
+        await client.config("SET", "maxmemory-policy", "allkeys-lru")
+        client.disconnect()
+      })
+      expect((yield* findings(redis)).of("redis")).toContain(
+        "problem: drops keys when it is full (allkeys-lru)"
+      )
+    }).pipe(Effect.scoped)
+  )
+})
+
+// CI has the binaries: other suites fail there without them.
+describe.skipIf(binaries === undefined)("spoke doctor (PostgreSQL server)", () => {
+  it.live("says what waits to be migrated and what the pool asks for, and changes nothing", () =>
+    Effect.gen(function* () {
+      const server = layerPostgres({ url: yield* serverUrl, maxConnections: 2 })
+      const name = `spoke_doctor_${process.pid}`
+      const within = <A, E>(ask: Effect.Effect<A, E, SqlClient.SqlClient>) => Effect.provide(ask, server)
+      const run = (statement: string) =>
+        within(Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(statement)))
+      yield* Effect.acquireRelease(run(`create database ${name}`), () =>
+        Effect.ignore(run(`drop database ${name} with (force)`))
+      )
+      const address = new URL(Redacted.value(yield* serverUrl))
+      address.pathname = `/${name}`
+      const given = { ...secret, DATABASE_URL: address.href }
+      for (const round of [1, 2]) {
+        const { of } = yield* findings(given)
+        expect(of("migrations"), `round ${round}`).toMatch(/^warning: \d+ wait/u)
+        expect(of("database")).toMatch(/^ok: PostgreSQL 1\d/u)
+        expect(of("clock")).toMatch(/^ok: /u)
+        expect(of("connections")).toMatch(/^ok: .* 11 connections a process/u)
+        expect(of("search")).toMatch(/^(ok: pgvector|warning: in-process)/u)
+      }
+      const greedy = yield* findings({ ...given, SPOKE_DATABASE_POOL: "400" })
+      expect(greedy.of("connections")).toMatch(/^problem: .*raise max_connections/u)
+      const strange = yield* findings({
+        ...given,
+        DATABASE_URL: `postgres://spoke:canary-password@${nowhere}/spoke`
+      })
+      expect(strange.of("database")).toBe("problem: The PostgreSQL server cannot be reached (ECONNREFUSED).")
+      expect(JSON.stringify(strange.found)).not.toContain("canary")
+    }).pipe(Effect.scoped)
+  )
+})
