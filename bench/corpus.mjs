@@ -68,11 +68,18 @@ const rarely = (next) => {
   return vocabulary[place % vocabulary.length] + vocabulary[Math.floor(place / vocabulary.length)]
 }
 
-/** A short passage, of which a million can be made. */
-export const line = (number) => {
-  const next = random(number + 1)
-  return `topic${number} ${Array.from({ length: 20 }, () => rarely(next)).join(" ")}`
+/** Short passages have two halves, each out of so many. */
+export const halves = 1_000
+
+/** Ten words; the first halves come first. */
+export const half = (place) => {
+  const next = random(place + 1)
+  return Array.from({ length: 10 }, () => rarely(next)).join(" ")
 }
+
+/** A short passage, of which a million can be made, no two alike (see growth.mjs). */
+export const line = (number) =>
+  `topic${number} ${half(number % halves)} ${half(halves + ((Math.floor(number / halves) + 7 * number) % halves))}`
 
 /** A question about `line`s. */
 export const lineQuestion = (number, lines) => {

@@ -35,13 +35,19 @@ const direction = (word, size) => {
   return made
 }
 
-/** The vector of a text: the directions of its words, of length one. */
-export const vectorOf = (text, size = dimensions) => {
+/** The directions of a text's words together. */
+export const sumOf = (text, size = dimensions) => {
   const sum = new Float32Array(size)
   for (const word of text.toLowerCase().match(/[a-z0-9]+/g) ?? ["nothing"]) {
     const added = direction(word, size)
     for (let at = 0; at < size; at++) sum[at] += added[at]
   }
+  return sum
+}
+
+/** The vector of a text: the directions of its words, of length one. */
+export const vectorOf = (text, size = dimensions) => {
+  const sum = sumOf(text, size)
   let square = 0
   for (const value of sum) square += value * value
   const scale = 1 / Math.sqrt(square)

@@ -188,11 +188,11 @@ const recall = (growth) =>
   growth?.server === undefined
     ? []
     : [
-        "| Chunks of the large agent | Found of the 10 nearest | Found of the 150 nearest |",
+        "| Chunks of the large agent | Found of the 10 nearest | Found of the 80 nearest |",
         "|---|---|---|",
         ...growth.server.map(
           ({ chunks, recall: found }) =>
-            `| ${chunks.toLocaleString("en-US")} | ${found.nearestTen} | ${found.nearest150} |`
+            `| ${chunks.toLocaleString("en-US")} | ${found.nearestTen} | ${found.nearest80} |`
         ),
         ""
       ]

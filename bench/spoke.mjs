@@ -54,7 +54,7 @@ export const tenantOf = async (url, agents = 1) => {
 }
 
 /** What the service makes of a chunk's words, with the code of the service. */
-const indexing = async () => {
+export const indexing = async () => {
   const file = path.join(root, `dist/bench-indexing.${process.pid}.mjs`)
   await build({
     entryPoints: [path.join(root, "src/search/IndexRow.ts")],

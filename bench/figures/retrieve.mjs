@@ -3,6 +3,7 @@
  * agents know and with what an agent knows itself, and how much of an exact search the index finds.
  */
 import { line, lineQuestion, question } from "../corpus.mjs"
+import { grow } from "../growth.mjs"
 import { alternate, load } from "../load.mjs"
 import { rounded, startScript, startSpoke, watchMemory } from "../machine.mjs"
 import { vectorOf } from "../model.mjs"
@@ -79,15 +80,18 @@ const side = async ({ passages, postgres, progress, quick, rounds, seconds, serv
 
 /** What pgvector's index names of the nearest chunks, against all compared: of the ten nearest, and of all it is asked for. */
 const recallOf = async (run, table, agentId, chunks, queries) => {
-  const asked = 150
+  const asked = 80
   const shares = { ten: 0, all: 0 }
   for (let number = 0; number < queries; number++) {
     const vector = `[${vectorOf(lineQuestion(number + 5_000_000, chunks), size).join(",")}]`
-    const { rows: near } = await run("select spoke_nearest($1, $2, $3, null, $4) as id", [
+    // As wide as a search of ten chunks looks.
+    const wide = Math.max(80, chunks <= 20_000 ? 40 : chunks <= 200_000 ? 100 : 200)
+    const { rows: near } = await run("select spoke_nearest($1, $2, $3, null, $4, $5) as id", [
       table,
       agentId,
       vector,
-      asked
+      asked,
+      wide
     ])
     const { rows: exact } = await run(
       `select chunk_id as id from ${table} where agent_id = $1 order by (embedding <=> $2::vector) + 0 limit $3`,
@@ -98,7 +102,7 @@ const recallOf = async (run, table, agentId, chunks, queries) => {
     shares.ten += share(wanted) / queries
     shares.all += share(Math.min(asked, exact.length)) / queries
   }
-  return { nearestTen: rounded(shares.ten), nearest150: rounded(shares.all) }
+  return { nearestTen: rounded(shares.ten), nearest80: rounded(shares.all) }
 }
 
 /** By the index, as in a table that holds nothing else. */
@@ -164,25 +168,14 @@ const growServer = async (world, sizes) => {
   let known = 0
   await withServer(service.databaseUrl, async (run) => {
     await run(view(table, many.agentId))
-    const { rows } = await run(
-      "select indexname, indexdef from pg_indexes where tablename = $1 and indexdef like '%hnsw%'",
-      [table]
-    )
     for (const chunks of sizes) {
       const begun = performance.now()
-      // Rows first and the index afterwards, as one fills a large collection.
-      await run("set session_replication_role = replica")
-      await run(`drop index ${rows[0].indexname}`)
-      await know(run, many, chunks - known, {
+      await grow(run, many, chunks - known, {
         first: 100_000_000 + known,
+        profile: `bench/${size}`,
         size,
-        text: line,
-        copies: table
+        table
       })
-      await run("set maintenance_work_mem = '2GB'")
-      await run(rows[0].indexdef)
-      await run("set session_replication_role = origin")
-      await run("vacuum analyze")
       progress(`${chunks} chunks written in ${Math.round((performance.now() - begun) / 1_000)} s`)
       known = chunks
       const measured = await measureSize(
