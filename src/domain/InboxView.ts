@@ -20,13 +20,19 @@ export const MessageDelivery = Schema.Struct({
   reason: Schema.NullOr(Schema.String)
 })
 
+/** A message and how far it has come. */
+export const PostedMessage = Schema.Struct({
+  ...AuthoredMessage.fields,
+  /** Of the part that has come least far; null where no channel carries the message. */
+  delivery: Schema.NullOr(MessageDelivery)
+})
+export type PostedMessage = typeof PostedMessage.Type
+
 /** A message with what belongs to it. */
 export const InboxMessage = Schema.Struct({
-  ...AuthoredMessage.fields,
+  ...PostedMessage.fields,
   citations: Schema.Array(Citation),
   attachments: Schema.Array(StoredAttachment),
-  /** Of the part that has come least far; null where no channel carries the message. */
-  delivery: Schema.NullOr(MessageDelivery),
   /** The run that wrote it; null where no model did, or its trace was not kept. */
   runId: Schema.NullOr(RunId)
 })

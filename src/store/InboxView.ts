@@ -5,12 +5,14 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../domain/Account.ts"
-import { Glance, InboxMessage } from "../domain/InboxView.ts"
-import { AgentId, ConversationId, type MessageId, type RunId } from "../domain/Ids.ts"
+import { Glance, InboxMessage, MessageDelivery } from "../domain/InboxView.ts"
+import { AgentId, ConversationId, MessageId, type RunId } from "../domain/Ids.ts"
 
 const GlanceRow = Schema.Struct({ conversationId: ConversationId, ...Glance.fields })
 
 const MessageRow = Schema.Struct({ ...InboxMessage.fields, createdAt: Schema.DateTimeUtcFromDate })
+
+const DeliveryRow = Schema.Struct({ id: MessageId, delivery: MessageDelivery })
 
 const Owner = Schema.Struct({ agentId: AgentId })
 
@@ -74,6 +76,18 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/Inbo
           order by m.position desc`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.before"))
 
+    /** How far those of `ids` have come that went out through a channel. */
+    const deliveries = (ids: ReadonlyArray<MessageId>) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: DeliveryRow,
+        execute: () => sql`
+          select m.id, m.delivery from (
+            select m.id, ${delivery} as delivery
+            from jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) as m (id)
+          ) m where m.delivery is not null`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.deliveries"))
+
     /** The agent of a run, or none when the tenant has no such run. */
     const agentOf = ({ tenantId }: TenantScope, runId: RunId) =>
       SqlSchema.findOne({
@@ -87,6 +101,6 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/Inbo
         Effect.withSpan("InboxViewStore.agentOf")
       )
 
-    return { glances, before, agentOf } as const
+    return { glances, before, deliveries, agentOf } as const
   })
 }) {}

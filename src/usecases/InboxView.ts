@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { ArtifactStore } from "../capabilities/ArtifactStore.ts"
 import type { TenantScope } from "../domain/Account.ts"
-import type { ConversationFilter, ConversationScope } from "../domain/Conversation.ts"
+import type { AuthoredMessage, ConversationFilter, ConversationScope } from "../domain/Conversation.ts"
 import { NotFound } from "../domain/Errors.ts"
 import type { ConversationId, MessageId, RunId } from "../domain/Ids.ts"
 import type { Glance } from "../domain/InboxView.ts"
@@ -71,6 +71,13 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/InboxView",
       }
     })
 
+    /** `messages` with how far each has come. */
+    const posted = Effect.fn("InboxView.posted")(function* (messages: ReadonlyArray<AuthoredMessage>) {
+      const rows = yield* store.deliveries(messages.map(({ id }) => id))
+      const deliveries = new Map(rows.map(({ id, delivery }) => [id, delivery]))
+      return messages.map((message) => ({ ...message, delivery: deliveries.get(message.id) ?? null }))
+    })
+
     /** A file of one of the conversation's messages. */
     const attachment = Effect.fn("InboxView.attachment")(function* (
       scope: TenantScope,
@@ -105,6 +112,6 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/InboxView",
       return run.value
     })
 
-    return { list, recent, attachment, realtime, trace } as const
+    return { list, recent, posted, attachment, realtime, trace } as const
   })
 }) {}

@@ -28,6 +28,7 @@ import { ImportConversations } from "../../src/usecases/ImportConversations.ts"
 import { LegacyKeys } from "../../src/usecases/LegacyKeys.ts"
 import { agent } from "../Fixtures.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
+import { inboxView } from "./InboxServer.ts"
 import { liveKey, rateLimits } from "./PublicServer.ts"
 import * as TestServer from "./TestServer.ts"
 
@@ -70,7 +71,7 @@ const server = TestServer.layer(
     Layer.provide(Layer.merge(keyStore, rateLimits)),
     Layer.provide(DerivedKeys.layer([Redacted.make("the master secret of these tests, 32 bytes")]))
   )
-).pipe(Layer.provideMerge(useCases))
+).pipe(Layer.provideMerge(Layer.merge(useCases, inboxView)))
 
 const onFreshData = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.zipRight(reset, effect).pipe(Effect.provide(server))

@@ -13,6 +13,8 @@ import * as DerivedKeys from "../../src/capabilities/SecretBox/DerivedKeys.ts"
 import type { AgentScope, SessionUser } from "../../src/domain/Access.ts"
 import { TenantId, UserId } from "../../src/domain/Ids.ts"
 import { SessionAuth } from "../../src/http/Auth.ts"
+import { HostedConversationsApi } from "../../src/http/hosted/ConversationsApi.ts"
+import { ConversationsHandlers } from "../../src/http/hosted/ConversationsHandlers.ts"
 import { InboxViewApi } from "../../src/http/hosted/InboxViewApi.ts"
 import { InboxViewHandlers } from "../../src/http/hosted/InboxViewHandlers.ts"
 import { AgentRunStore } from "../../src/store/AgentRuns.ts"
@@ -21,6 +23,7 @@ import { WidgetMessageStore } from "../../src/store/WidgetMessages.ts"
 import { AuditTrail } from "../../src/usecases/AuditTrail.ts"
 import { ChatTurn } from "../../src/usecases/chat/ChatTurn.ts"
 import { RealtimeAccess } from "../../src/usecases/chat/RealtimeAccess.ts"
+import { Conversations } from "../../src/usecases/Conversations.ts"
 import { InboxView } from "../../src/usecases/InboxView.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
@@ -37,12 +40,12 @@ const session = Layer.succeed(
 )
 
 const server = TestServer.layer(
-  HttpApiBuilder.api(HttpApi.make("spoke").add(InboxViewApi)).pipe(
-    Layer.provide(InboxViewHandlers),
+  HttpApiBuilder.api(HttpApi.make("spoke").add(InboxViewApi).add(HostedConversationsApi)).pipe(
+    Layer.provide(Layer.merge(InboxViewHandlers, ConversationsHandlers)),
     Layer.provide(session)
   )
 ).pipe(
-  Layer.provideMerge(InboxView.Default),
+  Layer.provideMerge(Layer.merge(InboxView.Default, Conversations.Default)),
   Layer.provideMerge(Layer.mergeAll(AuditTrail.Default, RealtimeAccess.Default)),
   Layer.provideMerge(
     Layer.mergeAll(
@@ -90,7 +93,11 @@ eachEngineLive("The dashboard's inbox", (it) => {
       const sql = yield* SqlClient.SqlClient
       const channelId = yield* channelOf(scope)
       yield* sql`update conversations set channel = 'whatsapp', channel_id = ${channelId} where id = ${conversationId}`
-      const told = Effect.map(call("GET", `${path}/recent`), ({ json }) => json.data.messages.at(-1).delivery)
+      const last = (view: string) =>
+        Effect.map(call("GET", `${path}/${view}`), ({ json }) => json.data.messages.at(-1).delivery)
+      const told = Effect.tap(last("recent"), (delivery) =>
+        Effect.map(last("messages"), (same) => expect(same).toEqual(delivery))
+      )
       expect(yield* told).toBe(null)
       const part = (
         number: number,

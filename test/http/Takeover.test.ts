@@ -30,6 +30,7 @@ import * as Fixtures from "../Fixtures.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 import { channelOf, ownershipLayer } from "../usecases/channels/InboundHarness.ts"
 import { request, says, Script } from "../usecases/chat/TurnHarness.ts"
+import { inboxView } from "./InboxServer.ts"
 import * as TestServer from "./TestServer.ts"
 
 const Surface = HttpApi.make("spoke").add(HostedConversationsApi).add(TakeoverApi)
@@ -49,7 +50,7 @@ const server = TestServer.layer(
     Layer.provide(DerivedKeys.layer([Redacted.make("the master secret of these tests, 32 bytes")]))
   )
 ).pipe(
-  Layer.provideMerge(Layer.merge(Conversations.Default, AuditTrail.Default)),
+  Layer.provideMerge(Layer.mergeAll(Conversations.Default, AuditTrail.Default, inboxView)),
   Layer.provideMerge(Layer.merge(ownershipLayer(), SqlAudit.layerSql))
 )
 

@@ -10,6 +10,7 @@ import {
 } from "../../domain/Conversation.ts"
 import { NotFound, PaginationNotReady, ValidationError } from "../../domain/Errors.ts"
 import { AgentId } from "../../domain/Ids.ts"
+import { PostedMessage } from "../../domain/InboxView.ts"
 import { cursorParam, limitParam } from "../../domain/Page.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
@@ -40,7 +41,7 @@ export const HostedConversationDetail = Schema.Struct({
 })
 
 /** One page of a conversation, oldest first. */
-const AuthoredPage = Schema.Struct({ ...MessagePage.fields, messages: Schema.Array(AuthoredMessage) })
+const PostedPage = Schema.Struct({ ...MessagePage.fields, messages: Schema.Array(PostedMessage) })
 
 /** Newest first. */
 const list = HttpApiEndpoint.get("list", "/api/conversations")
@@ -73,7 +74,7 @@ const get = HttpApiEndpoint.get("get", "/api/conversations/:id")
 const messages = HttpApiEndpoint.get("messages", "/api/conversations/:id/messages")
   .setPath(conversationPath)
   .setUrlParams(messagePageParams)
-  .addSuccess(success(AuthoredPage))
+  .addSuccess(success(PostedPage))
   .addError(failure(ValidationError, NotFound, PaginationNotReady))
   .annotate(RequiredRole, "viewer")
 

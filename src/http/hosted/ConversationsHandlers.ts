@@ -9,6 +9,7 @@ import {
 } from "../../domain/Conversation.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { Conversations } from "../../usecases/Conversations.ts"
+import { InboxView } from "../../usecases/InboxView.ts"
 import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
 import * as Cursor from "../Cursor.ts"
@@ -30,6 +31,7 @@ const encodeMessage = Schema.encodeSync(Schema.parseJson(AuthoredMessage))
 export const ConversationsHandlers = HttpApiBuilder.group(Api, "hostedConversations", (handlers) =>
   Effect.gen(function* () {
     const conversations = yield* Conversations
+    const inbox = yield* InboxView
 
     const list = Effect.fn("HostedConversationsHandlers.list")(function* (
       { tenantId }: SessionUser,
@@ -54,9 +56,11 @@ export const ConversationsHandlers = HttpApiBuilder.group(Api, "hostedConversati
         })
       )
       .handle("messages", ({ path, urlParams }) =>
-        Effect.flatMap(CurrentUser, ({ tenantId }) =>
-          Transcript.page(conversations, tenantId, { tenantId }, path.id, urlParams)
-        )
+        Effect.gen(function* () {
+          const { tenantId } = yield* CurrentUser
+          const page = yield* Transcript.page(conversations, tenantId, { tenantId }, path.id, urlParams)
+          return { ...page, messages: yield* inbox.posted(page.messages) }
+        })
       )
   })
 )
