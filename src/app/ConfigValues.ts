@@ -27,8 +27,15 @@ const parsed = <A>(expected: string, parse: (text: string) => Option.Option<A>) 
     }
   )
 
+const unescaped = Option.liftThrowable((part: string) => decodeURIComponent(part))
+
+/** Whoever uses the account of an address undoes its percent signs, which must then mean something. */
 const readUrl = (text: string, protocols: ReadonlyArray<string>): Option.Option<string> =>
-  protocols.includes(urlOf(text)?.protocol ?? "") ? Option.some(text.replace(/\/+$/, "")) : Option.none()
+  Option.fromNullable(urlOf(text)).pipe(
+    Option.filter(({ protocol }) => protocols.includes(protocol)),
+    Option.filter((found) => Option.isSome(unescaped(`${found.username}${found.password}`))),
+    Option.as(text.replace(/\/+$/, ""))
+  )
 export const url = (expected: string, ...protocols: ReadonlyArray<string>) =>
   parsed(expected, (text) => readUrl(text, protocols))
 

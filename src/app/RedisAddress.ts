@@ -14,6 +14,12 @@ export interface RedisAddress {
 /** Scheme, credentials, hosts, and the rest: several hosts are none that a URL may have. */
 const form = /^(rediss?:\/\/)([^@/?#]*@)?([^@/?#]+)([/?#].*)?$/iu
 
+/** None where a percent sign stands for itself, which it cannot in an address. */
+const accountOf = Option.liftThrowable(({ password, username }: URL) => {
+  const given = (value: string) => (value === "" ? undefined : decodeURIComponent(value))
+  return { username: given(username), password: given(password) }
+})
+
 /** `redis://host`, `redis://one,two,three` or `redis://one?cluster=true`; `rediss` for TLS. */
 export const parseRedisAddress = (text: string): Option.Option<RedisAddress> => {
   const [, scheme = "", credentials = "", hosts = "", rest = ""] = form.exec(text) ?? []
@@ -30,12 +36,10 @@ export const parseRedisAddress = (text: string): Option.Option<RedisAddress> => 
   // A cluster has one database only.
   const numbered = cluster && /[1-9]/u.test(first.pathname)
   if (nodes.length !== urls.length || numbered || (asked !== null && asked !== "true")) return Option.none()
-  const given = (value: string) => (value === "" ? undefined : decodeURIComponent(value))
-  return Option.some({
+  return Option.map(accountOf(first), (account) => ({
     cluster,
     tls: first.protocol === "rediss:",
     nodes,
-    username: given(first.username),
-    password: given(first.password)
-  })
+    ...account
+  }))
 }

@@ -1,0 +1,30 @@
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+import { describe, expect, it } from "vitest"
+import { redisUrl, url } from "../../src/app/ConfigValues.ts"
+
+const postgres = Schema.decodeUnknownEither(url("a postgres:// URL", "postgres:", "postgresql:"))
+const smtp = Schema.decodeUnknownEither(url("an smtp:// URL", "smtp:", "smtps:"))
+const redis = Schema.decodeUnknownEither(redisUrl)
+
+describe("The account of an address", () => {
+  it("is refused in words, not by a crash, where a percent sign is not escaped", () => {
+    for (const refused of [
+      postgres("postgres://spoke:pa%zzword@db/spoke"),
+      smtp("smtp://spoke:100%@mail"),
+      redis("redis://:pa%zzword@cache"),
+      redis("redis://us%er@one,two")
+    ]) {
+      expect(Either.isLeft(refused)).toBe(true)
+      expect(String(refused)).not.toMatch(/pa%zz|100%|us%er/u)
+    }
+  })
+
+  it("is taken where it is, and where there is none", () => {
+    expect(postgres("postgres://spoke:pa%25word@db/spoke/")).toEqual(
+      Either.right("postgres://spoke:pa%25word@db/spoke")
+    )
+    expect(Either.isRight(smtp("smtps://mail:465"))).toBe(true)
+    expect(Either.isRight(redis("rediss://:p%40ss@one,two"))).toBe(true)
+  })
+})
