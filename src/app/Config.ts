@@ -36,6 +36,7 @@ import {
   Value
 } from "./ConfigValues.ts"
 import { contradictions, offline } from "./Contradictions.ts"
+import { withFiles } from "./SecretFiles.ts"
 import * as Telemetry from "./Telemetry.ts"
 
 const providerUrl = "https://api.openai.com/v1"
@@ -377,9 +378,10 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
 export const fromRecord = (environment: Readonly<Record<string, string | undefined>>, terminal: boolean) =>
   Effect.gen(function* () {
     const set = Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== "")
-    const given = Object.fromEntries(set)
+    const { given, problems: unread } = withFiles(Object.fromEntries(set))
     const decoded = yield* Effect.either(decode(given))
     const problems = [
+      ...unread,
       ...(Either.isLeft(decoded) ? issues(decoded.left) : unknownPlan(decoded.right)),
       ...contradictions(given)
     ]

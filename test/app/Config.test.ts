@@ -1,10 +1,14 @@
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
 import { expect, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { describe } from "vitest"
-import { fromRecord } from "../../src/app/Config.ts"
+import { fromRecord, Variables } from "../../src/app/Config.ts"
+import { inFiles } from "../../src/app/SecretFiles.ts"
 import { strangers } from "../../src/app/Strangers.ts"
 
 const problems = (environment: Readonly<Record<string, string>>) =>
@@ -34,6 +38,46 @@ describe("The configuration", () => {
       expect(Option.isNone(settings.operatorToken)).toBe(true)
     })
   )
+
+  it.effect("reads secrets from files, and says which cannot be read, never what they hold", () =>
+    Effect.gen(function* () {
+      const folder = fs.mkdtempSync(path.join(os.tmpdir(), "spoke-config-"))
+      const file = (name: string, text: string) => {
+        fs.writeFileSync(path.join(folder, name), text)
+        return path.join(folder, name)
+      }
+      const settings = yield* fromRecord(
+        {
+          DATABASE_URL_FILE: file("database", "postgres://db/spoke\n"),
+          SPOKE_SECRET_FILE: file("secret", `${"s".repeat(40)}\n`),
+          SMTP_URL_FILE: file("empty", "\n")
+        },
+        false
+      )
+      expect(settings.secrets.map(Redacted.value)).toEqual(["s".repeat(40)])
+      expect(settings.database).not.toBeNull()
+      expect(settings.mail).toBeNull()
+      const found = yield* problems({
+        SPOKE_SECRET_FILE: file("short", "canary"),
+        OPENAI_API_KEY_FILE: path.join(folder, "absent"),
+        REDIS_URL: "redis://localhost",
+        REDIS_URL_FILE: file("redis", "redis://canary")
+      })
+      fs.rmSync(folder, { recursive: true })
+      expect(Object.keys(found).toSorted()).toEqual(["OPENAI_API_KEY_FILE", "REDIS_URL_FILE", "SPOKE_SECRET"])
+      expect(JSON.stringify(found)).not.toContain("canary")
+      expect(strangers({ SPOKE_SECRET_FILE: "a", SPOKE_SECRET_FILES: "b" })).toEqual(["SPOKE_SECRET_FILES"])
+    })
+  )
+
+  it("takes every variable that holds a secret from a file", () => {
+    const secret = /SECRET|TOKEN|PASSWORD|KEY|HEADERS|^(DATABASE|REDIS|SMTP)_URL|DIRECT_URL/u
+    expect(
+      Object.keys(Variables.fields)
+        .filter((name) => secret.test(name))
+        .toSorted()
+    ).toEqual(inFiles.toSorted())
+  })
 
   it.effect("reports all problems together, by variable name, and never repeats a value", () =>
     Effect.gen(function* () {

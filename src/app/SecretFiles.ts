@@ -1,0 +1,53 @@
+/** Secrets that stand in files, as containers and systemd hand them over: NAME_FILE is the path of what NAME would be. */
+import * as fs from "node:fs"
+
+/** What may be given as a file: everything that has a secret in it. */
+export const inFiles = [
+  "DATABASE_URL",
+  "SPOKE_DATABASE_DIRECT_URL",
+  "REDIS_URL",
+  "SMTP_URL",
+  "AWS_ACCESS_KEY_ID",
+  "AWS_SECRET_ACCESS_KEY",
+  "AWS_SESSION_TOKEN",
+  "OPENAI_API_KEY",
+  "SPOKE_RERANK_API_KEY",
+  "SPOKE_SECRET",
+  "SPOKE_SECRET_PREVIOUS",
+  "SPOKE_OPERATOR_TOKEN",
+  "SPOKE_ADMIN_PASSWORD",
+  "BILLING_WEBHOOK_SECRET",
+  "CHANNEL_VERIFY_TOKEN",
+  "CHANNEL_APP_SECRET",
+  "OTEL_EXPORTER_OTLP_HEADERS"
+] as const
+
+export const fileVariables: ReadonlyArray<string> = inFiles.map((name) => `${name}_FILE`)
+
+/** Larger than any secret. */
+const most = 65_536
+
+const textOf = (file: string): string | null => {
+  try {
+    return fs.statSync(file).size > most ? null : fs.readFileSync(file, "utf8").trim()
+  } catch {
+    return null
+  }
+}
+
+/** The variables, those in files read; an empty file counts as unset. Empty ones must have been left out of `environment`. */
+export const withFiles = (environment: Readonly<Record<string, string | undefined>>) => {
+  const given: Record<string, string | undefined> = { ...environment }
+  const problems: Array<{ readonly variable: string; readonly message: string }> = []
+  for (const name of inFiles) {
+    const variable = `${name}_FILE`
+    const file = environment[variable]
+    if (file === undefined) continue
+    const text = textOf(file)
+    if (environment[name] !== undefined)
+      problems.push({ variable, message: `Expected either this or ${name}, not both` })
+    else if (text === null) problems.push({ variable, message: "Expected the path of a readable file" })
+    else if (text !== "") given[name] = text
+  }
+  return { given, problems }
+}
