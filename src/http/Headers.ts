@@ -10,6 +10,7 @@ const exposed = [
   "x-end-user-id",
   "x-run-id",
   "retry-after",
+  "www-authenticate",
   "ratelimit-limit",
   "ratelimit-remaining",
   "ratelimit-reset",

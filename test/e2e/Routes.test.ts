@@ -305,6 +305,77 @@ describe.skipIf(skipped)("Every declared route", () => {
     expect(told(received, first)).toContain("quagga")
   })
 
+  const mcp = { jsonrpc: "2.0", id: 1 } as const
+  const called = (name: string, given: object) => ({
+    ...mcp,
+    method: "tools/call",
+    params: { name, arguments: given }
+  })
+
+  it("and /mcp, which no declaration knows, is refused to whoever may not", async () => {
+    const { cookie } = owner
+    const make = async (path: string, body: object) =>
+      JSON.parse((await ask(spoke, "POST", path, { cookie, headers: csrf, body })).text).data
+    const ofAgent = `/api/agents/${first.ids.AgentId}/keys`
+    const revoked = await make(ofAgent, { name: "Revoked", permissions: ["*"] })
+    await ask(spoke, "DELETE", `/api/keys/${revoked.key.id}`, { cookie, headers: csrf })
+    const lesser = await make(ofAgent, { name: "Lesser", permissions: ["ingest", "trace_read"] })
+    const organisation = await make("/api/keys", { name: "Org", scope: "org", permissions: ["*"] })
+    const site = { name: "Site", permissions: ["*"], allowedOrigins: ["https://good.example"] }
+    const ofSite = await make(ofAgent, site)
+    const evil = { origin: "https://evil.example" }
+    const strangers: ReadonlyArray<readonly [Parameters<typeof ask>[3], number, string]> = [
+      [{}, 401, "UNAUTHORIZED"],
+      [{ key: "spk_nobody" }, 401, "UNAUTHORIZED"],
+      [{ cookie, headers: csrf }, 401, "UNAUTHORIZED"],
+      [{ key: revoked.secret }, 401, "UNAUTHORIZED"],
+      [{ key: organisation.secret }, 403, "FORBIDDEN"],
+      [{ key: lesser.secret }, 403, "FORBIDDEN"],
+      [{ key: ofSite.secret, headers: evil }, 403, "FORBIDDEN"],
+      [{ key: first.key, headers: evil }, 403, "FORBIDDEN"]
+    ]
+    const before = await rowsOf(first)
+    for (const body of [{ ...mcp, method: "tools/list" }, called("chat", { message: "Who are you?" })]) {
+      for (const [who, status, code] of strangers) {
+        const received = await ask(spoke, "POST", "/mcp", { ...who, body })
+        expect([received.status, codeOf(received)]).toEqual([status, code])
+        expect(received.headers.get("www-authenticate")).toBe(status === 401 ? "Bearer" : null)
+        expect(told(received, first)).toEqual([])
+      }
+    }
+    expect(await rowsOf(first)).toEqual(before)
+  })
+
+  it("and /mcp tells a key nothing of another agent, and changes nothing there", async () => {
+    const before = await rowsOf(first)
+    const { ConversationId: conversationId, SourceId: source } = first.ids
+    for (const { key } of [neighbour, stranger]) {
+      const resumed = called("chat", { message: "Go on", conversationId })
+      const answer = await ask(spoke, "POST", "/mcp", { key, body: resumed })
+      expect(JSON.parse(answer.text).result).toMatchObject({ isError: true })
+      expect(answer.text).toContain("CONVERSATION_NOT_FOUND")
+      const search = { query: "The secret of the shop", filter: { sourceIds: [source] } }
+      const found = await ask(spoke, "POST", "/mcp", { key, body: called("retrieve", search) })
+      expect(JSON.parse(found.text).result.structuredContent?.chunks ?? []).toEqual([])
+      expect([answer, found].flatMap((received) => told(received, first))).toEqual([])
+    }
+    expect(await rowsOf(first)).toEqual(before)
+  })
+
+  it("and /mcp answers a spent quota of turns as a tool's error, with its code", async () => {
+    const poor = await makeTenant(spoke, "poor")
+    const { key } = await makeWorld(spoke, poor, "pangolin")
+    const entitlements = { publicApi: true, turns: 0, ingestionJobs: 9, sources: 9, overageEnabled: false }
+    const limited = await ask(spoke, "PUT", `/api/operator/tenants/${poor.tenantId}/subscription`, {
+      headers: { authorization: "Bearer operator" },
+      body: { plan: "spent", entitlements }
+    })
+    expect(limited.status).toBe(200)
+    const received = await ask(spoke, "POST", "/mcp", { key, body: called("chat", { message: "Hello" }) })
+    expect([received.status, JSON.parse(received.text).result.isError]).toEqual([200, true])
+    expect(JSON.parse(received.text).result.content[0].text).toMatch(/^TURN_LIMIT_EXCEEDED: /)
+  })
+
   it("of the operator is 401 without the token or with another, and 503 where none is set", async () => {
     const unset = await start(folders[1], variables, ["--role", "api"])
     try {

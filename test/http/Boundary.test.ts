@@ -84,7 +84,7 @@ layer(PublicServer, { excludeTestServices: true })("every response", (it) => {
         // Nobody is told to come over https alone where nothing answers there.
         expect(headers.get("strict-transport-security")).toBeNull()
         const exposed = headers.get("access-control-expose-headers")?.split(", ")
-        const ours = ["x-request-id", "x-end-user-id", "x-run-id", "retry-after"]
+        const ours = ["x-request-id", "x-end-user-id", "x-run-id", "retry-after", "www-authenticate"]
         const limits = ["limit", "remaining", "reset", "policy"].map((name) => `ratelimit-${name}`)
         expect(exposed).toEqual(expect.arrayContaining([...ours, ...limits]))
       }
