@@ -183,13 +183,22 @@ withRedis("Two API processes and two workers, one PostgreSQL, one Redis", () => 
     ).map(({ id }) => String(id))
     expect([...heard].sort()).toEqual([...new Set(heard)].sort())
     expect(accepted.webhooks.filter((id) => !heard.includes(id))).toEqual([])
-    // Counted: each turn that was answered, once; beside them only turns that failed after the model was called.
+    // Counted: each turn that was answered, and each that failed once the model was called, which is what follows the
+    // search; a turn that was swept, or failed before, was given back.
     const [sums] = await rows(`
-      select (select sum(turns)::int from agent_usage) as counted,
-        (select count(*)::int from agent_runs where status = 'complete') as complete,
-        (select count(*)::int from agent_runs) as begun`)
-    expect(sums?.["counted"]).toBeGreaterThanOrEqual(Number(sums?.["complete"]))
-    expect(sums?.["counted"]).toBeLessThanOrEqual(Number(sums?.["begun"]))
+      with ended as (
+        select r.id, r.status,
+          coalesce(bool_or(e.type = 'retrieval.completed'), false) as asked,
+          coalesce(bool_or(e.type = 'run.failed' and e.label = 'The process that ran the turn stopped'), false) as swept
+        from agent_runs r left join agent_run_events e on e.run_id = r.id group by r.id
+      )
+      select count(*) filter (where status = 'complete')::int as complete,
+        count(*) filter (where status = 'complete' or asked and not swept)::int as due,
+        count(*) filter (where swept)::int as swept,
+        (select sum(turns)::int from agent_usage) as counted,
+        (select sum(turns)::int from tenant_usage) as reserved
+      from ended`)
+    expect(sums).toMatchObject({ counted: sums?.["due"], reserved: sums?.["due"] })
     expect(sums?.["complete"]).toBeGreaterThanOrEqual(accepted.turns.length)
   }
 
