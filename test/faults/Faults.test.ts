@@ -1,0 +1,108 @@
+/**
+ * Random operations of several clients against real servers, while processes are killed, connections dropped, disks filled,
+ * clocks wrong and providers failing; afterwards the oracle holds what was answered against what is there. The seed decides
+ * who does what and which faults there are; `SPOKE_FAULT_SEED=n npm run test:faults` does the same again, as far as timing
+ * allows. `SPOKE_FAULT_RUNS` and `SPOKE_FAULT_SECONDS` make it longer.
+ */
+import { setTimeout as delay } from "node:timers/promises"
+import { describe, expect, it } from "vitest"
+import { emptyHistory } from "./History.ts"
+import { observeOnline, observeStored, quiet } from "./Observe.ts"
+import { clientOf } from "./Operations.ts"
+import { judge } from "./Oracle.ts"
+import { randomOf } from "./Random.ts"
+import { noFleet, openWorld, type Topology } from "./World.ts"
+
+const given = process.env["SPOKE_FAULT_SEED"]
+const alone = process.env["SPOKE_FAULT_ALONE"] === "1"
+const runs = Number(process.env["SPOKE_FAULT_RUNS"] ?? (alone ? 10 : 2))
+const seconds = Number(process.env["SPOKE_FAULT_SECONDS"] ?? (alone ? 20 : 6))
+const clients = 4
+/** Milliseconds: leases run out, retries come back. */
+const patience = 120_000
+
+const seeds =
+  given !== undefined
+    ? [Number(given)]
+    : Array.from({ length: runs }, (_, place) => (alone ? Math.floor(Date.now() / 1_000) + place : place + 1))
+
+/** Odd seeds: one process on its embedded database. Even ones: two and a worker, on PostgreSQL and Redis. */
+const topologyOf = (seed: number): Topology => (seed % 2 === 0 ? "fleet" : "embedded")
+
+const begun = Date.now()
+const tell = (text: string) => {
+  if (alone) process.stderr.write(`${((Date.now() - begun) / 1_000).toFixed(1)} s: ${text}\n`)
+}
+
+const play = async (seed: number) => {
+  const random = randomOf(seed)
+  const world = await openWorld(topologyOf(seed), randomOf(seed + 1_000_000))
+  const history = emptyHistory()
+  const inflicted: Array<string> = []
+  let over = false
+  try {
+    const everyone = Array.from({ length: clients }, (_, place) =>
+      clientOf(world, history, randomOf(seed * 31 + place), `${seed}-${place}`)
+    )
+    const working = everyone.map(async ({ step }) => {
+      while (!over) {
+        await step()
+        await delay(20)
+      }
+    })
+    const end = Date.now() + seconds * 1_000
+    await delay(1_000)
+    while (Date.now() < end) {
+      const [name, inflict] = random.pick(world.faults)
+      inflicted.push(name)
+      tell(name)
+      await inflict()
+      await delay(300 + random.below(1_200))
+    }
+    over = true
+    await world.heal()
+    tell("healed")
+    await Promise.all(working)
+    tell(`the clients are done, with ${history.asked.length} requests`)
+    for (const { settle } of everyone) await settle()
+    tell("everything was sent again")
+    await quiet(world, patience)
+    tell("quiet")
+    const online = await observeOnline(world, history)
+    tell("walked")
+    const output = await world.stopProcesses()
+    tell("stopped")
+    const found = { ...(await observeStored(world)), ...online }
+    const broken = judge(history, found)
+    process.stdout.write(
+      `seed ${seed}, ${world.topology}: ${history.asked.length} requests, ${found.messages.length} messages, ` +
+        `faults: ${inflicted.join(", ")}; ${broken.length} promises broken\n`
+    )
+    const unanswered = history.asked.filter(({ status }) => status === 0).length
+    return { broken, done: history.asked.length - unanswered, faults: inflicted.length, output }
+  } finally {
+    over = true
+    await world.close()
+  }
+}
+
+describe("A service whose processes, databases and providers fail", () => {
+  for (const seed of seeds) {
+    const missing = topologyOf(seed) === "fleet" && process.env["CI"] !== "true" ? noFleet : null
+    // Long, and by hand: `npm run test:faults`.
+    it.skipIf(missing !== null || !alone)(
+      `keeps what it promised (seed ${seed}, ${topologyOf(seed)}${missing === null ? "" : `: ${missing}`})`,
+      async () => {
+        const { broken, done, faults, output } = await play(seed)
+        if (broken.length > 0)
+          process.stdout.write(
+            `SPOKE_FAULT_SEED=${seed} npm run test:faults\n${broken.join("\n")}\n${output.slice(-20_000)}\n`
+          )
+        expect(broken).toEqual([])
+        expect(done).toBeGreaterThan(10)
+        expect(faults).toBeGreaterThan(0)
+      },
+      300_000 + seconds * 2_000
+    )
+  }
+})

@@ -1,0 +1,299 @@
+/** The servers of one run, what they talk to, and the faults that they are given. */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import { Redis } from "ioredis"
+import { execFileSync } from "node:child_process"
+import * as Fs from "node:fs"
+import * as Http from "node:http"
+import type { AddressInfo } from "node:net"
+import * as Path from "node:path"
+import { setTimeout as delay } from "node:timers/promises"
+import { pathToFileURL } from "node:url"
+import { type Fate, type GraphStub, startGraph } from "../GraphStub.ts"
+import * as ModelStub from "../ModelStub.ts"
+import { binaries } from "../PostgresServer.ts"
+import { binary, startRedis } from "../RedisServer.ts"
+import { removeFolder, requester, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
+import { makeTeam, type Team } from "../e2e/Team.ts"
+import type { Random } from "./Random.ts"
+import { type Postgres, startPostgres } from "./Servers.ts"
+
+export const appSecret = "the app secret of the faults"
+export const billingSecret = "whsec_of_the_faults"
+export const account = "pn_faults"
+
+export type Topology = "embedded" | "fleet"
+
+/** Why there is no fleet on this machine, if there is none. */
+export const noFleet =
+  binaries === undefined ? "no PostgreSQL was found" : binary === undefined ? "no Redis was found" : null
+
+export interface World {
+  readonly topology: Topology
+  readonly folder: string
+  readonly dataDir: string
+  readonly site: string
+  readonly graph: GraphStub
+  readonly team: Team
+  readonly agentKey: string
+  readonly operatorToken: string
+  readonly postgres: Postgres | null
+  /** Where a request goes: any process that answers requests. */
+  readonly url: () => string
+  readonly faults: ReadonlyArray<readonly [name: string, inflict: () => Promise<void>]>
+  /** Everything runs again, and nothing fails any more. */
+  readonly heal: () => Promise<void>
+  /** Ends the processes; the database stays to be read. */
+  readonly stopProcesses: () => Promise<string>
+  readonly close: () => Promise<void>
+}
+
+const startSite = async () => {
+  const server = Http.createServer((request, response) => {
+    response.setHeader("content-type", "text/plain; charset=utf-8")
+    response.end(`The lighthouse ${(request.url ?? "").slice(1)} was built of granite.`)
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+const answer = { text: "One two three four five six seven eight.", gap: 5 }
+
+/** Ways of the model to fail, each as often as the others. */
+const failing: ReadonlyArray<ModelStub.StubAnswer> = [
+  { status: 500 },
+  { status: 429, headers: { "retry-after": "1" } },
+  { silent: "reset" },
+  { ...answer, breaks: "cut" },
+  { ...answer, breaks: "reset" },
+  { ...answer, breaks: "error" },
+  { ...answer, breaks: "garbage" },
+  { ...answer, breaks: "shape" },
+  { ...answer, gap: 150 }
+]
+
+const preload = `--import=${pathToFileURL(Path.join(import.meta.dirname, "skew.mjs")).href}`
+
+/** A small disk of its own for what is uploaded, where the machine allows it. */
+const mountSmall = (folder: string): boolean => {
+  Fs.mkdirSync(folder, { recursive: true })
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", folder], { stdio: "ignore" })
+    return true
+  } catch {
+    return false
+  }
+}
+
+export const openWorld = async (topology: Topology, random: Random): Promise<World> => {
+  const folder = temporaryFolder()
+  const dataDir = Path.join(folder, "data")
+  Fs.mkdirSync(dataDir)
+  const artifacts = Path.join(dataDir, "artifacts")
+  const smallDisk = process.getuid?.() === 0 && mountSmall(artifacts)
+  const scope = Effect.runSync(Scope.make())
+  const stub = await Effect.runPromise(Scope.extend(ModelStub.make, scope))
+  stub.otherwise = answer
+  const site = await startSite()
+  let troubled = true
+  const fates = new Map<string, Fate>()
+  const graph = await startGraph((message, call) => {
+    if (!troubled) return "taken"
+    const key = `${message} ${call}`
+    const fate =
+      fates.get(key) ??
+      random.weighed<Fate>([
+        [8, "taken"],
+        [1, "busy"],
+        [1, "lost"],
+        [1, "cut"]
+      ])
+    fates.set(key, fate)
+    return fate
+  })
+  const postgres = topology === "fleet" ? await startPostgres(folder) : null
+  let redis = topology === "fleet" ? await startRedis() : null
+  const redisPort = redis?.port
+  const variables = {
+    SPOKE_SECRET: "a secret of these tests, thirty-two bytes",
+    SPOKE_OPERATOR_TOKEN: "operator",
+    OPENAI_BASE_URL: stub.url,
+    OPENAI_API_KEY: "sk-stub",
+    SPOKE_EMBEDDING_MODEL: "offline",
+    SPOKE_FETCH_ALLOW: "127.0.0.1",
+    SPOKE_TURN_TIMEOUT: "10 seconds",
+    CHANNEL_APP_SECRET: appSecret,
+    BILLING_WEBHOOK_SECRET: billingSecret,
+    GRAPH_API_URL: graph.url,
+    ...(postgres === null ? {} : { DATABASE_URL: postgres.url, SPOKE_DATABASE_POOL: "6" }),
+    ...(redis === null ? {} : { REDIS_URL: redis.url })
+  }
+  const roles = topology === "embedded" ? [null] : ["api", "api", "worker"]
+  let output = ""
+  const open = (place: number, skew = 0): Promise<Spoke> => {
+    const role = roles[place] ?? null
+    const wrong = skew === 0 ? {} : { NODE_OPTIONS: preload, FAULT_SKEW: String(skew) }
+    return start(dataDir, { ...variables, ...wrong }, role === null ? [] : ["--role", role])
+  }
+  const first = await open(0)
+  const processes: Array<Spoke | undefined> = [
+    first,
+    ...(await Promise.all(roles.slice(1).map((_, place) => open(place + 1))))
+  ]
+  const asked = () => processes.slice(0, topology === "embedded" ? 1 : 2).flatMap((one) => one?.url ?? [])
+  let last = first.url
+  const url = () => {
+    const urls = asked()
+    if (urls.length > 0) last = random.pick(urls)
+    return last
+  }
+  // A process comes back at another address, and a session is good at all of them.
+  const request: Spoke["request"] = (...given) => requester(url(), "")(...given)
+  const team = await makeTeam({ ...first, operatorToken: "operator", request })
+  const made = await team.owner("POST", `/api/agents/${team.agentId}/channels`, {
+    channel: "whatsapp",
+    externalId: account,
+    accessToken: "EAAB-faults"
+  })
+  if (made.status !== 201) throw new Error(`The channel: ${made.status}`)
+  const { secret: agentKey } = await team.key({ permissions: ["*"] })
+
+  const replace = async (place: number, skew = 0) => {
+    const old = processes[place]
+    processes[place] = undefined
+    if (old !== undefined) {
+      await old.kill()
+      output += old.output()
+    }
+    for (let attempts = 5; ; attempts--) {
+      try {
+        processes[place] = await open(place, skew)
+        return
+      } catch (error) {
+        // It does not start while what it needs is away.
+        if (attempts === 0) throw error
+        await delay(1_000)
+      }
+    }
+  }
+  const somebody = () => random.below(processes.length)
+  const ballast = Path.join(artifacts, "ballast")
+  let postgresIsUp = true
+  const withRedisClient = async (use: (client: Redis) => Promise<unknown>) => {
+    const client = new Redis({
+      port: redisPort ?? 0,
+      host: "127.0.0.1",
+      lazyConnect: true,
+      retryStrategy: () => null
+    })
+    client.on("error", () => undefined)
+    try {
+      await client.connect()
+      await use(client)
+    } finally {
+      client.disconnect()
+    }
+  }
+  const faults: Array<readonly [string, () => Promise<void>]> = [
+    ["kill -9", () => replace(somebody())],
+    ["kill -9 again", () => replace(somebody())],
+    ["restart with a wrong clock", () => replace(somebody(), random.pick([-1, 1]) * 3_600_000)],
+    [
+      "a failing model",
+      async () => {
+        stub.otherwise = random.pick(failing)
+        await delay(500 + random.below(1_500))
+        stub.otherwise = answer
+      }
+    ]
+  ]
+  if (smallDisk)
+    faults.push([
+      "a full disk",
+      async () => {
+        try {
+          Fs.writeFileSync(ballast, Buffer.alloc(2 ** 20))
+        } catch {
+          // Full is what it is to be.
+        }
+        await delay(1_000 + random.below(1_000))
+        Fs.rmSync(ballast, { force: true })
+      }
+    ])
+  if (postgres !== null) {
+    const restart = async (how: "SIGINT" | "SIGQUIT") => {
+      postgresIsUp = false
+      await postgres.stop(how)
+      await delay(random.below(2_500))
+      await postgres.start()
+      postgresIsUp = true
+    }
+    faults.push(
+      [
+        "database connections dropped",
+        async () => {
+          await postgres.run(
+            "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'"
+          )
+        }
+      ],
+      ["PostgreSQL stopped fast", () => restart("SIGINT")],
+      ["PostgreSQL stopped at once", () => restart("SIGQUIT")],
+      [
+        "Redis connections dropped",
+        () => withRedisClient((client) => client.call("CLIENT", "KILL", "TYPE", "normal"))
+      ],
+      ["Redis emptied", () => withRedisClient((client) => client.flushall())],
+      [
+        "Redis killed",
+        async () => {
+          await redis?.stop()
+          await delay(random.below(2_500))
+          redis = await startRedis(redisPort)
+        }
+      ]
+    )
+  }
+  return {
+    topology,
+    folder,
+    dataDir,
+    site: site.url,
+    graph,
+    team,
+    agentKey,
+    operatorToken: "operator",
+    postgres,
+    url,
+    faults,
+    heal: async () => {
+      troubled = false
+      stub.otherwise = answer
+      Fs.rmSync(ballast, { force: true })
+      if (!postgresIsUp) await postgres?.start()
+      for (const [place, one] of processes.entries()) {
+        if (one === undefined || one.process.exitCode !== null) await replace(place)
+        // A clock that is wrong stays wrong until its process ends.
+      }
+    },
+    stopProcesses: async () => {
+      for (const one of processes) {
+        await one?.stop()
+        output += one?.output() ?? ""
+      }
+      return output
+    },
+    close: async () => {
+      for (const one of processes) await one?.kill()
+      await redis?.stop()
+      await postgres?.stop("SIGQUIT")
+      site.server.close()
+      site.server.closeAllConnections()
+      graph.close()
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+      if (smallDisk) execFileSync("umount", ["-l", artifacts], { stdio: "ignore" })
+      removeFolder(folder)
+    }
+  }
+}
