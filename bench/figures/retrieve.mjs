@@ -151,6 +151,12 @@ const variables = { SPOKE_EMBEDDING_DIMENSIONS: String(size) }
 /** What does not grow: the machine's own ups and downs are measured by it. */
 const steadyOf = (bare, passages) => plain(bare, question, passages)
 
+/** Seconds that writing one size may take, by what the last one took; a busy machine writes fewer, in steps. */
+const patience = 240
+const step = 50_000
+/** How much longer the index takes for a chunk among ten times as many. */
+const dearer = 1.3
+
 const growServer = async (world, sizes) => {
   const { databases, model, passages, progress, quick, services } = world
   const { postgres, redis } = await databases()
@@ -168,7 +174,11 @@ const growServer = async (world, sizes) => {
   let known = 0
   await withServer(service.databaseUrl, async (run) => {
     await run(view(table, many.agentId))
-    for (const chunks of sizes) {
+    let rate = 0
+    for (const wantedSize of sizes) {
+      const most = rate === 0 ? wantedSize : known + Math.floor(patience / rate / step) * step
+      const chunks = Math.min(wantedSize, most)
+      if (chunks <= known) break
       const begun = performance.now()
       await grow(run, many, chunks - known, {
         first: 100_000_000 + known,
@@ -176,7 +186,9 @@ const growServer = async (world, sizes) => {
         size,
         table
       })
-      progress(`${chunks} chunks written in ${Math.round((performance.now() - begun) / 1_000)} s`)
+      const seconds = (performance.now() - begun) / 1_000
+      progress(`${chunks} chunks written in ${Math.round(seconds)} s`)
+      rate = (dearer * seconds) / (chunks - known)
       known = chunks
       const measured = await measureSize(
         service,
