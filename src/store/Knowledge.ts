@@ -29,6 +29,10 @@ export interface NewChunk {
   readonly length: number
 }
 
+interface ChunkOf {
+  readonly documentId: DocumentId
+}
+
 /** Rows of one insert statement: large documents go in several. */
 const batch = 500
 
@@ -36,30 +40,38 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/Know
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const insertChunks = (
-      task: IngestionTask,
-      documentId: DocumentId,
-      chunks: ReadonlyArray<NewChunk>
-    ) => sql`
+    const insertDocuments = (task: IngestionTask, documents: ReadonlyArray<NewDocument>) => sql`
+      insert into documents (id, agent_id, source_id, generation, uri, title, content_hash)
+      select d.id, ${task.agentId}, ${task.sourceId}, ${task.generation}, d.uri, d.title, decode(d."contentHash", 'hex')
+      from jsonb_to_recordset(${JSON.stringify(documents.map(({ chunks: _, ...document }) => document))}::jsonb) as d (
+        id text, uri text, title text, "contentHash" text
+      )`
+
+    const insertChunks = (task: IngestionTask, chunks: ReadonlyArray<NewChunk & ChunkOf>) => sql`
       insert into chunks (
         id, agent_id, source_id, generation, document_id, ordinal, heading, content, content_hash, tsv, length
       )
-      select c.id, ${task.agentId}, ${task.sourceId}, ${task.generation}, ${documentId}, c.ordinal, c.heading, c.content,
+      select c.id, ${task.agentId}, ${task.sourceId}, ${task.generation}, c."documentId", c.ordinal, c.heading, c.content,
         decode(c."contentHash", 'hex'), c.tsv::tsvector, c.length
       from jsonb_to_recordset(${JSON.stringify(chunks)}::jsonb) as c (
-        id text, ordinal int, heading text, content text, "contentHash" text, tsv text, length int
+        id text, "documentId" text, ordinal int, heading text, content text, "contentHash" text, tsv text, length int
       )`
 
-    /** Adds a document to the generation that is being built. */
-    const addDocument = Effect.fn("KnowledgeStore.addDocument")(
-      function* (task: IngestionTask, document: NewDocument) {
-        yield* sql`
-          insert into documents (id, agent_id, source_id, generation, uri, title, content_hash)
-          values (${document.id}, ${task.agentId}, ${task.sourceId}, ${task.generation}, ${document.uri},
-            ${document.title}, decode(${document.contentHash}, 'hex'))`
-        for (let from = 0; from < document.chunks.length; from += batch) {
-          yield* insertChunks(task, document.id, document.chunks.slice(from, from + batch))
+    /** Adds documents to the generation that is being built, all of them or none. */
+    const addDocuments = Effect.fn("KnowledgeStore.addDocuments")(
+      function* (task: IngestionTask, documents: ReadonlyArray<NewDocument>) {
+        if (documents.length === 0) return
+        yield* insertDocuments(task, documents)
+        let rows: Array<NewChunk & ChunkOf> = []
+        for (const { chunks, id: documentId } of documents) {
+          for (const chunk of chunks) {
+            rows.push({ ...chunk, documentId })
+            if (rows.length < batch) continue
+            yield* insertChunks(task, rows)
+            rows = []
+          }
         }
+        if (rows.length > 0) yield* insertChunks(task, rows)
       },
       sql.withTransaction,
       Effect.orDie
@@ -151,6 +163,6 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/Know
       return { chunks: counts?.chunks ?? 0, unembedded: counts?.unembedded ?? 0 }
     }, Effect.orDie)
 
-    return { addDocument, discard, swap } as const
+    return { addDocuments, discard, swap } as const
   })
 }) {}

@@ -11,6 +11,8 @@ import type { IngestionJobStore, IngestionTask } from "../store/IngestionJobs.ts
 /** Raise it when parsing, packing or prints change: documents are read anew then. */
 const revision = 1
 const batch = 200
+/** Percentage points between two notes of a job's progress: each is a transaction. */
+const step = 5
 /** Lines of one job: a thousand pages, their redirects, and what was not asked for. */
 const maxLines = 8_000
 
@@ -74,7 +76,7 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
     const progress = (settled: number, all: number) =>
       Effect.suspend(() => {
         const next = 5 + Math.floor((85 * settled) / Math.max(settled, all, 1))
-        if (next <= percent) return Effect.void
+        if (next < percent + step) return Effect.void
         percent = next
         return jobs.progress(task.jobId, next)
       })

@@ -8,7 +8,9 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import * as Sink from "effect/Sink"
 import * as Stream from "effect/Stream"
 import { Embedder } from "../capabilities/Embedder.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../capabilities/JobQueue.ts"
@@ -29,6 +31,19 @@ import { makeCrawlLedger } from "./CrawlLedger.ts"
 const maxDocuments = 1_000
 /** A job that takes longer fails, whatever it is waiting for (guarantee G2). */
 const deadline: Duration.DurationInput = "2 hours"
+
+/**
+ * Documents that are written with one transaction, by their chunks and one for each; a longer one goes alone. The first of
+ * them waits no longer than `patience` for the others.
+ */
+const mostTogether = 400
+const patience: Duration.DurationInput = "50 millis"
+const together = Sink.foldWeighted<ReadonlyArray<NewDocument>, NewDocument>({
+  initial: [],
+  maxCost: mostTogether,
+  cost: (_, { chunks }) => chunks.length + 1,
+  body: (documents, document) => [...documents, document]
+})
 
 const queueUnavailable = new ReaderError({
   code: "queue_unavailable",
@@ -115,8 +130,9 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
           Stream.filterEffect(ledger.isChanged),
           Stream.mapEffect(toDocument),
           Stream.filter(({ chunks }) => chunks.length > 0),
-          Stream.runFoldEffect(0, (done, document) =>
-            Effect.as(knowledge.addDocument(task, document), done + 1)
+          Stream.aggregateWithin(together, Schedule.spaced(patience)),
+          Stream.runFoldEffect(0, (done, documents) =>
+            Effect.as(knowledge.addDocuments(task, documents), done + documents.length)
           ),
           Effect.tapError((error) => ledger.failed(addressOf(source), error)),
           // An interrupted attempt says what it saw, too: that is when one wants to know.

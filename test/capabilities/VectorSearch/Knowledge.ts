@@ -63,13 +63,15 @@ export const build = (scope: AgentScope, sourceId: SourceId, documents: Readonly
         }))
       )
       const uri = `https://example.com/${place}`
-      yield* knowledge.addDocument(task, {
-        id: yield* newId.document,
-        uri,
-        title,
-        contentHash: digest,
-        chunks: rows
-      })
+      yield* knowledge.addDocuments(task, [
+        {
+          id: yield* newId.document,
+          uri,
+          title,
+          contentHash: digest,
+          chunks: rows
+        }
+      ])
     }
     const goLive = Effect.gen(function* () {
       const { chunks } = yield* knowledge.swap(task, profile)
