@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
+import * as QueueAges from "./QueueAges.ts"
 import * as Redis from "./Redis.ts"
 import { Readiness } from "../http/system/Readiness.ts"
 
@@ -48,6 +49,7 @@ export const readiness = Layer.effect(
       Effect.map(([row]) => row?.seconds ?? null),
       Effect.tap((seconds) => Metric.set(oldest, seconds ?? 0))
     )
+    const ages = Effect.provideService(QueueAges.read, SqlClient.SqlClient, sql)
     return {
       check: Effect.gen(function* () {
         const checks = [
@@ -58,10 +60,19 @@ export const readiness = Layer.effect(
           { name: "migrations", ok: yield* answers(sql`select 1 from agent_usage limit 1`) }
         ]
         const waiting = yield* Effect.option(Effect.timeout(oldestWaiting, patience))
+        const queues = yield* Effect.option(Effect.timeout(ages, patience))
         return {
           ready: checks.every(({ name, ok }) => ok || name === redisCheck),
           checks,
-          ...(Option.isSome(waiting) ? { queue: { oldestWaitingSeconds: waiting.value } } : {})
+          ...(Option.isSome(waiting) ? { queue: { oldestWaitingSeconds: waiting.value } } : {}),
+          ...(Option.isSome(queues)
+            ? {
+                queues: queues.value.map(({ queue: name, seconds: oldestWaitingSeconds }) => ({
+                  name,
+                  oldestWaitingSeconds
+                }))
+              }
+            : {})
         }
       })
     }

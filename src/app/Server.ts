@@ -16,6 +16,7 @@ import * as FirstRun from "./FirstRun.ts"
 import * as Live from "./Live.ts"
 import * as Package from "./Package.ts"
 import * as Port from "./Port.ts"
+import * as QueueAges from "./QueueAges.ts"
 import * as Workers from "./Workers.ts"
 
 export type Role = "all" | "api" | "worker"
@@ -39,6 +40,7 @@ export const run = (settings: Settings, role: Role) =>
       settings.database === null
         ? yield* FirstRun.run(settings, Package.docs).pipe(Effect.provide(live))
         : Option.none()
+    yield* QueueAges.watch.pipe(Effect.provide(live))
     const work = yield* Scope.make()
     // Closing twice would return at once the second time; whoever asks waits for the same end.
     const stopWork = yield* Effect.cached(Scope.close(work, Exit.void))

@@ -11,6 +11,7 @@ import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Multipart from "@effect/platform/Multipart"
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as HashSet from "effect/HashSet"
@@ -31,6 +32,7 @@ import * as Issues from "./Issues.ts"
 import * as RequestId from "./RequestId.ts"
 import * as Routes from "./Routes.ts"
 import * as Span from "./Span.ts"
+import * as RequestMetrics from "./system/RequestMetrics.ts"
 
 type Methods = ReadonlyArray<string>
 
@@ -141,6 +143,10 @@ const options = (request: HttpServerRequest.HttpServerRequest, methods: Methods,
     : HttpServerResponse.empty({ status: 204, headers: { allow: methods.join(", ") } })
 }
 
+/** Routes without parameters, by method and path. */
+const plainOf = (routes: ReadonlyArray<{ readonly method: string; readonly path: string }>) =>
+  new Set(routes.filter(({ path }) => !/[:*]/u.test(path)).map(Routes.keyOf))
+
 /** Wraps the whole application. */
 export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.middleware(
   Effect.gen(function* () {
@@ -154,6 +160,14 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
       limits.get(Routes.keyOf(route)) ?? jsonLimit
     // Asked for when routes are complete.
     const routes = yield* Effect.cached(Effect.map(router, (all) => Chunk.toReadonlyArray(all.routes)))
+    // What has no parameters, as what is asked most has, is found at once.
+    const plain = yield* Effect.cached(Effect.map(routes, plainOf))
+    const patternOf = (request: HttpServerRequest.HttpServerRequest) =>
+      Effect.flatMap(plain, (known) =>
+        known.has(`${request.method} ${pathOf(request)}`)
+          ? Effect.succeed(pathOf(request))
+          : Effect.map(routes, (all) => patternAt(all, request))
+      )
     return (app: HttpApp.Default) =>
       Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
@@ -162,7 +176,8 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
         if (request.method === "OPTIONS") {
           return Headers.complete(options(request, yield* methods, requestId), requestId, overHttps)
         }
-        const pattern = Effect.map(routes, (all) => patternAt(all, request))
+        const pattern = patternOf(request)
+        const began = yield* Clock.currentTimeMillis
         const response = yield* app.pipe(
           Effect.catchAllCause((cause) =>
             clientLeft(cause) ? Effect.failCause(cause) : recover(cause, request, methods, requestId)
@@ -172,6 +187,8 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
           Effect.annotateLogs({ requestId, method: request.method, path: pathOf(request) }),
           Span.around(request, requestId, pattern)
         )
+        const took = (yield* Clock.currentTimeMillis) - began
+        RequestMetrics.observe(request.method, yield* pattern, response.status, took)
         return Headers.complete(response, requestId, overHttps)
       })
   })

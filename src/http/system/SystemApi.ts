@@ -22,7 +22,13 @@ export const SystemApi = HttpApiGroup.make("system")
             checks: Schema.Array(Schema.Struct({ name: Schema.String, ok: Schema.Boolean })),
             queue: Schema.optionalWith(Schema.Struct({ oldestWaitingSeconds: Schema.NullOr(Schema.Int) }), {
               exact: true
-            })
+            }),
+            queues: Schema.optionalWith(
+              Schema.Array(
+                Schema.Struct({ name: Schema.String, oldestWaitingSeconds: Schema.NullOr(Schema.Int) })
+              ),
+              { exact: true }
+            )
           })
         )
       )

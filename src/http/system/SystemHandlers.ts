@@ -4,9 +4,14 @@ import { ServiceUnavailable } from "../../domain/Errors.ts"
 import { Api } from "../Api.ts"
 import { Readiness, type Report } from "./Readiness.ts"
 
-const verdict = ({ ready, checks, queue }: Report) =>
+const verdict = ({ ready, checks, queue, queues }: Report) =>
   ready
-    ? Effect.succeed({ status: "ready", checks, ...(queue === undefined ? {} : { queue }) } as const)
+    ? Effect.succeed({
+        status: "ready",
+        checks,
+        ...(queue === undefined ? {} : { queue }),
+        ...(queues === undefined ? {} : { queues })
+      } as const)
     : Effect.fail(new ServiceUnavailable({ message: "The service is not ready.", details: { checks } }))
 
 export const layer = HttpApiBuilder.group(Api, "system", (handlers) =>

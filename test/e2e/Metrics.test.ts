@@ -1,0 +1,51 @@
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { removeFolder, root, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
+
+const folder = temporaryFolder()
+let spoke: Spoke
+
+beforeAll(async () => {
+  spoke = await start(folder)
+}, 60_000)
+
+afterAll(async () => {
+  await spoke.kill()
+  removeFolder(folder)
+})
+
+const metrics = async () => (await fetch(`${spoke.url}/metrics`)).text()
+
+const page = fs.readFileSync(path.join(root, "docs/observability.md"), "utf8")
+
+it("requests are counted by the pattern of their route, never by an address", async () => {
+  await spoke.request("GET", "/v1/sources/src_canary")
+  await spoke.request("GET", "/nowhere/canary")
+  await spoke.request("GET", "/v1/sources")
+  const text = await metrics()
+  const count = (route: string, status: number) =>
+    `spoke_http_request_duration_seconds_count{method="GET",route="${route}",status="${status}"} 1\n`
+  expect(text).toContain(count("/v1/sources/:id", 404))
+  expect(text).toContain(count("/v1/sources", 200))
+  expect(text).toContain(count("none", 404))
+  expect(text).not.toContain("canary")
+})
+
+it("every queue tells how long it is and how long its oldest job has waited (G1)", async () => {
+  const names = ["artifact-cleanup", "channel-inbound", "channel-outbound", "embedding", "ingestion"]
+  const text = await until(metrics, (found) => found.includes("spoke_queue_oldest_waiting_seconds{"), 20_000)
+  for (const name of names) expect(text).toContain(`spoke_queue_oldest_waiting_seconds{queue="${name}"}`)
+  const { body } = await spoke.request("GET", "/readyz", { key: null })
+  expect(body.data.queues.map(({ name }: { readonly name: string }) => name).toSorted()).toEqual(names)
+})
+
+it("the metrics that the documentation promises from the start are there", async () => {
+  await until(metrics, (found) => found.includes("spoke_queue_jobs{"), 20_000)
+  const text = await metrics()
+  const listed = Array.from(page.matchAll(/^\| `([a-z_]+)` \| from the start \|/gmu), ([, name = ""]) => name)
+  expect(listed.length).toBeGreaterThan(5)
+  expect(listed.filter((name) => !text.includes(`# TYPE ${name} `))).toEqual([])
+  const ours = Array.from(text.matchAll(/^# TYPE ((?:spoke|process)_\w+)/gmu), ([, name = ""]) => name)
+  expect(ours.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
+})
