@@ -31,6 +31,7 @@ import { RealtimeFeed } from "../RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
 import { type Begun, makeBeginning, type Stored } from "./Beginning.ts"
 import { type Extras, noExtras } from "./Extras.ts"
+import { insist } from "./Insist.ts"
 import * as Identity from "./Identity.ts"
 import { LiveRuns } from "./LiveRuns.ts"
 import * as ModelStep from "./ModelStep.ts"
@@ -236,10 +237,10 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const abandon = (turn: Turn, failure: Failure | ConversationNotActive) =>
       Effect.gen(function* () {
         if (turn.settled) return
-        turn.takenOver = yield* stoppedByOthers(turn)
+        turn.takenOver = yield* Effect.catchAllCause(stoppedByOthers(turn), () => Effect.succeed(false))
         const code = turn.takenOver ? "TAKEN_OVER" : failure._tag
         yield* record(turn, "run.failed", "failed", "Run failed", { code })
-        yield* settle(turn, { reply: null, inputTokens: 0, outputTokens: 0, last: [] })
+        yield* insist(settle(turn, { reply: null, inputTokens: 0, outputTokens: 0, last: [] }))
       }).pipe(
         Effect.catchAllCause((cause) => Effect.logError("A failed turn could not be settled", cause)),
         Effect.uninterruptible
