@@ -29,6 +29,7 @@ import * as Body from "./Body.ts"
 import { failureBody, isCoded, jsonLimit, statusOf } from "./Envelope.ts"
 import * as Headers from "./Headers.ts"
 import * as Issues from "./Issues.ts"
+import { isOutage } from "./Outage.ts"
 import * as RequestId from "./RequestId.ts"
 import * as Routes from "./Routes.ts"
 import * as Span from "./Span.ts"
@@ -89,6 +90,7 @@ const isRouteNotFound = (cause: Cause.Cause<unknown>) =>
 
 const internal = new InternalError({ message: "Something went wrong on our side." })
 const stopping = new ServiceUnavailable({ message: "The server is stopping. Try again." })
+const outage = new ServiceUnavailable({ message: "The database cannot be reached. Try again." })
 
 const recover = (
   cause: Cause.Cause<unknown>,
@@ -102,6 +104,10 @@ const recover = (
   const error = documented(cause)
   if (Option.isSome(error)) return Effect.succeed(answer(error.value, requestId))
   if (Cause.isInterruptedOnly(cause)) return Effect.succeed(answer(stopping, requestId))
+  if (Option.exists(Cause.dieOption(cause), isOutage)) {
+    const told = answer(outage, requestId, { "retry-after": "1" })
+    return Effect.as(Effect.logWarning("The database cannot be reached", cause), told)
+  }
   return Effect.as(Effect.logError("A request failed unexpectedly", cause), answer(internal, requestId))
 }
 

@@ -299,6 +299,15 @@ layer(PublicServer, { excludeTestServices: true })("what breaks inside", (it) =>
     })
   )
 
+  it.effect("of a database that is away is 503 with Retry-After, without a word of internals", () =>
+    Effect.gen(function* () {
+      const answer = yield* get("/test/outage")
+      expectError(answer, 503, "SERVICE_UNAVAILABLE")
+      expect(answer.headers.get("retry-after")).toBe("1")
+      expect(answer.text).not.toContain("terminated")
+    })
+  )
+
   it.effect("while a response is encoded is our 500, never the client's 400", () =>
     Effect.gen(function* () {
       const { call } = yield* TestServer

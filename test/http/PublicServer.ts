@@ -5,6 +5,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Context from "effect/Context"
 import * as DateTime from "effect/DateTime"
+import { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -362,6 +363,7 @@ const readiness = Layer.effect(
 /** Routes that break in ways which no declared error covers. */
 export const BrokenApi = HttpApiGroup.make("broken")
   .add(HttpApiEndpoint.get("defect", "/test/defect").addSuccess(success(Schema.Struct({}))))
+  .add(HttpApiEndpoint.get("outage", "/test/outage").addSuccess(success(Schema.Struct({}))))
   .add(
     HttpApiEndpoint.get("documentedDefect", "/test/documented-defect").addSuccess(success(Schema.Struct({})))
   )
@@ -377,6 +379,7 @@ export const TestApi = HttpApi.make("spoke").addHttpApi(PublicApi).add(SystemApi
 const broken = HttpApiBuilder.group(TestApi, "broken", (handlers) =>
   handlers
     .handle("defect", () => Effect.die(new Error("internal detail: spk_secret")))
+    .handle("outage", () => Effect.die(new SqlError({ cause: new Error("Connection terminated") })))
     .handle("documentedDefect", () => Effect.die(absent))
     .handle("unencodable", () => Effect.succeed({ n: "internal detail" } as never))
 )
