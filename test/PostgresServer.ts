@@ -74,7 +74,7 @@ export const startServer = async (parent: string): Promise<string> => {
     "unix_socket_directories=",
     `port=${port}`,
     "fsync=off",
-    "max_connections=60"
+    "max_connections=200"
   ]
   const server = spawn(
     Path.join(binaries, "postgres"),

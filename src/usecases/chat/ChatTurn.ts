@@ -77,6 +77,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const feed = yield* RealtimeFeed
     const live = yield* LiveRuns
     const running = yield* FiberSet.make()
+    const inTheEnd = insist(yield* Effect.scope)
     // Registered after the set, so it runs before the set interrupts what is left.
     yield* Effect.addFinalizer(() =>
       FiberSet.awaitEmpty(running).pipe(Effect.timeout(settings.drain), Effect.ignore)
@@ -240,7 +241,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         turn.takenOver = yield* Effect.catchAllCause(stoppedByOthers(turn), () => Effect.succeed(false))
         const code = turn.takenOver ? "TAKEN_OVER" : failure._tag
         yield* record(turn, "run.failed", "failed", "Run failed", { code })
-        yield* insist(settle(turn, { reply: null, inputTokens: 0, outputTokens: 0, last: [] }))
+        yield* inTheEnd(settle(turn, { reply: null, inputTokens: 0, outputTokens: 0, last: [] }))
       }).pipe(
         Effect.catchAllCause((cause) => Effect.logError("A failed turn could not be settled", cause)),
         Effect.uninterruptible
