@@ -264,18 +264,25 @@ withRedis("Two API processes and two workers, one PostgreSQL, one Redis", () => 
       }
     }
     const clients = [ask(), ask(), listen(), listen()]
+    const asked = [...fleet.processes]
     for (const place of [0, 1]) {
       await delay(meanwhile)
       const old = fleet.processes[place]
       const fresh = await fleet.open(place)
       // As a balancer that asks /readyz: the new one is in before the old one is told to go.
       fleet.processes[place] = fresh
+      asked.push(fresh)
       expect(await old?.stop()).toBe(0)
     }
     await delay(meanwhile)
     over = true
     await Promise.all(clients)
-    expect(failures).toEqual([])
+    const complaints = asked.flatMap(({ output }) =>
+      output()
+        .split("\n")
+        .filter((line) => line.includes("failed unexpectedly"))
+    )
+    expect({ failures, complaints }).toEqual({ failures: [], complaints: [] })
     expect(answered).toBeGreaterThan(10)
   }, 120_000)
 })
