@@ -33,8 +33,11 @@ export class RateLimiter extends Context.Tag("capabilities/RateLimiter")<
 /** Of a window. */
 export const parts = 60
 
-/** Milliseconds of one. */
-export const partOf = ({ window }: RateLimit): number => (window * 1_000) / parts
+/** Milliseconds of a window. */
+export const windowOf = ({ window }: RateLimit): number => window * 1_000
+
+/** The part that a moment lies in. Multiplied first: a part need not be a whole number of milliseconds. */
+export const partAt = (limit: RateLimit, now: number): number => Math.floor((now * parts) / windowOf(limit))
 
 /** Who counts under `name`: a window of another length is another count. */
 export const counterOf = (name: string, { window }: RateLimit): string => `${name}:${window}`
@@ -46,5 +49,5 @@ export const taken = (
 ): Taken => ({
   granted,
   remaining: Math.max(0, limit.requests - used),
-  reset: Math.max(1, Math.ceil((oldest + parts + 1) * partOf(limit) - now))
+  reset: Math.max(1, Math.ceil(Math.ceil(((oldest + parts + 1) * windowOf(limit)) / parts) - now))
 })

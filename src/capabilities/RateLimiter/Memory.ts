@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { RateLimit } from "../../domain/RateLimit.ts"
-import { counterOf, partOf, parts, RateLimiter, taken } from "../RateLimiter.ts"
+import { counterOf, partAt, parts, RateLimiter, taken } from "../RateLimiter.ts"
 
 /** Counters that are kept; beyond them, the one that was used longest ago is forgotten. */
 const capacity = 100_000
@@ -13,7 +13,7 @@ type Counter = Map<number, number>
 
 const count = (counters: Map<string, Counter>, name: string, limit: RateLimit, now: number) => {
   const counter = counters.get(name) ?? new Map<number, number>()
-  const current = Math.max(Math.floor(now / partOf(limit)), ...counter.keys())
+  const current = Math.max(partAt(limit, now), ...counter.keys())
   let used = 0
   for (const [part, requests] of counter) {
     if (part < current - parts) counter.delete(part)

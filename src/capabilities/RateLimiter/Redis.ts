@@ -3,14 +3,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type { Cluster, Redis } from "ioredis"
-import { counterOf, partOf, parts, RateLimiter, RateLimiterError } from "../RateLimiter.ts"
+import { counterOf, parts, RateLimiter, RateLimiterError, windowOf } from "../RateLimiter.ts"
 
 /** A hash from part to requests, which expires when its last part does. */
 const script = `
-local limit, part, parts = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local limit, window, parts = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local current = math.floor(now / part)
+local current = math.floor(now * parts / window)
 local used, oldest = 0, current
 local counts = redis.call('HGETALL', KEYS[1])
 for at = 1, #counts, 2 do
@@ -27,9 +27,9 @@ if used < limit then
   granted = 1
   used = used + 1
   redis.call('HINCRBY', KEYS[1], string.format('%d', current), 1)
-  redis.call('PEXPIRE', KEYS[1], string.format('%d', math.ceil(part * (parts + 2))))
+  redis.call('PEXPIRE', KEYS[1], string.format('%d', math.ceil(window * (parts + 2) / parts)))
 end
-return { granted, limit - used, math.max(1, math.ceil((oldest + parts + 1) * part - now)) }`
+return { granted, limit - used, math.max(1, math.ceil((oldest + parts + 1) * window / parts) - now) }`
 
 const decode = Schema.decodeUnknown(Schema.Tuple(Schema.Int, Schema.Int, Schema.Int))
 
@@ -46,7 +46,7 @@ export const layerRedis = (redis: Redis | Cluster) =>
             1,
             `spoke:rate:{${counterOf(name, limit)}}`,
             limit.requests,
-            partOf(limit),
+            windowOf(limit),
             parts
           )
         ).pipe(

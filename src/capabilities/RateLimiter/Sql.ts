@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import { counterOf, partOf, parts, RateLimiter, RateLimiterError, taken } from "../RateLimiter.ts"
+import { counterOf, parts, RateLimiter, RateLimiterError, taken, windowOf } from "../RateLimiter.ts"
 
 const Row = Schema.Struct({
   /** Requests of each part, oldest first, the last of them `part`. */
@@ -19,13 +19,13 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   const count = SqlSchema.single({
-    Request: Schema.Struct({ name: Schema.String, requests: Schema.Int, part: Schema.Number }),
+    Request: Schema.Struct({ name: Schema.String, requests: Schema.Int, window: Schema.Number }),
     Result: Row,
-    execute: ({ name, part, requests }) => {
+    execute: ({ name, requests, window }) => {
       const now = sql`(extract(epoch from clock_timestamp()) * 1000)::float8`
-      const current = sql`floor(${now} / ${part}::float8)::int8`
+      const current = sql`floor(${now} * ${parts}::float8 / ${window}::float8)::int8`
       const kept = parts + 1
-      const expires = sql`clock_timestamp() + (${part * (parts + 2)}::float8 * interval '1 millisecond')`
+      const expires = sql`clock_timestamp() + (${(window * (parts + 2)) / parts}::float8 * interval '1 millisecond')`
       return sql`
         insert into rate_counters as known (name, part, counts, granted, expires_at)
         values (${name}, ${current}, array_fill(0, array[${parts}::int]) || 1, true, ${expires})
@@ -61,7 +61,7 @@ const make = Effect.gen(function* () {
 
   return RateLimiter.of({
     take: (name, limit) =>
-      count({ name: counterOf(name, limit), requests: limit.requests, part: partOf(limit) }).pipe(
+      count({ name: counterOf(name, limit), requests: limit.requests, window: windowOf(limit) }).pipe(
         Effect.map(({ counts, granted, now, part }) => {
           const used = counts.reduce((sum, one) => sum + one, 0)
           const first = counts.findIndex((one) => one > 0)
