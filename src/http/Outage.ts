@@ -15,4 +15,4 @@ const saysSo = (cause: unknown): boolean => {
 
 /** True when the request may simply be sent again, once the database is back. */
 export const isOutage = (thrown: unknown): boolean =>
-  Predicate.isTagged(thrown, "SqlError") && saysSo(Reflect.get(Object(thrown), "cause"))
+  Predicate.isTagged(thrown, "SqlError") && Predicate.hasProperty(thrown, "cause") && saysSo(thrown.cause)
