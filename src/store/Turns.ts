@@ -13,6 +13,7 @@ import { StoredAttachment } from "../domain/Attachment.ts"
 import type { ExternalEndUserId } from "../domain/ChatTurn.ts"
 import { type ConversationChannel, ConversationState, MessageRole } from "../domain/Conversation.ts"
 import { type ConversationId, EndUserId, type MessageId, type RunId } from "../domain/Ids.ts"
+import * as Traced from "../domain/Traced.ts"
 import { isDeadlock } from "./Sources.ts"
 import { released, reservation } from "./TurnQuota.ts"
 import { counters, type Settled, SettledRow, type Settlement, settleStatement } from "./TurnSettlement.ts"
@@ -245,7 +246,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
      * Checks the target, reserves a turn of the quota and writes what the turn starts with, in one statement. Nothing is
      * written when the target is missing or the quota is used up.
      */
-    const begin = Effect.fn("Turns.begin")(function* (scope: AgentScope, opening: Opening) {
+    const begin = Traced.fn("Turns.begin")(function* (scope: AgentScope, opening: Opening) {
       const { target } = opening
       const execute = () =>
         target._tag === "Conversation" ? resume(scope, opening, target.id) : open(scope, opening)
@@ -266,13 +267,13 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
               where r.conversation_id = c.id and r.ticket < ${ticket} and r.status = 'running' and i.lease_until > now()
             ) as clear
           from conversations c where c.agent_id = ${scope.agentId} and c.id = ${conversationId}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("Turns.place"))
+      })(undefined).pipe(Effect.orDie, Traced.span("Turns.place"))
 
     /**
      * Writes how the turn ended, once. A reply is written only while the agent answers the conversation and nobody else has
      * since the turn began; `posting` joins its transaction.
      */
-    const settle = Effect.fn("Turns.settle")(function* (
+    const settle = Traced.fn("Turns.settle")(function* (
       scope: AgentScope,
       settlement: Settlement,
       posting: Posting | null = null
@@ -302,7 +303,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
     ) =>
       sql`
         with settled as (select ${scope.agentId}::text as agent_id, ${periodStart}::timestamptz as period_start)
-        ${counters(sql, tokens)}`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("Turns.count"))
+        ${counters(sql, tokens)}`.pipe(Effect.orDie, Effect.asVoid, Traced.span("Turns.count"))
 
     /** Gives a reserved turn back: it failed before the model was called, and nothing of it is stored. */
     const release = (
@@ -314,11 +315,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
           select ${scope.tenantId}::text as tenant_id, ${reserved.periodStart}::timestamptz as period_start,
             ${reserved.credited}::boolean as credited
         ),
-        ${released(sql, sql`ended`)} select 1`.pipe(
-        Effect.orDie,
-        Effect.asVoid,
-        Effect.withSpan("Turns.release")
-      )
+        ${released(sql, sql`ended`)} select 1`.pipe(Effect.orDie, Effect.asVoid, Traced.span("Turns.release"))
 
     return { begin, place, settle, count, release } as const
   })

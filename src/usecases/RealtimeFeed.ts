@@ -14,6 +14,7 @@ import { redactedForEndUser, RunEvent } from "../domain/AgentRun.ts"
 import { Citation } from "../domain/ChatTurn.ts"
 import { ConversationState, Message } from "../domain/Conversation.ts"
 import { ConversationId, type MessageId, type RunId } from "../domain/Ids.ts"
+import * as Traced from "../domain/Traced.ts"
 import { ConversationFeedStore, pageSize } from "../store/ConversationFeed.ts"
 
 /** How often the database is looked at when no signal comes. */
@@ -59,7 +60,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/Realt
     const store = yield* ConversationFeedStore
 
     /** A page of what is new, oldest first; empty when nothing is. */
-    const news = Effect.fn("RealtimeFeed.news")(function* (conversationId: ConversationId, told: Told) {
+    const news = Traced.fn("RealtimeFeed.news")(function* (conversationId: ConversationId, told: Told) {
       const head = yield* store.head(conversationId, null)
       if (Option.isNone(head)) return yield* new ConversationGone()
       const frames: Array<Frame> = []
@@ -82,7 +83,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/Realt
       return frames
     })
 
-    const runNews = Effect.fn("RealtimeFeed.runNews")(function* (
+    const runNews = Traced.fn("RealtimeFeed.runNews")(function* (
       conversationId: ConversationId,
       runId: RunId,
       told: Told

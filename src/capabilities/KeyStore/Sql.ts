@@ -15,6 +15,7 @@ import * as Schema from "effect/Schema"
 import { Permission } from "../../domain/Access.ts"
 import { AgentId, KeyId, TenantId } from "../../domain/Ids.ts"
 import { RateLimit } from "../../domain/RateLimit.ts"
+import * as Traced from "../../domain/Traced.ts"
 import { Credentials } from "../Credentials.ts"
 import { KeyStore, type LiveKey, type Touched } from "../KeyStore.ts"
 
@@ -128,7 +129,7 @@ const make = Effect.gen(function* () {
         and (k.expires_at is null or k.expires_at > now())`
   })
 
-  const lookUp = Effect.fn("KeyStore.lookUp")(function* (
+  const lookUp = Traced.fn("KeyStore.lookUp")(function* (
     bytes: Uint8Array,
     fingerprint: string,
     now: number

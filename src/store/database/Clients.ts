@@ -1,6 +1,6 @@
 /** A `PgClient` over each engine, with our own `listen` and `notify`. */
 import type * as Reactivity from "@effect/experimental/Reactivity"
-import * as PgClient from "@effect/sql-pg/PgClient"
+import type * as PgClient from "@effect/sql-pg/PgClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import type { PGlite } from "@electric-sql/pglite"
 import * as Duration from "effect/Duration"
@@ -9,6 +9,8 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Pg from "pg"
 import { listenEmbedded, listenNative, notifyBy } from "./Notifications.ts"
+import { Prepared } from "./Prepared.ts"
+import { sqlOver } from "./SqlOver.ts"
 
 export interface ServerOptions {
   readonly url: Redacted.Redacted
@@ -54,9 +56,8 @@ export const embeddedClient = (db: PGlite): Client =>
     // Loaded here and not above, so that a process on a server never reads the embedded engine.
     const { createPgConfig } = yield* Effect.promise(() => import("@electric-sql/pglite/node-postgres"))
     // The pool's size is 1; recycling its one connection gains nothing.
-    const client = yield* PgClient.fromPool({
-      acquire: poolOf({ ...createPgConfig(db), idleTimeoutMillis: 0 })
-    })
+    const pool = yield* poolOf({ ...createPgConfig(db), idleTimeoutMillis: 0 })
+    const client = yield* sqlOver(pool, new Prepared(true))
     return Object.assign(client, { listen: listenEmbedded(client, db), notify: notifyBy(client) })
   })
 
@@ -93,16 +94,21 @@ export const serverClient = (options: ServerOptions): Client =>
       keepAlive: true,
       connectionTimeoutMillis: Duration.toMillis(connectTimeout)
     }
-    const open = (limits: Pg.PoolConfig) =>
-      PgClient.fromPool({
-        acquire: poolOf({ ...connection, ...limits, max: options.maxConnections, verify: withoutJit })
-      }).pipe(Effect.tap((client) => client`select 1`))
-    const limited = open({
+    const open = (limits: Pg.PoolConfig, pooled: boolean) =>
+      poolOf({ ...connection, ...limits, max: options.maxConnections, verify: withoutJit }).pipe(
+        // A pooler gives each statement another connection.
+        Effect.flatMap((pool) => sqlOver(pool, new Prepared(!pooled))),
+        Effect.tap((client) => client`select 1`)
+      )
+    const limits = {
       statement_timeout: Duration.toMillis(statementTimeout),
       idle_in_transaction_session_timeout: Duration.toMillis(statementTimeout)
-    })
-    const client = yield* Effect.catchIf(limited, refusesSettings, () => Effect.tap(open({}), warnUnlimited))
-    const direct = Redacted.value(options.directUrl ?? options.url)
+    }
+    const directUrl = options.directUrl ?? null
+    const client = yield* Effect.catchIf(open(limits, directUrl !== null), refusesSettings, () =>
+      Effect.tap(open({}, true), warnUnlimited)
+    )
+    const direct = Redacted.value(directUrl ?? options.url)
     const listen = yield* listenNative({
       makeConnection: () => new Pg.Client({ ...connection, connectionString: direct }),
       connectTimeout,

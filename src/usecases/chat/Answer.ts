@@ -5,6 +5,7 @@ import type { Embedder } from "../../capabilities/Embedder.ts"
 import type { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import type { FoundChunk, VectorSearch } from "../../capabilities/VectorSearch.ts"
 import type { Citation } from "../../domain/ChatTurn.ts"
+import * as Traced from "../../domain/Traced.ts"
 import type { HistoryMessage } from "../../store/Turns.ts"
 import * as Citations from "./Citations.ts"
 import { sentenceFor } from "./Farewell.ts"
@@ -35,7 +36,7 @@ export interface Means {
   readonly tools: ChatTools
 }
 
-const find = Effect.fn("Answer.find")(function* (
+const find = Traced.fn("Answer.find")(function* (
   { embedder, search }: Means,
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>
@@ -56,7 +57,7 @@ const find = Effect.fn("Answer.find")(function* (
 })
 
 /** The model's reply, or as much of it as there was when the turn was stopped. */
-const write = Effect.fn("Answer.write")(function* (
+const write = Traced.fn("Answer.write")(function* (
   { runtime }: Means,
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>,
@@ -112,7 +113,7 @@ const withFarewell = (turn: Turn, text: string) => {
 }
 
 /** The wish for a human stands, whatever became of the model afterwards. */
-export const farewell = Effect.fn("Answer.farewell")(function* (turn: Turn) {
+export const farewell = Traced.fn("Answer.farewell")(function* (turn: Turn) {
   const answered: Answer = {
     reply: yield* withFarewell(turn, ""),
     citations: [],
@@ -124,7 +125,7 @@ export const farewell = Effect.fn("Answer.farewell")(function* (turn: Turn) {
 })
 
 /** Fails when the model does, and when the turn is stopped before anything was said. */
-export const run = Effect.fn("Answer.run")(function* (
+export const run = Traced.fn("Answer.run")(function* (
   means: Means,
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>

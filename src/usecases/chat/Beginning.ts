@@ -10,6 +10,7 @@ import type { StoredAttachment } from "../../domain/Attachment.ts"
 import type { ChatTurnRequest } from "../../domain/ChatTurn.ts"
 import type { ConversationChannel } from "../../domain/Conversation.ts"
 import { type ConversationId, newId } from "../../domain/Ids.ts"
+import * as Traced from "../../domain/Traced.ts"
 import { type Opening, Turns } from "../../store/Turns.ts"
 import { UnansweredStore } from "../../store/Unanswered.ts"
 import { type Extras, type Files, noExtras } from "./Extras.ts"
@@ -51,7 +52,7 @@ export const makeBeginning = Effect.gen(function* () {
   const unanswered = yield* UnansweredStore
   const instance = yield* Instance
 
-  const opened = Effect.fn("Beginning.opened")(function* (
+  const opened = Traced.fn("Beginning.opened")(function* (
     channel: ConversationChannel,
     request: ChatTurnRequest,
     { files, userMessageId }: Extras
@@ -77,7 +78,7 @@ export const makeBeginning = Effect.gen(function* () {
   })
 
   /** Begins the turn that answers what is stored; how many read it at the same time, one begins. */
-  const stored = Effect.fn("Beginning.stored")(function* (scope: AgentScope, burst: Stored) {
+  const stored = Traced.fn("Beginning.stored")(function* (scope: AgentScope, burst: Stored) {
     const { conversationId: id, now } = burst
     const since = {
       fresh: DateTime.subtractDuration(now, burst.patience),

@@ -26,6 +26,7 @@ import {
 import type { ConversationChannel } from "../../domain/Conversation.ts"
 import { type ConversationNotActive, RuntimeDataUnavailable } from "../../domain/Errors.ts"
 import { type ConversationId, type EndUserId, newId, type RunId } from "../../domain/Ids.ts"
+import * as Traced from "../../domain/Traced.ts"
 import { type Opening, type Settled, type Settlement, Turns } from "../../store/Turns.ts"
 import { RealtimeFeed } from "../RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
@@ -83,7 +84,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       FiberSet.awaitEmpty(running).pipe(Effect.timeout(settings.drain), Effect.ignore)
     )
 
-    const admitted = Effect.fn("ChatTurn.admitted")(function* (
+    const admitted = Traced.fn("ChatTurn.admitted")(function* (
       scope: AgentScope,
       request: ChatTurnRequest,
       { opening, started, trace }: Begun,
@@ -117,7 +118,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return turn
     })
 
-    const begin = Effect.fn("ChatTurn.begin")(function* (
+    const begin = Traced.fn("ChatTurn.begin")(function* (
       scope: AgentScope,
       channel: ConversationChannel,
       request: ChatTurnRequest,
@@ -132,7 +133,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return yield* admitted(scope, request, begun, admission, extras)
     })
 
-    const beginStored = Effect.fn("ChatTurn.beginStored")(function* (scope: AgentScope, stored: Stored) {
+    const beginStored = Traced.fn("ChatTurn.beginStored")(function* (scope: AgentScope, stored: Stored) {
       const found = yield* beginning.stored(scope, stored)
       if (typeof found === "string") return found
       const { admission, begun, files, request } = found
@@ -147,7 +148,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       (admission.ticket === null || !(admission.clear || opening.answers !== undefined))
 
     /** Waits until every earlier turn of the conversation has ended, and returns the history as they left it. */
-    const takePlace = Effect.fn("ChatTurn.takePlace")(function* (turn: Turn) {
+    const takePlace = Traced.fn("ChatTurn.takePlace")(function* (turn: Turn) {
       const { admission, conversationId, scope } = turn
       const { ticket } = admission
       if (conversationId === null) return admission.history
@@ -161,7 +162,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       }
     })
 
-    const settle = Effect.fn("ChatTurn.settle")(function* (turn: Turn, outcome: Outcome) {
+    const settle = Traced.fn("ChatTurn.settle")(function* (turn: Turn, outcome: Outcome) {
       const { admission, opening, scope } = turn
       const tokens = { inputTokens: outcome.inputTokens, outputTokens: outcome.outputTokens }
       // Without a ticket no run was written: the conversation was taken over while the turn was being begun.
@@ -193,7 +194,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     }, Effect.uninterruptible)
 
     /** Somebody else answers by now: what the model wrote is not said. */
-    const takenOver = Effect.fn("ChatTurn.takenOver")(function* (turn: Turn, answer: Answer.Answer) {
+    const takenOver = Traced.fn("ChatTurn.takenOver")(function* (turn: Turn, answer: Answer.Answer) {
       turn.takenOver = true
       const { inputTokens, outputTokens } = answer
       yield* record(turn, "run.failed", "failed", "Somebody else took over", { code: "TAKEN_OVER" })
@@ -201,7 +202,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     }, Effect.uninterruptible)
 
     /** Settles first, then says so: nothing leaves as done that is not stored. */
-    const conclude = Effect.fn("ChatTurn.conclude")(function* (turn: Turn, answer: Answer.Answer) {
+    const conclude = Traced.fn("ChatTurn.conclude")(function* (turn: Turn, answer: Answer.Answer) {
       const { citations, inputTokens, outputTokens, reply } = answer
       const event = yield* turn.trace.draft("run.completed", "complete", answer.label)
       const id = yield* newId.message
@@ -226,7 +227,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     })
 
     /** Whoever takes over stops the turn, maybe before anything was said. */
-    const stoppedByOthers = Effect.fn("ChatTurn.stoppedByOthers")(function* (turn: Turn) {
+    const stoppedByOthers = Traced.fn("ChatTurn.stoppedByOthers")(function* (turn: Turn) {
       const { admission, conversationId, scope } = turn
       if (!(yield* Deferred.isDone(turn.stopped)) || conversationId === null || admission.ticket === null)
         return false
@@ -305,7 +306,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
     }
 
-    const begun = Effect.fn("ChatTurn.start")(function* (
+    const begun = Traced.fn("ChatTurn.start")(function* (
       scope: AgentScope,
       request: ChatTurnRequest,
       channel: ConversationChannel,
@@ -346,7 +347,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       }))
 
     /** The complete reply, with a realtime token when a conversation exists (specification 2.2). */
-    const complete = Effect.fn("ChatTurn.complete")(function* (
+    const complete = Traced.fn("ChatTurn.complete")(function* (
       scope: AgentScope,
       request: ChatTurnRequest & { readonly includeRealtimeToken: boolean }
     ) {
@@ -363,7 +364,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
      * Answers what is stored of a channel's conversation and not answered yet, all of it with one reply, and returns once
      * that is settled. An interrupted caller leaves the turn to settle by itself.
      */
-    const answer = Effect.fn("ChatTurn.answer")(function* (scope: AgentScope, stored: Stored) {
+    const answer = Traced.fn("ChatTurn.answer")(function* (scope: AgentScope, stored: Stored) {
       const reported = yield* Deferred.make<void, Failure | ConversationNotActive>()
       const turn = yield* beginStored(scope, stored).pipe(
         Effect.tap((begun) => (typeof begun === "string" ? Effect.void : launch(begun, reported))),

@@ -1,5 +1,4 @@
 /** Whom a turn is for, and whether it may begin (specification 2.1, identity and persistence rules). */
-import * as Effect from "effect/Effect"
 import type { ChatTurnRequest } from "../../domain/ChatTurn.ts"
 import {
   ConversationNotActive,
@@ -7,6 +6,7 @@ import {
   EndUserNotFound,
   TurnLimitExceeded
 } from "../../domain/Errors.ts"
+import * as Traced from "../../domain/Traced.ts"
 import type { Admission, Target } from "../../store/Turns.ts"
 
 /** At most one identity field is set: the request's schema sees to it. */
@@ -23,7 +23,7 @@ export const notActive = () =>
   })
 
 /** Fails when the target is missing (404), the conversation is not active (409) or the quota is used up (429). */
-export const admitted = Effect.fn("Identity.admitted")(function* (target: Target, admission: Admission) {
+export const admitted = Traced.fn("Identity.admitted")(function* (target: Target, admission: Admission) {
   if (target._tag === "Conversation") {
     if (!admission.known) {
       return yield* new ConversationNotFound({ message: "The conversation does not exist for this agent." })

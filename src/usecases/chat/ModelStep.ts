@@ -14,6 +14,7 @@ import type {
   ModelRuntime
 } from "../../capabilities/ModelRuntime.ts"
 import { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
+import * as Traced from "../../domain/Traced.ts"
 
 export interface StepResult {
   readonly text: string
@@ -55,7 +56,7 @@ const documented = (error: ModelError) =>
  * Streams one reply; `onDelta` sees each piece of text as it arrives. `repeatable` is false once a tool has run: what the
  * turn has done by then must not be put at risk of being done twice.
  */
-export const run = Effect.fn("ModelStep.run")(function* (
+export const run = Traced.fn("ModelStep.run")(function* (
   runtime: Context.Tag.Service<typeof ModelRuntime>,
   request: ModelRequest,
   onDelta: (delta: string) => Effect.Effect<unknown>,

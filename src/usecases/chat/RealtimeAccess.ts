@@ -6,6 +6,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { ConversationId } from "../../domain/Ids.ts"
+import * as Traced from "../../domain/Traced.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
 const validity = Duration.hours(1)
@@ -27,13 +28,13 @@ export class RealtimeAccess extends Effect.Service<RealtimeAccess>()("usecases/c
     const box = yield* SecretBox
     const { realtimeUrl } = yield* TurnSettings
     /** A signed token and where to use it. */
-    const issue = Effect.fn("RealtimeAccess.issue")(function* (conversationId: ConversationId) {
+    const issue = Traced.fn("RealtimeAccess.issue")(function* (conversationId: ConversationId) {
       const expires = (yield* Clock.currentTimeMillis) + Duration.toMillis(validity)
       const realtimeToken = yield* box.sign("realtime", write({ conversationId, expires }))
       return { realtimeToken, realtimeUrl }
     })
     /** What `token` grants, or none when it is not ours or its hour is over. */
-    const verify = Effect.fn("RealtimeAccess.verify")(function* (token: string) {
+    const verify = Traced.fn("RealtimeAccess.verify")(function* (token: string) {
       const text = yield* box.verify("realtime", token)
       const now = yield* Clock.currentTimeMillis
       return Option.filter(Option.flatMap(text, read), ({ expires }) => expires > now)

@@ -7,6 +7,7 @@ import type { Context } from "effect"
 import * as Effect from "effect/Effect"
 import type { ModelRequest, ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
+import * as Traced from "../../domain/Traced.ts"
 import { toolFailure, written } from "./Bindings.ts"
 import * as ModelStep from "./ModelStep.ts"
 import type { TurnTools } from "./Tools.ts"
@@ -37,7 +38,7 @@ const cut = (value: JsonValue, limit: number): JsonValue => {
 }
 
 /** Calls one tool and tells everybody what came of it; what it says is scrubbed already. */
-const answer = Effect.fn("ToolSteps.answer")(function* (
+const answer = Traced.fn("ToolSteps.answer")(function* (
   turn: Turn,
   tools: TurnTools,
   call: Call,
@@ -84,7 +85,7 @@ const reminded = (prompt: Prompt.Prompt, text: string, answers: ReadonlyArray<An
 }
 
 /** One round whose text is scrubbed before anybody sees it. */
-const step = Effect.fn("ToolSteps.step")(function* (
+const step = Traced.fn("ToolSteps.step")(function* (
   runtime: Context.Tag.Service<typeof ModelRuntime>,
   request: ModelRequest,
   tools: TurnTools,
@@ -107,7 +108,7 @@ const step = Effect.fn("ToolSteps.step")(function* (
  * Runs the model with the turn's tools and returns the whole reply with the tokens of all its rounds. `onDelta` sees each
  * piece of text as it may be shown; the events of every round but the last are recorded here.
  */
-export const run = Effect.fn("ToolSteps.run")(function* (
+export const run = Traced.fn("ToolSteps.run")(function* (
   runtime: Context.Tag.Service<typeof ModelRuntime>,
   turn: Turn,
   tools: TurnTools,

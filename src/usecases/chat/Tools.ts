@@ -12,6 +12,7 @@ import type { AgentScope } from "../../domain/Access.ts"
 import type { ChatTurnRequest } from "../../domain/ChatTurn.ts"
 import { JsonObject, type JsonValue } from "../../domain/Text.ts"
 import { slotOf } from "../../domain/Tool.ts"
+import * as Traced from "../../domain/Traced.ts"
 import { type StoredTool, ToolStore } from "../../store/Tools.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Bindings from "./Bindings.ts"
@@ -107,7 +108,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
       bound: Either.Either<ReadonlyArray<Bindings.Bound>, Bindings.ToolFailure>
     ): Callable => {
       const { description, http: target, parameters, timeout } = tool.definition
-      const call = Effect.fn("ChatTools.http")(function* (input: JsonObject) {
+      const call = Traced.fn("ChatTools.http")(function* (input: JsonObject) {
         if (target === undefined) return null
         const request = yield* Bindings.requestOf(target, input, yield* bound)
         const headers = { ...request.headers, ...headersFor(tool, yield* credential) }
@@ -117,7 +118,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
       return { declaration: { name: tool.name, description, parameters }, call }
     }
 
-    const listed = Effect.fn("ChatTools.listed")(function* <E>(
+    const listed = Traced.fn("ChatTools.listed")(function* <E>(
       key: string,
       list: Effect.Effect<ReadonlyArray<McpTool.RemoteTool>, E>
     ) {
@@ -135,7 +136,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
     })
 
     /** Every tool of the server; the session is opened when it is first needed in the turn. */
-    const overMcp = Effect.fn("ChatTools.mcp")(function* (
+    const overMcp = Traced.fn("ChatTools.mcp")(function* (
       tool: StoredTool,
       url: string,
       credential: Either.Either<string, Bindings.ToolFailure>,
@@ -164,7 +165,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
     })
 
     /** The tools of the agent with what this request brings for them. */
-    const forTurn = Effect.fn("ChatTools.forTurn")(function* (scope: AgentScope, request: ChatTurnRequest) {
+    const forTurn = Traced.fn("ChatTools.forTurn")(function* (scope: AgentScope, request: ChatTurnRequest) {
       const tools = yield* store.list(scope)
       const secrets = new Set(Object.values(request.toolCredentials ?? {}).slice(0, mostCredentials))
       const prepared = yield* Effect.forEach(tools, (tool) =>
@@ -206,7 +207,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
         })
       )
 
-      const call = Effect.fn("ChatTools.call")(function* (name: string, input: JsonObject | null) {
+      const call = Traced.fn("ChatTools.call")(function* (name: string, input: JsonObject | null) {
         const found = callables.get(name)
         const refused = (code: Bindings.ToolFailure["code"], message: string) =>
           Effect.fail(Bindings.toolFailure(code, `${code}: ${message}`))

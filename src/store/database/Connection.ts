@@ -1,0 +1,171 @@
+/**
+ * Statements on the connections of a pool. An interrupted caller waits for nothing and cancels nothing: its statement runs
+ * to its end, and only then others get the connection. (`PgClient` asks the server to cancel whatever that connection runs,
+ * which by then may be somebody else's statement.)
+ */
+import type { Connection } from "@effect/sql/SqlConnection"
+import { SqlError } from "@effect/sql/SqlError"
+import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type * as Pg from "pg"
+import type { Prepared } from "./Prepared.ts"
+
+interface Query {
+  readonly text: string
+  readonly values: Array<unknown>
+  readonly name?: string
+  readonly rowMode?: "array"
+}
+
+type Answer = Pg.QueryResult | ReadonlyArray<Pg.QueryResult>
+type Done = (answer: Effect.Effect<Answer, SqlError>) => void
+
+const failed = (cause: Error, message = "The statement failed.") =>
+  Effect.fail(new SqlError({ cause, message }))
+
+/** The driver answers several statements of one text with several results. */
+const isSeveral = (answer: Answer): answer is ReadonlyArray<Pg.QueryResult> => Array.isArray(answer)
+
+const rowsOf = (answer: Answer): ReadonlyArray<object> =>
+  isSeveral(answer) ? answer.map(({ rows }) => rows) : answer.rows
+
+const listsOf = (answer: Answer): ReadonlyArray<ReadonlyArray<unknown>> =>
+  isSeveral(answer) ? [] : answer.rows
+
+const noConnection = "There is no connection to the database."
+
+/** Runs one query; `release` says that the connection is free again, and whether it is broken. */
+const ask = (client: Pg.ClientBase, query: Query, done: Done) => {
+  client.query(query, (error: Error | null, answer: Answer) =>
+    done(error === null || error === undefined ? Effect.succeed(answer) : failed(error))
+  )
+}
+
+abstract class Statements implements Connection {
+  protected abstract run(query: Query): Effect.Effect<Answer, SqlError>
+
+  execute(text: string, params: ReadonlyArray<unknown>): Effect.Effect<ReadonlyArray<object>, SqlError> {
+    return Effect.map(this.run({ text, values: [...params] }), rowsOf)
+  }
+
+  executeRaw(text: string, params: ReadonlyArray<unknown>): Effect.Effect<Answer, SqlError> {
+    return this.run({ text, values: [...params] })
+  }
+
+  executeValues(
+    text: string,
+    params: ReadonlyArray<unknown>
+  ): Effect.Effect<ReadonlyArray<ReadonlyArray<unknown>>, SqlError> {
+    return Effect.map(this.run({ text, values: [...params], rowMode: "array" }), listsOf)
+  }
+
+  executeUnprepared(
+    text: string,
+    params: ReadonlyArray<unknown>
+  ): Effect.Effect<ReadonlyArray<object>, SqlError> {
+    return this.execute(text, params)
+  }
+
+  /** All rows at once: a cursor would hold the only connection of the embedded database. */
+  executeStream(text: string, params: ReadonlyArray<unknown>): Stream.Stream<object, SqlError> {
+    return Stream.fromIterableEffect(this.execute(text, params))
+  }
+}
+
+/** Each statement on whichever connection is free. */
+export class PooledStatements extends Statements {
+  readonly #pool: Pg.Pool
+  readonly #prepared: Prepared
+
+  constructor(pool: Pg.Pool, prepared: Prepared) {
+    super()
+    this.#pool = pool
+    this.#prepared = prepared
+  }
+
+  protected run(query: Query): Effect.Effect<Answer, SqlError> {
+    return Effect.async<Answer, SqlError>((resume) => {
+      let given = true
+      this.#pool.connect((error, client, release) => {
+        if (client === undefined) return resume(failed(error ?? new Error(noConnection), noConnection))
+        // Whoever waited for it has gone.
+        if (!given) return release()
+        this.#ask(client, release, query, resume)
+      })
+      return Effect.sync(() => {
+        given = false
+      })
+    })
+  }
+
+  #ask(client: Pg.PoolClient, release: (error?: Error) => void, query: Query, resume: Done) {
+    let broken: Error | undefined
+    // Without a listener a connection that breaks at work would end the process.
+    const onError = (error: Error) => {
+      broken = error
+    }
+    client.on("error", onError)
+    const done: Done = (answer) => {
+      client.off("error", onError)
+      release(broken)
+      resume(answer)
+    }
+    const name = this.#prepared.nameOf(query.text)
+    if (name === undefined) return ask(client, query, done)
+    client.query({ ...query, name }, (error: Error | null, answer: Answer) => {
+      if (error === null || error === undefined) return done(Effect.succeed(answer))
+      if (this.#prepared.failed(error)) return ask(client, query, done)
+      return done(failed(error))
+    })
+  }
+}
+
+/** The statements of a transaction. None of them is kept prepared: a failed one would end the transaction. */
+class HeldStatements extends Statements {
+  readonly #client: Pg.PoolClient
+
+  constructor(client: Pg.PoolClient) {
+    super()
+    this.#client = client
+  }
+
+  protected run(query: Query): Effect.Effect<Answer, SqlError> {
+    return Effect.async<Answer, SqlError>((resume) => ask(this.#client, query, resume))
+  }
+}
+
+/** A connection for one holder, until the scope closes. */
+export const held = (pool: Pg.Pool): Effect.Effect<Connection, SqlError, Scope.Scope> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(Effect.scope, (scope) =>
+      restore(
+        Effect.async<{ readonly client: Pg.PoolClient; readonly release: (error?: Error) => void }, SqlError>(
+          (resume) => {
+            let given = true
+            pool.connect((error, client, release) => {
+              if (client === undefined) resume(failed(error ?? new Error(noConnection), noConnection))
+              else if (given) resume(Effect.succeed({ client, release }))
+              else release()
+            })
+            return Effect.sync(() => {
+              given = false
+            })
+          }
+        )
+      ).pipe(
+        Effect.flatMap(({ client, release }) => {
+          let broken: Error | undefined
+          const onError = (error: Error) => {
+            broken = error
+          }
+          client.on("error", onError)
+          const end = Effect.sync(() => {
+            client.off("error", onError)
+            release(broken)
+          })
+          return Effect.as(Scope.addFinalizer(scope, end), new HeldStatements(client))
+        })
+      )
+    )
+  )

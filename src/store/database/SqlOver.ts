@@ -1,0 +1,77 @@
+/**
+ * A `PgClient` over a pool whose statements go straight to a connection. The library's own make a span, a scope and some
+ * fifty steps of each statement; they are used where a request is traced or somebody transforms statements.
+ */
+import type * as Reactivity from "@effect/experimental/Reactivity"
+import * as PgClient from "@effect/sql-pg/PgClient"
+import * as SqlClient from "@effect/sql/SqlClient"
+import type { Connection } from "@effect/sql/SqlConnection"
+import type { SqlError } from "@effect/sql/SqlError"
+import * as Statement from "@effect/sql/Statement"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import type * as Pg from "pg"
+import { held, PooledStatements } from "./Connection.ts"
+import type { Prepared } from "./Prepared.ts"
+
+type Rows = Effect.Effect<ReadonlyArray<unknown>, SqlError>
+
+interface Executable {
+  readonly compile: () => readonly [text: string, params: ReadonlyArray<unknown>]
+  readonly commit: () => Rows
+}
+
+const isExecutable = (made: unknown): made is Executable =>
+  typeof made === "object" && made !== null && "compile" in made && "commit" in made
+
+/** Runs `statement` on the transaction of its fiber, else on `connection`. */
+const committing = (connection: Connection, statement: Executable) => {
+  const { commit: whole } = statement
+  return (): Rows =>
+    Effect.withFiberRuntime((fiber) => {
+      const watched =
+        fiber.getFiberRef(FiberRef.currentTracerEnabled) ||
+        Option.isSome(fiber.getFiberRef(Statement.currentTransformer))
+      if (watched) return Reflect.apply(whole, statement, [])
+      const transaction = Context.getOption(fiber.currentContext, SqlClient.TransactionConnection)
+      const on = Option.isSome(transaction) ? transaction.value[0] : connection
+      const [text, params] = statement.compile()
+      return on.execute(text, params, undefined)
+    })
+}
+
+/** What `make` returns, and when it is a statement, one that goes straight to a connection. */
+const straight =
+  (connection: Connection, make: (...given: ReadonlyArray<never>) => unknown) =>
+  (...given: ReadonlyArray<unknown>) => {
+    const made: unknown = Reflect.apply(make, undefined, given)
+    if (isExecutable(made)) Object.defineProperty(made, "commit", { value: committing(connection, made) })
+    return made
+  }
+
+/** The caller closes the pool. */
+export const sqlOver = (
+  pool: Pg.Pool,
+  prepared: Prepared
+): Effect.Effect<PgClient.PgClient, SqlError, Scope.Scope | Reactivity.Reactivity> =>
+  Effect.gen(function* () {
+    const { config, json, listen, notify } = yield* PgClient.fromPool({ acquire: Effect.succeed(pool) })
+    const connection = new PooledStatements(pool, prepared)
+    const client = yield* SqlClient.make({
+      acquirer: Effect.succeed(connection),
+      transactionAcquirer: held(pool),
+      compiler: PgClient.makeCompiler(),
+      spanAttributes: [["db.system.name", "postgresql"]]
+    })
+    return Object.assign(straight(connection, client), client, {
+      unsafe: straight(connection, client.unsafe),
+      [PgClient.TypeId]: PgClient.TypeId,
+      config,
+      json,
+      listen,
+      notify
+    })
+  })

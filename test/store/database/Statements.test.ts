@@ -1,0 +1,83 @@
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import { eachEngineLive } from "../../TestDatabase.ts"
+
+/** Often enough that a statement is kept prepared. */
+const often = Array.from({ length: 20 }, (_, place) => place)
+
+eachEngineLive("Statements", (it, engine) => {
+  it.scoped("never ends by the interruption of another", () =>
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      // As many as have to share the connections; each is interrupted at another moment.
+      const left = (place: number) =>
+        Effect.gen(function* () {
+          const work = yield* Effect.fork(
+            sql`select sum(n) from generate_series(1, ${place * 20_000}::int) n`
+          )
+          yield* Effect.sleep(`${place % 4} millis`)
+          yield* Fiber.interrupt(work)
+        })
+      const asked = (place: number) => Effect.map(sql`select ${place}::int as n`, ([row]) => row)
+      const [, answers] = yield* Effect.all(
+        [
+          Effect.forEach(often, left, { concurrency: "unbounded", discard: true }),
+          Effect.forEach([...often, ...often, ...often], asked, { concurrency: "unbounded" })
+        ],
+        { concurrency: 2 }
+      )
+      expect(answers).toEqual([...often, ...often, ...often].map((n) => ({ n })))
+    })
+  )
+
+  it.scoped("an interrupted transaction writes nothing, and gives its connection back", () =>
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      yield* sql`create table interrupted (n bigint)`
+      yield* Effect.addFinalizer(() => Effect.orDie(sql`drop table interrupted`))
+      yield* Effect.forEach(often, () =>
+        Effect.gen(function* () {
+          const insert = sql`insert into interrupted select sum(n) from generate_series(1, 200000) n`
+          const work = yield* Effect.fork(sql.withTransaction(Effect.zipRight(insert, Effect.never)))
+          yield* Effect.sleep("3 millis")
+          expect(yield* Fiber.interrupt(work)).toSatisfy(Exit.isInterrupted)
+        })
+      )
+      expect(yield* sql`select count(*)::int as n from interrupted`).toEqual([{ n: 0 }])
+    })
+  )
+
+  it.scoped("that are kept prepared go on when their table changes or their plan is gone", () =>
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      yield* sql`create table changing (n int)`
+      yield* Effect.addFinalizer(() => Effect.orDie(sql`drop table changing`))
+      yield* sql`insert into changing values (1)`
+      const read = Effect.map(sql`select * from changing where n > ${0}`, ([row]) => row)
+      yield* Effect.forEach(often, () => read)
+      const kept =
+        yield* sql`select count(*)::int as n from pg_prepared_statements where statement like '%changing where%'`
+      // On a server another connection may have answered.
+      if (engine === "embedded") expect(kept).toEqual([{ n: 1 }])
+      yield* sql`alter table changing add column text text default 'more'`
+      expect(yield* Effect.forEach(often, () => read)).toEqual(often.map(() => ({ n: 1, text: "more" })))
+      yield* Effect.forEach(often, () => sql`deallocate all`, { concurrency: "unbounded" })
+      expect(yield* Effect.forEach(often, () => read)).toEqual(often.map(() => ({ n: 1, text: "more" })))
+    })
+  )
+
+  it.scoped("tell a failure once, with the database's code, and the connection goes on", () =>
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      const divide = (by: number) => Effect.flip(sql`select 1 / ${by}::int as n`)
+      for (const _ of often) {
+        const { cause } = yield* divide(0)
+        expect(cause).toMatchObject({ code: "22012" })
+      }
+      expect(yield* sql`select 1 as n`).toEqual([{ n: 1 }])
+    })
+  )
+})
