@@ -87,6 +87,8 @@ export type Admission = typeof Admission.Type
 
 const Place = Schema.Struct({
   clear: Schema.Boolean,
+  /** An earlier turn's process has died, and what was asked there is not in the history yet. */
+  dead: Schema.Boolean,
   state: ConversationState,
   epoch: Schema.Int,
   history: Schema.Array(HistoryMessage)
@@ -255,18 +257,20 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
       )
     }, Effect.orDie)
 
-    /** Whether every earlier turn of the conversation has settled or died, and the history as it then stands. */
+    /** Whether every earlier turn of the conversation has ended, and the history as it then stands. */
     const place = (scope: AgentScope, conversationId: ConversationId, ticket: number) =>
       SqlSchema.single({
         Request: Schema.Void,
         Result: Place,
         execute: () => sql`
           select c.state, c.epoch::int, (${historyOf(conversationId)}) as history,
-            not exists (
-              select 1 from agent_runs r join instances i on i.id = r.instance_id
-              where r.conversation_id = c.id and r.ticket < ${ticket} and r.status = 'running' and i.lease_until > now()
-            ) as clear
-          from conversations c where c.agent_id = ${scope.agentId} and c.id = ${conversationId}`
+            earlier.running = 0 as clear, earlier.alive < earlier.running as dead
+          from conversations c, lateral (
+            select count(*) as running, count(i.id) as alive
+            from agent_runs r left join instances i on i.id = r.instance_id and i.lease_until > now()
+            where r.conversation_id = c.id and r.ticket < ${ticket} and r.status = 'running'
+          ) earlier
+          where c.agent_id = ${scope.agentId} and c.id = ${conversationId}`
       })(undefined).pipe(Effect.orDie, Traced.span("Turns.place"))
 
     /**

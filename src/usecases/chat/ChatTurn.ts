@@ -34,6 +34,7 @@ import { type Begun, makeBeginning, type Stored } from "./Beginning.ts"
 import { type Extras, noExtras } from "./Extras.ts"
 import { insist } from "./Insist.ts"
 import * as Identity from "./Identity.ts"
+import { Instance } from "./Instance.ts"
 import { LiveRuns } from "./LiveRuns.ts"
 import * as ModelStep from "./ModelStep.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
@@ -67,6 +68,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
   scoped: Effect.gen(function* () {
     const turns = yield* Turns
     const beginning = yield* makeBeginning
+    const instance = yield* Instance
     const means: Answer.Means = {
       search: yield* VectorSearch,
       embedder: yield* Embedder,
@@ -158,6 +160,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         const ours = place.state === "AI_ACTIVE" && place.epoch === admission.epoch
         if (place.clear && !ours) return yield* Identity.notActive()
         if (place.clear) return place.history
+        if (place.dead) yield* instance.sweep
         yield* Effect.sleep(wait)
       }
     })

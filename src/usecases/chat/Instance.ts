@@ -28,10 +28,12 @@ export class Instance extends Effect.Service<Instance>()("usecases/chat/Instance
     const sweep = Effect.tap(instances.sweep, (count) =>
       count === 0 ? Effect.void : Effect.logWarning(`Ended ${count} runs of a process that died`)
     )
-    yield* quietly("Dead runs could not be swept", sweep).pipe(
-      Effect.repeat(Schedule.spaced(sweeping)),
-      Effect.forkScoped
-    )
-    return { id } as const
+    const sweepQuietly = quietly("Dead runs could not be swept", sweep)
+    yield* sweepQuietly.pipe(Effect.repeat(Schedule.spaced(sweeping)), Effect.forkScoped)
+    return {
+      id,
+      /** Ends the runs of processes that died, without waiting until it is time to. */
+      sweep: sweepQuietly
+    } as const
   })
 }) {}
