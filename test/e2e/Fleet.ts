@@ -33,23 +33,28 @@ export interface Fleet {
   readonly close: () => Promise<void>
 }
 
+/** On the Redis `given`, which then outlives the fleet, or on one of its own. */
 export const startFleet = async (
   folder: string,
-  variables: Readonly<Record<string, string>> = {}
+  variables: Readonly<Record<string, string>> = {},
+  given?: Awaited<ReturnType<typeof startRedis>>
 ): Promise<Fleet> => {
-  const redis = await startRedis()
+  const redis = given ?? (await startRedis())
+  const processes: Array<Spoke> = []
+  const balancer = await startRoundRobin(() => processes.slice(0, 2).map(({ url }) => url))
   const databaseUrl = variables["DATABASE_URL"] ?? (await freshDatabase())
   const shared = {
     SPOKE_DATABASE_POOL: "6",
     SPOKE_SECRET: "a secret of these tests, thirty-two bytes",
     SPOKE_OPERATOR_TOKEN: "operator",
+    // As behind any balancer: what they say of themselves is where it is.
+    APP_URL: balancer.url,
     ...variables,
     DATABASE_URL: databaseUrl,
     REDIS_URL: redis.url
   }
   const open = (place: number) => start(folder, shared, ["--role", roles[place] ?? "api"])
-  const processes = await Promise.all(roles.map((_, place) => open(place)))
-  const balancer = await startRoundRobin(() => processes.slice(0, 2).map(({ url }) => url))
+  processes.push(...(await Promise.all(roles.map((_, place) => open(place)))))
   return {
     processes,
     balancer,
@@ -59,7 +64,7 @@ export const startFleet = async (
     close: async () => {
       balancer.close()
       await Promise.all(processes.map((process) => process.kill()))
-      await redis.stop()
+      if (given === undefined) await redis.stop()
     }
   }
 }

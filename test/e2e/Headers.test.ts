@@ -1,6 +1,5 @@
 /** What every answer says of itself to browsers and caches, whoever asks for whatever is declared (docs/security.md). */
 import * as Fs from "node:fs"
-import * as Net from "node:net"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { keyOf } from "../../src/http/Routes.ts"
@@ -43,29 +42,13 @@ const problems = ({ headers, status, text }: Received, cacheable: boolean) => {
   return found
 }
 
-/** What is printed is where the proxy is that speaks https; the server itself is here. */
-const freePort = () =>
-  new Promise<number>((resolve, reject) => {
-    const probe = Net.createServer().once("error", reject)
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address()
-      probe.close(() => resolve(address !== null && typeof address === "object" ? address.port : 0))
-    })
-  })
-
 describe("Every answer", () => {
   const folder = temporaryFolder()
   let spoke: Spoke
   let cookie = ""
 
   beforeAll(async () => {
-    const port = await freePort()
-    const settings = {
-      APP_URL: "https://spoke.example",
-      SPOKE_EMBEDDING_MODEL: "offline",
-      PORT: String(port)
-    }
-    spoke = { ...(await start(folder, settings)), url: `http://127.0.0.1:${port}` }
+    spoke = await start(folder, { APP_URL: "https://spoke.example", SPOKE_EMBEDDING_MODEL: "offline" })
     await makeTenant(spoke, "headers")
     const entered = await ask(spoke, "POST", "/api/auth/login", {
       headers: csrf,

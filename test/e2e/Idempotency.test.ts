@@ -3,8 +3,8 @@ import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
-import { layerEmbedded } from "../../src/store/Database.ts"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { storeOf } from "./Engines.ts"
 import { type Answer, finished, removeFolder, type Spoke, start, temporaryFolder } from "./Spoke.ts"
 
 const variables = { SPOKE_FETCH_ALLOW: "127.0.0.1" }
@@ -71,9 +71,7 @@ describe("A process killed (-9) among ten concurrent creations with one Idempote
         from sources s left join ingestion_jobs j on j.source_id = s.id
         where s.name like 'round-%' group by s.name order by s.name`
     })
-    const found = await Effect.runPromise(
-      Effect.provide(counts, layerEmbedded({ dataDir, seed: inject("seed") }))
-    )
+    const found = await Effect.runPromise(Effect.provide(counts, storeOf(dataDir)))
     expect(found).toEqual(rounds.map((_, round) => ({ name: `round-${round}`, sources: 1, jobs: 1 })))
   }, 120_000)
 })

@@ -15,7 +15,9 @@ afterAll(async () => {
   removeFolder(folder)
 })
 
-const metrics = async () => (await fetch(`${spoke.url}/metrics`)).text()
+/** Of all that answer, as a scraper that knows each of them. */
+const metrics = async () =>
+  (await Promise.all(spoke.each.map(async (url) => (await fetch(`${url}/metrics`)).text()))).join("\n")
 
 const page = fs.readFileSync(path.join(root, "docs/observability.md"), "utf8")
 

@@ -1,4 +1,3 @@
-import { once } from "node:events"
 import * as Effect from "effect/Effect"
 import { WebSocketConstructor } from "@effect/platform/Socket"
 import * as NodeSocket from "@effect/platform-node/NodeSocket"
@@ -51,12 +50,10 @@ describe("The realtime socket of a running server", () => {
     expect(events.filter((event) => "payload" in event)).toEqual([])
 
     const begun = Date.now()
-    const exit = spoke.process.exitCode === null ? once(spoke.process, "exit") : Promise.resolve()
-    spoke.process.kill("SIGTERM")
+    const exit = spoke.stop()
     expect(await closed).toBe(1001)
     expect(Date.now() - begun).toBeLessThan(5_000)
-    await exit
-    expect(spoke.process.exitCode).toBe(0)
+    expect(await exit).toBe(0)
     // Long before the 35 seconds after which whatever is still connected would be cut.
     expect(Date.now() - begun).toBeLessThan(25_000)
   }, 120_000)

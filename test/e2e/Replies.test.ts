@@ -2,8 +2,8 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { createHmac } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { layerEmbedded } from "../../src/store/Database.ts"
 import { type Fate, type GraphStub, startGraph } from "../GraphStub.ts"
+import { storeOf } from "./Engines.ts"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 import { makeTeam } from "./Team.ts"
 
@@ -79,7 +79,7 @@ describe("Replies through WhatsApp", () => {
       const sql = yield* SqlClient.SqlClient
       return yield* sql<{ id: string; state: string; resent: boolean; attempts: number }>`
         select id, state, resent, attempts from channel_outbox order by id`
-    }).pipe(Effect.provide(layerEmbedded({ dataDir })), Effect.scoped, Effect.runPromise)
+    }).pipe(Effect.provide(storeOf(dataDir)), Effect.scoped, Effect.runPromise)
     expect(rows.length).toBe(contacts)
     expect(rows.filter(({ state }) => state !== "sent")).toEqual([])
     // One answer was lost, one call was cut: nobody here could tell them apart.

@@ -48,7 +48,7 @@ export const startRoundRobin = async (targets: () => ReadonlyArray<string>): Pro
       // Nothing was sent: this alone may be tried again.
       if ("code" in error && error.code === "ECONNREFUSED" && attempts > 0) {
         setTimeout(() => forward(request, response, attempts - 1), 25)
-      } else response.destroy()
+      } else if (!response.headersSent) response.destroy()
     })
     response.once("close", () => {
       if (!response.writableFinished) outgoing.destroy()
@@ -56,6 +56,8 @@ export const startRoundRobin = async (targets: () => ReadonlyArray<string>): Pro
   }
 
   const server = Http.createServer((request, response) => forward(request, response))
+  // Longer than clients keep theirs: none is closed that is about to be used.
+  server.keepAliveTimeout = 75_000
   server.on("upgrade", (request, socket, head) => {
     const target = next()
     const { hostname, port } = new URL(target)

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import * as Fs from "node:fs"
+import * as Net from "node:net"
 import * as Os from "node:os"
 import * as Path from "node:path"
 
@@ -36,6 +37,8 @@ export interface Answer {
 
 export interface Spoke {
   readonly url: string
+  /** The addresses of all that answer at {@link url}. */
+  readonly each: ReadonlyArray<string>
   readonly dataDir: string
   readonly apiKey: string
   readonly operatorToken: string
@@ -81,40 +84,17 @@ export const requester =
  * `SPOKE_TEST_ENGINES=production`: whatever a suite asks of a server is asked of two in turn, with two workers, on one
  * PostgreSQL and one Redis. What it asks of an embedded store alone is not run this way (.ci/run names the suites).
  */
-const production = process.env["SPOKE_TEST_ENGINES"] === "production"
+export const production = process.env["SPOKE_TEST_ENGINES"] === "production"
 
-const startProduction = async (
-  dataDir: string,
-  variables: Readonly<Record<string, string>>
-): Promise<Spoke> => {
-  const { startFleet } = await import("./Fleet.ts")
-  const { makeTeam } = await import("./Team.ts")
-  const fleet = await startFleet(dataDir, variables)
-  const { url } = fleet.balancer
-  const [first] = fleet.processes
-  if (first === undefined) throw new Error("The fleet is empty.")
-  const anonymous = { ...first, url, request: requester(url, "") }
-  // What the first start of an embedded server makes by itself.
-  const { secret: apiKey } = await (await makeTeam(anonymous)).key({ permissions: ["*"] })
-  const end = async () => {
-    // Both have had their share, or the suite has shown nothing.
-    const shares = fleet.processes.slice(0, 2).map((process) => fleet.balancer.given.get(process.url) ?? 0)
-    await fleet.close()
-    if (shares.some((share) => share === 0))
-      throw new Error(`One process was asked nothing: ${shares.join()}`)
-  }
-  return {
-    ...anonymous,
-    apiKey,
-    request: requester(url, apiKey),
-    output: () => fleet.processes.map((process) => process.output()).join("\n"),
-    stop: async () => {
-      await end()
-      return 0
-    },
-    kill: end
-  }
-}
+/** What is printed is where the proxy is; the server itself is at a port of ours. */
+const freePort = () =>
+  new Promise<number>((resolve, reject) => {
+    const probe = Net.createServer().once("error", reject)
+    probe.listen(0, "127.0.0.1", () => {
+      const address = probe.address()
+      probe.close(() => resolve(address !== null && typeof address === "object" ? address.port : 0))
+    })
+  })
 
 /** Starts a server and resolves when it says that it listens. */
 export const start = async (
@@ -122,10 +102,19 @@ export const start = async (
   variables: Readonly<Record<string, string>> = {},
   args: ReadonlyArray<string> = []
 ): Promise<Spoke> => {
-  if (production && args.length === 0) return startProduction(dataDir, variables)
+  if (production && args.length === 0) {
+    const { startProduction } = await import("./Engines.ts")
+    return startProduction(dataDir, variables)
+  }
+  const port = variables["APP_URL"] === undefined ? 0 : await freePort()
   const child = spawn(process.execPath, [command, "serve", ...args], {
     cwd: root,
-    env: environment({ SPOKE_DATA_DIR: dataDir, PORT: "0", SPOKE_DRAIN_DELAY: "50 millis", ...variables }),
+    env: environment({
+      SPOKE_DATA_DIR: dataDir,
+      PORT: String(port),
+      SPOKE_DRAIN_DELAY: "50 millis",
+      ...variables
+    }),
     stdio: ["ignore", "pipe", "pipe"]
   })
   const ended = once(child, "exit")
@@ -142,12 +131,14 @@ export const start = async (
     child.stderr.on("data", read)
     void ended.then(() => reject(new Error(`The server ended before it listened:\n${output}`)))
   })
-  const url = await listening
+  const printed = await listening
+  const url = port === 0 || printed === "" ? printed : `http://127.0.0.1:${port}`
   const { apiKey = "" } = readJson(Path.join(dataDir, "credentials.json"))
   const kept = readJson(Path.join(dataDir, "secrets.json"))
   const operatorToken = variables["SPOKE_OPERATOR_TOKEN"] ?? kept["operatorToken"] ?? ""
   return {
     url,
+    each: [url],
     dataDir,
     apiKey,
     operatorToken,

@@ -4,7 +4,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import * as ModelStub from "../ModelStub.ts"
-import { removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
+import { production, removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 
 const scope = Effect.runSync(Scope.make())
 let stub: ModelStub.ModelStub
@@ -136,7 +136,11 @@ describe("SIGTERM", () => {
 })
 
 describe("A process killed (-9) during a turn", () => {
-  it("leaves no run running: started again the conversation continues at once", async () => {
+  // One of several cannot know at once that another is dead: its lease has to run out.
+  const patience = production ? 40_000 : 5_000
+  const name = production ? "within half a minute" : "at once"
+
+  it(`leaves no run running: started again the conversation continues ${name}`, async () => {
     const { conversationId } = (await chat({ message: "First question" })).body.data
     const { length } = stub.requests
     stub.otherwise = { silent: "hang" }
@@ -148,10 +152,14 @@ describe("A process killed (-9) during a turn", () => {
     await begin()
     stub.otherwise = { text: "Here again." }
     const began = performance.now()
-    const answer = await chat({ conversationId, message: "Next question" })
+    const answer = await until(
+      () => chat({ conversationId, message: "Next question" }),
+      ({ status }) => status === 200 || !production,
+      patience
+    )
     expect([answer.status, answer.body.data.reply]).toEqual([200, "Here again."])
-    expect(performance.now() - began).toBeLessThan(5_000)
+    expect(performance.now() - began).toBeLessThan(patience)
     const heard = JSON.stringify(stub.requests.at(-1)?.body)
     for (const words of ["First question", "Lost question", "Next question"]) expect(heard).toContain(words)
-  }, 40_000)
+  }, 90_000)
 })

@@ -2,7 +2,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { createHmac } from "node:crypto"
 import { afterAll, describe, expect, it } from "vitest"
-import { layerEmbedded } from "../../src/store/Database.ts"
+import { storeOf } from "./Engines.ts"
 import { removeFolder, start, temporaryFolder } from "./Spoke.ts"
 
 const secret = "app-secret-of-the-crash"
@@ -75,7 +75,7 @@ describe("A process killed (-9) during a burst of webhooks", () => {
           (select count(*)::int from dedupe_keys where key = 'inbound:whatsapp:' || message_id) as claims,
           (select count(*)::int from queue_jobs where payload ->> 'inboxId' = channel_inbox.id) as jobs
         from channel_inbox`
-    }).pipe(Effect.provide(layerEmbedded({ dataDir })), Effect.scoped, Effect.runPromise)
+    }).pipe(Effect.provide(storeOf(dataDir)), Effect.scoped, Effect.runPromise)
     const kept = new Map(rows.map((row) => [row.messageId, row]))
     expect(answered.length).toBeGreaterThanOrEqual(60)
     expect(answered.filter((id) => !kept.has(id))).toEqual([])

@@ -1,0 +1,137 @@
+/**
+ * What `SPOKE_TEST_ENGINES=production` puts behind a suite's `start(folder)`: two servers in turn, two workers, one
+ * PostgreSQL, one Redis. Database and Redis are the folder's, as an embedded store is: what is started again finds them.
+ */
+import { zipSync } from "fflate"
+import * as Redacted from "effect/Redacted"
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import { startRedis } from "../RedisServer.ts"
+import { layerEmbedded, layerPostgres } from "../../src/store/Database.ts"
+import { freshDatabase, startFleet } from "./Fleet.ts"
+import { finished, requester, root, type Spoke } from "./Spoke.ts"
+
+interface Kept {
+  readonly databaseUrl: string
+  readonly redis: Awaited<ReturnType<typeof startRedis>>
+}
+
+/** Until the tests' process ends, which ends Redis. */
+const folders = new Map<string, Kept>()
+
+const servicesOf = async (dataDir: string, databaseUrl: string | undefined): Promise<Kept> => {
+  const known = folders.get(dataDir)
+  if (known !== undefined) return known
+  const made = { databaseUrl: databaseUrl ?? (await freshDatabase()), redis: await startRedis() }
+  folders.set(dataDir, made)
+  return made
+}
+
+/** The database of a stopped server, wherever it is. */
+export const storeOf = (dataDir: string) => {
+  const kept = folders.get(dataDir)
+  return kept === undefined
+    ? layerEmbedded({ dataDir })
+    : layerPostgres({ url: Redacted.make(kept.databaseUrl), maxConnections: 1 })
+}
+
+const documentation = (): Blob => {
+  const docs = Path.join(root, "docs")
+  const names = Fs.readdirSync(docs).filter((name) => name.endsWith(".md"))
+  const entries = names.map((name) => [name, new Uint8Array(Fs.readFileSync(Path.join(docs, name)))] as const)
+  return new Blob([new Uint8Array(zipSync(Object.fromEntries(entries)))])
+}
+
+const defaults = { SPOKE_ADMIN_EMAIL: "owner@example.org", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
+
+/** What the first start of an embedded server makes by itself: tenant, owner, agent, key, and the documentation read in. */
+const firstStart = async (spoke: Spoke, variables: Readonly<Record<string, string>>): Promise<string> => {
+  const { SPOKE_ADMIN_EMAIL: email, SPOKE_ADMIN_PASSWORD: password } = { ...defaults, ...variables }
+  const good = async (
+    method: string,
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    body: unknown
+  ) => {
+    const answer = await spoke.request(method, path, { key: null, headers, body })
+    if (answer.status >= 300) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer
+  }
+  const operator = { authorization: `Bearer ${spoke.operatorToken}` }
+  await good("POST", "/api/operator/tenants", operator, { name: "Spoke", owner: { email, password } })
+  const csrf = { "x-spoke-csrf": "1" }
+  const entered = await good("POST", "/api/auth/login", csrf, { email, password })
+  const session = { ...csrf, cookie: entered.headers.get("set-cookie")?.split(";")[0] ?? "" }
+  const agent = (await good("POST", "/api/agents", session, { name: "Spoke guide" })).body.data.agent
+  const key = { name: "First key", permissions: ["*"] }
+  const { secret } = (await good("POST", `/api/agents/${agent.id}/keys`, session, key)).body.data
+  const form = new FormData()
+  form.set("agentId", agent.id)
+  form.set("name", "Spoke documentation")
+  form.set("file", documentation(), "docs.zip")
+  const sent = await fetch(`${spoke.url}/api/sources/bulk-upload`, {
+    method: "POST",
+    headers: session,
+    body: form
+  })
+  if (sent.status !== 201) throw new Error(`${sent.status} ${await sent.text()}`)
+  const { data } = JSON.parse(await sent.text())
+  await finished({ ...spoke, request: requester(spoke.url, secret) }, data.ingestionJob.id)
+  return secret
+}
+
+/** As `start` of a single server is: the address is the balancer's, and kill and stop are of all four. */
+export const startProduction = async (
+  dataDir: string,
+  variables: Readonly<Record<string, string>>
+): Promise<Spoke> => {
+  const known = folders.has(dataDir)
+  const services = await servicesOf(dataDir, variables["DATABASE_URL"])
+  const fleet = await startFleet(
+    dataDir,
+    { ...variables, DATABASE_URL: services.databaseUrl },
+    services.redis
+  )
+  const { url } = fleet.balancer
+  const [first] = fleet.processes
+  if (first === undefined) throw new Error("The fleet is empty.")
+  const credentials = Path.join(dataDir, "credentials.json")
+  const anonymous = { ...first, url, request: requester(url, "") }
+  // Where the database is named, as where the embedded one has its tenant, nothing is made.
+  if (!known && variables["DATABASE_URL"] === undefined) {
+    const apiKey = await firstStart(anonymous, variables)
+    Fs.writeFileSync(credentials, JSON.stringify({ url, apiKey }))
+    const secrets = { secret: "unused", operatorToken: anonymous.operatorToken }
+    Fs.writeFileSync(Path.join(dataDir, "secrets.json"), JSON.stringify(secrets))
+  }
+  const apiKey: string = Fs.existsSync(credentials)
+    ? JSON.parse(Fs.readFileSync(credentials, "utf8")).apiKey
+    : ""
+  const answering = fleet.processes.slice(0, 2)
+  let ended = false
+  /** Both have had their share, or the suite has shown nothing. */
+  const end = async (how: () => Promise<ReadonlyArray<unknown>>) => {
+    if (ended) return []
+    ended = true
+    const shares = answering.map((process) => fleet.balancer.given.get(process.url) ?? 0)
+    const results = await how()
+    await fleet.close()
+    if (shares.some((share) => share === 0) && shares.some((share) => share > 1))
+      throw new Error(`One process was asked nothing: ${shares.join()}`)
+    return results
+  }
+  return {
+    ...anonymous,
+    each: answering.map((process) => process.url),
+    apiKey,
+    request: requester(url, apiKey),
+    output: () => fleet.processes.map((process) => process.output()).join("\n"),
+    stop: async () => {
+      const codes = await end(() => Promise.all(fleet.processes.map((process) => process.stop())))
+      return codes.every((code) => code === 0) ? 0 : 1
+    },
+    kill: async () => {
+      await end(() => Promise.all(fleet.processes.map((process) => process.kill())))
+    }
+  }
+}
