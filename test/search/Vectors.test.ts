@@ -50,6 +50,61 @@ describe("Vectors", () => {
     )
   })
 
+  it("bounds a cosine without its floats, and narrowly", () => {
+    FastCheck.assert(
+      FastCheck.property(optional, vector, (all, query) => {
+        const vectors = filled(all)
+        const slots = Int32Array.from(all.keys()).reverse()
+        const { cosine, margin } = vectors.near(vectors.prepare(query), slots)
+        for (const [place, slot] of slots.entries()) {
+          const one = all[slot] ?? null
+          if (one === null) expect(cosine[place]).toBeNaN()
+          else {
+            expect(Math.abs(dot(one, query) - (cosine[place] ?? 0))).toBeLessThanOrEqual(margin[place] ?? 0)
+            expect(margin[place]).toBeLessThan(0.03)
+          }
+        }
+      })
+    )
+  })
+
+  it("keeps apart what several collections hold, across the pages of their memory", () => {
+    const wide = 1_536
+    const make = (seed: number) =>
+      unit(Array.from({ length: wide }, (_, place) => Math.sin(seed * 12.9898 + place * 78.233)))
+    const several = Array.from({ length: 3 }, () => new Vectors(wide))
+    const count = 400
+    for (let slot = 0; slot < count; slot++) {
+      for (const [place, vectors] of several.entries()) vectors.set(slot, bytes(make(slot + place * 10_000)))
+    }
+    const query = make(5.5)
+    // Every third goes; those that stay move into the pages of others that went.
+    let next = 0
+    const moved = Int32Array.from({ length: count }, (_, slot) => (slot % 3 === 0 ? -1 : next++))
+    several[1]?.retain(moved)
+    for (let slot = 0; slot < 60; slot++) several[0]?.set(count + slot, bytes(make(slot - 500)))
+    for (const [place, vectors] of several.entries()) {
+      const total = place === 1 ? next : place === 0 ? count + 60 : count
+      const { cosine, margin } = vectors.near(
+        vectors.prepare(query),
+        Int32Array.from({ length: total }).map((_, slot) => slot)
+      )
+      const estimates = vectors.estimates(query, total)
+      for (let slot = 0; slot < total; slot++) {
+        const exact = vectors.cosine(slot, query)
+        const seed =
+          place === 1
+            ? moved.indexOf(slot) + 10_000
+            : slot < count
+              ? slot + place * 10_000
+              : slot - count - 500
+        expect(exact).toBeCloseTo(dot(make(seed), query), 5)
+        expect(Math.abs(exact - (cosine[slot] ?? 0))).toBeLessThanOrEqual(margin[slot] ?? 0)
+        expect(Math.abs(exact - (estimates[slot] ?? 0))).toBeLessThan(0.35)
+      }
+    }
+  })
+
   it("drops and renumbers slots as if they had been filled so from the start", () => {
     FastCheck.assert(
       FastCheck.property(

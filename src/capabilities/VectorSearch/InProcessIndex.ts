@@ -4,20 +4,10 @@
  * whole.
  */
 import { Postings } from "../../search/Bm25.ts"
-import { Best, fuse, type Ranked } from "../../search/Fusion.ts"
+import type { Ranked } from "../../search/Fusion.ts"
 import { eachTerm } from "../../search/Tokenizer.ts"
 import { Vectors } from "../../search/Vectors.ts"
-
-/** Up to this many chunks every cosine is computed; beyond, those that signs and words promise something of. */
-const exhaustive = 4_096
-/** Most promising chunks whose exact score is always computed. */
-const leastReranked = 300
-/** Most chunks whose exact score is computed, however close their estimates lie. */
-const mostReranked = 3_000
-/** How far from the exact cosine an estimate may be: about four standard deviations, more for fewer signs. */
-const margin = (dimensions: number): number => Math.max(0.2, 6 / Math.sqrt(dimensions))
-/** Estimated scores are sorted into this many classes. */
-const classes = 2_048
+import { rank, type RankQuery } from "./InProcessRank.ts"
 
 export interface IndexedChunk {
   readonly id: string
@@ -27,16 +17,6 @@ export interface IndexedChunk {
   readonly length: number
   /** Little-endian float32, or null. */
   readonly embedding: Uint8Array | null
-}
-
-export interface RankQuery {
-  readonly terms: ReadonlyMap<string, number>
-  readonly vector: Float32Array | undefined
-  readonly lexicalWeight: number
-  readonly topK: number
-  readonly minScore: number
-  /** Only chunks of these sources; all when left out. */
-  readonly sources?: ReadonlySet<string> | undefined
 }
 
 export const generationKey = (sourceId: string, generation: string): string => `${generation}:${sourceId}`
@@ -126,81 +106,23 @@ export class InProcessIndex {
 
   /** The best chunks, best first; all of them fully scored by words and by meaning. */
   rank(query: RankQuery): ReadonlyArray<Ranked> {
-    const best = new Best(query.topK, query.minScore)
-    if (this.size === 0) return best.all
+    if (this.size === 0) return []
     const lexical = this.#postings.scores(query.terms)
-    const { vector } = query
-    const slots = this.#within(query.sources)
-    if (vector === undefined || !this.hasVectors || slots.length <= exhaustive) {
-      for (const slot of slots) this.#offer(best, query, lexical, slot)
-    } else this.#rankPromising(best, query, lexical, vector, slots)
-    return best.all
+    return rank(query, {
+      vectors: this.#vectors,
+      ids: this.#ids,
+      lexical,
+      slots: this.#within(query.sources)
+    })
   }
 
   /** The slots of `sources`, ascending. */
   #within(sources: ReadonlySet<string> | undefined): Int32Array {
-    const all = Int32Array.from({ length: this.size }, (_, slot) => slot)
-    return sources === undefined ? all : all.filter((slot) => sources.has(this.#sources[slot] ?? ""))
-  }
-
-  #offer(best: Best, query: RankQuery, lexical: Float64Array, slot: number): void {
-    const words = lexical[slot] ?? 0
-    const { vector } = query
-    const cosine =
-      vector !== undefined && this.#vectors.has(slot) ? this.#vectors.cosine(slot, vector) : undefined
-    if (words > 0 || cosine !== undefined) {
-      best.offer(this.#ids[slot] ?? "", fuse(query.lexicalWeight, words, cosine))
+    const slots = new Int32Array(this.size)
+    let count = 0
+    for (let slot = 0; slot < slots.length; slot++) {
+      if (sources === undefined || sources.has(this.#sources[slot] ?? "")) slots[count++] = slot
     }
+    return slots.subarray(0, count)
   }
-
-  /** In the order of their estimated scores, until what is left cannot reach the best any more. */
-  #rankPromising(
-    best: Best,
-    query: RankQuery,
-    lexical: Float64Array,
-    vector: Float32Array,
-    slots: Int32Array
-  ): void {
-    const { lexicalWeight } = query
-    const estimates = this.#vectors.estimates(vector, this.size)
-    const { ordered, classOf } = byEstimate(slots, estimates, lexical, lexicalWeight)
-    const slack = (1 - lexicalWeight) * margin(this.#vectors.dimensions) + 1 / classes
-    for (let done = 0; done < ordered.length && done < mostReranked; done++) {
-      const slot = ordered[done] ?? 0
-      const estimate = (classOf[slot] ?? 0) / classes
-      if (done >= leastReranked && estimate + slack < best.bar) return
-      this.#offer(best, query, lexical, slot)
-    }
-  }
-}
-
-/** `slots` by descending class of their estimated score: a counting sort, linear in their number. */
-const byEstimate = (
-  slots: Int32Array,
-  estimates: Float64Array,
-  lexical: Float64Array,
-  lexicalWeight: number
-) => {
-  const classOf = new Uint16Array(lexical.length)
-  const starts = new Int32Array(classes + 2)
-  for (const slot of slots) {
-    const words = lexical[slot] ?? 0
-    const cosine = estimates[slot] ?? Number.NaN
-    const score = Number.isNaN(cosine)
-      ? words
-      : lexicalWeight * words + (1 - lexicalWeight) * Math.max(0, cosine)
-    const kind = Math.min(classes, Math.floor(score * classes))
-    classOf[slot] = kind
-    starts[classes - kind + 1] = (starts[classes - kind + 1] ?? 0) + 1
-  }
-  for (let kind = 1; kind < starts.length; kind++)
-    starts[kind] = (starts[kind] ?? 0) + (starts[kind - 1] ?? 0)
-  const ordered = new Int32Array(slots.length)
-  for (const slot of slots) {
-    const kind = classes - (classOf[slot] ?? 0)
-    const place = starts[kind] ?? 0
-    ordered[place] = slot
-    starts[kind] = place + 1
-  }
-  return { ordered, classOf } as const
 }
