@@ -3,6 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { released } from "./TurnQuota.ts"
+import { servedOnce } from "./TurnSettlement.ts"
 
 export class Instances extends Effect.Service<Instances>()("store/Instances", {
   effect: Effect.gen(function* () {
@@ -43,8 +44,8 @@ export class Instances extends Effect.Service<Instances>()("store/Instances", {
         from dead where answers is null
       ),
       conversation as (
-        update conversations c set message_count = c.message_count + lost.asked, served = greatest(c.served, lost.ticket),
-          updated_at = now()
+        update conversations c set message_count = c.message_count + lost.asked, updated_at = now(),
+          served = ${servedOnce(sql, sql`lost.ticket`, sql`and e.id not in (select id from dead)`)}
         from (
           select conversation_id, count(*) filter (where answers is null) as asked, max(ticket) as ticket
           from dead group by conversation_id

@@ -1,5 +1,6 @@
 /** The statement that a chat turn settles with: messages, trace, counters and the run's end, all or nothing. */
 import type * as SqlClient from "@effect/sql/SqlClient"
+import type * as Statement from "@effect/sql/Statement"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
 import { RunEvent } from "../domain/AgentRun.ts"
@@ -66,6 +67,17 @@ const said = (sql: SqlClient.SqlClient, { inputTokens, outputTokens, reply }: Se
         )`
   }`
 
+/** What the conversation `c` has served once a turn has ended: a turn that gave up waiting ends before those ahead of it. */
+export const servedOnce = (
+  sql: SqlClient.SqlClient,
+  ticket: Statement.Fragment,
+  ended: Statement.Fragment = sql``
+) => sql`
+  case when c.served = ${ticket} - 1 or not exists (
+    select 1 from agent_runs e
+    where e.conversation_id = c.id and e.ticket < ${ticket} and e.status = 'running' ${ended}
+  ) then greatest(c.served, ${ticket}) else c.served end`
+
 /** Ends the run, if it is running; a reply only while the agent answers and nobody else has since the turn began. */
 export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, settlement: Settlement) => {
   const { handoff, reply } = settlement
@@ -78,7 +90,7 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, set
             and status = 'running' for update
         ),
         conversation as (
-          update conversations c set served = greatest(c.served, run.ticket), updated_at = now(),
+          update conversations c set served = ${servedOnce(sql, sql`run.ticket`)}, updated_at = now(),
             message_count = c.message_count + ${reply === null ? 0 : 1}::int
               + case when run.answers is null then 1 else 0 end
             ${handoff === undefined ? sql`` : sql`, state = 'HUMAN_REQUESTED', epoch = c.epoch + 1, handoff_reason = ${handoff}`}

@@ -384,6 +384,36 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
+  it.scoped("of a conversation that gives up waiting lets no later one past the one that still runs", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const instances = yield* Instances
+      const { requests } = yield* Script
+      const sql = yield* SqlClient.SqlClient
+      const { conversationId } = yield* chat.complete(scope, request())
+      // A turn of another process, which lives.
+      yield* instances.renew("ins_other", "1 minute")
+      yield* sql`update conversations set tickets = tickets + 1`
+      yield* sql`
+        insert into agent_runs (id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message,
+          period_start, status)
+        select 'run_other', tenant_id, agent_id, id, tickets, 'ins_other', 'msg_other', 'Still there?',
+          period_start_of(tenant_id), 'running' from conversations`
+      yield* sql`update tenant_usage set turns = turns + 1`
+      const ask = (message: string) =>
+        Effect.either(chat.complete(scope, request({ conversationId, message })))
+      for (const message of ["Second", "Third"]) {
+        expect(yield* ask(message)).toMatchObject({ _tag: "Left", left: { _tag: "RUNTIME_TIMEOUT" } })
+      }
+      // It dies: what was asked there is read by whoever comes next.
+      yield* instances.leave("ins_other")
+      expect(yield* ask("Fourth")).toMatchObject({ _tag: "Right" })
+      const heard = JSON.stringify((yield* Ref.get(requests)).at(-1))
+      for (const words of ["Second", "Third", "Still there?", "Fourth"]) expect(heard).toContain(words)
+    }).pipe(onFreshData(turnLayer("1 second")))
+  )
+
   it.scoped.prop(
     "follows the identity and persistence table for every target",
     {
