@@ -170,6 +170,7 @@ export const Variables = Schema.Struct({
     allowList,
     "Private hosts, host:port, addresses or CIDRs that crawling may reach, separated by commas; none by default."
   ),
+  SPOKE_MAX_WAIT: variable(duration, "Requests that would wait longer get a 503; 30 seconds by default."),
   SPOKE_DRAIN_DELAY: variable(duration, "From SIGTERM to the closed listener; 1 second by default."),
   ...Telemetry.variables,
   LOG_LEVEL: variable(
@@ -251,6 +252,7 @@ export interface Settings {
   /** Null: keys without a limit of their own have none. */
   readonly rateLimit: RateLimit | null
   readonly fetchAllow: Schema.Schema.Type<typeof allowList> | null
+  readonly maxWait: Duration.Duration
   readonly drainDelay: Duration.Duration
   /** Null: nothing is traced. */
   readonly telemetry: Telemetry.Telemetry | null
@@ -367,6 +369,7 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
     runtimeData: given.SPOKE_RUNTIME_DATA !== "disabled",
     rateLimit: given.SPOKE_RATE_LIMIT ?? null,
     fetchAllow: given.SPOKE_FETCH_ALLOW ?? null,
+    maxWait: given.SPOKE_MAX_WAIT ?? Duration.seconds(30),
     drainDelay: given.SPOKE_DRAIN_DELAY ?? Duration.seconds(1),
     telemetry: Telemetry.telemetryOf(given),
     logLevel: given.LOG_LEVEL === "warn" ? "warning" : (given.LOG_LEVEL ?? "info"),

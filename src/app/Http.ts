@@ -1,8 +1,10 @@
 /** Every surface on the wire, mounted on one listener. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
+import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Admission from "../http/Admission.ts"
 import { Api } from "../http/Api.ts"
 import * as Assets from "../http/hosted/Assets.ts"
 import { AgentsHandlers } from "../http/hosted/AgentsHandlers.ts"
@@ -96,6 +98,17 @@ export const guarded = (settings: Settings) => api(settings, doors(settings))
 /** What browsers are told of https. */
 export const overHttps = ({ appUrl }: Settings) =>
   Layer.succeed(Headers.OverHttps, new URL(appUrl).protocol === "https:")
+
+/** What the door of the listener goes by. */
+export const admission = (settings: Settings) =>
+  Layer.mergeAll(
+    Layer.succeed(Admission.MaxWait, settings.maxWait),
+    Layer.effect(
+      Admission.Pulse,
+      Effect.map(SqlClient.SqlClient, (sql) => Effect.withTracerEnabled(sql`select 1`, false))
+    ),
+    overHttps(settings)
+  )
 
 /** Serves on the `HttpServer` of the context, over the use-cases of `app/Live`; spans are made in `http/Span`. */
 export const layer = (settings: Settings) =>

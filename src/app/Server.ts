@@ -49,7 +49,11 @@ export const run = (settings: Settings, role: Role) =>
       yield* Workers.layer.pipe(Layer.provide(Layer.succeedContext(live)), Layer.buildWithScope(work))
     if (role !== "worker") {
       const served = Http.layer(settings).pipe(
-        Layer.provide(listen({ host: settings.host, port: settings.port, grace })),
+        Layer.provide(
+          listen({ host: settings.host, port: settings.port, grace }).pipe(
+            Layer.provide(Http.admission(settings))
+          )
+        ),
         Layer.provide(Layer.succeedContext(live))
       )
       yield* Layer.buildWithScope(served, scope)

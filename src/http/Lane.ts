@@ -3,9 +3,16 @@
  * of theirs. What a driver does not take goes on as ever.
  */
 import { IncomingMessage, type Server, ServerResponse } from "node:http"
+import type { HttpServerResponse } from "@effect/platform/HttpServerResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+
+/** Answers with a response whose body is there as a whole. */
+export const send = (response: ServerResponse, { body, headers, status }: HttpServerResponse): void => {
+  response.writeHead(status, headers)
+  response.end(body._tag === "Uint8Array" ? body.body : undefined)
+}
 
 /** Answers the request and returns true, or leaves both alone and returns false. */
 export type Driver = (request: IncomingMessage, response: ServerResponse) => boolean

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
+import * as Admission from "./Admission.ts"
 import { Api } from "./Api.ts"
 import * as Lane from "./Lane.ts"
 import * as Docs from "./Docs.ts"
@@ -76,6 +77,9 @@ const closer = (server: Server, grace: Duration.DurationInput) =>
     return begun.open
   })
 
+/** Connections that may wait to be accepted; the system's own limit may be lower. */
+const backlog = 4_096
+
 /** A Node server with its time-outs set, and the platform services that serving needs. */
 export const listen = ({ host, port, grace }: Listen) =>
   Layer.scopedContext(
@@ -87,7 +91,8 @@ export const listen = ({ host, port, grace }: Listen) =>
         keepAliveTimeout: Duration.toMillis("75 seconds")
       })
       const begin = yield* closer(server, grace)
-      const http = yield* NodeHttpServer.make(() => server, { host, port })
+      yield* Admission.guard(server)
+      const http = yield* NodeHttpServer.make(() => server, { host, port, backlog })
       yield* Effect.addFinalizer(() => begin)
       return Context.make(HttpServer.HttpServer, http).pipe(Context.add(Lane.Lane, Lane.of(server)))
     })

@@ -35,6 +35,7 @@ describe("The configuration", () => {
       })
       expect(Duration.toSeconds(settings.turnTimeout)).toBe(60)
       expect(Duration.toSeconds(settings.drainDelay)).toBe(1)
+      expect(Duration.toSeconds(settings.maxWait)).toBe(30)
       expect(Option.isNone(settings.operatorToken)).toBe(true)
     })
   )

@@ -10,7 +10,6 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
-import type { HttpServerResponse } from "@effect/platform/HttpServerResponse"
 import * as Response from "@effect/platform/HttpServerResponse"
 import type { Delivered, MessagingChannel } from "../../domain/Channel.ts"
 import { type CodedError, InternalError, PayloadTooLarge } from "../../domain/Errors.ts"
@@ -18,7 +17,7 @@ import { Intake } from "../../usecases/channels/Intake.ts"
 import { answer } from "../Boundary.ts"
 import { webhookLimit } from "../Envelope.ts"
 import * as Headers from "../Headers.ts"
-import { Lane } from "../Lane.ts"
+import { Lane, send } from "../Lane.ts"
 import * as RequestId from "../RequestId.ts"
 
 const routes: ReadonlyMap<string, MessagingChannel> = new Map([
@@ -31,11 +30,6 @@ const textOf = (header: string | ReadonlyArray<string> | undefined): string | un
 
 const tooLarge = new PayloadTooLarge({ message: `The body may take at most ${webhookLimit} bytes.` })
 const internal = new InternalError({ message: "Something went wrong on our side." })
-
-const send = (response: ServerResponse, { body, headers, status }: HttpServerResponse) => {
-  response.writeHead(status, headers)
-  response.end(body._tag === "Uint8Array" ? body.body : undefined)
-}
 
 /** Calls `then` with the whole body, or with null as soon as it is over the limit; never, when the client leaves. */
 const read = (request: IncomingMessage, then: (body: Uint8Array | null) => void) => {

@@ -1,0 +1,183 @@
+import * as HttpServer from "@effect/platform/HttpServer"
+import { it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Ref from "effect/Ref"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { createConnection } from "node:net"
+import { describe, expect } from "vitest"
+import * as Admission from "../../src/http/Admission.ts"
+import * as Server from "../../src/http/Server.ts"
+import { api, as, layer as PublicServer, Script, script, turn } from "./PublicServer.ts"
+import { TestServer } from "./TestServer.ts"
+import { result } from "./UiStream.ts"
+
+/** The server on a database that answers nobody before `healed`. */
+const onSlowDatabase = (maxWait: Duration.DurationInput) =>
+  Effect.gen(function* () {
+    const healed = yield* Effect.makeLatch(false)
+    const built = yield* Layer.build(
+      Server.serve(api).pipe(
+        Layer.provideMerge(Server.listen({ host: "127.0.0.1", port: 0, grace: "1 second" })),
+        Layer.provideMerge(script),
+        Layer.provide(Layer.succeed(Admission.Pulse, healed.await)),
+        Layer.provide(Layer.succeed(Admission.MaxWait, Duration.decode(maxWait)))
+      )
+    )
+    const { address } = Context.get(built, HttpServer.HttpServer)
+    const url = `http://127.0.0.1:${address._tag === "TcpAddress" ? address.port : 0}`
+    let begun = 0
+    yield* Ref.set(Context.get(built, Script).start, () =>
+      Effect.suspend(() => {
+        begun++
+        return Effect.as(healed.await, turn(Stream.succeed({ _tag: "Done", result })))
+      })
+    )
+    const chat = () =>
+      fetch(`${url}/v1/chat/stream`, {
+        method: "POST",
+        headers: { ...as("spk_all"), "content-type": "application/json", "x-request-id": "mine" },
+        body: '{"message":"Hi"}'
+      }).then(async (response) => ({
+        status: response.status,
+        headers: response.headers,
+        text: await response.text()
+      }))
+    const metric = (name: string) =>
+      Effect.promise(async () => {
+        const text = await (await fetch(`${url}/metrics`)).text()
+        return Number(new RegExp(`^${name} (\\S+)$`, "mu").exec(text)?.[1] ?? 0)
+      })
+    /** Asks one after the other until somebody has to wait. */
+    const crowd = Effect.gen(function* () {
+      const answers: Array<ReturnType<typeof chat>> = []
+      while ((yield* metric("spoke_http_waiting")) === 0) {
+        answers.push(chat())
+        yield* Effect.sleep("10 millis")
+      }
+      return answers
+    })
+    return { begun: () => begun, chat, crowd, healed, metric, url }
+  })
+
+describe("a server whose database is late", () => {
+  it.live("answers what it cannot begin in time with 503, and everything that it has begun as ever", () =>
+    Effect.gen(function* () {
+      const { begun, chat, crowd, healed, metric, url } = yield* onSlowDatabase("200 millis")
+      const before = yield* metric("spoke_http_refused_total")
+      const answers = yield* crowd
+      for (let times = 0; times < 200; times++) answers.push(chat())
+      const refused = yield* Effect.repeat(
+        Effect.zipLeft(metric("spoke_http_refused_total"), Effect.sleep("10 millis")),
+        { until: (count) => count - before >= 100 }
+      )
+      expect(refused).toBeGreaterThan(before)
+      for (const path of ["/healthz", "/readyz"])
+        expect((yield* Effect.promise(() => fetch(`${url}${path}`))).status).toBe(200)
+      yield* healed.open
+      const all = yield* Effect.promise(() => Promise.all(answers))
+      const busy = all.filter(({ status }) => status === 503)
+      expect(all.filter(({ status }) => status === 200)).toHaveLength(begun())
+      expect(begun()).toBeGreaterThanOrEqual(16)
+      expect(busy).toHaveLength(all.length - begun())
+      expect(busy.length).toBeGreaterThanOrEqual(100)
+      for (const { headers, text } of busy) {
+        expect(JSON.parse(text)).toEqual({
+          error: {
+            code: "SERVICE_UNAVAILABLE",
+            message: "The server has too much to do. Try again later."
+          },
+          meta: { requestId: "mine" }
+        })
+        expect(headers.get("x-request-id")).toBe("mine")
+        expect(headers.get("access-control-allow-origin")).toBe("*")
+        expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1)
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("begins everything in the end when there is time to wait", () =>
+    Effect.gen(function* () {
+      const { begun, chat, crowd, healed } = yield* onSlowDatabase("1 minute")
+      const answers = yield* crowd
+      for (let times = 0; times < 100; times++) answers.push(chat())
+      yield* healed.open
+      const all = yield* Effect.promise(() => Promise.all(answers))
+      expect(all.every(({ status }) => status === 200)).toBe(true)
+      expect(begun()).toBe(all.length)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("forgets who left while waiting: nothing is begun for them", () =>
+    Effect.gen(function* () {
+      const { begun, crowd, healed, metric, url } = yield* onSlowDatabase("1 minute")
+      const answers = yield* crowd
+      const waiting = yield* metric("spoke_http_waiting")
+      const { port } = new URL(url)
+      const left = yield* Effect.promise(
+        () =>
+          new Promise<number>((resolve, reject) => {
+            const socket = createConnection(Number(port), "127.0.0.1", () =>
+              socket.write(
+                `POST /v1/chat/stream HTTP/1.1\r\nhost: a\r\nx-api-key: spk_all\r\ncontent-type: application/json\r\n` +
+                  `content-length: 16\r\n\r\n{"message":"Hi"}`,
+                () => resolve(socket.resetAndDestroy().bytesWritten)
+              )
+            ).on("error", reject)
+          })
+      )
+      expect(left).toBeGreaterThan(100)
+      yield* healed.open
+      const all = yield* Effect.promise(() => Promise.all(answers))
+      expect(waiting).toBeGreaterThan(0)
+      expect(begun()).toBe(all.length)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a server that does not serve yet, or no more", () => {
+  it.live("says so instead of leaving anybody without an answer", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const built = yield* Layer.buildWithScope(
+        Server.listen({ host: "127.0.0.1", port: 0, grace: "1 second" }),
+        scope
+      )
+      const { address } = Context.get(built, HttpServer.HttpServer)
+      const port = address._tag === "TcpAddress" ? address.port : 0
+      const response = yield* Effect.promise(() => fetch(`http://127.0.0.1:${port}/v1/sources`))
+      expect(response.status).toBe(503)
+      expect(response.headers.get("retry-after")).toBe("1")
+      yield* Scope.close(scope, Exit.void)
+    })
+  )
+})
+
+describe("a server that keeps up", () => {
+  it.live("refuses nobody, however many streams are open", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestServer
+      const { start } = yield* Script
+      const ended = yield* Effect.makeLatch(false)
+      yield* Ref.set(start, () =>
+        Effect.succeed(turn(Stream.fromEffect(Effect.as(ended.await, { _tag: "Done", result } as const))))
+      )
+      const open = Array.from({ length: 300 }, () =>
+        fetch(`${url}/v1/chat/stream`, {
+          method: "POST",
+          headers: { ...as("spk_all"), "content-type": "application/json" },
+          body: '{"message":"Hi"}'
+        })
+      )
+      const responses = yield* Effect.promise(() => Promise.all(open))
+      expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]))
+      yield* ended.open
+      const texts = yield* Effect.promise(() => Promise.all(responses.map((response) => response.text())))
+      expect(texts.every((text) => text.includes('"data-done"'))).toBe(true)
+    }).pipe(Effect.provide(PublicServer))
+  )
+})
