@@ -124,6 +124,7 @@ import { WidgetSessions } from "../usecases/widget/Sessions.ts"
 import { WidgetChat } from "../usecases/widget/WidgetChat.ts"
 import type { Settings } from "./Config.ts"
 import * as Package from "./Package.ts"
+import * as Providers from "./Providers.ts"
 import * as Redis from "./Redis.ts"
 import * as Secrets from "./Secrets.ts"
 import { vectorOf } from "./Vector.ts"
@@ -213,7 +214,7 @@ const models = (settings: Settings) => {
   const { embedding, model } = settings
   if (model === null) {
     return Layer.mergeAll(Extractive.layerExtractive, offlineEmbedder, otherEmbedders(settings)).pipe(
-      Layer.provide(ProviderHttp.layerTraced)
+      Layer.provide(Providers.exchange)
     )
   }
   const { apiKey, baseUrl, contextWindow, chatModel: defaultModel } = model
@@ -222,7 +223,7 @@ const models = (settings: Settings) => {
   const embedder =
     embedding === null ? offlineEmbedder : OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, ...embedding })
   return Layer.mergeAll(runtime, embedder, otherEmbedders(settings)).pipe(
-    Layer.provide(Layer.merge(ProviderHttp.layerTraced, SharedPauses.layerSql))
+    Layer.provide(Layer.merge(Providers.exchange, SharedPauses.layerSql))
   )
 }
 

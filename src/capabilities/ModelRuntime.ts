@@ -1,11 +1,11 @@
 /**
- * One round with a language model, as a thin stream of our own parts (findings 11). A stream that ends without `Finish`
- * has failed; interruption aborts the provider's request.
+ * One round with a language model, told part by part (findings 11). A reply that ends without `Finish` has failed;
+ * interruption aborts the provider's request.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type * as Stream from "effect/Stream"
 import type { AttachmentType } from "../domain/Attachment.ts"
 import type { JsonObject } from "../domain/Text.ts"
 
@@ -76,6 +76,12 @@ export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
     readonly acceptsImages: boolean
     /** Files that a prompt for this model (null: the default one) may carry; none for a model known to read text alone. */
     readonly readable: (model: string | null) => ReadonlyArray<AttachmentType>
-    readonly stream: (request: ModelRequest) => Stream.Stream<ModelPart, ModelError>
+    /** Tells `onParts` what has come, in order and some of it together; the next is not told before it is done. */
+    readonly reply: <R>(
+      request: ModelRequest,
+      onParts: (parts: ReadonlyArray<ModelPart>) => Effect.Effect<void, never, R>
+    ) => Effect.Effect<void, ModelError, R>
   }
 >() {}
+
+export type ModelRuntimeService = Context.Tag.Service<typeof ModelRuntime>

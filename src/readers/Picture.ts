@@ -1,7 +1,6 @@
 /** Images as documents: the text in them, and what the chat model sees in them where it can (contract 7). */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
-import * as Stream from "effect/Stream"
 import { urlOf } from "../domain/Address.ts"
 import { DocumentParser, type ParsedDocument, type ParseRequest } from "../capabilities/DocumentParser.ts"
 import { ModelRuntime } from "../capabilities/ModelRuntime.ts"
@@ -44,17 +43,21 @@ const promptOf = (bytes: Uint8Array, mediaType: string): Prompt.Prompt =>
 const describe = Effect.fn("Picture.describe")(function* (bytes: Uint8Array, mediaType: string) {
   const runtime = yield* ModelRuntime
   if (!runtime.acceptsImages || bytes.length > maxDescribed || !describable.includes(mediaType)) return ""
-  const parts = runtime.stream({
+  let seen = ""
+  const request = {
     model: null,
     prompt: promptOf(bytes, mediaType),
     tools: [],
     question: "Describe this image.",
     passages: []
-  })
-  const text = yield* parts.pipe(
-    Stream.runFold("", (seen, part) =>
-      part._tag === "TextDelta" && seen.length < maxDescription ? seen + part.delta : seen
-    ),
+  }
+  const reply = runtime.reply(request, (parts) =>
+    Effect.sync(() => {
+      for (const part of parts)
+        if (part._tag === "TextDelta" && seen.length < maxDescription) seen += part.delta
+    })
+  )
+  const text = yield* Effect.map(reply, () => seen).pipe(
     Effect.timeout(describeTimeout),
     Effect.tapError(({ _tag }) => Effect.logDebug("An image could not be described", _tag)),
     Effect.orElseSucceed(() => "")

@@ -5,8 +5,11 @@ import { expect, it } from "@effect/vitest"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import { exchange } from "../../src/app/Providers.ts"
+import { Exchange } from "../../src/capabilities/Exchange.ts"
 import * as ProviderHttp from "../../src/capabilities/ModelRuntime/ProviderHttp.ts"
 import { around } from "../../src/http/Span.ts"
 import { layer } from "../../src/app/Telemetry.ts"
@@ -103,8 +106,20 @@ it.live(
         Effect.flatMap(HttpClient.HttpClient, (client) => client.get(`${url}${path}?key=${canary}`)).pipe(
           Effect.scoped
         )
+      const post = Effect.flatMap(Exchange, (exchange) =>
+        exchange.post(
+          {
+            url: `${url}/provider?key=${canary}`,
+            headers: {},
+            body: "{}",
+            first: Duration.seconds(5),
+            next: Duration.seconds(5)
+          },
+          ({ read }) => read
+        )
+      )
       yield* Effect.zipRight(
-        call("/provider").pipe(Effect.provide(ProviderHttp.layerTraced)),
+        post.pipe(Effect.provide(exchange)),
         call("/other").pipe(Effect.provide(ProviderHttp.layer))
       ).pipe(Effect.withSpan("turn"), Effect.provide(telemetry(1)))
       const of = (path: string) => received.find((each) => each.path.startsWith(path))?.headers["traceparent"]

@@ -7,14 +7,14 @@ import { Embedder } from "../../src/capabilities/Embedder.ts"
 import { layerHashing } from "../../src/capabilities/Embedder/Hashing.ts"
 import { layerUniversalSentenceEncoder } from "../../src/capabilities/Embedder/Offline.ts"
 import { layerOpenAi } from "../../src/capabilities/Embedder/OpenAi.ts"
-import * as ProviderHttp from "../../src/capabilities/ModelRuntime/ProviderHttp.ts"
+import { exchange } from "../../src/app/Providers.ts"
 import * as ModelStub from "../ModelStub.ts"
 
 const openAi = Layer.unwrapScoped(
   Effect.map(ModelStub.make, ({ url: baseUrl }) =>
     layerOpenAi({ apiKey: Redacted.make("sk-test"), baseUrl, model: "text-embedding-3-small" })
   )
-).pipe(Layer.provide(ProviderHttp.layer))
+).pipe(Layer.provide(exchange))
 
 const offline = layerUniversalSentenceEncoder({
   script: new URL("../../dist/workers/embed.js", import.meta.url)

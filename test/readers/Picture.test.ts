@@ -35,7 +35,11 @@ const seeing = (stream: Stream.Stream<ModelPart, ModelError>) => {
     alwaysCites: false,
     acceptsImages: true,
     readable: () => [],
-    stream: (request) => Stream.suspend(() => (asked.push(request), stream))
+    reply: (request, onParts) =>
+      Effect.suspend(() => {
+        asked.push(request)
+        return Stream.runForEachChunk(stream, (parts) => onParts(Chunk.toReadonlyArray(parts)))
+      })
   })
   return { asked, layer: Layer.merge(layerReaders, layer) }
 }

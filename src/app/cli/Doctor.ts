@@ -4,7 +4,9 @@ import * as Options from "@effect/cli/Options"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
 import * as ProviderHttp from "../../capabilities/ModelRuntime/ProviderHttp.ts"
+import * as Providers from "../Providers.ts"
 import { fromEnvironment, type Settings } from "../Config.ts"
 import { CommandFailed } from "./Connection.ts"
 import { checkDatabase } from "./doctor/Database.ts"
@@ -40,7 +42,7 @@ export const examine = (settings: Settings) =>
       ...(yield* checkMail(settings)),
       ...(yield* checkTelemetry(settings))
     ]
-  }).pipe(Effect.provide(ProviderHttp.layer))
+  }).pipe(Effect.provide(Layer.merge(ProviderHttp.layer, Providers.exchange)))
 
 const print = (findings: ReadonlyArray<Finding>, asJson: boolean) => {
   if (!asJson)

@@ -1,5 +1,4 @@
 /** Any provider that speaks OpenAI's `POST /embeddings`. */
-import * as HttpClient from "@effect/platform/HttpClient"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -11,6 +10,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import { retryAfter } from "../../domain/RetryAfter.ts"
 import { Embedder, EmbedderError } from "../Embedder.ts"
+import { Exchange } from "../Exchange.ts"
 import { ProviderPauses, type ProviderPausesService } from "../ProviderPauses.ts"
 import { type Asked, type Embedding, makeAsk, type WireFailure } from "./OpenAiWire.ts"
 import { toUnit } from "./UnitVector.ts"
@@ -169,7 +169,7 @@ const make = (options: OpenAiOptions) =>
   Effect.gen(function* () {
     const { model, timeout = "30 seconds", concurrency = 4 } = options
     const dimensions = options.dimensions ?? native[model] ?? 1_536
-    const send = makeAsk(yield* HttpClient.HttpClient, options.baseUrl, options.apiKey)
+    const send = makeAsk(yield* Exchange, options.baseUrl, options.apiKey, Duration.decode(timeout))
     const ask = makeNaming(options, dimensions)
     const pause = makePause(options.baseUrl, yield* ProviderPauses)
     const room = yield* Effect.makeSemaphore(concurrency)

@@ -1,12 +1,10 @@
 /** OpenAI's `POST /embeddings` on the wire: what is asked, and what of the answer and of failures goes on. */
-import * as Headers from "@effect/platform/Headers"
-import type * as HttpClient from "@effect/platform/HttpClient"
-import type * as HttpClientError from "@effect/platform/HttpClientError"
-import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
+import type { Answered, ExchangeError, ExchangeService } from "../Exchange.ts"
 
 export interface Asked {
   readonly model: string
@@ -26,7 +24,7 @@ export type WireFailure =
   | {
       readonly kind: "status"
       readonly status: number
-      readonly headers: Headers.Headers
+      readonly headers: Readonly<Record<string, string | undefined>>
       readonly now: number
     }
   | { readonly kind: "unreachable" | "broken" | "unreadable"; readonly status: 0 }
@@ -52,37 +50,53 @@ const embeddingsOf = (text: string): Effect.Effect<ReadonlyArray<Embedding>, Wir
     }
   )
 
-const failed = (error: HttpClientError.HttpClientError): WireFailure =>
-  error._tag === "ResponseError" ? broken : error.reason === "Transport" ? unreachable : unreadable
+const failed = ({ reason }: ExchangeError): WireFailure => (reason === "Invalid" ? unreadable : unreachable)
 
-/** Calls the provider at `baseUrl`, such as `https://api.openai.com/v1`. */
-export const makeAsk = (http: HttpClient.HttpClient, baseUrl: string, apiKey: Redacted.Redacted) => {
-  const request = HttpClientRequest.post(`${baseUrl.replace(/\/+$/, "")}/embeddings`).pipe(
-    HttpClientRequest.bearerToken(apiKey),
-    HttpClientRequest.acceptJson
-  )
+/** The whole answer, which cannot be longer than what was asked for. */
+const textOf = ({ read }: Answered): Effect.Effect<string, WireFailure> => {
+  const chunks: Array<Uint8Array> = []
+  const next: Effect.Effect<string, WireFailure> = Effect.matchEffect(read, {
+    onFailure: () => Effect.fail(broken),
+    onSuccess: (come) => {
+      if (come === null) return Effect.sync(() => Buffer.concat(chunks).toString())
+      for (const chunk of come) chunks.push(chunk)
+      return next
+    }
+  })
+  return next
+}
+
+/** Calls the provider at `baseUrl`, such as `https://api.openai.com/v1`; `timeout` is for each part of the answer. */
+export const makeAsk = (
+  exchange: ExchangeService,
+  baseUrl: string,
+  apiKey: Redacted.Redacted,
+  timeout: Duration.Duration
+) => {
+  const url = `${baseUrl.replace(/\/+$/, "")}/embeddings`
   return (asked: Asked): Effect.Effect<ReadonlyArray<Embedding>, WireFailure> =>
-    http
-      .execute(
-        HttpClientRequest.bodyText(
-          request,
-          JSON.stringify({ ...asked, encoding_format: "float" }),
-          "application/json"
-        )
-      )
-      .pipe(
-        Effect.flatMap((response) =>
-          response.status >= 200 && response.status < 300
-            ? Effect.flatMap(Effect.mapError(response.text, failed), embeddingsOf)
+    Effect.catchTag(
+      exchange.post(
+        {
+          url,
+          headers: { authorization: `Bearer ${Redacted.value(apiKey)}`, accept: "application/json" },
+          body: JSON.stringify({ ...asked, encoding_format: "float" }),
+          first: timeout,
+          next: timeout
+        },
+        (answer) =>
+          answer.status >= 200 && answer.status < 300
+            ? Effect.flatMap(textOf(answer), embeddingsOf)
             : Effect.flatMap(Clock.currentTimeMillis, (now) =>
                 Effect.fail<WireFailure>({
                   kind: "status",
-                  status: response.status,
-                  headers: response.headers,
+                  status: answer.status,
+                  headers: answer.headers,
                   now
                 })
               )
-        ),
-        Effect.mapError((error) => ("kind" in error ? error : failed(error)))
-      )
+      ),
+      "ExchangeError",
+      (error) => Effect.fail(failed(error))
+    )
 }

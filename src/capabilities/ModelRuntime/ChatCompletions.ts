@@ -1,15 +1,15 @@
 /** Any provider that speaks `POST /chat/completions`, streamed. */
-import * as HttpClient from "@effect/platform/HttpClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Stream from "effect/Stream"
 import { typeId } from "../../domain/Ids.ts"
+import { Exchange } from "../Exchange.ts"
 import {
   type FinishReason,
   type ModelError,
   type ModelPart,
   type ModelRequest,
   ModelRuntime,
+  type ModelRuntimeService,
   type ToolDeclaration
 } from "../ModelRuntime.ts"
 import { readableBy, refusal } from "./Attachments.ts"
@@ -134,23 +134,24 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
 export const layer = (options: ProviderStream.ProviderOptions) =>
   Layer.effect(
     ModelRuntime,
-    Effect.map(HttpClient.HttpClient, (client) => ({
+    Effect.map(Exchange, (exchange): ModelRuntimeService => ({
       defaultModel: options.defaultModel,
       contextWindow: options.contextWindow ?? ProviderStream.defaultContextWindow,
       alwaysCites: false,
       acceptsImages: true,
       readable: (model: string | null) => readableBy(model ?? options.defaultModel),
-      stream: (request: ModelRequest) =>
-        Stream.suspend(() => {
+      reply: (request, onParts) =>
+        Effect.suspend(() => {
           const refused = refusal(request.prompt, accepts)
-          if (refused !== null) return Stream.fail(refused)
+          if (refused !== null) return Effect.fail(refused)
           const body = bodyOf(request, options.defaultModel)
           return ProviderStream.run(
-            client,
+            exchange,
             options,
             "/chat/completions",
             body,
-            () => new ChatDecoder(request)
+            new ChatDecoder(request),
+            onParts
           )
         })
     }))

@@ -2,8 +2,8 @@
  * The runtime without a model, for a service that has just been started: replies are sentences of the passages that were
  * found, each with its mark, and say that they are extracts.
  */
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Stream from "effect/Stream"
 import { terms } from "../../search/Tokenizer.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime, type Passage } from "../ModelRuntime.ts"
 import { type Excerpt, excerpts } from "./Excerpts.ts"
@@ -190,5 +190,5 @@ export const layerExtractive = Layer.succeed(ModelRuntime, {
   alwaysCites: true,
   acceptsImages: false,
   readable: () => [],
-  stream: (request) => Stream.suspend(() => Stream.fromIterable(partsOf(request)))
+  reply: (request, onParts) => Effect.suspend(() => onParts(partsOf(request)))
 })

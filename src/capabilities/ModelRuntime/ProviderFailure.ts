@@ -2,9 +2,9 @@
  * What can go wrong with a provider, as our own small error. A client's error holds the request, and with it the key
  * (findings 4), so nothing of it goes on but words from fixed lists (guarantee G32).
  */
-import type * as HttpClientError from "@effect/platform/HttpClientError"
 import * as Option from "effect/Option"
 import { retryAfter } from "../../domain/RetryAfter.ts"
+import type { ExchangeError } from "../Exchange.ts"
 import { ModelError } from "../ModelRuntime.ts"
 import { isObject, parseObject } from "./WireJson.ts"
 
@@ -53,34 +53,26 @@ export const fromStatus = (
   })
 }
 
-const nativeCode = /^[A-Z][A-Z_]{2,40}$/
-
-/** The code of Node or undici, such as `ECONNREFUSED`, from an error or its causes. */
-const transportCode = (cause: unknown, depth = 4): string => {
-  if (!isObject(cause) || depth === 0) return ""
-  if (typeof cause.code === "string" && nativeCode.test(cause.code)) return ` (${cause.code})`
-  return transportCode(cause.cause, depth - 1)
-}
-
 /** The connection failed; `received` is true when a part of the answer had arrived. */
-export const fromTransport = (error: HttpClientError.HttpClientError, received: boolean): ModelError => {
-  if (error._tag === "RequestError" && error.reason !== "Transport") {
+export const fromTransport = ({ reason, code }: ExchangeError, received: boolean): ModelError => {
+  if (reason === "Invalid") {
     return new ModelError({
       reason: "Rejected",
       message: "The request to the provider could not be made; check the provider's address",
       retryable: false
     })
   }
-  const code = transportCode(error.cause)
+  if (reason === "Late") return received ? silence() : noAnswer()
+  const told = code === "" ? "" : ` (${code})`
   return received
     ? new ModelError({
         reason: "Truncated",
-        message: `The connection to the provider broke in the middle of its answer${code}`,
+        message: `The connection to the provider broke in the middle of its answer${told}`,
         retryable: false
       })
     : new ModelError({
         reason: "Unreachable",
-        message: `The provider could not be reached${code}`,
+        message: `The provider could not be reached${told}`,
         retryable: true
       })
 }

@@ -1,17 +1,12 @@
 /**
  * One streamed request to a provider: status, deadlines, events, and an end that is a finish or a failure. The bytes go
- * to a decoder and its parts to the stream, with nothing between them (findings 11).
+ * to a decoder and its parts to whoever is told, with nothing between them (findings 11).
  */
-import * as HttpClient from "@effect/platform/HttpClient"
-import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
-import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import type * as Redacted from "effect/Redacted"
-import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
+import * as Redacted from "effect/Redacted"
+import type { Answered, ExchangeService } from "../Exchange.ts"
 import type { ModelError, ModelPart } from "../ModelRuntime.ts"
 import { Answer, type Decoder } from "./ProviderAnswer.ts"
 import * as Failure from "./ProviderFailure.ts"
@@ -38,66 +33,61 @@ const maxErrorBody = 16 * 1024
 /** How long the end of an error's body is waited for. */
 const patience = Duration.seconds(1)
 
-const beginningOf = (response: HttpClientResponse.HttpClientResponse): Effect.Effect<string> =>
-  response.stream.pipe(
-    Stream.mapAccum(0, (seen, bytes): [number, readonly [Uint8Array, number]] => [
-      seen + bytes.length,
-      [bytes, seen + bytes.length]
-    ]),
-    Stream.takeUntil(([, seen]) => seen >= maxErrorBody),
-    Stream.map(([bytes]) => bytes),
-    Stream.decodeText(),
-    Stream.mkString,
+const beginningOf = ({ read }: Answered): Effect.Effect<string> =>
+  Effect.gen(function* () {
+    const decoder = new TextDecoder()
+    let text = ""
+    for (let seen = 0; seen < maxErrorBody;) {
+      const chunks = yield* read
+      if (chunks === null) break
+      for (const bytes of chunks) {
+        seen += bytes.length
+        text += decoder.decode(bytes, { stream: true })
+      }
+    }
+    return text
+  }).pipe(
     Effect.timeoutTo({ duration: patience, onSuccess: (text) => text, onTimeout: () => "" }),
     Effect.catchAll(() => Effect.succeed(""))
   )
 
-const checked = (response: HttpClientResponse.HttpClientResponse) =>
+const refused = (answer: Answered) =>
   Effect.gen(function* () {
-    if (response.status !== 200) {
-      const body = yield* beginningOf(response)
-      const now = yield* Clock.currentTimeMillis
-      return yield* Failure.fromStatus(response.status, response.headers, body, now)
-    }
-    if (!/^\s*text\/event-stream\b/i.test(response.headers["content-type"] ?? "")) {
-      return yield* Failure.malformed("it is not an event stream")
-    }
-    return response
+    const body = yield* beginningOf(answer)
+    const now = yield* Clock.currentTimeMillis
+    return yield* Failure.fromStatus(answer.status, answer.headers, body, now)
   })
 
-/** Posts `body` to `path` and streams what `decoder` reads. Leaving the stream, for whatever reason, aborts the request. */
-export const run = (
-  client: HttpClient.HttpClient,
+const isEvents = ({ headers }: Answered) => /^\s*text\/event-stream\b/i.test(headers["content-type"] ?? "")
+
+/** Posts `body` to `path` and tells `onParts` what `decoder` reads. Interruption aborts the request. */
+export const run = <R>(
+  exchange: ExchangeService,
   options: ProviderOptions,
   path: string,
   body: object,
-  decoder: () => Decoder
-): Stream.Stream<ModelPart, ModelError> => {
-  const request = HttpClientRequest.post(`${options.baseUrl.replace(/\/+$/, "")}${path}`).pipe(
-    HttpClientRequest.bearerToken(options.apiKey),
-    HttpClientRequest.accept("text/event-stream"),
-    HttpClientRequest.bodyText(JSON.stringify(body), "application/json")
-  )
-  const response = HttpClient.withScope(client)
-    .execute(request)
-    .pipe(
-      Effect.mapError((error) => Failure.fromTransport(error, false)),
-      Effect.flatMap(checked)
-    )
-  return Stream.unwrapScoped(
-    Effect.gen(function* () {
-      const { responseTimeout = defaultTimeout, idleTimeout = responseTimeout } = options
-      const connection = yield* Effect.acquireRelease(Scope.make(), Scope.close)
-      const { stream } = yield* Scope.extend(response, connection).pipe(
-        Effect.timeoutFail({ duration: responseTimeout, onTimeout: Failure.noAnswer })
-      )
-      const deadlines = {
-        first: Duration.toMillis(responseTimeout),
-        next: Duration.toMillis(idleTimeout)
-      }
-      const answer = new Answer(yield* Stream.toPull(stream), decoder(), deadlines, yield* Effect.clock)
-      yield* Effect.forkScoped(answer.watch(Scope.close(connection, Exit.void)))
-      return Stream.fromPull(Effect.succeed(answer.next))
-    })
+  decoder: Decoder,
+  onParts: (parts: ReadonlyArray<ModelPart>) => Effect.Effect<void, never, R>
+): Effect.Effect<void, ModelError, R> => {
+  const { responseTimeout = defaultTimeout, idleTimeout = responseTimeout } = options
+  const answer = new Answer(decoder)
+  const posted = {
+    url: `${options.baseUrl.replace(/\/+$/, "")}${path}`,
+    headers: {
+      authorization: `Bearer ${Redacted.value(options.apiKey)}`,
+      accept: "text/event-stream"
+    },
+    body: JSON.stringify(body),
+    first: Duration.decode(responseTimeout),
+    next: Duration.decode(idleTimeout)
+  }
+  return Effect.catchTag(
+    exchange.post(posted, (answered): Effect.Effect<void, ModelError, R> => {
+      if (answered.status !== 200) return refused(answered)
+      if (!isEvents(answered)) return Effect.fail(Failure.malformed("it is not an event stream"))
+      return answer.tell(answered, onParts)
+    }),
+    "ExchangeError",
+    (error) => Effect.fail(Failure.fromTransport(error, false))
   )
 }

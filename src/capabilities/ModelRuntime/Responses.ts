@@ -1,14 +1,14 @@
 /** OpenAI's `POST /responses`, streamed. */
-import * as HttpClient from "@effect/platform/HttpClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Stream from "effect/Stream"
+import { Exchange } from "../Exchange.ts"
 import {
   type FinishReason,
   type ModelError,
   type ModelPart,
   type ModelRequest,
   ModelRuntime,
+  type ModelRuntimeService,
   type ToolDeclaration
 } from "../ModelRuntime.ts"
 import { readableBy, refusal } from "./Attachments.ts"
@@ -133,18 +133,25 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
 export const layer = (options: ProviderStream.ProviderOptions) =>
   Layer.effect(
     ModelRuntime,
-    Effect.map(HttpClient.HttpClient, (client) => ({
+    Effect.map(Exchange, (exchange): ModelRuntimeService => ({
       defaultModel: options.defaultModel,
       contextWindow: options.contextWindow ?? ProviderStream.defaultContextWindow,
       alwaysCites: false,
       acceptsImages: true,
       readable: (model: string | null) => readableBy(model ?? options.defaultModel),
-      stream: (request: ModelRequest) =>
-        Stream.suspend(() => {
+      reply: (request, onParts) =>
+        Effect.suspend(() => {
           const refused = refusal(request.prompt, () => true)
-          if (refused !== null) return Stream.fail(refused)
+          if (refused !== null) return Effect.fail(refused)
           const body = bodyOf(request, options.defaultModel)
-          return ProviderStream.run(client, options, "/responses", body, () => new ResponsesDecoder(request))
+          return ProviderStream.run(
+            exchange,
+            options,
+            "/responses",
+            body,
+            new ResponsesDecoder(request),
+            onParts
+          )
         })
     }))
   )

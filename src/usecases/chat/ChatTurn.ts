@@ -322,14 +322,17 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         Effect.uninterruptible
       )
       // A client that leaves while its turn waits will read nothing: the turn must not wait for it.
-      yield* Deferred.await(admitted).pipe(Effect.onInterrupt(() => turn.parts.shutdown))
+      yield* Deferred.await(admitted).pipe(Effect.onInterrupt(() => left(turn)))
       return turn
     }, lean)
 
     /** Waits for the end of a turn whose parts nobody reads. */
     const ended = (turn: Turn) =>
       Effect.zipRight(
-        Effect.zipRight(turn.parts.shutdown, Deferred.await(turn.ended)),
+        Effect.zipRight(
+          turn.parts.shutdown,
+          Effect.onInterrupt(Deferred.await(turn.ended), () => left(turn))
+        ),
         Effect.suspend(() => turn.exit ?? ModelStep.turnFailed())
       )
 
@@ -346,7 +349,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       Effect.map(begun(scope, request, channel, extras), (turn): RunningTurn => ({
         runId: request.persist ? turn.opening.runId : null,
         endUserId: turn.endUserId,
-        parts: Mailbox.toStream(turn.parts).pipe(Stream.ensuring(turn.parts.shutdown))
+        parts: Mailbox.toStream(turn.parts).pipe(Stream.ensuring(left(turn)))
       }))
 
     /** The complete reply, with a realtime token when a conversation exists (specification 2.2). */

@@ -1,17 +1,12 @@
 /** One round with the model inside a turn: repeated only before its first byte, never ended without a finish. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { identity } from "effect/Function"
-import * as Option from "effect/Option"
-import * as Schedule from "effect/Schedule"
-import * as Stream from "effect/Stream"
-import type { Context } from "effect"
 import type {
   FinishReason,
   ModelError,
   ModelPart,
   ModelRequest,
-  ModelRuntime
+  ModelRuntimeService
 } from "../../capabilities/ModelRuntime.ts"
 import { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 import * as Traced from "../../domain/Traced.ts"
@@ -31,18 +26,24 @@ export const runtimeTimeout = () => new RuntimeTimeout({ message: "The chat runt
 /** Longest pause that a provider may ask for before the turn gives up on it. */
 const patience = Duration.seconds(5)
 
-const retries = Schedule.exponential("250 millis").pipe(
-  Schedule.intersect(Schedule.recurs(2)),
-  Schedule.whileInput(
-    ({ retryable, retryAfter }: ModelError) =>
-      retryable && (retryAfter === undefined || Duration.lessThanOrEqualTo(retryAfter, patience))
-  )
-)
+/** Pauses before the second and the third try, in milliseconds. */
+const pauses = [250, 500]
 
-const pause = ({ retryable, retryAfter }: ModelError) =>
-  retryable && retryAfter !== undefined && Duration.lessThanOrEqualTo(retryAfter, patience)
-    ? Effect.sleep(retryAfter)
-    : Effect.void
+/** `round` again, while nothing of its answer has come and the provider does not ask for more patience than there is. */
+const persistently = <R>(
+  round: Effect.Effect<void, ModelError, R>,
+  tried = 0
+): Effect.Effect<void, ModelError, R> =>
+  Effect.catchAll(round, (error) => {
+    const pause = pauses[tried]
+    const asked = error.retryAfter ?? Duration.zero
+    if (!error.retryable || pause === undefined || Duration.greaterThan(asked, patience))
+      return Effect.fail(error)
+    return Effect.zipRight(
+      Effect.sleep(Duration.sum(asked, Duration.millis(pause))),
+      persistently(round, tried + 1)
+    )
+  })
 
 const documented = (error: ModelError) =>
   Effect.zipRight(
@@ -57,31 +58,30 @@ const documented = (error: ModelError) =>
  * turn has done by then must not be put at risk of being done twice.
  */
 export const run = Traced.fn("ModelStep.run")(function* (
-  runtime: Context.Tag.Service<typeof ModelRuntime>,
+  runtime: ModelRuntimeService,
   request: ModelRequest,
-  onDelta: (delta: string) => Effect.Effect<unknown>,
+  onDelta: (delta: string) => Effect.Effect<void>,
   repeatable: boolean
 ) {
   let text = ""
   const calls: Array<Extract<ModelPart, { readonly _tag: "ToolCall" }>> = []
-  let finish = Option.none<Extract<ModelPart, { readonly _tag: "Finish" }>>()
-  yield* runtime.stream(request).pipe(
-    // What arrived together goes on together: each piece costs the turn as much as a frame of its own.
-    Stream.runForEachChunk((parts) => {
-      let delta = ""
-      for (const part of parts) {
-        if (part._tag === "TextDelta") delta += part.delta
-        else if (part._tag === "ToolCall") calls.push(part)
-        else finish = Option.some(part)
-      }
-      text += delta
-      return delta === "" ? Effect.void : onDelta(delta)
-    }),
-    repeatable ? (round) => round.pipe(Effect.tapError(pause), Effect.retry(retries)) : identity,
-    Effect.catchAll(documented)
-  )
-  if (Option.isNone(finish)) return yield* turnFailed()
-  const { reason, inputTokens, outputTokens } = finish.value
+  const finishes: Array<Extract<ModelPart, { readonly _tag: "Finish" }>> = []
+  // What arrived together goes on together: each piece costs the turn as much as a frame of its own.
+  const onParts = (parts: ReadonlyArray<ModelPart>) => {
+    let delta = ""
+    for (const part of parts) {
+      if (part._tag === "TextDelta") delta += part.delta
+      else if (part._tag === "ToolCall") calls.push(part)
+      else finishes.push(part)
+    }
+    text += delta
+    return delta === "" ? Effect.void : onDelta(delta)
+  }
+  const round = runtime.reply(request, onParts)
+  yield* Effect.catchAll(repeatable ? persistently(round) : round, documented)
+  const ended = finishes.at(-1)
+  if (ended === undefined) return yield* turnFailed()
+  const { reason, inputTokens, outputTokens } = ended
   const result: StepResult = { text, calls, reason, inputTokens, outputTokens }
   return result
 })

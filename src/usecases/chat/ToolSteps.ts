@@ -3,9 +3,8 @@
  * client sees of it is scrubbed, the reply as it is streamed included (contract 6).
  */
 import * as Prompt from "@effect/ai/Prompt"
-import type { Context } from "effect"
 import * as Effect from "effect/Effect"
-import type { ModelRequest, ModelRuntime } from "../../capabilities/ModelRuntime.ts"
+import type { ModelRequest, ModelRuntimeService } from "../../capabilities/ModelRuntime.ts"
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 import * as Traced from "../../domain/Traced.ts"
 import { toolFailure, written } from "./Bindings.ts"
@@ -86,10 +85,10 @@ const reminded = (prompt: Prompt.Prompt, text: string, answers: ReadonlyArray<An
 
 /** One round whose text is scrubbed before anybody sees it. */
 const step = Traced.fn("ToolSteps.step")(function* (
-  runtime: Context.Tag.Service<typeof ModelRuntime>,
+  runtime: ModelRuntimeService,
   request: ModelRequest,
   tools: TurnTools,
-  onDelta: (delta: string) => Effect.Effect<unknown>,
+  onDelta: (delta: string) => Effect.Effect<void>,
   repeatable: boolean
 ) {
   const stream = tools.scrubber.streaming()
@@ -109,11 +108,11 @@ const step = Traced.fn("ToolSteps.step")(function* (
  * piece of text as it may be shown; the events of every round but the last are recorded here.
  */
 export const run = Traced.fn("ToolSteps.run")(function* (
-  runtime: Context.Tag.Service<typeof ModelRuntime>,
+  runtime: ModelRuntimeService,
   turn: Turn,
   tools: TurnTools,
   request: ModelRequest,
-  onDelta: (delta: string) => Effect.Effect<unknown>
+  onDelta: (delta: string) => Effect.Effect<void>
 ) {
   for (const { name, failure } of tools.unavailable)
     yield* record(turn, "tool.failed", "failed", `${name} is not available`, { tool: name, ...failure })

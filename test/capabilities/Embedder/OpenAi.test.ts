@@ -1,4 +1,3 @@
-import type * as HttpClient from "@effect/platform/HttpClient"
 import { expect, layer } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -8,18 +7,19 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import { layerOpenAi, type OpenAiOptions } from "../../../src/capabilities/Embedder/OpenAi.ts"
-import * as ProviderHttp from "../../../src/capabilities/ModelRuntime/ProviderHttp.ts"
+import { exchange } from "../../../src/app/Providers.ts"
+import type { Exchange } from "../../../src/capabilities/Exchange.ts"
 import * as ModelStub from "../../ModelStub.ts"
 
 class Stub extends Context.Tag("test/Stub")<Stub, ModelStub.ModelStub>() {}
 
 const key = "sk-canary-0123456789"
-const environment = Layer.merge(Layer.scoped(Stub, ModelStub.make), ProviderHttp.layer)
+const environment = Layer.merge(Layer.scoped(Stub, ModelStub.make), exchange)
 
 const withModel = <A, E>(
   options: Partial<OpenAiOptions>,
   body: Effect.Effect<A, E, Embedder | Stub>
-): Effect.Effect<A, E, Stub | HttpClient.HttpClient> =>
+): Effect.Effect<A, E, Stub | Exchange> =>
   Effect.flatMap(Stub, ({ url, reset }) => {
     reset()
     return Effect.provide(

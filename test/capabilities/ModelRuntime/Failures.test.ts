@@ -7,7 +7,7 @@ import * as Redacted from "effect/Redacted"
 import { describe } from "vitest"
 import { ModelError } from "../../../src/capabilities/ModelRuntime.ts"
 import * as ChatCompletions from "../../../src/capabilities/ModelRuntime/ChatCompletions.ts"
-import * as ProviderHttp from "../../../src/capabilities/ModelRuntime/ProviderHttp.ts"
+import { exchange } from "../../../src/app/Providers.ts"
 import { environment, failing, key, requestOf, runtimeOf, Stub, suites, textOf } from "./Harness.ts"
 
 for (const [name, make] of suites) {
@@ -134,7 +134,7 @@ describe("ModelRuntime", () => {
           // Port 1 (tcpmux) is closed on every machine that runs tests.
           baseUrl: "http://127.0.0.1:1/v1",
           defaultModel: "stub-model"
-        }).pipe(Layer.provide(ProviderHttp.layer))
+        }).pipe(Layer.provide(exchange))
       )
     )
   )

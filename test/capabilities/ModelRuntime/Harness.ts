@@ -1,16 +1,14 @@
 /** A provider stub, a runtime that speaks to it, and what the suites of both interfaces ask it. */
 import * as Prompt from "@effect/ai/Prompt"
-import type * as HttpClient from "@effect/platform/HttpClient"
-import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import * as Stream from "effect/Stream"
+import { exchange } from "../../../src/app/Providers.ts"
+import type { Exchange } from "../../../src/capabilities/Exchange.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime } from "../../../src/capabilities/ModelRuntime.ts"
 import * as ChatCompletions from "../../../src/capabilities/ModelRuntime/ChatCompletions.ts"
-import * as ProviderHttp from "../../../src/capabilities/ModelRuntime/ProviderHttp.ts"
 import type { ProviderOptions } from "../../../src/capabilities/ModelRuntime/ProviderStream.ts"
 import * as Responses from "../../../src/capabilities/ModelRuntime/Responses.ts"
 import * as ModelStub from "../../ModelStub.ts"
@@ -20,7 +18,7 @@ export class Stub extends Context.Tag("test/Stub")<Stub, ModelStub.ModelStub>() 
 export const key = "sk-canary-0123456789"
 
 export const runtimeOf = (
-  make: (options: ProviderOptions) => Layer.Layer<ModelRuntime, never, HttpClient.HttpClient>,
+  make: (options: ProviderOptions) => Layer.Layer<ModelRuntime, never, Exchange>,
   options: Partial<ProviderOptions> = {}
 ) =>
   Layer.unwrapEffect(
@@ -35,7 +33,7 @@ export const runtimeOf = (
     )
   )
 
-export const environment = Layer.merge(Layer.scoped(Stub, ModelStub.make), ProviderHttp.layer)
+export const environment = Layer.merge(Layer.scoped(Stub, ModelStub.make), exchange)
 
 export const user = (text: string) => Prompt.userMessage({ content: [Prompt.textPart({ text })] })
 
@@ -49,9 +47,12 @@ export const requestOf = (request: Partial<ModelRequest> = {}): ModelRequest => 
 })
 
 export const collect = (request: ModelRequest = requestOf()) =>
-  Effect.flatMap(ModelRuntime, (runtime) =>
-    Effect.map(Stream.runCollect(runtime.stream(request)), Chunk.toReadonlyArray)
-  )
+  Effect.gen(function* () {
+    const runtime = yield* ModelRuntime
+    const all: Array<ModelPart> = []
+    yield* runtime.reply(request, (parts) => Effect.sync(() => void all.push(...parts)))
+    return all
+  })
 
 /** What came before the failure, and the failure. */
 export const failing = (request: ModelRequest = requestOf()) =>
@@ -59,9 +60,9 @@ export const failing = (request: ModelRequest = requestOf()) =>
     const runtime = yield* ModelRuntime
     const parts: Array<ModelPart> = []
     const outcome = yield* Effect.either(
-      Stream.runForEach(runtime.stream(request), (part) => Effect.sync(() => parts.push(part)))
+      runtime.reply(request, (come) => Effect.sync(() => void parts.push(...come)))
     )
-    if (Either.isRight(outcome)) throw new Error("The stream ended well")
+    if (Either.isRight(outcome)) throw new Error("The reply ended well")
     return { parts, error: outcome.left }
   })
 

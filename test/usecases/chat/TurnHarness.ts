@@ -1,4 +1,5 @@
 /** The chat turn on a real database, with a scripted model and a scripted search. */
+import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -90,11 +91,11 @@ const model = Layer.effect(
     alwaysCites: false,
     acceptsImages: false,
     readable: () => ["image/png" as const, "application/pdf" as const],
-    stream: (request) =>
-      Stream.unwrap(
-        Effect.zipRight(
-          Ref.update(requests, (all) => [...all, request]),
-          Effect.map(Ref.get(reply), (answer) => answer(request))
+    reply: (request, onParts) =>
+      Effect.zipRight(
+        Ref.update(requests, (all) => [...all, request]),
+        Effect.flatMap(Ref.get(reply), (answer) =>
+          Stream.runForEachChunk(answer(request), (parts) => onParts(Chunk.toReadonlyArray(parts)))
         )
       )
   }))
