@@ -2,7 +2,7 @@ import * as Fs from "node:fs"
 import * as Path from "node:path"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { removeFolder, root, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
+import { removeFolder, root, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
 import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
 
 const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
@@ -75,6 +75,7 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await page.getByRole("button", { name: "New key" }).click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Name").fill("Website")
+    await dialog.getByLabel("Requests at most").fill("1000")
     await look(page, "key-new")
     await dialog.getByRole("button", { name: "Create" }).click()
     const secret = (await dialog.getByLabel("The key", { exact: true }).textContent()) ?? ""
@@ -85,6 +86,24 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     const ask = () => spoke.request("POST", "/v1/chat", { key: secret, body: { message: "Hello" } })
     expect((await ask()).status).toBe(200)
     await look(page, "agent-keys")
+    await page.getByRole("cell", { name: "1,000 in 60 s" }).waitFor()
+    await page.getByRole("button", { name: "Limit: Website" }).click()
+    await dialog.getByLabel("Requests at most").fill("2000000")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.getByRole("alert").waitFor()
+    await dialog.getByLabel("Requests at most").fill("1")
+    await dialog.getByLabel("In how many seconds").fill("3600")
+    await look(page, "key-limit")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("cell", { name: "1 in 3,600 s" }).waitFor()
+    const limited = async () => (await ask()).status
+    await until(limited, (status) => status === 429)
+    await page.getByRole("button", { name: "Limit: Website" }).click()
+    await dialog.getByLabel("Requests at most").fill("")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("cell", { name: "the server’s" }).first().waitFor()
+    await dialog.waitFor({ state: "hidden" })
+    await until(limited, (status) => status === 200)
     await page.getByRole("button", { name: "Revoke: Website" }).click()
     await page.getByRole("alertdialog").getByRole("button", { name: "Revoke" }).click()
     await page.getByRole("cell", { name: "Revoked" }).waitFor()

@@ -5,6 +5,12 @@ import { call, firstPage } from "./Client.ts"
 export const permissions = ["chat", "retrieve", "ingest", "usage.read", "trace_read"] as const
 export type Permission = (typeof permissions)[number]
 
+/** At most `requests` in any `window` of seconds. */
+export interface RateLimit {
+  readonly requests: number
+  readonly window: number
+}
+
 export interface Key {
   readonly id: string
   readonly name: string
@@ -13,6 +19,8 @@ export interface Key {
   readonly allowedOrigins: ReadonlyArray<string>
   readonly status: "ACTIVE" | "INACTIVE" | "REVOKED" | "EXPIRED"
   readonly expiresAt: string | null
+  /** Null: what the server sets for all keys. */
+  readonly rateLimit: RateLimit | null
   readonly lastUsedAt: string | null
   readonly createdAt: string
 }
@@ -39,6 +47,7 @@ export interface NewKey {
   readonly permissions: ReadonlyArray<string>
   readonly allowedOrigins?: ReadonlyArray<string>
   readonly expiresAt?: string
+  readonly rateLimit?: RateLimit
 }
 
 /** The answer is the only one that holds the secret. */
@@ -47,5 +56,9 @@ export const createKey = (agentId: string, body: NewKey) =>
 
 export const setActive = (id: string, active: boolean) =>
   call("PATCH", `/api/keys/${id}`, { body: { active } })
+
+/** Null takes the key's own limit away. */
+export const setRateLimit = (id: string, rateLimit: RateLimit | null) =>
+  call("PATCH", `/api/keys/${id}`, { body: { rateLimit } })
 
 export const revokeKey = (id: string) => call("DELETE", `/api/keys/${id}`)

@@ -14,6 +14,7 @@ import { Table } from "../../components/Table.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { EditLimit, Limit, LimitFields, limitOf, noLimit, useLimitTitle } from "./KeyLimit.tsx"
 import css from "./Keys.module.css"
 
 const words = texts(
@@ -132,6 +133,8 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
   const [chosen, setChosen] = useState(initial)
   const [origins, setOrigins] = useState("")
   const [until, setUntil] = useState("")
+  const [limit, setLimit] = useState(noLimit)
+  const rateLimit = limitOf(limit)
   const allowedOrigins = origins.split(/\s+/).filter((origin) => origin !== "")
   const create = useMutation({
     mutationFn: () =>
@@ -139,7 +142,8 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         name,
         permissions: chosen,
         ...(allowedOrigins.length === 0 ? {} : { allowedOrigins }),
-        ...(until === "" ? {} : { expiresAt: new Date(until).toISOString() })
+        ...(until === "" ? {} : { expiresAt: new Date(until).toISOString() }),
+        ...(rateLimit === null ? {} : { rateLimit })
       }),
     onSuccess: () => queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
   })
@@ -172,6 +176,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         value={until}
         onChange={setUntil}
       />
+      <LimitFields value={limit} onChange={setLimit} />
       <Actions>
         <Button onPress={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={create.isPending}>
@@ -194,6 +199,7 @@ const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: K
   const verb = found.status === "ACTIVE" ? t.off : t.on
   return (
     <span className={css["deeds"]}>
+      <EditLimit agentId={agentId} found={found} />
       {found.status === "EXPIRED" ? null : (
         <Button
           kind="quiet"
@@ -225,6 +231,7 @@ const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: K
 const Keys = ({ agentId }: { readonly agentId: string }) => {
   const t = useText(words)
   const common = useText(everywhere)
+  const limitTitle = useLimitTitle()
   const { ago } = useFormat()
   const query = useInfiniteQuery(keys(agentId))
   const [creating, setCreating] = useState(false)
@@ -269,6 +276,7 @@ const Keys = ({ agentId }: { readonly agentId: string }) => {
                     title: t.permissions,
                     cell: ({ permissions }) => <span className={css["soft"]}>{permissions.join(", ")}</span>
                   },
+                  { title: limitTitle, cell: ({ rateLimit }) => <Limit rateLimit={rateLimit} /> },
                   { title: t.state, cell: ({ status }) => <Badge tone={tones[status]}>{t[status]}</Badge> },
                   {
                     title: t.used,
