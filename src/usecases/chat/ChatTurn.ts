@@ -40,7 +40,7 @@ import * as ModelStep from "./ModelStep.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
 import { Replay } from "./Replay.ts"
 import { ChatTools } from "./Tools.ts"
-import { emit, type Failure, record, type Turn, unlessStopped } from "./Turn.ts"
+import { emit, type Failure, left, record, type Turn, unlessStopped } from "./Turn.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
 /** A turn that has been admitted and is under way. */

@@ -67,6 +67,13 @@ export const emit = (turn: Turn, part: TurnPart) =>
 export const record = (turn: Turn, ...event: Parameters<Trace.Trace["record"]>) =>
   Effect.tap(turn.trace.record(...event), (recorded) => emit(turn, { _tag: "RunEvent", event: recorded }))
 
+/** Nobody reads on. What is to be stored is written to its end all the same; of anything else nobody would know. */
+export const left = (turn: Turn) =>
+  Effect.zipRight(
+    turn.parts.shutdown,
+    turn.request.persist ? Effect.void : Effect.asVoid(Deferred.succeed(turn.stopped, undefined))
+  )
+
 /** `effect`, interrupted by a wish to stop, which then goes on as `otherwise`. */
 export const unlessStopped = <A, E, R, A2, E2, R2>(
   turn: Turn,
