@@ -273,6 +273,36 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
+  for (const how of ["streamed", "complete"] as const)
+    it.scoped(
+      `whose client goes away (${how}) ends its model call, and counts, when nothing is to be stored`,
+      () =>
+        Effect.gen(function* () {
+          const scope = yield* Fixtures.agent()
+          const chat = yield* ChatTurn
+          const { reply } = yield* Script
+          const asked = yield* Deferred.make<void>()
+          const ended = yield* Deferred.make<void>()
+          yield* Ref.set(reply, () =>
+            Stream.concat(
+              Stream.make<[ModelPart]>({ _tag: "TextDelta", delta: "One " }),
+              Stream.fromEffect(Effect.zipRight(Deferred.succeed(asked, undefined), Effect.never))
+            ).pipe(Stream.ensuring(Deferred.succeed(ended, undefined)))
+          )
+          const passing = request({ persist: false })
+          const reading =
+            how === "complete"
+              ? Effect.asVoid(chat.complete(scope, passing))
+              : Effect.flatMap(chat.start(scope, passing), ({ parts }) => Stream.runDrain(parts))
+          const client = yield* Effect.fork(reading)
+          yield* Deferred.await(asked)
+          yield* Fiber.interrupt(client)
+          yield* Deferred.await(ended)
+          yield* usage.pipe(Effect.repeat({ until: (counted) => counted?.agent === 1 }))
+          expect(yield* transcript).toEqual([])
+        }).pipe(onFreshData(turnLayer()))
+    )
+
   it.scoped.prop(
     "settles whole wherever among its parts the client leaves",
     { taken: FastCheck.integer({ min: 0, max: 9 }) },
