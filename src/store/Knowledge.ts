@@ -94,16 +94,36 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/Know
         on conflict (agent_id) do update set version = stats.version + 1
         returning version`.pipe(Effect.map(([row]) => row?.version ?? "1"))
 
-    /** Gives new chunks the vectors of old ones with the same text. */
+    /**
+     * Gives new chunks the vectors of old ones with the same text. Both are grouped by it, not joined: nobody has counted
+     * the new rows yet, and what a planner takes for one row it joins pair by pair.
+     */
     const carryVectors = (task: IngestionTask, version: string) => sql`
+      with old as (
+        select distinct on (c.content_hash, e.profile) c.content_hash, e.profile, e.chunk_id
+        from sources s
+        join chunks c on c.source_id = s.id and c.generation = s.live_generation
+        join chunk_embeddings e on e.chunk_id = c.id
+        where s.id = ${task.sourceId}
+      ),
+      alike as (
+        select array_agg(fresh) filter (where fresh is not null) as fresh,
+          array_agg(chunk_id) filter (where chunk_id is not null) as chunk_ids,
+          array_agg(profile) filter (where chunk_id is not null) as profiles
+        from (
+          select content_hash, id as fresh, null as chunk_id, null as profile
+          from chunks where source_id = ${task.sourceId} and generation = ${task.generation}
+          union all
+          select content_hash, null, chunk_id, profile from old
+        ) both_generations
+        group by content_hash
+      )
       insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
-      select distinct on (fresh.id, e.profile) fresh.id, e.profile, fresh.agent_id, ${version}::bigint, e.embedding
-      from chunks fresh
-      join sources s on s.id = fresh.source_id
-      join chunks old on old.source_id = s.id and old.generation = s.live_generation
-        and old.content_hash = fresh.content_hash
-      join chunk_embeddings e on e.chunk_id = old.id
-      where fresh.source_id = ${task.sourceId} and fresh.generation = ${task.generation}
+      select f.id, e.profile, e.agent_id, ${version}::bigint, e.embedding
+      from alike
+      cross join lateral unnest(alike.fresh) as f (id)
+      cross join lateral unnest(alike.chunk_ids, alike.profiles) as o (chunk_id, profile)
+      join chunk_embeddings e on e.chunk_id = o.chunk_id and e.profile = o.profile
       on conflict do nothing`
 
     /**
@@ -117,16 +137,16 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/Know
           update documents d set generation = ${task.generation}
           from sources s
           where s.id = ${task.sourceId} and d.source_id = s.id and d.generation = s.live_generation
-            and d.uri in (select jsonb_array_elements_text(${JSON.stringify(uris)}::jsonb))
+            and d.uri = any (array(select jsonb_array_elements_text(${JSON.stringify(uris)}::jsonb)))
           returning d.id`
         if (moved.length !== uris.length) {
           return yield* Effect.dieMessage("A document that was to stay has gone in the meantime.")
         }
+        // By its own document, not by the list of them: a nested loop over both is quadratic, too.
         yield* sql`
           update chunks c set generation = ${task.generation}
-          where c.source_id = ${task.sourceId} and c.document_id in (
-            select jsonb_array_elements_text(${JSON.stringify(moved.map(({ id }) => id))}::jsonb)
-          )`
+          where c.source_id = ${task.sourceId} and c.generation <> ${task.generation}
+            and (select d.generation from documents d where d.id = c.document_id) = ${task.generation}`
       })
 
     /**
