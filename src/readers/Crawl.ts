@@ -11,8 +11,8 @@ import { type Address, makeVisits, type Settled, type SkipReason, type Visits } 
 
 /** Most pages that one run asks for. */
 export const maxPages = 1_000
-/** Pages at a time; a host gives its own places to all of them. */
-export const concurrency = 4
+/** Pages at a time: some are asked for, four at most of one host, while others are read. */
+export const concurrency = 8
 /** Most addresses that were not asked for and are told of all the same. */
 export const maxSkips = 4_000
 

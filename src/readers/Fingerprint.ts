@@ -16,32 +16,56 @@ const mostBits = 3
 const offset = 0x811c9dc5
 const prime = 0x01000193
 
-const hash = (text: string, seed: number): number => {
-  let value = offset ^ seed
-  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), prime)
-  value = Math.imul(value ^ (value >>> 16), 0x85ebca6b)
-  value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35)
-  return (value ^ (value >>> 16)) >>> 0
+/** The bits of a shingle with this seed; `value` is what FNV-1a made of its characters. */
+const mixed = (value: number): number => {
+  let mix = Math.imul(value ^ (value >>> 16), 0x85ebca6b)
+  mix = Math.imul(mix ^ (mix >>> 13), 0xc2b2ae35)
+  return mix ^ (mix >>> 16)
+}
+
+const seeds = [0, 0x9e3779b9] as const
+/** A byte of each lane counts one bit; all of them are taken out before one of them is full. */
+const mostInLane = 255
+
+/** How many of the codes have each of the 32 bits set. */
+const countBits = (codes: Int32Array): Uint32Array => {
+  const counts = new Uint32Array(32)
+  const lanes = new Uint32Array(8)
+  for (let from = 0; from < codes.length; from += mostInLane) {
+    lanes.fill(0)
+    for (const code of codes.subarray(from, from + mostInLane)) {
+      for (let lane = 0; lane < 8; lane++) lanes[lane] = (lanes[lane] ?? 0) + ((code >>> lane) & 0x01010101)
+    }
+    for (let bit = 0; bit < 32; bit++) {
+      counts[bit] = (counts[bit] ?? 0) + (((lanes[bit % 8] ?? 0) >>> (bit - (bit % 8))) & 0xff)
+    }
+  }
+  return counts
 }
 
 /** SimHash over three words at a time: texts that share nearly all of them differ in few bits. */
 const simHash = (words: ReadonlyArray<string>): string => {
-  const votes = new Int32Array(64)
-  for (let at = 0; at + 3 <= words.length; at++) {
-    const shingle = `${words[at]} ${words[at + 1]} ${words[at + 2]}`
-    for (const [half, seed] of [
-      [0, 0],
-      [32, 0x9e3779b9]
-    ] as const) {
-      const code = hash(shingle, seed)
-      for (let bit = 0; bit < 32; bit++) {
-        const place = half + bit
-        votes[place] = (votes[place] ?? 0) + ((code >>> bit) & 1 ? 1 : -1)
-      }
+  const text = words.join(" ")
+  const shingles = words.length - 2
+  const halves = seeds.map((seed) => {
+    const codes = new Int32Array(shingles)
+    let begin = 0
+    let end = (words[0]?.length ?? 0) + 1 + (words[1]?.length ?? 0)
+    for (let at = 0; at < shingles; at++) {
+      end += 1 + (words[at + 2]?.length ?? 0)
+      let value = offset ^ seed
+      for (let place = begin; place < end; place++) value = Math.imul(value ^ text.charCodeAt(place), prime)
+      codes[at] = mixed(value)
+      begin += (words[at]?.length ?? 0) + 1
+    }
+    return countBits(codes)
+  })
+  let bits = 0n
+  for (const [half, counts] of halves.entries()) {
+    for (const [bit, count] of counts.entries()) {
+      if (count * 2 > shingles) bits |= 1n << BigInt(half * 32 + bit)
     }
   }
-  let bits = 0n
-  for (const [place, vote] of votes.entries()) if (vote > 0) bits |= 1n << BigInt(place)
   return bits.toString(16).padStart(16, "0")
 }
 
@@ -55,11 +79,18 @@ export const fingerprintOf = ({ title, content }: Words): string => {
   return `${name}:${simHash(words)}`
 }
 
-const bitsBetween = (a: string, b: string): number => {
+const bitsIn = (code: number): number => {
   let bits = 0
-  for (let rest = BigInt(`0x${a}`) ^ BigInt(`0x${b}`); rest > 0n; rest &= rest - 1n) bits++
+  for (let rest = code; rest !== 0; rest &= rest - 1) bits++
   return bits
 }
+
+/** Of two numbers of 16 hexadecimal digits. */
+const bitsBetween = (a: string, b: string): number =>
+  [0, 8].reduce((bits, at) => {
+    const [one = 0, other = 0] = [a, b].map((text) => Number.parseInt(text.slice(at, at + 8), 16))
+    return bits + bitsIn(one ^ other)
+  }, 0)
 
 /** True for two texts under one title that differ in next to nothing. Pages that are alike but are called differently stay. */
 export const isNear = (a: string, b: string): boolean => {

@@ -51,7 +51,9 @@ export const makeFolding = () => {
       digests.set(print.digest, print.uri)
       if (print.fingerprint !== "") {
         const title = print.fingerprint.slice(0, 16)
-        titles.set(title, [...(titles.get(title) ?? []), print])
+        const others = titles.get(title)
+        if (others === undefined) titles.set(title, [print])
+        else others.push(print)
       }
       return undefined
     }

@@ -331,14 +331,17 @@ const slow = () => page(`<main>${"<p>some <b>words</b> of <i>text</i></p>".repea
 const puppet = new URL(
   `data:text/javascript,${encodeURIComponent(`
     import { parentPort, threadId } from "node:worker_threads"
-    parentPort.on("message", ({ request }) => {
-      const order = Buffer.from(request.bytes).toString()
-      if (order === "hang") for (;;) {}
-      if (order === "die") process.exit(3)
-      if (order === "babble") return parentPort.postMessage("what?")
-      const document = { title: "t", format: "text", content: String(threadId), mediaType: "text/plain" }
-      parentPort.postMessage({ _tag: "Parsed", document })
-      if (order === "die later") setTimeout(() => { throw new Error("late") })
+    const answer = (title) => {
+      if (title === "hang") for (;;) {}
+      if (title === "die") process.exit(3)
+      const document = { title, format: "text", content: String(threadId), mediaType: "text/plain" }
+      return { _tag: "Parsed", document }
+    }
+    parentPort.on("message", ({ requests }) => {
+      const orders = requests.map(({ bytes }) => Buffer.from(bytes).toString())
+      if (orders.includes("babble")) return parentPort.postMessage("what?")
+      parentPort.postMessage(orders.map(answer))
+      if (orders.includes("die later")) setTimeout(() => { throw new Error("late") }, 50)
     })`)}`
 )
 const puppets = layerWorker({ script: puppet, timeout: "2 seconds", idleTimeout: "50 millis" })
@@ -401,6 +404,36 @@ layer(puppets, { excludeTestServices: true })("The parser's thread", (it) => {
       const given = yield* Effect.option(Effect.timeout(parse({ bytes: "hang" }), "50 millis"))
       expect(given._tag).toBe("None")
       expect(yield* thread).not.toBe(first)
+    })
+  )
+
+  for (const [order, code] of [
+    ["hang", "timed_out"],
+    ["die", "malformed"],
+    ["babble", "malformed"]
+  ] as const) {
+    it.effect(`Of documents that are sent together, one told to ${order} fails alone (G3)`, () =>
+      Effect.gen(function* () {
+        const orders = ["a", "b", order, "c", "d", "e"]
+        const ends = yield* Effect.forEach(orders, (bytes) => Effect.either(parse({ bytes })), {
+          concurrency: "unbounded"
+        })
+        expect(ends.map((end) => (end._tag === "Right" ? end.right.title : end.left.code))).toEqual(
+          orders.map((each) => (each === order ? code : each))
+        )
+      })
+    )
+  }
+
+  it.effect("Documents that were sent with one that is given up are read all the same (G3)", () =>
+    Effect.gen(function* () {
+      const given = Effect.option(Effect.timeout(parse({ bytes: "hang" }), "50 millis"))
+      const others = ["a", "b", "c", "d"].map((bytes) => parse({ bytes }))
+      const titles = yield* Effect.all([Effect.all(others, { concurrency: "unbounded" }), given], {
+        concurrency: "unbounded"
+      })
+      expect(titles[0].map(({ title }) => title)).toEqual(["a", "b", "c", "d"])
+      expect(titles[1]._tag).toBe("None")
     })
   )
 })

@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import { ParsedDocument, ParseErrorCode, ParseLimits, ParseRequest } from "../DocumentParser.ts"
 
-export const Job = Schema.Struct({ request: ParseRequest, limits: ParseLimits })
+export const Job = Schema.Struct({ requests: Schema.Array(ParseRequest), limits: ParseLimits })
 export type Job = typeof Job.Type
 
 export const Answer = Schema.Union(
@@ -10,3 +10,6 @@ export const Answer = Schema.Union(
   Schema.TaggedStruct("Failed", { code: ParseErrorCode, message: Schema.String })
 )
 export type Answer = typeof Answer.Type
+
+/** One for each request, in their order. */
+export const Answers = Schema.Array(Answer)

@@ -1,18 +1,21 @@
 /**
  * Parses in a worker thread with a limit on its memory and time (guarantee G3). The thread serves one document after
- * another; one that hangs, dies or is interrupted is ended, and the next document gets a fresh one.
+ * another; one that hangs, dies or is interrupted is ended, and the next document gets a fresh one. Small documents that
+ * wait at the same time go there with one message; where that fails, each of them goes again by itself.
  */
 import { memoryUsage } from "node:process"
 import { Worker } from "node:worker_threads"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as FiberHandle from "effect/FiberHandle"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { DocumentParser, ParseError, type ParseRequest } from "../DocumentParser.ts"
 import { defaultLimits } from "./Limits.ts"
-import { Answer, type Job } from "./Messages.ts"
+import { type Answer, Answers, type Job } from "./Messages.ts"
 
 export interface WorkerOptions {
   /** The built `workers/parse.ts`. */
@@ -56,6 +59,17 @@ const always = 96 * mebibyte
 /** A thread that has read as many bytes, or made as many characters, gives its memory back by ending. */
 const large = 4 * mebibyte
 
+/** Documents of a message, and their bytes together; a longer one goes alone. */
+const mostTogether = 4
+const bytesTogether = 128 * 1024
+
+/** A document that waits for its answer. */
+interface Waiting {
+  readonly request: ParseRequest
+  alone: boolean
+  answer: Either.Either<Answer, ParseError> | undefined
+}
+
 const isOutOfMemory = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY"
 
@@ -77,7 +91,7 @@ const start = (script: URL, memoryMb: number): Worker => {
   return worker
 }
 
-const decodeAnswer = Schema.decodeUnknown(Answer)
+const decodeAnswers = Schema.decodeUnknown(Answers)
 
 /** Sends a copy of the bytes, whose memory moves to the thread, and waits for the answer. */
 const ask = (worker: Worker, job: Job): Effect.Effect<unknown, ParseError> =>
@@ -91,8 +105,9 @@ const ask = (worker: Worker, job: Job): Effect.Effect<unknown, ParseError> =>
     const onExit = () => settle(Effect.fail(broken))
     const stop = () => worker.off("message", onMessage).off("error", onError).off("exit", onExit)
     worker.on("message", onMessage).on("error", onError).on("exit", onExit)
-    const bytes = new Uint8Array(job.request.bytes)
-    worker.postMessage({ ...job, request: { ...job.request, bytes } }, [bytes.buffer])
+    const requests = job.requests.map((request) => ({ ...request, bytes: new Uint8Array(request.bytes) }))
+    const buffers = requests.map(({ bytes }) => bytes.buffer)
+    worker.postMessage({ ...job, requests }, buffers)
     return Effect.sync(stop)
   })
 
@@ -147,28 +162,91 @@ const make = (options: WorkerOptions) =>
       current = worker
       return worker
     })
-    const endLater = FiberHandle.run(idle, Effect.delay(turn.withPermits(1)(end), idleTimeout))
 
-    const exchange = (request: ParseRequest) =>
+    let used = 0
+    /** Ends the thread unless it was used meanwhile; then it says for how many milliseconds it may stay. */
+    const endUnused = Effect.gen(function* () {
+      const left = used + Duration.toMillis(idleTimeout) - (yield* Clock.currentTimeMillis)
+      if (left <= 0) yield* end
+      return left
+    }).pipe(turn.withPermits(1))
+    const endAfter = (milliseconds: number): Effect.Effect<void> =>
+      Effect.delay(endUnused, milliseconds).pipe(
+        Effect.flatMap((left) => (left > 0 ? endAfter(left) : Effect.void))
+      )
+    const endLater = Effect.gen(function* () {
+      used = yield* Clock.currentTimeMillis
+      yield* FiberHandle.run(idle, endAfter(Duration.toMillis(idleTimeout)), { onlyIfMissing: true })
+    })
+
+    const exchange = (requests: ReadonlyArray<ParseRequest>) =>
       Effect.gen(function* () {
-        yield* FiberHandle.clear(idle)
         const worker = yield* running
-        const size = request.bytes.length
-        const reply = yield* ask(worker, { request, limits }).pipe(
+        const size = requests.reduce((sum, { bytes }) => sum + bytes.length, 0)
+        const reply = yield* ask(worker, { requests, limits }).pipe(
           Effect.raceFirst(watchMemory((memoryMb + buffersMb) * mebibyte, processMb * mebibyte)),
           Effect.timeoutFail({ duration: timeout, onTimeout: () => timedOut })
         )
-        const answer = yield* Effect.mapError(decodeAnswer(reply), () => broken)
-        const made = answer._tag === "Parsed" ? answer.document.content.length : 0
+        const answers = yield* Effect.mapError(decodeAnswers(reply), () => broken)
+        if (answers.length !== requests.length) return yield* broken
+        const made = answers.reduce(
+          (sum, answer) => sum + (answer._tag === "Parsed" ? answer.document.content.length : 0),
+          0
+        )
         if (size > large || made > large) yield* end
-        return answer
+        return answers
       }).pipe(
         // Whatever else happened than an answer, the thread is in the middle of something.
         Effect.onExit((exit) => (Exit.isSuccess(exit) ? endLater : end))
       )
 
+    const waiting = new Set<Waiting>()
+    let inThread: ReadonlySet<Waiting> = new Set()
+
+    /** The document and the small ones that wait beside it. */
+    const together = (own: Waiting): ReadonlyArray<Waiting> => {
+      const batch = [own]
+      let left = bytesTogether - own.request.bytes.length
+      for (const other of own.alone ? [] : waiting) {
+        const { length } = other.request.bytes
+        if (batch.length === mostTogether) break
+        if (other === own || other.alone || other.answer !== undefined || length > left) continue
+        batch.push(other)
+        left -= length
+      }
+      return batch
+    }
+
+    const serve = (own: Waiting) =>
+      Effect.gen(function* () {
+        const batch = together(own)
+        inThread = new Set(batch)
+        const answers = yield* Effect.either(exchange(batch.map(({ request }) => request)))
+        for (const [place, each] of batch.entries()) {
+          if (Either.isRight(answers)) each.answer = Either.fromNullable(answers.right[place], () => broken)
+          else if (batch.length === 1) each.answer = Either.left(answers.left)
+          // One of them has broken the thread, and nobody knows which.
+          else each.alone = true
+        }
+      }).pipe(Effect.ensuring(Effect.sync(() => (inThread = new Set()))))
+
+    /** When it is given up while the thread reads it, the thread ends; the others in its message go again. */
+    const leave = (own: Waiting) =>
+      Effect.suspend(() => {
+        waiting.delete(own)
+        return inThread.has(own) && own.answer === undefined ? end : Effect.void
+      })
+
     const parse = Effect.fn("DocumentParser.parse")(function* (request: ParseRequest) {
-      const answer = yield* turn.withPermits(1)(exchange(request))
+      const own: Waiting = { request, alone: request.bytes.length > bytesTogether, answer: undefined }
+      waiting.add(own)
+      const isOpen = () => own.answer === undefined
+      yield* Effect.whileLoop({
+        while: isOpen,
+        body: () => turn.withPermits(1)(Effect.suspend(() => (isOpen() ? serve(own) : Effect.void))),
+        step: () => undefined
+      }).pipe(Effect.ensuring(leave(own)))
+      const answer = yield* own.answer ?? Either.left(broken)
       if (answer._tag === "Failed")
         return yield* new ParseError({ code: answer.code, message: answer.message })
       return answer.document

@@ -1,6 +1,7 @@
 /** {@link OutboundHttp} on Node with undici's connection pools; it knows no proxies and no cookies. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type { Dispatcher, Pool } from "undici"
 import {
@@ -152,11 +153,11 @@ const read = async (
   }
 }
 
-/** Everything about the connection is settled when the scope closes: an unfinished exchange is cut off. */
+/** An exchange that did not come to its end is cut off when the scope closes. */
 const aborting = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => new AbortController()),
-    (controller) => Effect.sync(() => controller.abort())
+    (controller, exit) => (Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => controller.abort()))
   ),
   ({ signal }) => signal
 )
