@@ -15,6 +15,7 @@ import * as Redacted from "effect/Redacted"
 import { KeyStore, type LiveKey } from "../capabilities/KeyStore.ts"
 import { type AgentKey, allows, type Requirement } from "../domain/Access.ts"
 import { Forbidden, InternalError, PlanRestricted, RateLimited, Unauthorized } from "../domain/Errors.ts"
+import * as Traced from "../domain/Traced.ts"
 import { type Allowance, RateLimits } from "../usecases/RateLimits.ts"
 import { AgentKeyAuth } from "./Auth.ts"
 import * as Routes from "./Routes.ts"
@@ -67,7 +68,7 @@ const tell = ({ limit, remaining, reset }: Allowance) =>
     )
   )
 
-const checkRate = Effect.fn("KeyAuth.checkRate")(function* (limits: RateLimits, live: LiveKey) {
+const checkRate = Traced.fn("KeyAuth.checkRate")(function* (limits: RateLimits, live: LiveKey) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const caller = Option.getOrElse(request.remoteAddress, () => "unknown")
   const allowance = yield* limits.take(live, caller)
@@ -91,7 +92,7 @@ export interface Demands {
 }
 
 /** The live agent key of the request. Fails in this order: key, plan, agent, origin, permission, rate limit. */
-export const authenticate = Effect.fn("KeyAuth.authenticate")(function* (
+export const authenticate = Traced.fn("KeyAuth.authenticate")(function* (
   keys: KeyStore["Type"],
   limits: RateLimits,
   demands: Demands

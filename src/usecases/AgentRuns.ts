@@ -12,8 +12,9 @@ import type { RunId } from "../domain/Ids.ts"
 import { AgentRunStore, type Outcome } from "../store/AgentRuns.ts"
 import type { RunningTurn } from "./chat/ChatTurn.ts"
 import { LiveRuns } from "./chat/LiveRuns.ts"
-import { runtimeTimeout, turnFailed } from "./chat/ModelStep.ts"
+import { turnFailed } from "./chat/ModelStep.ts"
 import type { Replay } from "./chat/Replay.ts"
+import { runtimeTimeout } from "./chat/Turn.ts"
 
 /** How long a stop is waited for; the run's status then says whether it has ended. */
 const patience = Duration.seconds(3)

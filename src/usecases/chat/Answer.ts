@@ -130,9 +130,11 @@ export const run = Traced.fn("Answer.run")(function* (
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>
 ) {
-  const preparing = Effect.all([find(means, turn, history), means.tools.forTurn(turn.scope, turn.request)], {
-    concurrency: 2
-  })
+  const finding = find(means, turn, history)
+  const gathering = means.tools.forTurn(turn.scope, turn.request, turn.admission.hasTools)
+  const preparing = turn.admission.hasTools
+    ? Effect.all([finding, gathering], { concurrency: 2 })
+    : Effect.zip(finding, gathering)
   const [chunks, given] = yield* unlessStopped(turn, preparing, Effect.suspend(ModelStep.turnFailed))
   const tools = HandoffTool.added(turn, given)
   yield* emit(turn, { _tag: "StepStart" })

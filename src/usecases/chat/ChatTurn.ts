@@ -2,6 +2,7 @@
  * The chat turn (specification 2.1–2.3, 4.2, 4.3). A turn is a fiber that no request owns: the client may leave, the turn
  * settles. It begins with one statement and settles with one; what was streamed is what was stored.
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -16,23 +17,17 @@ import { Embedder } from "../../capabilities/Embedder.ts"
 import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import { VectorSearch } from "../../capabilities/VectorSearch.ts"
 import type { AgentScope } from "../../domain/Access.ts"
-import type { RunEvent } from "../../domain/AgentRun.ts"
-import {
-  type ChatTurnRequest,
-  type ChatTurnResult,
-  hasRuntimeData,
-  type TurnPart
-} from "../../domain/ChatTurn.ts"
+import { type ChatTurnRequest, hasRuntimeData, type TurnPart } from "../../domain/ChatTurn.ts"
 import type { ConversationChannel } from "../../domain/Conversation.ts"
 import { type ConversationNotActive, RuntimeDataUnavailable } from "../../domain/Errors.ts"
-import { type ConversationId, type EndUserId, newId, type RunId } from "../../domain/Ids.ts"
+import type { ConversationId, EndUserId, RunId } from "../../domain/Ids.ts"
 import * as Traced from "../../domain/Traced.ts"
-import { type Opening, type Settled, type Settlement, Turns } from "../../store/Turns.ts"
+import { type Opening, Turns } from "../../store/Turns.ts"
 import { RealtimeFeed } from "../RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
 import { type Begun, makeBeginning, type Stored } from "./Beginning.ts"
+import { makeEnding } from "./Ending.ts"
 import { type Extras, noExtras } from "./Extras.ts"
-import { insist } from "./Insist.ts"
 import * as Identity from "./Identity.ts"
 import { Instance } from "./Instance.ts"
 import { LiveRuns } from "./LiveRuns.ts"
@@ -40,7 +35,8 @@ import * as ModelStep from "./ModelStep.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
 import { Replay } from "./Replay.ts"
 import { ChatTools } from "./Tools.ts"
-import { emit, type Failure, left, record, type Turn, unlessStopped } from "./Turn.ts"
+import { Stop } from "./Stop.ts"
+import { emit, type Failure, left, type Turn, unlessStopped } from "./Turn.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
 /** A turn that has been admitted and is under way. */
@@ -80,7 +76,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const feed = yield* RealtimeFeed
     const live = yield* LiveRuns
     const running = yield* FiberSet.make()
-    const inTheEnd = insist(yield* Effect.scope)
+    const { abandon, conclude } = yield* makeEnding
     // Registered after the set, so it runs before the set interrupts what is left.
     yield* Effect.addFinalizer(() =>
       FiberSet.awaitEmpty(running).pipe(Effect.timeout(settings.drain), Effect.ignore)
@@ -105,7 +101,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         trace,
         parts: yield* Mailbox.make<TurnPart, Failure>({ capacity: backlog }),
         replay: new Replay(),
-        stopped: yield* Deferred.make<void>(),
+        stop: new Stop(),
         ended: yield* Deferred.make<void>(),
         exit: null,
         result: null,
@@ -165,94 +161,16 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       }
     })
 
-    const settle = Traced.fn("ChatTurn.settle")(function* (turn: Turn, outcome: Outcome) {
-      const { admission, opening, scope } = turn
-      const tokens = { inputTokens: outcome.inputTokens, outputTokens: outcome.outputTokens }
-      // Without a ticket no run was written: the conversation was taken over while the turn was being begun.
-      if (!turn.request.persist || admission.ticket === null) {
-        turn.settled = true
-        yield* turn.counted
-          ? turns.count(scope, admission.periodStart, tokens)
-          : turns.release(scope, admission)
-        return { _tag: "Written", epoch: admission.epoch } satisfies Settled
-      }
-      const settlement: Settlement = {
-        runId: opening.runId,
-        counted: turn.counted,
-        ...tokens,
-        reply: outcome.reply,
-        ...(outcome.reply === null || turn.handoff === null ? {} : { handoff: turn.handoff }),
-        events: [...turn.trace.unstored(), ...outcome.last]
-      }
-      const { post } = turn
-      const { reply } = outcome
-      const posting =
-        post === null || reply === null
-          ? null
-          : (epoch: number) => post({ ...reply, handedOff: turn.handoff !== null }, epoch)
-      const settled = yield* turns.settle(scope, settlement, posting)
-      turn.settled = settled._tag !== "Fenced"
-      yield* feed.changed(turn.conversationId, opening.runId)
-      return settled
-    }, Effect.uninterruptible)
-
-    /** Somebody else answers by now: what the model wrote is not said. */
-    const takenOver = Traced.fn("ChatTurn.takenOver")(function* (turn: Turn, answer: Answer.Answer) {
-      turn.takenOver = true
-      const { inputTokens, outputTokens } = answer
-      yield* record(turn, "run.failed", "failed", "Somebody else took over", { code: "TAKEN_OVER" })
-      yield* settle(turn, { reply: null, inputTokens, outputTokens, last: [] })
-    }, Effect.uninterruptible)
-
-    /** Settles first, then says so: nothing leaves as done that is not stored. */
-    const conclude = Traced.fn("ChatTurn.conclude")(function* (turn: Turn, answer: Answer.Answer) {
-      const { citations, inputTokens, outputTokens, reply } = answer
-      const event = yield* turn.trace.draft("run.completed", "complete", answer.label)
-      const id = yield* newId.message
-      const settled = yield* settle(turn, {
-        reply: { id, content: reply, citations },
-        inputTokens,
-        outputTokens,
-        last: [event]
+    /** What a turn that did not end well failed with; what is nobody's failure is ours. */
+    const failureOf = (cause: Cause.Cause<Failure | ConversationNotActive>) =>
+      Option.match(Cause.failureOption(cause), {
+        onSome: Effect.succeed,
+        onNone: () =>
+          Effect.as(
+            Cause.isInterruptedOnly(cause) ? Effect.void : Effect.logError("A turn broke", cause),
+            ModelStep.turnFailed()
+          )
       })
-      if (settled._tag === "Fenced") yield* takenOver(turn, answer)
-      if (settled._tag !== "Written") return yield* ModelStep.turnFailed()
-      yield* emit(turn, { _tag: "RunEvent", event })
-      const result: ChatTurnResult = {
-        reply,
-        ...(turn.conversationId === null ? {} : { conversationId: turn.conversationId }),
-        ...(turn.endUserId === null ? {} : { endUserId: turn.endUserId }),
-        citations,
-        media: []
-      }
-      turn.result = result
-      yield* emit(turn, { _tag: "Done", result })
-    })
-
-    /** Whoever takes over stops the turn, maybe before anything was said. */
-    const stoppedByOthers = Traced.fn("ChatTurn.stoppedByOthers")(function* (turn: Turn) {
-      const { admission, conversationId, scope } = turn
-      if (!(yield* Deferred.isDone(turn.stopped)) || conversationId === null || admission.ticket === null)
-        return false
-      const { epoch, state } = yield* turns.place(scope, conversationId, admission.ticket)
-      return state !== "AI_ACTIVE" || epoch !== admission.epoch
-    })
-
-    /** Whatever ended the turn early, the run ends too. */
-    const abandon = (turn: Turn, failure: Failure | ConversationNotActive) =>
-      Effect.gen(function* () {
-        if (turn.settled) return
-        turn.takenOver = yield* Effect.catchAllCause(stoppedByOthers(turn), () => Effect.succeed(false))
-        const code = turn.takenOver ? "TAKEN_OVER" : failure._tag
-        yield* record(turn, "run.failed", "failed", "Run failed", { code })
-        yield* inTheEnd(settle(turn, { reply: null, inputTokens: 0, outputTokens: 0, last: [] }))
-      }).pipe(
-        Effect.catchAllCause((cause) => Effect.logError("A failed turn could not be settled", cause)),
-        Effect.uninterruptible
-      )
-
-    const documented = (cause: Parameters<typeof Effect.logError>[0]) =>
-      Effect.zipRight(Effect.logError("A turn broke", cause), ModelStep.turnFailed())
 
     /** Tells everybody that nothing follows, and how the turn ended. */
     const close = (
@@ -260,12 +178,11 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       admitted: Deferred.Deferred<void, Failure | ConversationNotActive>,
       exit: Exit.Exit<void, Failure | ConversationNotActive>
     ) => {
-      const ending = Exit.isInterrupted(exit) ? Exit.fail(ModelStep.turnFailed()) : exit
-      const ended = Exit.mapError(ending, (failure) =>
+      const ended = Exit.mapError(exit, (failure) =>
         failure._tag === "CONVERSATION_NOT_ACTIVE" ? ModelStep.turnFailed() : failure
       )
       turn.exit = ended
-      return Deferred.done(admitted, ending).pipe(
+      return Deferred.done(admitted, exit).pipe(
         Effect.zipRight(Effect.sync(() => turn.replay.close(ended))),
         Effect.zipRight(turn.parts.done(ended)),
         Effect.zipRight(live.remove(turn.opening.runId)),
@@ -278,31 +195,39 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const typing = ({ opening: { target }, request }: Turn) =>
       target._tag === "Conversation" && request.persist ? feed.typing(target.id) : Effect.void
 
+    const work = Effect.fnUntraced(function* (
+      turn: Turn,
+      admitted: Deferred.Deferred<void, Failure | ConversationNotActive>
+    ) {
+      yield* Effect.fork(Effect.zipRight(Effect.sleep(settings.timeout), turn.stop.timeOut))
+      const history = takesPlace(turn)
+        ? yield* unlessStopped(turn, takePlace(turn), Effect.suspend(ModelStep.turnFailed))
+        : turn.admission.history
+      yield* Deferred.succeed(admitted, undefined)
+      yield* typing(turn)
+      const answered = yield* Effect.catchAll(Answer.run(means, turn, history), (failure) =>
+        turn.handoff === null ? Effect.fail(failure) : Answer.farewell(turn)
+      )
+      yield* conclude(turn, answered)
+    })
+
     /** The turn's fiber: admitted when it is its turn, and ended exactly once. */
     const lifetime = (turn: Turn, admitted: Deferred.Deferred<void, Failure | ConversationNotActive>) =>
-      (takesPlace(turn)
-        ? unlessStopped(turn, takePlace(turn), Effect.suspend(ModelStep.turnFailed))
-        : Effect.succeed(turn.admission.history)
-      ).pipe(
-        Effect.tap(Deferred.succeed(admitted, undefined)),
-        Effect.tap(typing(turn)),
-        Effect.flatMap((history) => Answer.run(means, turn, history)),
-        Effect.timeoutFail({ duration: settings.timeout, onTimeout: ModelStep.runtimeTimeout }),
-        Effect.catchAll((failure) => (turn.handoff === null ? Effect.fail(failure) : Answer.farewell(turn))),
-        Effect.flatMap((answered) => conclude(turn, answered)),
-        Effect.catchAllDefect(documented),
-        Effect.onInterrupt(() => abandon(turn, ModelStep.turnFailed())),
-        Effect.tapError((failure) => abandon(turn, failure)),
-        Effect.asVoid,
-        Effect.onExit((exit) => close(turn, admitted, exit))
+      Effect.uninterruptibleMask((restore) =>
+        Effect.matchCauseEffect(restore(work(turn, admitted)), {
+          onSuccess: () => close(turn, admitted, Exit.void),
+          onFailure: (cause) =>
+            Effect.flatMap(failureOf(cause), (failure) =>
+              Effect.zipRight(abandon(turn, failure), close(turn, admitted, Exit.fail(failure)))
+            )
+        })
       )
 
     /** Lets the turn be followed and stopped, and runs it. */
     const launch = (turn: Turn, admitted: Deferred.Deferred<void, Failure | ConversationNotActive>) => {
       const { opening, replay, request, scope, trace } = turn
-      const stop = Deferred.succeed(turn.stopped, undefined)
       const ended = Deferred.await(turn.ended)
-      const followed = live.add({ scope, runId: opening.runId, trace, replay, stop, ended })
+      const followed = live.add({ scope, runId: opening.runId, trace, replay, stop: turn.stop.wish, ended })
       return Effect.zipRight(
         Effect.when(followed, () => request.persist),
         FiberSet.run(running, Effect.interruptible(lifetime(turn, admitted)))
@@ -387,11 +312,6 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     return { start, complete, answer } as const
   })
 }) {}
-
-interface Outcome extends Pick<Settlement, "reply" | "inputTokens" | "outputTokens"> {
-  /** Events that are true only if this is written. */
-  readonly last: ReadonlyArray<RunEvent>
-}
 
 const conversationOf = ({ target, persist, conversationId }: Opening): ConversationId | null => {
   if (target._tag === "Conversation") return target.id

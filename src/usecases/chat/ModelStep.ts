@@ -8,8 +8,9 @@ import type {
   ModelRequest,
   ModelRuntimeService
 } from "../../capabilities/ModelRuntime.ts"
-import { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
+import { TurnFailed } from "../../domain/Errors.ts"
 import * as Traced from "../../domain/Traced.ts"
+import { runtimeTimeout } from "./Turn.ts"
 
 export interface StepResult {
   readonly text: string
@@ -21,7 +22,6 @@ export interface StepResult {
 
 export const turnFailed = () =>
   new TurnFailed({ message: "The chat runtime failed. The turn was not completed." })
-export const runtimeTimeout = () => new RuntimeTimeout({ message: "The chat runtime took too long." })
 
 /** Longest pause that a provider may ask for before the turn gives up on it. */
 const patience = Duration.seconds(5)

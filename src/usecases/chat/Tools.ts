@@ -164,9 +164,13 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
       }))
     })
 
-    /** The tools of the agent with what this request brings for them. */
-    const forTurn = Traced.fn("ChatTools.forTurn")(function* (scope: AgentScope, request: ChatTurnRequest) {
-      const tools = yield* store.list(scope)
+    /** The tools of the agent, when it has any, with what this request brings for them. */
+    const forTurn = Traced.fn("ChatTools.forTurn")(function* (
+      scope: AgentScope,
+      request: ChatTurnRequest,
+      hasTools: boolean
+    ) {
+      const tools = hasTools ? yield* store.list(scope) : []
       const secrets = new Set(Object.values(request.toolCredentials ?? {}).slice(0, mostCredentials))
       const prepared = yield* Effect.forEach(tools, (tool) =>
         Effect.map(credentialOf(tool, request), (credential) => {

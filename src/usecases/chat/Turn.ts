@@ -1,15 +1,16 @@
 /** One turn under way: what its steps share, and how they tell what happens. */
-import * as Deferred from "effect/Deferred"
+import type * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Mailbox from "effect/Mailbox"
 import type { AgentScope } from "../../domain/Access.ts"
 import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/ChatTurn.ts"
-import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
+import { RuntimeTimeout, type TurnFailed } from "../../domain/Errors.ts"
 import type { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
 import type { Admission, Opening } from "../../store/Turns.ts"
 import type { Files } from "./Extras.ts"
 import type { Replay } from "./Replay.ts"
+import type { Stop } from "./Stop.ts"
 import type * as Trace from "./Trace.ts"
 
 /** A reply as it is written. */
@@ -19,6 +20,8 @@ export interface Reply {
   /** True when the reply hands the conversation to a human. */
   readonly handedOff: boolean
 }
+
+export const runtimeTimeout = () => new RuntimeTimeout({ message: "The chat runtime took too long." })
 
 /** How a turn may fail once it is under way. */
 export type Failure = TurnFailed | RuntimeTimeout
@@ -37,7 +40,7 @@ export interface Turn {
   /** For those who join late. */
   readonly replay: Replay
   /** Done once somebody wants the turn to stop. */
-  readonly stopped: Deferred.Deferred<void>
+  readonly stop: Stop
   /** Done once the turn is settled. */
   readonly ended: Deferred.Deferred<void>
   /** How it ended, once it has; the result is there when it succeeded. */
@@ -69,14 +72,14 @@ export const record = (turn: Turn, ...event: Parameters<Trace.Trace["record"]>) 
 
 /** Nobody reads on. What is to be stored is written to its end all the same; of anything else nobody would know. */
 export const left = (turn: Turn) =>
-  Effect.zipRight(
-    turn.parts.shutdown,
-    turn.request.persist ? Effect.void : Effect.asVoid(Deferred.succeed(turn.stopped, undefined))
-  )
+  Effect.zipRight(turn.parts.shutdown, turn.request.persist ? Effect.void : turn.stop.wish)
 
-/** `effect`, interrupted by a wish to stop, which then goes on as `otherwise`. */
+/** `effect`, interrupted by a wish to stop, which then goes on as `otherwise`, or by the turn's time being up. */
 export const unlessStopped = <A, E, R, A2, E2, R2>(
   turn: Turn,
   effect: Effect.Effect<A, E, R>,
   otherwise: Effect.Effect<A2, E2, R2>
-) => Effect.raceFirst(effect, Effect.zipRight(Deferred.await(turn.stopped), otherwise))
+): Effect.Effect<A | A2, E | E2 | RuntimeTimeout, R | R2> =>
+  turn.stop.unless(effect, (why): Effect.Effect<A2, E2 | RuntimeTimeout, R2> =>
+    why === "late" ? Effect.fail(runtimeTimeout()) : otherwise
+  )

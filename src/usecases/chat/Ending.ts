@@ -1,0 +1,112 @@
+/** How a turn ends: with a reply that is stored before it is said to be done, or with a failure that ends its run. */
+import * as Effect from "effect/Effect"
+import type { RunEvent } from "../../domain/AgentRun.ts"
+import type { ChatTurnResult } from "../../domain/ChatTurn.ts"
+import type { ConversationNotActive } from "../../domain/Errors.ts"
+import { newId } from "../../domain/Ids.ts"
+import * as Traced from "../../domain/Traced.ts"
+import { type Settled, type Settlement, Turns } from "../../store/Turns.ts"
+import { RealtimeFeed } from "../RealtimeFeed.ts"
+import type * as Answer from "./Answer.ts"
+import { insist } from "./Insist.ts"
+import * as ModelStep from "./ModelStep.ts"
+import { emit, type Failure, record, type Turn } from "./Turn.ts"
+
+interface Outcome extends Pick<Settlement, "reply" | "inputTokens" | "outputTokens"> {
+  /** Events that are true only if this is written. */
+  readonly last: ReadonlyArray<RunEvent>
+}
+
+/** What {@link ChatTurn} ends its turns with. */
+export const makeEnding = Effect.gen(function* () {
+  const turns = yield* Turns
+  const feed = yield* RealtimeFeed
+  const inTheEnd = insist(yield* Effect.scope)
+
+  const settle = Traced.fn("Ending.settle")(function* (turn: Turn, outcome: Outcome) {
+    const { admission, opening, scope } = turn
+    const tokens = { inputTokens: outcome.inputTokens, outputTokens: outcome.outputTokens }
+    // Without a ticket no run was written: the conversation was taken over while the turn was being begun.
+    if (!turn.request.persist || admission.ticket === null) {
+      turn.settled = true
+      yield* turn.counted
+        ? turns.count(scope, admission.periodStart, tokens)
+        : turns.release(scope, admission)
+      return { _tag: "Written", epoch: admission.epoch } satisfies Settled
+    }
+    const settlement: Settlement = {
+      runId: opening.runId,
+      counted: turn.counted,
+      ...tokens,
+      reply: outcome.reply,
+      ...(outcome.reply === null || turn.handoff === null ? {} : { handoff: turn.handoff }),
+      events: [...turn.trace.unstored(), ...outcome.last]
+    }
+    const { post } = turn
+    const { reply } = outcome
+    const posting =
+      post === null || reply === null
+        ? null
+        : (epoch: number) => post({ ...reply, handedOff: turn.handoff !== null }, epoch)
+    const settled = yield* turns.settle(scope, settlement, posting)
+    turn.settled = settled._tag !== "Fenced"
+    yield* feed.changed(turn.conversationId, opening.runId)
+    return settled
+  }, Effect.uninterruptible)
+
+  /** Somebody else answers by now: what the model wrote is not said. */
+  const takenOver = Traced.fn("Ending.takenOver")(function* (turn: Turn, answer: Answer.Answer) {
+    turn.takenOver = true
+    const { inputTokens, outputTokens } = answer
+    yield* record(turn, "run.failed", "failed", "Somebody else took over", { code: "TAKEN_OVER" })
+    yield* settle(turn, { reply: null, inputTokens, outputTokens, last: [] })
+  }, Effect.uninterruptible)
+
+  /** Settles first, then says so: nothing leaves as done that is not stored. */
+  const conclude = Traced.fn("Ending.conclude")(function* (turn: Turn, answer: Answer.Answer) {
+    const { citations, inputTokens, outputTokens, reply } = answer
+    const event = yield* turn.trace.draft("run.completed", "complete", answer.label)
+    const id = yield* newId.message
+    const settled = yield* settle(turn, {
+      reply: { id, content: reply, citations },
+      inputTokens,
+      outputTokens,
+      last: [event]
+    })
+    if (settled._tag === "Fenced") yield* takenOver(turn, answer)
+    if (settled._tag !== "Written") return yield* ModelStep.turnFailed()
+    yield* emit(turn, { _tag: "RunEvent", event })
+    const result: ChatTurnResult = {
+      reply,
+      ...(turn.conversationId === null ? {} : { conversationId: turn.conversationId }),
+      ...(turn.endUserId === null ? {} : { endUserId: turn.endUserId }),
+      citations,
+      media: []
+    }
+    turn.result = result
+    yield* emit(turn, { _tag: "Done", result })
+  })
+
+  /** Whoever takes over stops the turn, maybe before anything was said. */
+  const stoppedByOthers = Traced.fn("Ending.stoppedByOthers")(function* (turn: Turn) {
+    const { admission, conversationId, scope } = turn
+    if (turn.stop.why === null || conversationId === null || admission.ticket === null) return false
+    const { epoch, state } = yield* turns.place(scope, conversationId, admission.ticket)
+    return state !== "AI_ACTIVE" || epoch !== admission.epoch
+  })
+
+  /** Whatever ended the turn early, the run ends too. */
+  const abandon = (turn: Turn, failure: Failure | ConversationNotActive) =>
+    Effect.gen(function* () {
+      if (turn.settled) return
+      turn.takenOver = yield* Effect.catchAllCause(stoppedByOthers(turn), () => Effect.succeed(false))
+      const code = turn.takenOver ? "TAKEN_OVER" : failure._tag
+      yield* record(turn, "run.failed", "failed", "Run failed", { code })
+      yield* inTheEnd(settle(turn, { reply: null, inputTokens: 0, outputTokens: 0, last: [] }))
+    }).pipe(
+      Effect.catchAllCause((cause) => Effect.logError("A failed turn could not be settled", cause)),
+      Effect.uninterruptible
+    )
+
+  return { abandon, conclude } as const
+})
