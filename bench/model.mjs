@@ -131,10 +131,14 @@ const alike = (response, count, size) => {
   response.end(same.get(key))
 }
 
-const embedded = (response, { dimensions: size = dimensions, input, model }, pace) => {
+/** As the provider answers who asks for `encoding_format: "base64"`. */
+const encoded = (text, size) => Buffer.from(vectorOf(text, size).buffer).toString("base64")
+
+const embedded = (response, { dimensions: size = dimensions, encoding_format, input, model }, pace) => {
   const texts = Array.isArray(input) ? input : [input]
   if (pace.alike) return alike(response, texts.length, size)
-  const data = texts.map((text, index) => ({ object: "embedding", index, embedding: numbers(text, size) }))
+  const form = encoding_format === "base64" ? encoded : numbers
+  const data = texts.map((text, index) => ({ object: "embedding", index, embedding: form(text, size) }))
   json(response, { object: "list", model, data, usage: { prompt_tokens: 8, total_tokens: 8 } })
 }
 

@@ -131,6 +131,8 @@ import { vectorOf } from "./Vector.ts"
 
 /** Bytes of in-process search indexes that are kept; the least recently used agents give way. */
 const indexBytes = 512 * 1_048_576
+/** Memory for those that pgvector searches too. */
+const heldBytes = indexBytes / 2
 /** How long running turns may settle after the listener has closed (contract 11). */
 const drain = Duration.seconds(30)
 
@@ -255,7 +257,7 @@ const chunkSearch = (settings: Settings) =>
   Layer.unwrapEffect(
     Effect.map(vectorOf(settings), ({ backend }) =>
       backend === "pgvector"
-        ? Pgvector.layerPgvector({ maxBytes: indexBytes })
+        ? Pgvector.layerPgvector({ maxBytes: heldBytes })
         : InProcess.layerInProcess({ maxBytes: indexBytes })
     )
   )

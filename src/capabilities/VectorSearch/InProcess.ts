@@ -9,11 +9,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { AgentScope } from "../../domain/Access.ts"
+import type { AgentId } from "../../domain/Ids.ts"
+import * as Traced from "../../domain/Traced.ts"
 import { queryTerms } from "../../search/Bm25.ts"
 import type { Ranked } from "../../search/Fusion.ts"
-import { Embedder, embedderOf } from "../Embedder.ts"
-import { type FoundChunk, type SearchQuery, VectorSearch } from "../VectorSearch.ts"
+import { Embedder, embedderOf, type EmbedderService } from "../Embedder.ts"
+import { type FoundChunk, type SearchQuery, type SearchResult, VectorSearch } from "../VectorSearch.ts"
 import { makeAgents } from "./InProcessAgents.ts"
+import type { InProcessIndex } from "./InProcessIndex.ts"
 import { makeQueryVectors } from "./InProcessQueryVectors.ts"
 import { type Hit, makeRows } from "./InProcessRows.ts"
 
@@ -27,6 +30,14 @@ const enough = 2
 /** A search gives up here on an agent whose chunks are replaced again and again, and returns those that are left. */
 const most = 5
 
+interface Asked {
+  readonly terms: ReadonlyMap<string, number>
+  readonly vector: Option.Option<Float32Array>
+  readonly sources: ReadonlySet<string> | undefined
+}
+
+const idsOf = (ranked: ReadonlyArray<Ranked>) => ranked.map(({ id }) => id)
+
 const joined = (ranked: ReadonlyArray<Ranked>, hits: ReadonlyArray<Hit>): ReadonlyArray<FoundChunk> => {
   const byId = new Map<string, Hit>(hits.map((hit) => [hit.id, hit]))
   return ranked.flatMap(({ id, score, lexical, semantic }) => {
@@ -35,22 +46,36 @@ const joined = (ranked: ReadonlyArray<Ranked>, hits: ReadonlyArray<Hit>): Readon
   })
 }
 
-const make = ({ maxBytes }: InProcessOptions) =>
+const sourcesOf = ({ sourceIds }: SearchQuery) =>
+  sourceIds === undefined ? undefined : new Set<string>(sourceIds)
+
+/** Searches, and what decides beside them which agents are held in memory. */
+export const makeInProcess = ({ maxBytes }: InProcessOptions) =>
   Effect.gen(function* () {
+    const queryVector = makeQueryVectors()
     const sql = yield* SqlClient.SqlClient
     const current = yield* Embedder
     const embedders = yield* embedderOf
-    const queryVector = makeQueryVectors()
     const rows = makeRows(sql, current.profile)
     const dimensionsOf = (profile: string) =>
       Effect.map(embedders(profile), (found) => (Option.isSome(found) ? found.value.dimensions : 0))
     const agents = yield* makeAgents(rows, dimensionsOf, maxBytes)
 
-    const search = Effect.fn("VectorSearch.search")(function* (scope: AgentScope, query: SearchQuery) {
+    const ranked = (index: InProcessIndex, embedder: EmbedderService, query: SearchQuery, asked: Asked) =>
+      index.rank({
+        terms: asked.terms,
+        vector: Option.getOrUndefined(asked.vector),
+        lexicalWeight: embedder.lexicalWeight,
+        topK: query.topK,
+        minScore: query.minScore,
+        sources: asked.sources
+      })
+
+    const search = Traced.fn("VectorSearch.search")(function* (scope: AgentScope, query: SearchQuery) {
       const { agentId } = scope
       yield* Effect.annotateCurrentSpan({ agentId })
-      const { text, topK, minScore } = query
-      const sources = query.sourceIds === undefined ? undefined : new Set<string>(query.sourceIds)
+      const { text } = query
+      const sources = sourcesOf(query)
       if (sources?.size === 0) return { chunks: [], degraded: false }
       const terms = queryTerms(text)
       const held = agents.hold(agentId)
@@ -70,23 +95,13 @@ const make = ({ maxBytes }: InProcessOptions) =>
         }
         const vector = asked && vectorOf !== undefined ? vectorOf.vector : Option.none<Float32Array>()
         const { version } = index
-        const ranked = index.rank({
-          terms,
-          vector: Option.getOrUndefined(vector),
-          lexicalWeight: embedder.lexicalWeight,
-          topK,
-          minScore,
-          sources
-        })
-        const found = yield* rows.hits(
-          scope,
-          ranked.map(({ id }) => id)
-        )
+        const best = ranked(index, embedder, query, { terms, vector, sources })
+        const found = yield* rows.hits(scope, idsOf(best))
         const fresh = found.version === version || refreshes >= enough
-        const complete = found.hits.length === ranked.length
+        const complete = found.hits.length === best.length
         if ((fresh && complete) || refreshes >= most) {
           return {
-            chunks: joined(ranked, found.hits),
+            chunks: joined(best, found.hits),
             degraded: !index.comparable || (asked && Option.isNone(vector))
           }
         }
@@ -95,11 +110,39 @@ const make = ({ maxBytes }: InProcessOptions) =>
       }
     })
 
-    return VectorSearch.of({ search })
+    /** What the memory has of the agent, where it has it as it is now and of the current model; nothing is read for it. */
+    const remembered = (scope: AgentScope, query: SearchQuery, terms: ReadonlyMap<string, number>) =>
+      Effect.gen(function* () {
+        const index = agents.held(scope.agentId)?.index ?? null
+        if (index === null || index.profile !== current.profile) return Option.none<SearchResult>()
+        const asked = index.hasVectors
+        const vector = asked ? yield* queryVector(current, query.text) : Option.none<Float32Array>()
+        const { version } = index
+        const best = ranked(index, current, query, { terms, vector, sources: sourcesOf(query) })
+        const found = yield* rows.hits(scope, idsOf(best))
+        if (found.version !== version || found.hits.length !== best.length) {
+          return Option.none<SearchResult>()
+        }
+        const chunks = joined(best, found.hits)
+        return Option.some<SearchResult>({ chunks, degraded: asked && Option.isNone(vector) })
+      })
+
+    /** Reads the agent into memory, or what has changed of it, for searches to come. */
+    const remember = (agentId: AgentId) =>
+      Effect.suspend(() => {
+        const held = agents.hold(agentId)
+        return agents.refresh(agentId, held, { anew: held.index === null })
+      })
+
+    const holds = (agentId: AgentId) => agents.held(agentId) !== undefined
+    return { search, queryVector, remembered, remember, holds, forget: agents.forget } as const
   })
 
 /** Hybrid search of the rows of `chunks` and `chunk_embeddings`, ranked in this process. */
 export const layerInProcess = (
   options: InProcessOptions
 ): Layer.Layer<VectorSearch, never, SqlClient.SqlClient | Embedder> =>
-  Layer.scoped(VectorSearch, make(options))
+  Layer.scoped(
+    VectorSearch,
+    Effect.map(makeInProcess(options), ({ search }) => VectorSearch.of({ search }))
+  )

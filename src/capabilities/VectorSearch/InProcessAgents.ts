@@ -86,6 +86,9 @@ const catchUpAnew = (
 export interface Agents {
   /** The agent's place; its index may be behind the database. */
   readonly hold: (agentId: AgentId) => Held
+  /** Its place where it has one. */
+  readonly held: (agentId: AgentId) => Held | undefined
+  readonly forget: (agentId: AgentId) => void
   /** Brings it up to date, or waits for the one who does. The work goes on when the caller is interrupted. */
   readonly refresh: (agentId: AgentId, held: Held, options: { readonly anew: boolean }) => Effect.Effect<void>
 }
@@ -132,5 +135,5 @@ export const makeAgents = (
         )
       })
 
-    return { hold, refresh }
+    return { hold, held: (agentId) => all.use(agentId), forget: (agentId) => all.drop(agentId), refresh }
   })

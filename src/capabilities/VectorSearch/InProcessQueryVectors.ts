@@ -1,6 +1,7 @@
 /** Vectors of queries, remembered: the same question comes again, and embedding one takes longer than the search. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Traced from "../../domain/Traced.ts"
 import { EmbedderError, type EmbedderService } from "../Embedder.ts"
 import { Recent } from "./InProcessRecent.ts"
 
@@ -22,7 +23,7 @@ export const makeQueryVectors = () => {
       ),
       Effect.tap((vector) => {
         known.put(key, vector)
-        known.fit(capacity, () => 1)
+        known.keep(capacity)
       }),
       Effect.asSome,
       Effect.catchAll(({ message }) =>
@@ -31,7 +32,7 @@ export const makeQueryVectors = () => {
           Option.none<Float32Array>()
         )
       ),
-      Effect.withSpan("VectorSearch.embedQuery")
+      Traced.span("VectorSearch.embedQuery")
     )
   return (embedder: EmbedderService, text: string): Effect.Effect<Option.Option<Float32Array>> =>
     Effect.suspend(() => {

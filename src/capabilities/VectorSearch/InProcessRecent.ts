@@ -18,6 +18,14 @@ export class Recent<V> {
     this.#entries.delete(key)
   }
 
+  /** Keeps the `most` that were used last. */
+  keep(most: number): void {
+    for (const key of this.#entries.keys()) {
+      if (this.#entries.size <= most) return
+      this.#entries.delete(key)
+    }
+  }
+
   /** Keeps the most recently used ones whose costs fit in `limit` together, and always the last. */
   fit(limit: number, cost: (value: V) => number): void {
     let sum = 0

@@ -7,7 +7,8 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/Access.ts"
-import { type AgentId, ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
+import type { AgentId } from "../../domain/Ids.ts"
+import type { FoundChunk } from "../VectorSearch.ts"
 
 const Changes = Schema.Struct({
   version: Schema.Number,
@@ -32,19 +33,14 @@ const IndexedRow = Schema.Struct({
 
 const VectorRow = Schema.Struct({ id: Schema.String, embedding: Schema.Uint8ArrayFromSelf })
 
-const Hit = Schema.Struct({
-  id: ChunkId,
-  documentId: DocumentId,
-  sourceId: SourceId,
-  sourceName: Schema.String,
-  title: Schema.String,
-  heading: Schema.String,
-  text: Schema.String,
-  url: Schema.String
-})
-export type Hit = typeof Hit.Type
+/** A chunk with all that a search returns of it, beside its score. */
+export type Hit = Omit<FoundChunk, "score" | "lexical" | "semantic">
 
-const Hits = Schema.Struct({ version: Schema.Number, hits: Schema.Array(Hit) })
+/** As the statement makes them: of all that is read for a search, decoding them would take longest. */
+interface Hits {
+  readonly version: number
+  readonly hits: ReadonlyArray<Hit>
+}
 
 const Wanted = Schema.Struct({ profile: Schema.String, ids: Schema.Array(Schema.String) })
 
@@ -123,10 +119,7 @@ const hitsOf =
   (sql: SqlClient.SqlClient) =>
   /** The agent's version now, and those chunks of `ids` that are live in the same snapshot. */
   (scope: AgentScope, ids: ReadonlyArray<string>) =>
-    SqlSchema.single({
-      Request: Schema.Void,
-      Result: Hits,
-      execute: () => sql`
+    sql<Hits>`
         select
           coalesce((select version from agent_stats where agent_id = ${scope.agentId}), 0)::float8 as version,
           (
@@ -144,8 +137,10 @@ const hitsOf =
                 and agent_id = ${scope.agentId} and tenant_id = ${scope.tenantId}
               offset 0
             ) s
-          ) as hits`
-    })(undefined).pipe(Effect.orDie)
+          ) as hits`.pipe(
+      Effect.map(([row]) => row ?? { version: 0, hits: [] }),
+      Effect.orDie
+    )
 
 /** `current` is the profile of agents that have no vector yet. */
 export const makeRows = (sql: SqlClient.SqlClient, current: string) =>

@@ -1,23 +1,26 @@
 /**
  * Retrieval by PostgreSQL with the extension pgvector 0.8 or later, whose migration has been applied (see
- * store/database/Vector.ts): processes hold no index. Agents of up to 2,000 chunks are searched exactly; of larger ones
+ * store/database/Vector.ts). Agents of up to 2,000 chunks are searched exactly; of larger ones
  * the index of their profile names the candidates by meaning, and an exact search follows when it named too few
  * (guarantee G23). Not to be called inside a transaction.
+ *
+ * An agent that is searched often and is not large is held in memory as well, where it is searched for a fraction of the
+ * work; what has changed since is seen with the texts, and then the database searches until the memory has caught up.
  *
  * While the vectors of before are still being copied, and for agents that answer with another profile's vectors, the
  * search is done in this process: complete and alike, only slower.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { AgentScope } from "../../domain/Access.ts"
+import * as Traced from "../../domain/Traced.ts"
 import { queryTerms } from "../../search/Bm25.ts"
 import { Embedder } from "../Embedder.ts"
 import { type SearchQuery, VectorSearch } from "../VectorSearch.ts"
-import { type InProcessOptions, layerInProcess } from "./InProcess.ts"
-import { makeQueryVectors } from "./InProcessQueryVectors.ts"
+import { makeBusy } from "./Busy.ts"
+import { type InProcessOptions, makeInProcess } from "./InProcess.ts"
 import { Recent } from "./InProcessRecent.ts"
 import { hybrid, type HybridQuery, nearest } from "./PgvectorQuery.ts"
 import { makeRecall } from "./PgvectorRecall.ts"
@@ -32,6 +35,10 @@ export interface PgvectorOptions extends InProcessOptions {
   readonly exactUpTo?: number
   /** Share of approximate searches that are repeated exactly to measure recall, 0..1; 0.01 by default. */
   readonly sampleRate?: number
+  /** Chunks up to which an agent that is searched often is held in memory; 10,000 by default, 0 for none. */
+  readonly heldUpTo?: number
+  /** Searches within a minute that are often; 8 by default. */
+  readonly often?: number
 }
 
 interface Agent {
@@ -45,16 +52,17 @@ interface Agent {
 }
 
 /** Agents that are remembered to have had vectors. */
-const remembered = 10_000
+const mostCompared = 10_000
 
 const make = (options: PgvectorOptions) =>
   Effect.gen(function* () {
-    const { exactUpTo = 2_000, sampleRate = 0.01 } = options
+    const { exactUpTo = 2_000, heldUpTo = 10_000, often = 8, sampleRate = 0.01 } = options
     const sql = yield* SqlClient.SqlClient
     const embedder = yield* Embedder
     const { dimensions, lexicalWeight, profile } = embedder
-    const inProcess = Context.get(yield* Layer.build(layerInProcess(options)), VectorSearch)
-    const queryVector = makeQueryVectors()
+    const inProcess = yield* makeInProcess(options)
+    const { queryVector } = inProcess
+    const busy = yield* makeBusy(inProcess, { often, largest: heldUpTo })
     const weights = makeWeights(sql)
     const compared = new Recent<true>()
     const { filled, table } = yield* makeTable(sql, profile, dimensions)
@@ -74,7 +82,7 @@ const make = (options: PgvectorOptions) =>
             if (!are) compared.drop(agentId)
             else if (compared.use(agentId) === undefined) {
               compared.put(agentId, true)
-              compared.fit(remembered, () => 1)
+              compared.keep(mostCompared)
             }
           })
         )
@@ -95,12 +103,14 @@ const make = (options: PgvectorOptions) =>
         return found
       })
 
-    const search = Effect.fn("VectorSearch.search")(function* (scope: AgentScope, query: SearchQuery) {
+    const search = Traced.fn("VectorSearch.search")(function* (scope: AgentScope, query: SearchQuery) {
       const { minScore, sourceIds, text, topK } = query
       yield* Effect.annotateCurrentSpan({ agentId: scope.agentId })
       const none = { chunks: [], degraded: false }
       if (sourceIds?.length === 0 || text.trim() === "") return none
       const terms = queryTerms(text)
+      const remembered = yield* inProcess.remembered(scope, query, terms)
+      if (Option.isSome(remembered)) return remembered.value
       const asked = known(scope, weights.unknown(scope.agentId, terms))
       // Both at once where the agent had vectors the last time: most likely it has some now.
       const [agent, early] =
@@ -111,6 +121,7 @@ const make = (options: PgvectorOptions) =>
         return yield* inProcess.search(scope, query)
       }
       if (agent.chunks === 0) return none
+      yield* busy(scope.agentId, agent.chunks)
       // Nothing to compare with: the model is left alone.
       const embedding = agent.vectors ? Effect.suspend(() => queryVector(embedder, text)) : Effect.succeedNone
       const vector = agent.vectors && early !== null ? early : yield* embedding

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Schedule from "effect/Schedule"
+import * as Tracer from "effect/Tracer"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import { VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import { layerPgvector } from "../../../src/capabilities/VectorSearch/Pgvector.ts"
@@ -92,6 +93,22 @@ const search = (scope: AgentScope, text: string, topK = 10, sourceIds?: Readonly
 
 const ids = (scope: AgentScope, text: string, topK?: number, sourceIds?: ReadonlyArray<SourceId>) =>
   Effect.map(search(scope, text, topK, sourceIds), ({ chunks }) => chunks.map(({ id }) => id))
+
+/** What `effect` gives, and how many searches in the database it took. */
+const statements = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    let count = 0
+    const tracer = yield* Effect.tracer
+    const counting = Tracer.make({
+      span: (name, ...rest) => {
+        if (name === "VectorSearch.statement") count++
+        return tracer.span(name, ...rest)
+      },
+      context: tracer.context
+    })
+    const result = yield* Effect.withTracer(effect, counting)
+    return { count, result }
+  })
 
 /** Runs on databases with pgvector; `large` chunks are more than `exactUpTo`. */
 export const pgvectorSuite = (
@@ -210,6 +227,62 @@ export const pgvectorSuite = (
           expect(wrong).toEqual([])
         }).pipe(Effect.provide(over(exactUpTo, 0, profile)))
       })
+    )
+
+    it.scoped(
+      "answers for an agent that is asked often from memory, alike and never with what was before",
+      () =>
+        Effect.gen(function* () {
+          yield* reset
+          const scope = yield* Fixtures.agent()
+          const other = yield* Fixtures.agent()
+          const id = yield* source(scope)
+          const pages = Array.from({ length: 60 }, (_, place) =>
+            page(`centre ${place % centres} member ${place}`)
+          )
+          const held = Layer.provideMerge(
+            Layer.merge(
+              layerPgvector({ maxBytes: 1e8, exactUpTo, sampleRate: 0, often: 2, heldUpTo: 100 }),
+              stores
+            ),
+            embedder()
+          )
+          yield* Effect.gen(function* () {
+            yield* ingest(scope, id, pages)
+            yield* embed(scope, id)
+            yield* known(other, [page("centre 3 member 43 of another")])
+            const asked = "centre 3 member 43"
+            const byDatabase = yield* search(scope, asked)
+            const fromMemory = Effect.map(
+              Effect.flatMap(statements(search(scope, asked)), ({ count, result }) =>
+                count === 0 ? Effect.succeed(result) : Effect.fail("by the database" as const)
+              ),
+              ({ chunks }) => chunks
+            ).pipe(Effect.retry({ schedule: Schedule.spaced("20 millis") }), Effect.timeout("20 seconds"))
+            const first = yield* fromMemory
+            expect(first.map(({ id }) => id)).toEqual(byDatabase.chunks.map(({ id }) => id))
+            for (const [place, { score }] of first.entries()) {
+              expect(Math.abs(score - (byDatabase.chunks[place]?.score ?? 0))).toBeLessThan(1e-4)
+            }
+            // Whatever is committed is there at the next search, and what is gone is not.
+            const fresh = "centre 3 member 43 of a new page"
+            const more = yield* known(scope, [page(fresh)])
+            expect((yield* search(scope, asked)).chunks.map(({ text }) => text)).toContain(fresh)
+            expect((yield* fromMemory).map(({ text }) => text)).toContain(fresh)
+            const sql = yield* SqlClient.SqlClient
+            yield* sql`delete from sources where id = ${more}`
+            expect((yield* search(scope, asked)).chunks.map(({ text }) => text)).not.toContain(fresh)
+            // Once it is larger than what is held, the database searches.
+            yield* known(
+              scope,
+              Array.from({ length: 60 }, (_, place) =>
+                page(`centre ${place % centres} member ${place + 500}`)
+              )
+            )
+            for (let times = 0; times < 4; times++) yield* search(scope, asked)
+            expect((yield* statements(search(scope, asked))).count).toBe(1)
+          }).pipe(Effect.provide(held))
+        })
     )
 
     it.scoped("removes a chunk's vector with the chunk, and keeps vectors in their rows (G6)", () =>
