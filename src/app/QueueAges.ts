@@ -14,6 +14,8 @@ const oldest = Metric.gauge("spoke_queue_oldest_waiting_seconds", {
 
 const every = Duration.seconds(15)
 const patience = Duration.seconds(5)
+/** Until the next try, when the database did not answer. */
+const soon = Duration.seconds(1)
 
 interface Row {
   readonly queue: string
@@ -63,7 +65,12 @@ const tell = Effect.flatMap(read, (queues) =>
     },
     { discard: true }
   )
-).pipe(Effect.timeout(patience), Effect.ignore)
+).pipe(Effect.timeout(patience), Effect.matchCause({ onSuccess: () => every, onFailure: () => soon }))
 
-/** Measures until the scope closes; while the database does not answer the last figures stay. */
-export const watch = Effect.forkScoped(Effect.forever(Effect.zipRight(tell, Effect.sleep(every))))
+/**
+ * Measures until the scope closes, the first time before it returns, so that whoever listens afterwards has figures; while
+ * the database does not answer the last ones stay.
+ */
+export const watch = Effect.flatMap(tell, (first) =>
+  Effect.forkScoped(Effect.zipRight(Effect.sleep(first), Effect.forever(Effect.flatMap(tell, Effect.sleep))))
+)

@@ -10,6 +10,7 @@ import { listen } from "../http/Server.ts"
 import * as Banner from "./Banner.ts"
 import { Draining } from "./Lifecycle.ts"
 import type { Settings } from "./Config.ts"
+import * as Build from "./Build.ts"
 import * as EventLoop from "./EventLoop.ts"
 import * as Http from "./Http.ts"
 import * as FirstRun from "./FirstRun.ts"
@@ -28,6 +29,7 @@ const grace = Duration.seconds(35)
 export const run = (settings: Settings, role: Role) =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
+    yield* Build.tell
     yield* EventLoop.watch
     const live = yield* Layer.buildWithScope(
       Live.layer(settings).pipe(Layer.provideMerge(Draining.Default)),

@@ -19,11 +19,19 @@ import { webhookLimit } from "../Envelope.ts"
 import * as Headers from "../Headers.ts"
 import { Lane, send } from "../Lane.ts"
 import * as RequestId from "../RequestId.ts"
+import * as RequestMetrics from "../system/RequestMetrics.ts"
 
-const routes: ReadonlyMap<string, MessagingChannel> = new Map([
-  ["/api/webhooks/whatsapp", "whatsapp"],
-  ["/api/webhooks/messenger", "messenger"]
-])
+interface Route {
+  readonly pattern: string
+  readonly channel: MessagingChannel
+}
+
+const routes: ReadonlyMap<string, Route> = new Map(
+  (["whatsapp", "messenger"] as const).map((channel) => {
+    const pattern = `/api/webhooks/${channel}`
+    return [pattern, { pattern, channel }]
+  })
+)
 
 const textOf = (header: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof header === "string" ? header : header?.join(", ")
@@ -70,15 +78,19 @@ export const layer: Layer.Layer<never, never, Lane | Intake> = Layer.scopedDisca
       })
 
     const receive = (
-      channel: MessagingChannel,
+      { channel, pattern }: Route,
+      begun: number,
       request: IncomingMessage,
       response: ServerResponse,
       body: Uint8Array | null
     ) => {
       const now = clock.unsafeCurrentTimeMillis()
       const requestId = RequestId.of(textOf(request.headers[RequestId.header]), now)
-      const done = (outcome: Exit.Exit<Delivered, CodedError>) =>
-        send(response, Headers.complete(answered(outcome, requestId), requestId, overHttps))
+      const done = (outcome: Exit.Exit<Delivered, CodedError>) => {
+        const answer = answered(outcome, requestId)
+        send(response, Headers.complete(answer, requestId, overHttps))
+        RequestMetrics.observe("POST", pattern, answer.status, performance.now() - begun)
+      }
       if (body === null) return done(Exit.fail(tooLarge))
 
       const signature = textOf(request.headers["x-hub-signature-256"])
@@ -96,10 +108,11 @@ export const layer: Layer.Layer<never, never, Lane | Intake> = Layer.scopedDisca
     }
 
     yield* lane.open((request, response) => {
-      const channel =
+      const route =
         request.method === "POST" ? routes.get(request.url?.split("?", 1).join("") ?? "") : undefined
-      if (channel === undefined) return false
-      read(request, (body) => receive(channel, request, response, body))
+      if (route === undefined) return false
+      const begun = performance.now()
+      read(request, (body) => receive(route, begun, request, response, body))
       return true
     })
   })

@@ -9,6 +9,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Pg from "pg"
 import { listenEmbedded, listenNative, notifyBy } from "./Notifications.ts"
+import * as PoolMetrics from "./PoolMetrics.ts"
 import { Prepared } from "./Prepared.ts"
 import { sqlOver } from "./SqlOver.ts"
 
@@ -48,7 +49,7 @@ const poolOf = (config: Pg.PoolConfig) =>
           "5 seconds"
         )
       )
-  )
+  ).pipe(Effect.tap(PoolMetrics.watch))
 
 /** A client of an open PGlite, which stays the caller's to close. */
 export const embeddedClient = (db: PGlite): Client =>

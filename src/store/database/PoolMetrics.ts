@@ -1,0 +1,37 @@
+/** How much of the pool of connections is in use, and who waits for one: told at `/metrics`. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import type * as Pg from "pg"
+
+const connections = Metric.gauge("spoke_database_connections", {
+  description: "Open connections of the pool: busy, or idle"
+})
+const limit = Metric.gauge("spoke_database_connections_limit", {
+  description: "How many connections the pool may open"
+})
+const waiting = Metric.gauge("spoke_database_waiting", {
+  description: "Statements and transactions that wait for a connection"
+})
+
+const every = Duration.seconds(1)
+
+/** Measures `pool` until the scope closes. */
+export const watch = (pool: Pg.Pool) =>
+  Effect.gen(function* () {
+    const busy = Metric.tagged(connections, "state", "busy")
+    const idle = Metric.tagged(connections, "state", "idle")
+    yield* Metric.set(limit, pool.options.max)
+    const tell = Effect.suspend(() =>
+      Effect.all(
+        [
+          Metric.set(busy, pool.totalCount - pool.idleCount),
+          Metric.set(idle, pool.idleCount),
+          Metric.set(waiting, pool.waitingCount)
+        ],
+        { discard: true }
+      )
+    )
+    yield* tell
+    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(Effect.sleep(every), tell)))
+  }).pipe(Effect.withTracerEnabled(false))
