@@ -9,6 +9,7 @@ import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import { retryAfter } from "../../domain/RetryAfter.ts"
+import * as Traced from "../../domain/Traced.ts"
 import { Embedder, EmbedderError } from "../Embedder.ts"
 import { Exchange } from "../Exchange.ts"
 import { ProviderPauses, type ProviderPausesService } from "../ProviderPauses.ts"
@@ -113,17 +114,44 @@ const retries = Schedule.exponential("500 millis").pipe(
 
 type Ask = (asked: Asked) => Effect.Effect<ReadonlyArray<Embedding>, WireFailure>
 
-/** Whether to name the dimensions, found out once: servers of other models may refuse the parameter. */
+/** What a server answers that does not know a parameter. */
+const refusals: ReadonlyArray<number> = [400, 422]
+
+/**
+ * What is asked for besides the vectors, found out once: servers of other models may refuse to have the dimensions named,
+ * and those that do not know the short form of vectors may refuse that.
+ */
 const makeNaming = ({ model }: OpenAiOptions, dimensions: number) => {
   let named = native[model] !== dimensions
+  let short = true
+  let proven = false
   return (send: Ask, input: ReadonlyArray<string>) => {
-    const ask = Effect.suspend(() => send({ model, input, ...(named && { dimensions }) }))
-    return Effect.catchAll(ask, (error) => {
-      if (!named || native[model] !== undefined || ![400, 422].includes(error.status))
-        return Effect.fail(error)
-      named = false
-      return ask
+    const ask = Effect.suspend(() =>
+      send({ model, input, encoding_format: short ? "base64" : "float", ...(named && { dimensions }) })
+    )
+    const plainly = Effect.suspend(() => {
+      const before = { named, short }
+      named = named && native[model] !== undefined
+      short = short && proven
+      const same = named === before.named && short === before.short
+      return Effect.tapError(ask, ({ status }) =>
+        Effect.sync(() => {
+          // It was not the form of vectors that was refused.
+          if (refusals.includes(status)) short = before.short
+        })
+      ).pipe(Effect.when(() => !same))
     })
+    return Effect.catchAll(ask, (error) =>
+      refusals.includes(error.status)
+        ? Effect.flatMap(plainly, Option.match({ onNone: () => Effect.fail(error), onSome: Effect.succeed }))
+        : Effect.fail(error)
+    ).pipe(
+      Effect.tap(() =>
+        Effect.sync(() => {
+          proven = true
+        })
+      )
+    )
   }
 }
 
@@ -156,11 +184,13 @@ const makePause = (provider: string, shared: ProviderPausesService) => {
   /** Waits up to `limit` for its end, and fails when it is longer. */
   const respect = (limit: Duration.Duration) =>
     Effect.flatMap(left, (millis) =>
-      millis <= Duration.toMillis(limit)
-        ? Effect.sleep(millis)
-        : Effect.fail(
+      millis > Duration.toMillis(limit)
+        ? Effect.fail(
             failure("The embedding provider asked for a pause.", true, Option.some(Duration.millis(millis)))
           )
+        : millis > 0
+          ? Effect.sleep(millis)
+          : Effect.void
     )
   return { begin, respect, learn }
 }
@@ -179,14 +209,16 @@ const make = (options: OpenAiOptions) =>
       if (input.length === 0) return Effect.succeed<ReadonlyArray<Float32Array>>([])
       return pause.respect(limit).pipe(
         Effect.zipRight(Effect.mapError(ask(send, input), fromWire)),
-        Effect.timeoutFail({
-          duration: Duration.sum(limit, timeout),
-          onTimeout: () => failure("The embedding provider did not answer in time.", true)
-        }),
         Effect.tapError(pause.begin),
         Effect.flatMap((data) => toVectors(data, texts.length, dimensions))
       )
     }
+
+    // A query has a limit of its own with whoever asks, and its connection one for each part of the answer.
+    const inTime = Effect.timeoutFail({
+      duration: Duration.sum(patience, timeout),
+      onTimeout: () => failure("The embedding provider did not answer in time.", true)
+    })
 
     return Embedder.of({
       profile: `${model}/${dimensions}`,
@@ -201,11 +233,11 @@ const make = (options: OpenAiOptions) =>
           Effect.catchTag("NoSuchElementException", () =>
             Effect.fail(failure("The embedding provider left a text out.", true))
           ),
-          Effect.withSpan("Embedder.embedQuery")
+          Traced.span("Embedder.embedQuery")
         ),
       embedAll: (texts) =>
         room
-          .withPermits(1)(Effect.zipRight(pause.learn, embed(texts, patience)))
+          .withPermits(1)(Effect.zipRight(pause.learn, inTime(embed(texts, patience))))
           .pipe(
             Effect.retry(retries),
             Effect.withSpan("Embedder.embedAll", { attributes: { texts: texts.length } })

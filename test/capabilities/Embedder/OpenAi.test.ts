@@ -76,6 +76,44 @@ layer(environment, { excludeTestServices: true })("OpenAi embedder", (it) => {
     )
   )
 
+  it.effect("takes vectors as plain numbers for good from a server that refuses their short form", () =>
+    Effect.gen(function* () {
+      const [short = new Float32Array()] = yield* withModel({}, embed("one"))
+      const { requests, script } = yield* Stub
+      const plainly = Effect.gen(function* () {
+        requests.length = 0
+        script.push({ status: 422 })
+        const vectors = yield* embed("one")
+        yield* embed("two")
+        return vectors
+      })
+      const [plain = new Float32Array()] = yield* withModel({}, plainly)
+      expect(requests.map(({ body }) => body.encoding_format)).toEqual(["base64", "float", "float"])
+      expect(short).toHaveLength(1_536)
+      for (const [place, number] of plain.entries()) expect(number).toBeCloseTo(short[place] ?? Number.NaN, 6)
+    })
+  )
+
+  it.effect("does not give the short form up for a text that is refused in either", () =>
+    withModel(
+      {},
+      Effect.gen(function* () {
+        const { requests, script } = yield* Stub
+        script.push({ status: 400 }, { status: 400 })
+        expect(yield* Effect.flip(embed("one"))).toMatchObject({ retryable: false })
+        yield* embed("two")
+        script.push({ status: 400 })
+        expect(yield* Effect.flip(embed("three"))).toMatchObject({ retryable: false })
+        expect(requests.map(({ body }) => body.encoding_format)).toEqual([
+          "base64",
+          "float",
+          "base64",
+          "base64"
+        ])
+      })
+    )
+  )
+
   it.effect("says which dimensions a model gives when they are not those that were set", () =>
     withModel(
       { model: "bge-small", dimensions: 384 },
