@@ -40,6 +40,23 @@ it("deliveries of messaging providers are counted like every request", async () 
   expect(await metrics()).toContain(`spoke_http_request_duration_seconds_count{${labels}} 1\n`)
 })
 
+it("turns are counted by how they ended, with their tokens, from 0 on", async () => {
+  const answered = () => spoke.request("POST", "/v1/chat", { body: { message: "What is a turn?" } })
+  const told = async (name: string, label: string) =>
+    Array.from((await metrics()).matchAll(new RegExp(`^${name}\\{${label}\\} (\\d+)$`, "gmu")))
+      .map(([, value]) => Number(value))
+      .reduce((sum, value) => sum + value, 0)
+  const complete = await told("spoke_turns_total", 'outcome="complete"')
+  expect((await answered()).status).toBe(200)
+  expect((await answered()).status).toBe(200)
+  expect(await told("spoke_turns_total", 'outcome="complete"')).toBe(complete + 2)
+  const text = await metrics()
+  for (const outcome of ["failed", "timed_out", "taken_over"])
+    expect(text).toContain(`spoke_turns_total{outcome="${outcome}"} 0\n`)
+  for (const direction of ["input", "output"])
+    expect(text).toContain(`spoke_turn_tokens_total{direction="${direction}"} `)
+})
+
 it("the pool of connections tells how much of it is used, and the program which one it is", async () => {
   const text = await metrics()
   for (const line of [

@@ -48,6 +48,13 @@ const stream = (body: object) =>
     body: JSON.stringify({ message: "Hello", ...body })
   })
 
+/** Turns that ended so, at whichever server. */
+const counted = async (outcome: string) => {
+  const texts = await Promise.all(spoke.each.map(async (url) => (await fetch(`${url}/metrics`)).text()))
+  const line = new RegExp(`^spoke_turns_total\\{outcome="${outcome}"\\} (\\d+)$`, "mu")
+  return texts.map((text) => Number(line.exec(text)?.[1])).reduce((sum, count) => sum + count, 0)
+}
+
 const seen = (count: number) =>
   until(
     async () => stub.requests.length,
@@ -82,6 +89,7 @@ describe("A turn whose model", () => {
     }
     expect((await chat({})).body.data.reply).toBe("Well.")
     expect(spoke.output()).not.toContain("sk-stub-4711")
+    expect([await counted("failed"), await counted("timed_out"), await counted("complete")]).toEqual([7, 2, 1])
   }, 40_000)
 
   it("is slow is settled though its client goes away, and the next one reads what was said", async () => {

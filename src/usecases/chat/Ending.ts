@@ -11,8 +11,10 @@ import type * as Answer from "./Answer.ts"
 import { insist } from "./Insist.ts"
 import * as ModelStep from "./ModelStep.ts"
 import { emit, type Failure, record, type Turn } from "./Turn.ts"
+import * as TurnMetrics from "./TurnMetrics.ts"
 
 interface Outcome extends Pick<Settlement, "reply" | "inputTokens" | "outputTokens"> {
+  readonly end: TurnMetrics.End
   /** Events that are true only if this is written. */
   readonly last: ReadonlyArray<RunEvent>
 }
@@ -22,6 +24,7 @@ export const makeEnding = Effect.gen(function* () {
   const turns = yield* Turns
   const feed = yield* RealtimeFeed
   const inTheEnd = insist(yield* Effect.scope)
+  TurnMetrics.begin()
 
   const settle = Traced.fn("Ending.settle")(function* (turn: Turn, outcome: Outcome) {
     const { admission, opening, scope } = turn
@@ -32,6 +35,7 @@ export const makeEnding = Effect.gen(function* () {
       yield* turn.counted
         ? turns.count(scope, admission.periodStart, tokens)
         : turns.release(scope, admission)
+      TurnMetrics.count(outcome.end, outcome.inputTokens, outcome.outputTokens)
       return { _tag: "Written", epoch: admission.epoch } satisfies Settled
     }
     const settlement: Settlement = {
@@ -50,6 +54,7 @@ export const makeEnding = Effect.gen(function* () {
         : (epoch: number) => post({ ...reply, handedOff: turn.handoff !== null }, epoch)
     const settled = yield* turns.settle(scope, settlement, posting)
     turn.settled = settled._tag !== "Fenced"
+    if (settled._tag === "Written") TurnMetrics.count(outcome.end, outcome.inputTokens, outcome.outputTokens)
     yield* feed.changed(turn.conversationId, opening.runId)
     return settled
   }, Effect.uninterruptible)
@@ -59,7 +64,7 @@ export const makeEnding = Effect.gen(function* () {
     turn.takenOver = true
     const { inputTokens, outputTokens } = answer
     yield* record(turn, "run.failed", "failed", "Somebody else took over", { code: "TAKEN_OVER" })
-    yield* settle(turn, { reply: null, inputTokens, outputTokens, last: [] })
+    yield* settle(turn, { end: "taken_over", reply: null, inputTokens, outputTokens, last: [] })
   }, Effect.uninterruptible)
 
   /** Settles first, then says so: nothing leaves as done that is not stored. */
@@ -68,6 +73,7 @@ export const makeEnding = Effect.gen(function* () {
     const event = yield* turn.trace.draft("run.completed", "complete", answer.label)
     const id = yield* newId.message
     const settled = yield* settle(turn, {
+      end: "complete",
       reply: { id, content: reply, citations },
       inputTokens,
       outputTokens,
@@ -102,7 +108,9 @@ export const makeEnding = Effect.gen(function* () {
       turn.takenOver = yield* Effect.catchAllCause(stoppedByOthers(turn), () => Effect.succeed(false))
       const code = turn.takenOver ? "TAKEN_OVER" : failure._tag
       yield* record(turn, "run.failed", "failed", "Run failed", { code })
-      yield* inTheEnd(settle(turn, { reply: null, inputTokens: 0, outputTokens: 0, last: [] }))
+      const failed = failure._tag === "RUNTIME_TIMEOUT" ? "timed_out" : "failed"
+      const end = turn.takenOver ? "taken_over" : failed
+      yield* inTheEnd(settle(turn, { end, reply: null, inputTokens: 0, outputTokens: 0, last: [] }))
     }).pipe(
       Effect.catchAllCause((cause) => Effect.logError("A failed turn could not be settled", cause)),
       Effect.uninterruptible
