@@ -1,5 +1,6 @@
 /** The API served: the boundary around whatever groups are wired, and a listener that can be closed. */
 import { createServer, type Server } from "node:http"
+import type { Socket } from "node:net"
 import type * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServer from "@effect/platform/HttpServer"
@@ -65,7 +66,16 @@ export interface Listen {
 const closer = (server: Server, grace: Duration.DurationInput) =>
   Effect.gen(function* () {
     const begun = yield* Effect.makeLatch(false)
-    const closeIdle = Effect.sync(() => server.closeIdleConnections())
+    const connections = new Set<Socket>()
+    server.on("connection", (socket) => {
+      connections.add(socket)
+      socket.once("close", () => connections.delete(socket))
+    })
+    const closeIdle = Effect.sync(() => {
+      server.closeIdleConnections()
+      // Browsers open some beforehand: what has never been asked anything is not idle in Node's eyes.
+      for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
+    })
     const close = Effect.repeat(closeIdle, Schedule.spaced("50 millis")).pipe(
       Effect.timeoutOption(grace),
       Effect.zipRight(Effect.sync(() => server.closeAllConnections()))

@@ -8,6 +8,7 @@ import * as Logger from "effect/Logger"
 import * as Ref from "effect/Ref"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { createConnection, type Socket } from "node:net"
 import { describe, expect } from "vitest"
 import type { TurnPart } from "../../src/domain/ChatTurn.ts"
 import * as Server from "../../src/http/Server.ts"
@@ -61,6 +62,24 @@ describe("the listener", () => {
       expect(yield* Effect.promise(() => response.text())).toContain('"data-done"')
       // The client keeps its connection; the server does not wait for it.
       yield* Effect.timeout(closing.await, "5 seconds")
+    })
+  )
+
+  it.live("that closes does not wait for a connection that has asked nothing", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { url } = yield* serving(scope, "10 seconds")
+      const silent = yield* Effect.promise(
+        () =>
+          new Promise<Socket>((resolve, reject) => {
+            const socket = createConnection(Number(new URL(url).port), "127.0.0.1", () => resolve(socket))
+            socket.on("error", reject)
+          })
+      )
+      // Accepted by now, since the one after it is answered.
+      yield* Effect.promise(() => fetch(`${url}/healthz`).then((response) => response.text()))
+      const over = Effect.promise(() => new Promise((resolve) => silent.once("close", resolve).resume()))
+      yield* Effect.timeout(Effect.zipRight(Scope.close(scope, Exit.void), over), "5 seconds")
     })
   )
 
