@@ -108,6 +108,17 @@ export interface JobRequest {
   readonly options?: EnqueueOptions
 }
 
+/** Jobs as a statement of the caller's puts them into `queue_jobs` itself, in one with what they are about. */
+export interface PreparedJobs {
+  /** In the order of the requests. */
+  readonly ids: ReadonlyArray<QueueJobId>
+  readonly maxAttempts: number
+  /** What the statement has to notify when it puts any of them in; the others then never were. */
+  readonly news: { readonly channel: string; readonly text: string }
+  /** To be run after the statement. */
+  readonly inserted: Effect.Effect<void>
+}
+
 export interface JobListing {
   readonly state?: JobState | undefined
   readonly limit: number
@@ -129,6 +140,8 @@ export class JobQueue extends Context.Tag("capabilities/JobQueue")<
       queue: QueueName,
       jobs: ReadonlyArray<JobRequest>
     ) => Effect.Effect<ReadonlyArray<QueueJobId>, JobQueueError>
+    /** `count` jobs without a delay, for a statement of the caller's. */
+    readonly prepare: (queue: QueueName, count: number) => Effect.Effect<PreparedJobs>
     /**
      * Claims and runs jobs, at most `concurrency` at once, until the scope closes; then takes no more and waits for the
      * running ones, as long as the policy allows. What still runs after that is interrupted and goes back to the queue

@@ -1,6 +1,6 @@
 /**
  * What messaging providers have delivered, kept before they are answered: event, dedupe claim and job are one
- * transaction (specification 6). A claim lasts 24 hours; whoever delivers meanwhile delivers a duplicate.
+ * statement (specification 6). A claim lasts 24 hours; whoever delivers meanwhile delivers a duplicate.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
@@ -9,10 +9,14 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { JobQueue } from "../capabilities/JobQueue.ts"
+import { JobQueue, type PreparedJobs } from "../capabilities/JobQueue.ts"
 import { type Arrival, InboundEvent } from "../domain/Channel.ts"
 import { InboxId, newId } from "../domain/Ids.ts"
 import { sanitizeJson } from "../domain/Text.ts"
+import * as Traced from "../domain/Traced.ts"
+
+/** Whose jobs process what is kept here. */
+const queueName = "channel-inbound"
 
 /** Rows that one statement of tidying removes at most. */
 const handful = 1_000
@@ -24,19 +28,16 @@ const Stored = Schema.Struct({
 })
 export type StoredEvent = typeof Stored.Type
 
-const Claimed = Schema.Struct({ id: InboxId })
-
-const Given = Schema.Struct({
-  id: InboxId,
-  key: Schema.String,
-  serialKey: Schema.String,
-  channel: Schema.String,
-  accountId: Schema.String,
-  messageId: Schema.NullOr(Schema.String),
-  event: Schema.String,
-  raw: Schema.String
-})
-type Given = typeof Given.Type
+interface Given {
+  readonly id: InboxId
+  readonly key: string
+  readonly serialKey: string
+  readonly channel: string
+  readonly accountId: string
+  readonly messageId: string | null
+  readonly event: string
+  readonly raw: string
+}
 
 /** The database refused what it was given, or lost it to others: in smaller parts it may go. */
 export class InboxRefusal extends Schema.TaggedError<InboxRefusal>()("InboxRefusal", {
@@ -83,17 +84,16 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
      * Keys are claimed in one order by everybody, so that deliveries that share some wait for each other and never lock
      * each other out. A repeat within `given` loses to the first.
      */
-    const claim = SqlSchema.findAll({
-      Request: Schema.Array(Given),
-      Result: Claimed,
-      execute: (given) => sql`
+    const insert = (given: ReadonlyArray<Given>, { ids, maxAttempts, news }: PreparedJobs) =>
+      sql<{ readonly id: string }>`
         with given as (
           select * from unnest(
             ${given.map(({ id }) => id)}::text[], ${given.map(({ key }) => key)}::text[],
             ${given.map(({ channel }) => channel)}::text[], ${given.map(({ accountId }) => accountId)}::text[],
             ${given.map(({ messageId }) => messageId)}::text[], ${given.map(({ event }) => event)}::text[],
-            ${given.map(({ raw }) => raw)}::text[]
-          ) with ordinality as given (id, key, channel, account_id, message_id, event, raw, place)
+            ${given.map(({ raw }) => raw)}::text[], ${ids}::text[],
+            ${given.map(({ serialKey }) => serialKey)}::text[]
+          ) with ordinality as given (id, key, channel, account_id, message_id, event, raw, job_id, serial_key, place)
         ), firsts as (
           select distinct on (key) id, key from given order by key, place
         ), claimed as (
@@ -101,31 +101,30 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
           select key, now() + interval '24 hours' from firsts order by key
           on conflict (key) do update set expires_at = excluded.expires_at where known.expires_at <= now()
           returning key
+        ), fresh as (
+          select given.* from given join firsts using (id) join claimed on claimed.key = firsts.key
+        ), kept as (
+          insert into channel_inbox (id, channel, account_id, message_id, event, raw)
+          select id, channel, account_id, message_id, event::jsonb, raw::jsonb from fresh order by place
+        ), jobs as (
+          insert into queue_jobs (id, queue, payload, serial_key, max_attempts, run_at)
+          select job_id, ${queueName}, jsonb_build_object('inboxId', id), serial_key, ${maxAttempts}::int, clock_timestamp()
+          from fresh order by place
         )
-        insert into channel_inbox (id, channel, account_id, message_id, event, raw)
-        select given.id, given.channel, given.account_id, given.message_id, given.event::jsonb, given.raw::jsonb
-        from given join firsts using (id) join claimed on claimed.key = firsts.key order by place
-        returning id`
-    })
+        select id, (select pg_notify(${news.channel}, ${news.text})) is not null as told from fresh`
 
     /**
      * Keeps and queues what is new, all of it or nothing; answers for each arrival whether it was new. Their ids must be
      * free of NUL and lone surrogates; other texts lose them. Joins the transaction of the caller.
      */
-    const accept = Effect.fn("Inbox.accept")(
+    const accept = Traced.fn("Inbox.accept")(
       function* (arrivals: ReadonlyArray<Arrival>) {
         if (arrivals.length === 0) return []
         const given = yield* Effect.forEach(arrivals, givenOf)
-        return yield* sql.withTransaction(
-          Effect.gen(function* () {
-            const fresh = new Set((yield* claim(given)).map(({ id }) => id))
-            const jobs = given
-              .filter(({ id }) => fresh.has(id))
-              .map(({ id, serialKey }) => ({ payload: { inboxId: id }, options: { serialKey } }))
-            yield* queue.enqueueAll("channel-inbound", jobs)
-            return given.map(({ id }) => fresh.has(id))
-          })
-        )
+        const jobs = yield* queue.prepare(queueName, given.length)
+        const fresh = new Set((yield* insert(given, jobs)).map(({ id }) => id))
+        if (fresh.size > 0) yield* jobs.inserted
+        return given.map(({ id }) => fresh.has(id))
       },
       Effect.catchIf(isRefused, (cause) => new InboxRefusal({ cause }))
     )

@@ -61,7 +61,7 @@ const failingQueue = Layer.effect(
   JobQueue,
   Effect.map(JobQueue, (queue) => ({
     ...queue,
-    enqueueAll: () => Effect.fail(new JobQueueError({ message: "The job queue cannot be reached." }))
+    prepare: () => Effect.die(new JobQueueError({ message: "The job queue cannot be reached." }))
   }))
 ).pipe(Layer.provide(layerTable))
 

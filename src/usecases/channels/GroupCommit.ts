@@ -16,6 +16,8 @@ const mostTogether = 128
 /** Deliveries and bytes that wait at most; whoever comes then is told to come again. */
 const mostWaiting = 1_024
 const mostBytes = 64 * 1_048_576
+/** Whoever was answered may be about to deliver the next: so long they are waited for when fewer than half are there. */
+const gathering = Duration.millis(1)
 /** A transaction that takes longer is rolled back. */
 const patience = Duration.seconds(20)
 
@@ -81,14 +83,33 @@ export const make = (accept: Accept) =>
         for (const one of left) one.done(Exit.fail(notQueued()))
       })
 
-    const round = Effect.flatMap(Queue.takeBetween(waiting, 1, mostTogether), (taken) => {
-      const batch = [...taken]
-      const unanswered = new Set(batch)
-      return commit(batch, unanswered).pipe(
-        Effect.ensuring(giveUp(unanswered)),
-        Effect.ensuring(Effect.sync(() => (bytes -= batch.reduce((sum, one) => sum + one.bytes, 0))))
-      )
-    })
+    let before = 0
+    /** Takes those who come within a moment along, where far more came the last time. */
+    const gather = (batch: Array<Waiting>, unanswered: Set<Waiting>) => {
+      const few = batch.length * 2 < before
+      const others = Effect.map(Queue.takeUpTo(waiting, mostTogether - batch.length), (taken) => {
+        for (const one of taken) {
+          batch.push(one)
+          unanswered.add(one)
+        }
+      })
+      return Effect.when(Effect.zipRight(Effect.sleep(gathering), Effect.uninterruptible(others)), () => few)
+    }
+
+    const round = Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(restore(Queue.takeBetween(waiting, 1, mostTogether)), (first) => {
+        const batch = [...first]
+        const unanswered = new Set(batch)
+        const work = Effect.suspend(() => {
+          before = batch.length
+          return commit(batch, unanswered)
+        })
+        return restore(Effect.zipRight(gather(batch, unanswered), work)).pipe(
+          Effect.ensuring(Effect.suspend(() => giveUp(unanswered))),
+          Effect.ensuring(Effect.sync(() => (bytes -= batch.reduce((sum, one) => sum + one.bytes, 0))))
+        )
+      })
+    )
     yield* Effect.forkScoped(Effect.forever(round))
     yield* Effect.addFinalizer(() => Effect.flatMap(Queue.takeAll(waiting), giveUp))
 

@@ -4,7 +4,13 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { newId } from "../../../domain/Ids.ts"
 import type { QueueJobId } from "../../../domain/Ids.ts"
-import { JobQueueError, type JobListing, type JobRequest, type QueuePolicy } from "../../JobQueue.ts"
+import {
+  JobQueueError,
+  type JobListing,
+  type JobRequest,
+  type PreparedJobs,
+  type QueuePolicy
+} from "../../JobQueue.ts"
 import type { QueueName } from "../../../domain/Job.ts"
 import type { NewJob, News, Rows } from "./Rows.ts"
 
@@ -42,6 +48,17 @@ export const makeJobs = (rows: Rows, policyOf: (queue: QueueName) => QueuePolicy
       return jobs.map(({ id }) => id)
     })
 
+  const prepare = (queue: QueueName, count: number) =>
+    Effect.map(Effect.replicateEffect(newId.queueJob, count), (ids): PreparedJobs => ({
+      ids,
+      maxAttempts: policyOf(queue).attempts,
+      news: herald.news(
+        queue,
+        ids.map((id) => ({ id, delay: Duration.zero }))
+      ),
+      inserted: herald.inserted(queue)
+    }))
+
   const list = Effect.fn("JobQueue.list")(function* (queue: QueueName, listing: JobListing) {
     const found = yield* unreachable(rows.list(queue, { ...listing, limit: listing.limit + 1 }))
     const page = found.slice(0, listing.limit)
@@ -68,6 +85,7 @@ export const makeJobs = (rows: Rows, policyOf: (queue: QueueName) => QueuePolicy
       }).pipe(Effect.withSpan("JobQueue.enqueue", { attributes: { queue } })),
     enqueueAll: (queue: QueueName, jobs: ReadonlyArray<JobRequest>) =>
       Effect.withSpan(put(queue, jobs), "JobQueue.enqueueAll", { attributes: { queue, jobs: jobs.length } }),
+    prepare,
     counts: unreachable(rows.counts).pipe(Effect.withSpan("JobQueue.counts")),
     list,
     retry
