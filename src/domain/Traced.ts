@@ -20,3 +20,9 @@ export const fn = (name: string): Effect.fn.Untraced => {
   const traced = span(name)
   return (...given: ReadonlyArray<unknown>) => Reflect.apply(Effect.fnUntraced, undefined, [...given, traced])
 }
+
+/** Attributes of the span at hand, where there is one. */
+export const annotate = (attributes: Readonly<Record<string, string>>): Effect.Effect<void> =>
+  Effect.withFiberRuntime((fiber) =>
+    fiber.getFiberRef(FiberRef.currentTracerEnabled) ? Effect.annotateCurrentSpan(attributes) : Effect.void
+  )

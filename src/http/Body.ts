@@ -8,6 +8,7 @@ import * as HttpServerError from "@effect/platform/HttpServerError"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Multipart from "@effect/platform/Multipart"
 import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { type CodedError, PayloadTooLarge, ValidationError } from "../domain/Errors.ts"
@@ -103,16 +104,17 @@ const notJson = new ValidationError({ message: "Send a JSON body with content-ty
  * forms are read by `http/Upload`, from the request itself.
  */
 export const bounded = (request: Request, limitOf: (route: HttpRouter.Route<unknown, unknown>) => number) => {
-  let cached: Effect.Effect<Uint8Array, HttpServerError.RequestError> | undefined
+  let outcome: Exit.Exit<Uint8Array, HttpServerError.RequestError> | undefined
+  const reading = Effect.flatMap(Effect.serviceOption(HttpRouter.RouteContext), (found) =>
+    read(request, Option.match(found, { onNone: () => 0, onSome: ({ route }) => limitOf(route) }))
+  )
   const bytes = Effect.suspend(
     () =>
-      (cached ??= Effect.serviceOption(HttpRouter.RouteContext).pipe(
-        Effect.flatMap((found) =>
-          read(request, Option.match(found, { onNone: () => 0, onSome: ({ route }) => limitOf(route) }))
-        ),
-        Effect.cached,
-        Effect.runSync
-      ))
+      outcome ??
+      Effect.flatMap(Effect.exit(reading), (exit) => {
+        outcome = exit
+        return exit
+      })
   )
   const text = Effect.map(bytes, (body) => new TextDecoder().decode(body))
   const noForm = Effect.failSync(() => new Multipart.MultipartError({ reason: "Parse", cause: notJson }))

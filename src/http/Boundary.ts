@@ -13,6 +13,7 @@ import * as Multipart from "@effect/platform/Multipart"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Chunk from "effect/Chunk"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HashSet from "effect/HashSet"
 import * as Layer from "effect/Layer"
@@ -188,8 +189,12 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
           Effect.catchAllCause((cause) =>
             clientLeft(cause) ? Effect.failCause(cause) : recover(cause, request, methods, requestId)
           ),
-          Effect.provideService(HttpServerRequest.HttpServerRequest, Body.bounded(request, limitOf)),
-          Effect.provideService(RequestId.RequestId, requestId),
+          Effect.mapInputContext((context: Context.Context<HttpServerRequest.HttpServerRequest>) =>
+            context.pipe(
+              Context.add(HttpServerRequest.HttpServerRequest, Body.bounded(request, limitOf)),
+              Context.add(RequestId.RequestId, requestId)
+            )
+          ),
           Effect.annotateLogs({ requestId, method: request.method, path: pathOf(request) }),
           Span.around(request, requestId, pattern)
         )

@@ -103,7 +103,7 @@ export const authenticate = Traced.fn("KeyAuth.authenticate")(function* (
   const found = yield* keys.find(secret.value)
   if (Option.isNone(found)) return yield* unauthorized()
   const live = found.value
-  yield* Effect.annotateCurrentSpan({ keyId: live.keyId, tenantId: live.tenantId })
+  yield* Traced.annotate({ keyId: live.keyId, tenantId: live.tenantId })
   if (demands.publicApi && !live.publicApi) {
     return yield* new PlanRestricted({ message: "The plan does not include the public API." })
   }

@@ -103,7 +103,10 @@ export type Posting = (epoch: number) => Effect.Effect<void>
  * A failed turn gives its place in the quota back while it holds the conversation; the conversation's next turn takes the
  * two in the other order. Nothing is written by the one that the database gives up.
  */
-const again = Effect.retry({ times: 5, while: isDeadlock })
+const again = <A, E, R>(effect: Effect.Effect<A, E, R>, tries = 5): Effect.Effect<A, E, R> =>
+  Effect.catchAll(effect, (error) =>
+    tries > 0 && isDeadlock(error) ? again(effect, tries - 1) : Effect.fail(error)
+  )
 
 export class Turns extends Effect.Service<Turns>()("store/Turns", {
   effect: Effect.gen(function* () {
