@@ -82,7 +82,7 @@ const start = (script: URL, memoryMb: number): Worker => {
     stdin: false,
     stdout: true,
     stderr: true,
-    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
+    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 8, stackSizeMb: 4 }
   })
   // Libraries complain about documents on both; unread, the complaints would pile up.
   worker.stdout.resume()
