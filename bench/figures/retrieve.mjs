@@ -85,7 +85,7 @@ const recallOf = async (run, table, agentId, chunks, queries) => {
   for (let number = 0; number < queries; number++) {
     const vector = `[${vectorOf(lineQuestion(number + 5_000_000, chunks), size).join(",")}]`
     // As wide as a search of ten chunks looks.
-    const wide = Math.max(80, chunks <= 20_000 ? 40 : chunks <= 200_000 ? 100 : 200)
+    const wide = Math.max(80, chunks <= 20_000 ? 40 : chunks <= 200_000 ? 300 : 600)
     const { rows: near } = await run("select spoke_nearest($1, $2, $3, null, $4, $5) as id", [
       table,
       agentId,

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import { type FoundChunk, VectorSearch } from "../capabilities/VectorSearch.ts"
 import type { AgentScope } from "../domain/Access.ts"
+import * as Traced from "../domain/Traced.ts"
 import type { Chunk, RetrieveFilter, RetrieveRequest } from "../domain/Chunk.ts"
 import { SourceSelection } from "../store/SourceSelection.ts"
 
@@ -26,7 +27,7 @@ export class Retrieve extends Effect.Service<Retrieve>()("usecases/Retrieve", {
         : selection.matching(scope, filter)
 
     /** Best first; only chunks of the scope's agent and the filter's sources that score at least `minScore`. */
-    const run = Effect.fn("Retrieve.run")(function* (scope: AgentScope, request: RetrieveRequest) {
+    const run = Traced.fn("Retrieve.run")(function* (scope: AgentScope, request: RetrieveRequest) {
       const sourceIds = yield* sourcesOf(scope, request.filter)
       const { minScore, query: text, topK } = request
       const { chunks } = yield* search.search(scope, { text, topK, minScore, sourceIds })

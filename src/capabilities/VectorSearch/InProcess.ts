@@ -73,7 +73,7 @@ export const makeInProcess = ({ maxBytes }: InProcessOptions) =>
 
     const search = Traced.fn("VectorSearch.search")(function* (scope: AgentScope, query: SearchQuery) {
       const { agentId } = scope
-      yield* Effect.annotateCurrentSpan({ agentId })
+      yield* Traced.annotate({ agentId })
       const { text } = query
       const sources = sourcesOf(query)
       if (sources?.size === 0) return { chunks: [], degraded: false }

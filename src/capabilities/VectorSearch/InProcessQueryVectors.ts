@@ -8,6 +8,11 @@ import { Recent } from "./InProcessRecent.ts"
 /** Queries remembered. */
 const capacity = 1_000
 
+const areFinite = (numbers: Float32Array): boolean => {
+  for (const number of numbers) if (!Number.isFinite(number)) return false
+  return true
+}
+
 /** Embeds a query within the embedder's `queryTimeout`; none when that fails, which is logged without the text. */
 export const makeQueryVectors = () => {
   const known = new Recent<Float32Array>()
@@ -18,7 +23,7 @@ export const makeQueryVectors = () => {
         onTimeout: () => new EmbedderError({ message: "The embedding took too long.", retryable: true })
       }),
       Effect.filterOrFail(
-        (vector) => vector.length === embedder.dimensions && vector.every(Number.isFinite),
+        (vector) => vector.length === embedder.dimensions && areFinite(vector),
         () => new EmbedderError({ message: "The embedding is not a vector of the model.", retryable: false })
       ),
       Effect.tap((vector) => {

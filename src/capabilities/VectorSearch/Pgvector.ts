@@ -105,7 +105,7 @@ const make = (options: PgvectorOptions) =>
 
     const search = Traced.fn("VectorSearch.search")(function* (scope: AgentScope, query: SearchQuery) {
       const { minScore, sourceIds, text, topK } = query
-      yield* Effect.annotateCurrentSpan({ agentId: scope.agentId })
+      yield* Traced.annotate({ agentId: scope.agentId })
       const none = { chunks: [], degraded: false }
       if (sourceIds?.length === 0 || text.trim() === "") return none
       const terms = queryTerms(text)

@@ -18,12 +18,15 @@ const byWords = 150
 const leastNear = 40
 const mostNear = 150
 const nearEach = 8
-/** Agents up to these sizes, and how far the index looks around for the nearest of their chunks. */
+/**
+ * Agents up to these sizes, and how far the index looks around for the nearest of their chunks: so far that it finds 95 %
+ * of the nearest ten even where vectors lie everywhere, as those of the benchmark do, and hardly any two are close.
+ */
 const breadths = [
   [20_000, 40],
-  [200_000, 100]
+  [200_000, 300]
 ] as const
-const widest = 200
+const widest = 600
 /**
  * Chunks that are looked at for their words; words that more have decide nothing, but count in the score. Where meaning
  * names candidates as well, words have fewer to name.
