@@ -4,6 +4,7 @@ import * as path from "node:path"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { makeFolder } from "../store/database/Folder.ts"
 
 /** A file of the data directory cannot be read or written. */
 export class DataDirectoryError extends Schema.TaggedError<DataDirectoryError>()("DataDirectoryError", {
@@ -24,11 +25,15 @@ const readText = (file: string) =>
     Effect.mapError(failed(file, "read"))
   )
 
+/** Made with mode 0700 where it is missing. */
+export const make = (dataDir: string) =>
+  Effect.tryPromise({ try: () => makeFolder(dataDir), catch: failed(dataDir, "made") })
+
 /** Replaces the file whole: a process that dies leaves the old one or the new one. */
 const writeText = (file: string, text: string) =>
   Effect.tryPromise({
     try: async () => {
-      await fs.mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
+      await makeFolder(path.dirname(file))
       const fresh = `${file}.${process.pid}.tmp`
       const handle = await fs.open(fresh, "w", 0o600)
       try {

@@ -218,6 +218,18 @@ describe("The library", () => {
     expect((await agent.usage()).turns.used).toBeGreaterThan(0)
   })
 
+  it("says of a data directory that cannot be made that it cannot be used", async () => {
+    const file = directory("a file")
+    Fs.writeFileSync(file, "")
+    // The system's own answer to a new folder in /proc is that there is no such thing.
+    const nowhere = process.platform === "linux" ? ["/proc/spoke", "/proc/spoke/below"] : []
+    for (const dataDir of [Path.join(file, "below"), file, ...nowhere]) {
+      const { code, message } = await rejection(createSpoke({ dataDir }))
+      expect([dataDir, code]).toEqual([dataDir, "DATA_DIRECTORY_UNUSABLE"])
+      expect(message).toContain(dataDir)
+    }
+  })
+
   it("names every setting that has to be mended as the program calls it", async () => {
     const error = await rejection(
       createSpoke({ databaseUrl: "nonsense", env: { SPOKE_TURN_TIMEOUT: "soon" } })

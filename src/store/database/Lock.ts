@@ -21,6 +21,7 @@ import * as Crypto from "node:crypto"
 import * as Fs from "node:fs/promises"
 import * as Os from "node:os"
 import * as Path from "node:path"
+import { makeFolder } from "./Folder.ts"
 
 /** Another process uses the directory; `pid` is its process id (in its own container, when it runs in another). */
 export class DataDirectoryLocked extends Schema.TaggedError<DataDirectoryLocked>()("DataDirectoryLocked", {
@@ -171,7 +172,7 @@ export const lockDirectory = (
   directory: string
 ): Effect.Effect<void, DataDirectoryLocked | DataDirectoryUnusable, Scope.Scope> =>
   Effect.gen(function* () {
-    yield* Effect.tryPromise(() => Fs.mkdir(directory, { recursive: true, mode: 0o700 }))
+    yield* Effect.tryPromise(() => makeFolder(directory))
     const place = yield* here
     const started = Option.getOrElse(yield* startedAt(process.pid), () => "0")
     const own = yield* Effect.retry(claim(directory, place, started), {

@@ -1,0 +1,26 @@
+/** A folder and the folders above it. */
+import * as Fs from "node:fs/promises"
+import * as Path from "node:path"
+
+const make = (directory: string) => Fs.mkdir(directory, { mode: 0o700 })
+
+const codeOf = (cause: unknown) => (cause instanceof Error && "code" in cause ? cause.code : undefined)
+
+/**
+ * Makes `directory` with mode 0700 where it is missing, and what is missing above it; rejects with the system's error.
+ * Node's own `recursive` tries for ever where a file system says of new folders that there is no such thing, as /proc does.
+ */
+export const makeFolder = async (directory: string): Promise<void> => {
+  const made = await make(directory).catch((cause: unknown) => cause)
+  if (made === undefined) return
+  const parent = Path.dirname(directory)
+  if (codeOf(made) === "ENOENT" && parent !== directory) {
+    await makeFolder(parent)
+    const again = await make(directory).catch((cause: unknown) => cause)
+    if (again === undefined || codeOf(again) === "EEXIST") return
+    throw again
+  }
+  // Whatever else the system says of a folder that is there, like EROFS.
+  const found = await Fs.stat(directory).catch(() => null)
+  if (found?.isDirectory() !== true) throw made
+}
