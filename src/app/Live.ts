@@ -125,6 +125,7 @@ import { WidgetChat } from "../usecases/widget/WidgetChat.ts"
 import type { Settings } from "./Config.ts"
 import * as Package from "./Package.ts"
 import * as Providers from "./Providers.ts"
+import * as DataDirectory from "./DataDirectory.ts"
 import * as Redis from "./Redis.ts"
 import * as Secrets from "./Secrets.ts"
 import { vectorOf } from "./Vector.ts"
@@ -232,7 +233,9 @@ const models = (settings: Settings) => {
 /** Where originals are kept: the data directory, or a bucket. */
 export const artifactStore = ({ artifacts, dataDir }: Settings) =>
   artifacts === null
-    ? Disk.layerDisk(path.join(dataDir, "artifacts"))
+    ? Layer.unwrapEffect(
+        Effect.as(DataDirectory.make(dataDir), Disk.layerDisk(path.join(dataDir, "artifacts")))
+      )
     : S3.layerS3(artifacts).pipe(Layer.provide(ProviderHttp.layer))
 
 const secretBox = Layer.unwrapEffect(Effect.map(Secrets.Secrets, ({ masters }) => DerivedKeys.layer(masters)))
