@@ -4,26 +4,24 @@
  */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Cause from "effect/Cause"
-import * as Chunk from "effect/Chunk"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import { redactedForEndUser, type RunEvent } from "../domain/AgentRun.ts"
 import type { ChatTurnResult, Citation, TurnPart } from "../domain/ChatTurn.ts"
 import type { RuntimeTimeout, TurnFailed } from "../domain/Errors.ts"
 import type { EndUserId, RunId } from "../domain/Ids.ts"
+import { Relay } from "./Relay.ts"
 import * as Resume from "./Resume.ts"
 
 type Failure = TurnFailed | RuntimeTimeout
 
-const utf8 = new TextEncoder()
 const done = "data: [DONE]\n\n"
 /** Proxies pass the first byte on at once, and this one comes before any part. */
 const opening = ': stream-open\n\ndata: {"type":"start"}\n\n'
-const keepAlive = utf8.encode(": keep-alive\n\n")
+const keepAlive = ": keep-alive\n\n"
 const keepAliveEvery = Duration.seconds(12)
 
 const frame = (chunk: Readonly<Record<string, unknown>>) => `data: ${JSON.stringify(chunk)}\n\n`
@@ -159,24 +157,43 @@ const codeOf = (cause: Cause.Cause<Failure>): Failure["_tag"] =>
 const logged = (cause: Cause.Cause<Failure>) =>
   Option.isSome(Cause.failureOption(cause)) ? Effect.void : Effect.logError("A turn's stream broke", cause)
 
-const keepAlives = Stream.as(Stream.fromSchedule(Schedule.spaced(keepAliveEvery)), keepAlive)
+/** Tells `relay` all of `parts`, and then how they ended. */
+const told = (parts: Stream.Stream<TurnPart, Failure>, writer: Writer, relay: Relay) =>
+  parts.pipe(
+    Stream.runForEachChunk((waiting) => relay.push(writer.frames(waiting))),
+    Effect.catchAllCause((cause) =>
+      Effect.zipRight(
+        logged(cause),
+        Effect.sync(() => relay.add(writer.failed(codeOf(cause))))
+      )
+    ),
+    Effect.zipRight(
+      Effect.sync(() => {
+        relay.add(writer.close())
+        relay.end()
+      })
+    )
+  )
+
+const keptAlive = (relay: Relay) =>
+  Effect.forever(
+    Effect.zipRight(
+      Effect.sleep(keepAliveEvery),
+      Effect.sync(() => relay.add(keepAlive))
+    )
+  )
 
 /** The bytes of the stream; `full` as in {@link response}. */
 export const body = (parts: Stream.Stream<TurnPart, Failure>, full: boolean): Stream.Stream<Uint8Array> =>
-  Stream.suspend(() => {
-    const writer = new Writer(full)
-    return parts.pipe(
-      Stream.mapChunks((waiting) => Chunk.of(writer.frames(waiting))),
-      Stream.catchAllCause((cause) =>
-        Stream.fromEffect(Effect.as(logged(cause), writer.failed(codeOf(cause))))
-      ),
-      Stream.concat(Stream.sync(() => writer.close())),
-      Stream.prepend(Chunk.of(opening)),
-      Stream.filter((frames) => frames !== ""),
-      Stream.map((frames) => utf8.encode(frames)),
-      Stream.merge(keepAlives, { haltStrategy: "left" })
-    )
-  })
+  Stream.fromPull(
+    Effect.gen(function* () {
+      const relay = new Relay()
+      relay.add(opening)
+      yield* Effect.forkScoped(told(parts, new Writer(full), relay))
+      yield* Effect.forkScoped(keptAlive(relay))
+      return relay.take
+    })
+  )
 
 const present = (name: string, value: string | null): Readonly<Record<string, string>> =>
   value === null ? {} : { [name]: value }
