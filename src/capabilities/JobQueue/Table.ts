@@ -68,11 +68,21 @@ export const layerTableWith = (options: TableOptions): Layer.Layer<JobQueue, nev
 export const layerTable: Layer.Layer<JobQueue, never, PgClient.PgClient> = layerTableWith({})
 
 /**
+ * Jobs of a later time than now, and those put off for longer than any of ours is, which would wait because the clock was
+ * set back meanwhile: they are due.
+ */
+const catchUp = (sql: PgClient.PgClient) => sql`
+  update queue_jobs set run_at = clock_timestamp()
+  where state = 'waiting' and run_at > clock_timestamp()
+    and (created_at > clock_timestamp() or run_at > clock_timestamp() + interval '61 minutes')`
+
+/**
  * Takes every running job from its worker, so that the next claim goes on with it at once. Only for a store that one
- * process holds alone, when it starts: whatever ran before has died with its process.
+ * process holds alone, when it starts: whatever ran before has died with its process, and the clock may be another.
  */
 export const expireLeases = Effect.flatMap(PgClient.PgClient, (sql) =>
   sql`update queue_jobs set lease_until = clock_timestamp() - interval '1 second' where state = 'active'`.pipe(
+    Effect.zipRight(catchUp(sql)),
     Effect.asVoid
   )
 )
