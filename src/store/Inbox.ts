@@ -5,13 +5,15 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Clock from "effect/Clock"
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { JobQueue, type PreparedJobs } from "../capabilities/JobQueue.ts"
 import { type Arrival, InboundEvent } from "../domain/Channel.ts"
-import { InboxId, newId } from "../domain/Ids.ts"
+import { InboxId, typeId } from "../domain/Ids.ts"
 import { sanitizeJson } from "../domain/Text.ts"
 import * as Traced from "../domain/Traced.ts"
 
@@ -51,7 +53,9 @@ const isRefused = (error: unknown): error is SqlError =>
   Predicate.hasProperty(error.cause, "code") &&
   refused.test(String(error.cause.code))
 
-const written = Schema.encodeSync(Schema.parseJson(InboundEvent))
+/** As `InboundEvent` encodes it, of which the moment alone is not JSON already; a schema takes far longer. */
+export const written = (event: InboundEvent): string =>
+  JSON.stringify({ ...event, timestamp: DateTime.formatIso(event.timestamp) })
 
 /** The first alias is the most stable one. */
 const serialKeyOf = (event: InboundEvent) =>
@@ -63,17 +67,16 @@ const dedupeKeyOf = (event: InboundEvent) =>
     ? `inbound:${event.channel}:${event.messageId}`
     : `inbound:${serialKeyOf(event)}:${event.timestamp.epochMillis}`
 
-const givenOf = ({ event, raw }: Arrival): Effect.Effect<Given> =>
-  Effect.map(newId.inbox, (id) => ({
-    id,
-    key: dedupeKeyOf(event),
-    serialKey: serialKeyOf(event),
-    channel: event.channel,
-    accountId: event.accountId,
-    messageId: event._tag === "Message" ? event.messageId : null,
-    event: sanitizeJson(written(event)),
-    raw: sanitizeJson(JSON.stringify(raw))
-  }))
+const givenOf = ({ event, raw }: Arrival, now: number): Given => ({
+  id: InboxId.make(typeId("inb", now)),
+  key: dedupeKeyOf(event),
+  serialKey: serialKeyOf(event),
+  channel: event.channel,
+  accountId: event.accountId,
+  messageId: event._tag === "Message" ? event.messageId : null,
+  event: sanitizeJson(written(event)),
+  raw: sanitizeJson(JSON.stringify(raw))
+})
 
 export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
   effect: Effect.gen(function* () {
@@ -120,7 +123,8 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
     const accept = Traced.fn("Inbox.accept")(
       function* (arrivals: ReadonlyArray<Arrival>) {
         if (arrivals.length === 0) return []
-        const given = yield* Effect.forEach(arrivals, givenOf)
+        const now = yield* Clock.currentTimeMillis
+        const given = arrivals.map((arrival) => givenOf(arrival, now))
         const jobs = yield* queue.prepare(queueName, given.length)
         const fresh = new Set((yield* insert(given, jobs)).map(({ id }) => id))
         if (fresh.size > 0) yield* jobs.inserted

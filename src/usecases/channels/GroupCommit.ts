@@ -52,30 +52,40 @@ export const make = (accept: Accept) =>
         })
       )
 
-    const answer = (one: Waiting, outcome: Exit.Exit<ReadonlyArray<boolean>, unknown>) =>
-      Exit.matchEffect(outcome, {
-        onSuccess: (fresh) => Effect.sync(() => one.done(Exit.succeed(fresh))),
-        onFailure: (cause) =>
-          Effect.zipRight(
-            Effect.logError("A delivery could not be queued", cause),
-            Effect.sync(() => one.done(Exit.fail(notQueued())))
-          )
-      })
+    const refuse = (one: Waiting, cause: Cause.Cause<unknown>) =>
+      Effect.zipRight(
+        Effect.logError("A delivery could not be queued", cause),
+        Effect.sync(() => one.done(Exit.fail(notQueued())))
+      )
 
-    const commit = (batch: ReadonlyArray<Waiting>, unanswered: Set<Waiting>) =>
-      Effect.gen(function* () {
-        const outcome = yield* attempt(batch.flatMap(({ arrivals }) => arrivals))
-        const apart = Exit.isFailure(outcome) && batch.length > 1 && mayBeOneOfThem(outcome.cause)
-        let taken = 0
-        for (const one of batch) {
-          const from = taken
-          taken += one.arrivals.length
-          const own = apart
-            ? yield* attempt(one.arrivals)
-            : Exit.map(outcome, (fresh) => fresh.slice(from, taken))
-          unanswered.delete(one)
-          yield* answer(one, own)
-        }
+    /** Each its part of what was found of all. */
+    const answer = (
+      batch: ReadonlyArray<Waiting>,
+      fresh: ReadonlyArray<boolean>,
+      unanswered: Set<Waiting>
+    ) => {
+      let taken = 0
+      for (const one of batch) {
+        const from = taken
+        taken += one.arrivals.length
+        unanswered.delete(one)
+        one.done(Exit.succeed(fresh.slice(from, taken)))
+      }
+    }
+
+    const commit = (batch: ReadonlyArray<Waiting>, unanswered: Set<Waiting>): Effect.Effect<void> =>
+      Effect.flatMap(attempt(batch.flatMap(({ arrivals }) => arrivals)), (outcome) => {
+        if (Exit.isSuccess(outcome)) return Effect.sync(() => answer(batch, outcome.value, unanswered))
+        const apart = batch.length > 1 && mayBeOneOfThem(outcome.cause)
+        return Effect.forEach(
+          batch,
+          (one) => {
+            if (apart) return commit([one], unanswered)
+            unanswered.delete(one)
+            return refuse(one, outcome.cause)
+          },
+          { discard: true }
+        )
       })
 
     const giveUp = (left: Iterable<Waiting>) =>

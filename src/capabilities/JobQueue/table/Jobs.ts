@@ -1,9 +1,9 @@
 /** What a queue does with the rows of its jobs, whoever wakes its workers: put them in, count, show and revive them. */
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { newId } from "../../../domain/Ids.ts"
-import type { QueueJobId } from "../../../domain/Ids.ts"
+import { newId, QueueJobId, typeId } from "../../../domain/Ids.ts"
 import {
   JobQueueError,
   type JobListing,
@@ -49,15 +49,18 @@ export const makeJobs = (rows: Rows, policyOf: (queue: QueueName) => QueuePolicy
     })
 
   const prepare = (queue: QueueName, count: number) =>
-    Effect.map(Effect.replicateEffect(newId.queueJob, count), (ids): PreparedJobs => ({
-      ids,
-      maxAttempts: policyOf(queue).attempts,
-      news: herald.news(
-        queue,
-        ids.map((id) => ({ id, delay: Duration.zero }))
-      ),
-      inserted: herald.inserted(queue)
-    }))
+    Effect.map(Clock.currentTimeMillis, (now): PreparedJobs => {
+      const ids = Array.from({ length: count }, () => QueueJobId.make(typeId("qjb", now)))
+      return {
+        ids,
+        maxAttempts: policyOf(queue).attempts,
+        news: herald.news(
+          queue,
+          ids.map((id) => ({ id, delay: Duration.zero }))
+        ),
+        inserted: herald.inserted(queue)
+      }
+    })
 
   const list = Effect.fn("JobQueue.list")(function* (queue: QueueName, listing: JobListing) {
     const found = yield* unreachable(rows.list(queue, { ...listing, limit: listing.limit + 1 }))
