@@ -15,9 +15,10 @@ import { RateLimiter } from "../../src/capabilities/RateLimiter.ts"
 import { layerMemory } from "../../src/capabilities/RateLimiter/Memory.ts"
 import { layerRedis } from "../../src/capabilities/RateLimiter/Redis.ts"
 import { layerSql } from "../../src/capabilities/RateLimiter/Sql.ts"
+import { startCluster } from "../RedisCluster.ts"
 import { redisUrl, startRedis, withRedis } from "../RedisServer.ts"
 import { restoreIt } from "../setup.ts"
-import { eachEngineLive } from "../TestDatabase.ts"
+import { eachEngineLive, once } from "../TestDatabase.ts"
 
 const overRedis = Layer.unwrapScoped(
   Effect.map(Effect.flatMap(redisUrl, connect), (redis) => layerRedis(redis))
@@ -155,6 +156,19 @@ eachEngineLive("Requests counted in the database", (it) => {
       expect(error._tag).toBe("RateLimiterError")
     })
   )
+})
+
+withRedis("Requests counted in a cluster of Redis servers", () => {
+  const overCluster = Layer.unwrapScoped(
+    Effect.gen(function* () {
+      const cluster = yield* Effect.promise(() => once("cluster of rate limits", startCluster))
+      return layerRedis(yield* connect(Redacted.make(cluster.url)))
+    })
+  )
+  layer(Layer.empty, { excludeTestServices: true })("in a cluster", (it) => {
+    suite(it, overCluster)
+    restoreIt()
+  })
 })
 
 withRedis("Requests counted in Redis", () =>

@@ -1,0 +1,95 @@
+/** One suite on every provider: nothing is believed that is not signed, and what is signed is read into our words. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { Stripe } from "stripe"
+import { BillingProvider } from "../../src/capabilities/BillingProvider.ts"
+import { layerStripe } from "../../src/capabilities/BillingProvider/Stripe.ts"
+import { april, event, subscription } from "../http/BillingEvents.ts"
+
+interface Provider {
+  readonly layer: Layer.Layer<BillingProvider>
+  /** The provider without the secret of the endpoint. */
+  readonly unset: Layer.Layer<BillingProvider>
+  readonly sign: (body: string, seconds: number) => string
+  /** A subscription that was sold, in the provider's own form; and an event that says nothing to us. */
+  readonly sold: string
+  readonly other: string
+}
+
+const bytes = (text: string) => new TextEncoder().encode(text)
+
+const suite = (name: string, { layer, other, sign, sold, unset }: Provider) =>
+  describe(name, () => {
+    const read = (body: string, signature: string | undefined) =>
+      Effect.flatMap(BillingProvider, (provider) => provider.read(bytes(body), signature))
+    const now = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / 1_000))
+
+    it.live("reads what was signed", () =>
+      Effect.gen(function* () {
+        const found = yield* read(sold, sign(sold, yield* now))
+        expect(Option.getOrNull(found)).toMatchObject({
+          id: "evt_sold",
+          object: "sub_1",
+          tenantId: "ten_1",
+          fact: { _tag: "Subscription", plan: "pro", status: "active", ended: false }
+        })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.live("says nothing of what is signed but of no use", () =>
+      Effect.gen(function* () {
+        for (const body of [other, "{}", "[]", "null", "no JSON", ""])
+          expect([body, yield* read(body, sign(body, yield* now))]).toEqual([body, Option.none()])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.live(
+      "believes nothing without its signature, with another's, or with an old one, and repeats none of it",
+      () =>
+        Effect.gen(function* () {
+          const at = yield* now
+          const good = sign(sold, at)
+          const bad = [
+            undefined,
+            "",
+            "nonsense",
+            sign(`${sold} `, at),
+            sign(sold, at - 3_600),
+            good.slice(0, -2)
+          ]
+          for (const signature of bad) {
+            const failure = yield* Effect.flip(read(sold, signature))
+            expect(failure._tag).toBe("INVALID_SIGNATURE")
+            expect(JSON.stringify(failure)).not.toContain("sub_1")
+          }
+        }).pipe(Effect.provide(layer))
+    )
+
+    it.live("reads nothing where no secret is set", () =>
+      Effect.gen(function* () {
+        const failure = yield* Effect.flip(read(sold, sign(sold, yield* now)))
+        expect(failure._tag).toBe("NOT_CONFIGURED")
+      }).pipe(Effect.provide(unset))
+    )
+  })
+
+const secret = "whsec_of_the_suite"
+
+suite("Stripe's events", {
+  layer: layerStripe(Option.some(Redacted.make(secret))),
+  unset: layerStripe(Option.none()),
+  sign: (payload, timestamp) => Stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp }),
+  sold: JSON.stringify(
+    event(
+      "customer.subscription.created",
+      april.start,
+      subscription({ tenantId: "ten_1", period: april }),
+      "evt_sold"
+    )
+  ),
+  other: JSON.stringify(event("customer.created", april.start, { id: "cus_1" }))
+})
