@@ -157,10 +157,11 @@ const codeOf = (cause: Cause.Cause<Failure>): Failure["_tag"] =>
 const logged = (cause: Cause.Cause<Failure>) =>
   Option.isSome(Cause.failureOption(cause)) ? Effect.void : Effect.logError("A turn's stream broke", cause)
 
-/** Tells `relay` all of `parts`, and then how they ended. */
-const told = (parts: Stream.Stream<TurnPart, Failure>, writer: Writer, relay: Relay) =>
-  parts.pipe(
-    Stream.runForEachChunk((waiting) => relay.push(writer.frames(waiting))),
+type Tell = (onParts: (parts: Iterable<TurnPart>) => Effect.Effect<void>) => Effect.Effect<void, Failure>
+
+/** Tells `relay` all that is told, and then how it ended. */
+const told = (tell: Tell, writer: Writer, relay: Relay) =>
+  tell((waiting) => relay.push(writer.frames(waiting))).pipe(
     Effect.catchAllCause((cause) =>
       Effect.zipRight(
         logged(cause),
@@ -184,12 +185,12 @@ const keptAlive = (relay: Relay) =>
   )
 
 /** The bytes of the stream; `full` as in {@link response}. */
-export const body = (parts: Stream.Stream<TurnPart, Failure>, full: boolean): Stream.Stream<Uint8Array> =>
+export const body = (tell: Tell, full: boolean): Stream.Stream<Uint8Array> =>
   Stream.fromPull(
     Effect.gen(function* () {
       const relay = new Relay()
       relay.add(opening)
-      yield* Effect.forkScoped(told(parts, new Writer(full), relay))
+      yield* Effect.forkScoped(told(tell, new Writer(full), relay))
       yield* Effect.forkScoped(keptAlive(relay))
       return relay.take
     })
@@ -207,12 +208,12 @@ export const response = (
   turn: {
     readonly runId: RunId | null
     readonly endUserId: EndUserId | null
-    readonly parts: Stream.Stream<TurnPart, Failure>
+    readonly tell: Tell
   },
   full: boolean,
   after = 0
 ): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.stream(Resume.skip(body(turn.parts, full), after), {
+  HttpServerResponse.stream(Resume.skip(body(turn.tell, full), after), {
     contentType: "text/event-stream",
     headers: {
       "cache-control": "no-cache, no-transform",

@@ -14,7 +14,7 @@ import type { RunningTurn } from "./chat/ChatTurn.ts"
 import { LiveRuns } from "./chat/LiveRuns.ts"
 import { turnFailed } from "./chat/ModelStep.ts"
 import type { Replay } from "./chat/Replay.ts"
-import { runtimeTimeout } from "./chat/Turn.ts"
+import { runtimeTimeout, telling } from "./chat/Turn.ts"
 
 /** How long a stop is waited for; the run's status then says whether it has ended. */
 const patience = Duration.seconds(3)
@@ -184,7 +184,7 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/AgentRuns",
         : outcome.status === "running"
           ? onceSettled(scope, id)
           : retold(outcome)
-      const turn: RunningTurn = { runId: id, endUserId: outcome.endUserId, parts }
+      const turn: RunningTurn = { runId: id, endUserId: outcome.endUserId, ...telling(parts) }
       return turn
     })
 

@@ -48,6 +48,7 @@ import { RateLimits, RateLimitSettings } from "../../src/usecases/RateLimits.ts"
 import { Retrieve } from "../../src/usecases/Retrieve.ts"
 import { Sources } from "../../src/usecases/Sources.ts"
 import { UsageReport } from "../../src/usecases/UsageReport.ts"
+import { telling } from "../../src/usecases/chat/Turn.ts"
 import * as TestServer from "./TestServer.ts"
 
 export const liveKey = (changes: Partial<LiveKey> = {}): LiveKey => ({
@@ -140,7 +141,7 @@ export class Script extends Context.Tag("test/http/Script")<
 export const turn = (parts: RunningTurn["parts"], changes: Partial<RunningTurn> = {}): RunningTurn => ({
   runId: RunId.make("run_1"),
   endUserId: EndUserId.make("usr_1"),
-  parts,
+  ...telling(parts),
   ...changes
 })
 

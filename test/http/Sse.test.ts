@@ -9,14 +9,16 @@ import { describe, expect } from "vitest"
 import type { TurnPart } from "../../src/domain/ChatTurn.ts"
 import { TurnFailed } from "../../src/domain/Errors.ts"
 import * as Sse from "../../src/http/Sse.ts"
+import { telling } from "../../src/usecases/chat/Turn.ts"
 import { chunksOf, citation, event, type Parts, result, say, types } from "./UiStream.ts"
 
 describe("the stream of a turn", () => {
-  const text = (stream: Parts, full = true) => Stream.mkString(Stream.decodeText(Sse.body(stream, full)))
+  const text = (stream: Parts, full = true) =>
+    Stream.mkString(Stream.decodeText(Sse.body(telling(stream).tell, full)))
 
   it.effect("says that it is alive at least every 15 seconds while nothing happens", () =>
     Effect.gen(function* () {
-      const seen = yield* Sse.body(Stream.never, true).pipe(
+      const seen = yield* Sse.body(telling(Stream.never).tell, true).pipe(
         Stream.decodeText(),
         Stream.take(4),
         Stream.runCollect,

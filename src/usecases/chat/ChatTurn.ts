@@ -46,7 +46,18 @@ export interface RunningTurn {
   readonly endUserId: EndUserId | null
   /** Ends after `Done`. To stop reading changes nothing about the turn. */
   readonly parts: Stream.Stream<TurnPart, Failure>
+  /** Tells `parts` in fewer steps, what has come together at once. Either is to be read, and once. */
+  readonly tell: (onParts: (parts: Iterable<TurnPart>) => Effect.Effect<void>) => Effect.Effect<void, Failure>
 }
+
+/** Tells `onParts` what comes, up to the end. */
+const toldFrom = (
+  parts: Turn["parts"],
+  onParts: (parts: Iterable<TurnPart>) => Effect.Effect<void>
+): Effect.Effect<void, Failure> =>
+  Effect.flatMap(parts.takeAll, ([come, done]) =>
+    Effect.zipRight(onParts(come), done ? parts.await : Effect.suspend(() => toldFrom(parts, onParts)))
+  )
 
 /** Copies of what a request brings along are made at every step: a turn needs nothing of it but who traces it. */
 const lean = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
@@ -274,7 +285,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       Effect.map(begun(scope, request, channel, extras), (turn): RunningTurn => ({
         runId: request.persist ? turn.opening.runId : null,
         endUserId: turn.endUserId,
-        parts: Mailbox.toStream(turn.parts).pipe(Stream.ensuring(left(turn)))
+        parts: Mailbox.toStream(turn.parts).pipe(Stream.ensuring(left(turn))),
+        tell: (onParts) => Effect.ensuring(toldFrom(turn.parts, onParts), left(turn))
       }))
 
     /** The complete reply, with a realtime token when a conversation exists (specification 2.2). */

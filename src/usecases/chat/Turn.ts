@@ -3,6 +3,7 @@ import type * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Mailbox from "effect/Mailbox"
+import * as Stream from "effect/Stream"
 import type { AgentScope } from "../../domain/Access.ts"
 import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/ChatTurn.ts"
 import { RuntimeTimeout, type TurnFailed } from "../../domain/Errors.ts"
@@ -83,3 +84,9 @@ export const unlessStopped = <A, E, R, A2, E2, R2>(
   turn.stop.unless(effect, (why): Effect.Effect<A2, E2 | RuntimeTimeout, R2> =>
     why === "late" ? Effect.fail(runtimeTimeout()) : otherwise
   )
+
+/** What a stream says, told as a running turn tells it. */
+export const telling = (parts: Stream.Stream<TurnPart, Failure>) => ({
+  parts,
+  tell: (onParts: (come: Iterable<TurnPart>) => Effect.Effect<void>) => Stream.runForEachChunk(parts, onParts)
+})
