@@ -15,6 +15,9 @@ import * as Clock from "effect/Clock"
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import { flow } from "effect/Function"
+import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -184,6 +187,15 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
           return Headers.complete(options(request, yield* methods, requestId), requestId, overHttps)
         }
         const pattern = patternOf(request)
+        // The fiber is the request's own: there is nothing to restore.
+        yield* FiberRef.update(
+          FiberRef.currentLogAnnotations,
+          flow(
+            HashMap.set<string, unknown>("requestId", requestId),
+            HashMap.set<string, unknown>("method", request.method),
+            HashMap.set<string, unknown>("path", pathOf(request))
+          )
+        )
         const began = yield* Clock.currentTimeMillis
         const response = yield* app.pipe(
           Effect.catchAllCause((cause) =>
@@ -195,7 +207,6 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
               Context.add(RequestId.RequestId, requestId)
             )
           ),
-          Effect.annotateLogs({ requestId, method: request.method, path: pathOf(request) }),
           Span.around(request, requestId, pattern)
         )
         const took = (yield* Clock.currentTimeMillis) - began
