@@ -48,6 +48,13 @@ export interface Payment extends Asked {
   readonly credits: number
 }
 
+export interface Plan extends Asked {
+  readonly eventId: string
+  /** When the provider says that it happened; no two are alike. */
+  readonly created: number
+  readonly plan: string
+}
+
 export interface KeyUse extends Asked {
   readonly keyId: string
 }
@@ -61,6 +68,7 @@ export interface History {
   readonly said: Array<Said>
   readonly takings: Array<Taking>
   readonly payments: Array<Payment>
+  readonly plans: Array<Plan>
   readonly revocations: Array<KeyUse>
 }
 
@@ -73,6 +81,7 @@ export const emptyHistory = (): History => ({
   said: [],
   takings: [],
   payments: [],
+  plans: [],
   revocations: []
 })
 
@@ -122,6 +131,8 @@ export interface Found {
   readonly reserved: number
   readonly counted: number
   readonly granted: number
+  /** The plan that the tenant is on; null without a subscription. */
+  readonly plan: string | null
   /** Status of a request with each key that was revoked. */
   readonly revoked: ReadonlyMap<string, number>
   /** Marks of deleted sources that a search still finds. */

@@ -24,12 +24,21 @@ const waitingJobs = async (world: World): Promise<number> => {
   return queues.reduce((sum, { active, delayed, waiting }) => sum + active + delayed + waiting, 0)
 }
 
-/** Until nothing is queued any more, or for `patience` milliseconds. */
+/** Turns of processes that were killed: they are ended once the lease of their process is over. */
+const runningTurns = async ({ postgres }: World): Promise<number> => {
+  if (postgres === null) return 0
+  const [row] = await postgres.run<{ n: number }>(
+    "select count(*)::int as n from agent_runs where status = 'running'"
+  )
+  return row?.n ?? 0
+}
+
+/** Until nothing is queued or under way any more, or for `patience` milliseconds. */
 export const quiet = async (world: World, patience: number): Promise<void> => {
   const end = Date.now() + patience
   let calm = 0
   while (Date.now() < end && calm < 4) {
-    calm = (await waitingJobs(world)) === 0 ? calm + 1 : 0
+    calm = (await waitingJobs(world)) + (await runningTurns(world)) === 0 ? calm + 1 : 0
     await delay(500)
   }
 }
@@ -112,6 +121,9 @@ const read = async (rows: Rows, world: World): Promise<Omit<Found, keyof Online>
     granted: await one(
       `select coalesce(sum(granted), 0)::int as n from tenant_credits where tenant_id = ${tenant}`
     ),
+    plan:
+      (await rows<{ plan: string }>(`select plan from subscriptions where tenant_id = ${tenant}`))[0]?.plan ??
+      null,
     listed: (
       await rows<{ id: string }>(
         `select id from conversations where agent_id = '${world.team.agentId}' and channel = 'api'`

@@ -1,11 +1,11 @@
 /** What clients do meanwhile: one operation at a time each, at random, and everything they were told is kept. */
 import { createHmac } from "node:crypto"
 import Stripe from "stripe"
-import { checkout, event } from "../http/BillingEvents.ts"
+import { checkout, event, subscription } from "../http/BillingEvents.ts"
 import type { Asked, History } from "./History.ts"
 import { longest } from "./Oracle.ts"
 import type { Random } from "./Random.ts"
-import { account, appSecret, billingSecret, type World } from "./World.ts"
+import { account, appSecret, billingSecret, plans, type World } from "./World.ts"
 
 type Json = ReturnType<typeof JSON.parse>
 
@@ -65,7 +65,8 @@ export const ask = async (
 
 /** Conversations, sources and keys that there are to go on with. */
 export interface Client {
-  readonly step: () => Promise<void>
+  /** False when nobody answered: then it is no use to go on at once. */
+  readonly step: () => Promise<boolean>
   /** What a sender repeats until it is taken: deliveries and payments. */
   readonly settle: () => Promise<void>
 }
@@ -73,7 +74,12 @@ export interface Client {
 const eventsOf = (text: string): ReadonlyArray<Json> =>
   text.split("\n").flatMap((line) => (line.startsWith("data: {") ? [parse(line.slice(6))] : []))
 
-export const clientOf = (world: World, history: History, random: Random, name: string): Client => {
+export const clientOf = (
+  world: World,
+  history: History,
+  random: Random,
+  { name, place }: { readonly name: string; readonly place: number }
+): Client => {
   const key = { "x-api-key": world.agentKey }
   const conversations: Array<string> = []
   const taken = new Set<string>()
@@ -81,11 +87,19 @@ export const clientOf = (world: World, history: History, random: Random, name: s
   const spareKeys: Array<{ readonly id: string; readonly secret: string }> = []
   const deliveries: Array<Request & { readonly messageId: string }> = []
   const payments: Array<{ readonly eventId: string; readonly credits: number; readonly payload: string }> = []
+  const tidings: Array<{
+    readonly eventId: string
+    readonly created: number
+    readonly plan: string
+    readonly payload: string
+  }> = []
   let count = 0
+  let unanswered = false
   const mark = (kind: string) => `${kind}-${name}-${++count}`
   const heard = async (kind: string, request: Request): Promise<Heard> => {
     const answered = await ask(world.url(), kind, request)
     const { body: _, text: __, ...asked } = answered
+    unanswered = answered.status === 0 && request.leaves === undefined
     history.asked.push(request.leaves === undefined ? asked : { ...asked, status: 0 })
     return answered
   }
@@ -98,6 +112,7 @@ export const clientOf = (world: World, history: History, random: Random, name: s
       code: answered.status >= 400 ? (answered.body?.error?.code ?? null) : null,
       milliseconds: performance.now() - begun
     }
+    unanswered = answered.status === 0
     history.asked.push(asked)
     return { ...asked, text: "", body: answered.body }
   }
@@ -232,7 +247,7 @@ export const clientOf = (world: World, history: History, random: Random, name: s
   const keys = async () => {
     const old = spareKeys.pop()
     if (old !== undefined) {
-      const answered = await owner("revoke", "PATCH", `/api/keys/${old.id}`, { status: "REVOKED" })
+      const answered = await owner("revoke", "DELETE", `/api/keys/${old.id}`)
       history.revocations.push({ ...answered, keyId: old.secret })
     }
     const path = `/api/agents/${world.team.agentId}/keys`
@@ -240,7 +255,7 @@ export const clientOf = (world: World, history: History, random: Random, name: s
     if (made.status === 201) spareKeys.push({ id: made.body.data.key.id, secret: made.body.data.secret })
   }
 
-  const pay = async ({ credits, eventId, payload }: (typeof payments)[number]) => {
+  const bill = (payload: string) => {
     const headers = {
       "content-type": "application/json",
       "billing-signature": Stripe.webhooks.generateTestHeaderString({
@@ -249,14 +264,18 @@ export const clientOf = (world: World, history: History, random: Random, name: s
         timestamp: Math.floor(Date.now() / 1_000)
       })
     }
-    const answered = await heard("POST /api/webhooks/billing", {
+    return heard("POST /api/webhooks/billing", {
       method: "POST",
       path: "/api/webhooks/billing",
       raw: payload,
       headers
     })
-    history.payments.push({ ...answered, eventId, credits })
-    return answered.status === 200
+  }
+  const pay = async ({ credits, eventId, payload }: (typeof payments)[number]) => {
+    history.payments.push({ ...(await bill(payload)), eventId, credits })
+  }
+  const tell = async ({ created, eventId, payload, plan }: (typeof tidings)[number]) => {
+    history.plans.push({ ...(await bill(payload)), eventId, created, plan })
   }
   const payment = async () => {
     if (payments.length > 0 && random.next() < 0.4) return void (await pay(random.pick(payments)))
@@ -273,6 +292,21 @@ export const clientOf = (world: World, history: History, random: Random, name: s
     const made = { eventId, credits, payload }
     payments.push(made)
     await pay(made)
+  }
+
+  /** In any order, as they come from a provider that repeats what was not taken. */
+  const changePlan = async () => {
+    if (tidings.length > 0 && random.next() < 0.4) return tell(random.pick(tidings))
+    const eventId = `evt_${mark("plan")}`
+    const plan = random.pick(plans)
+    const created = 1_900_000_000 + random.below(100_000) * 16 + place
+    const now = Math.floor(Date.now() / 1_000)
+    const period = { start: now - 864_000, end: now + 1_728_000 }
+    const changed = subscription({ id: "sub_faults", tenantId: world.team.tenantId, plan, period })
+    const payload = JSON.stringify(event("customer.subscription.updated", created, changed, eventId))
+    const made = { eventId, created, plan, payload }
+    tidings.push(made)
+    await tell(made)
   }
 
   const read = async () => {
@@ -301,16 +335,23 @@ export const clientOf = (world: World, history: History, random: Random, name: s
     [1.5, human],
     [1.5, keys],
     [2, payment],
+    [1, changePlan],
     [2, read],
     [2, retrieve]
   ]
   return {
-    step: async () => void (await random.weighed(operations)()),
+    step: async () => {
+      await random.weighed(operations)()
+      return !unanswered
+    },
     settle: async () => {
       const accepted = new Set(
-        history.payments.filter(({ status }) => status === 200).map(({ eventId }) => eventId)
+        [...history.payments, ...history.plans]
+          .filter(({ status }) => status === 200)
+          .map(({ eventId }) => eventId)
       )
       for (const one of payments) if (!accepted.has(one.eventId)) await pay(one)
+      for (const one of tidings) if (!accepted.has(one.eventId)) await tell(one)
       for (const one of deliveries) await deliver(one)
     }
   }

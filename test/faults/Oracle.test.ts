@@ -54,6 +54,10 @@ const sound = (): { history: History; found: Found } => ({
       { ...asked(0), eventId: "evt_1", credits: 5 },
       { ...asked(), eventId: "evt_1", credits: 5 }
     ],
+    plans: [
+      { ...asked(), eventId: "evt_2", created: 20, plan: "large" },
+      { ...asked(), eventId: "evt_3", created: 10, plan: "small" }
+    ],
     revocations: [{ ...asked(), keyId: "key" }]
   },
   found: {
@@ -85,6 +89,7 @@ const sound = (): { history: History; found: Found } => ({
     reserved: 2,
     counted: 2,
     granted: 5,
+    plan: "large",
     revoked: new Map([["key", 401]]),
     retrievable: [],
     walked: { conversations: ["cnv_1"], messages: new Map([["cnv_1", ["msg_1", "msg_2", "msg_3"]]]) },
@@ -194,6 +199,7 @@ const broken: ReadonlyArray<readonly [string, Change]> = [
     ({ history }) => ({ history: { payments: history.payments.slice(0, 1) } })
   ],
   ["10 credits are granted for 5", () => ({ found: { granted: 10 } })],
+  ["the tenant is on plan small, and was last told to be on large", () => ({ found: { plan: "small" } })],
   ["revoked key key is answered 200", () => ({ found: { revoked: new Map([["key", 200]]) } })],
   [
     "the walk of conversations loses cnv_1",

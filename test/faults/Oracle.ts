@@ -170,6 +170,18 @@ const payments = (history: History, found: Found) => {
   return found.granted === wanted ? [] : [`${found.granted} credits are granted for ${wanted}`]
 }
 
+/** Whatever the order in which they came: what happened last is what holds. */
+const plan = ({ plans }: History, found: Found) => {
+  const accepted = new Set(plans.filter(good).map(({ eventId }) => eventId))
+  const open = plans.filter(({ eventId }) => !accepted.has(eventId))
+  if (open.length > 0)
+    return [`plans ${[...new Set(open.map(({ eventId }) => eventId))].join()} were never accepted`]
+  const last = plans.toSorted((a, b) => a.created - b.created).at(-1)
+  return last === undefined || last.plan === found.plan
+    ? []
+    : [`the tenant is on plan ${found.plan}, and was last told to be on ${last.plan}`]
+}
+
 const keys = ({ revocations }: History, { revoked }: Found) =>
   revocations
     .filter((one) => good(one) && revoked.get(one.keyId) !== 401)
@@ -199,6 +211,7 @@ export const judge = (history: History, found: Found): ReadonlyArray<string> => 
   ...humans(history, found),
   ...counters(history, found),
   ...payments(history, found),
+  ...plan(history, found),
   ...keys(history, found),
   ...pages(found)
 ]

@@ -49,6 +49,24 @@ export interface World {
   readonly close: () => Promise<void>
 }
 
+/** Plans that differ in nothing that a client would run into. */
+export const plans = ["small", "large"] as const
+
+const planTable = JSON.stringify(
+  Object.fromEntries(
+    plans.map((plan, place) => [
+      plan,
+      {
+        publicApi: true,
+        turns: 500_000 + place,
+        ingestionJobs: 500_000,
+        sources: 500_000,
+        overageEnabled: false
+      }
+    ])
+  )
+)
+
 const startSite = async () => {
   const server = Http.createServer((request, response) => {
     response.setHeader("content-type", "text/plain; charset=utf-8")
@@ -125,6 +143,7 @@ export const openWorld = async (topology: Topology, random: Random): Promise<Wor
     SPOKE_TURN_TIMEOUT: "10 seconds",
     CHANNEL_APP_SECRET: appSecret,
     BILLING_WEBHOOK_SECRET: billingSecret,
+    SPOKE_PLANS: planTable,
     GRAPH_API_URL: graph.url,
     ...(postgres === null ? {} : { DATABASE_URL: postgres.url, SPOKE_DATABASE_POOL: "6" }),
     ...(redis === null ? {} : { REDIS_URL: redis.url })
@@ -159,7 +178,10 @@ export const openWorld = async (topology: Topology, random: Random): Promise<Wor
   if (made.status !== 201) throw new Error(`The channel: ${made.status}`)
   const { secret: agentKey } = await team.key({ permissions: ["*"] })
 
+  const wrong = new Set<number>()
   const replace = async (place: number, skew = 0) => {
+    if (skew === 0) wrong.delete(place)
+    else wrong.add(place)
     const old = processes[place]
     processes[place] = undefined
     if (old !== undefined) {
@@ -273,8 +295,8 @@ export const openWorld = async (topology: Topology, random: Random): Promise<Wor
       Fs.rmSync(ballast, { force: true })
       if (!postgresIsUp) await postgres?.start()
       for (const [place, one] of processes.entries()) {
-        if (one === undefined || one.process.exitCode !== null) await replace(place)
-        // A clock that is wrong stays wrong until its process ends.
+        // What is signed by the hour is refused, rightly, for as long as the clock is wrong.
+        if (one === undefined || one.process.exitCode !== null || wrong.has(place)) await replace(place)
       }
     },
     stopProcesses: async () => {
