@@ -89,7 +89,9 @@ describe("A turn whose model", () => {
     }
     expect((await chat({})).body.data.reply).toBe("Well.")
     expect(spoke.output()).not.toContain("sk-stub-4711")
-    expect([await counted("failed"), await counted("timed_out"), await counted("complete")]).toEqual([7, 2, 1])
+    expect([await counted("failed"), await counted("timed_out"), await counted("complete")]).toEqual([
+      7, 2, 1
+    ])
   }, 40_000)
 
   it("is slow is settled though its client goes away, and the next one reads what was said", async () => {
