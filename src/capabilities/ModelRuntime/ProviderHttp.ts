@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import { Agent } from "undici"
 
 /** Streams hold their connection while they last, so this is also how many run at a time against one provider. */
-const connections = 512
+const connections = 2_048
 const connectTimeout = Duration.seconds(10)
 /** Shorter than what servers and balancers allow: a connection that both sides close at once fails the next request. */
 const keepAlive = Duration.seconds(4)
