@@ -190,8 +190,9 @@ export const body = (tell: Tell, full: boolean): Stream.Stream<Uint8Array> =>
     Effect.gen(function* () {
       const relay = new Relay()
       relay.add(opening)
-      yield* Effect.forkScoped(told(tell, new Writer(full), relay))
-      yield* Effect.forkScoped(keptAlive(relay))
+      // A stream is opened where nothing interrupts, and whoever leaves ends both.
+      yield* Effect.forkScoped(Effect.interruptible(told(tell, new Writer(full), relay)))
+      yield* Effect.forkScoped(Effect.interruptible(keptAlive(relay)))
       return relay.take
     })
   )

@@ -80,7 +80,7 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     await page.getByRole("dialog").getByLabel("Name").fill("The workshop")
     await page.getByRole("dialog").getByRole("button", { name: "Save" }).click()
     await page.getByRole("heading", { name: "The workshop" }).waitFor()
-    await page.getByRole("button", { name: "Read again" }).click()
+    await page.getByRole("button", { name: "Read again", exact: true }).click()
     await page.getByRole("cell", { name: "Unchanged" }).first().waitFor()
     await page.getByLabel("State").getByText("Ready").waitFor()
     await page.getByRole("button", { name: "Delete" }).click()

@@ -21,10 +21,17 @@ export const layerSql = Layer.effect(
   AuditLog,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    let last = 0
+
+    /** A millisecond of its own for each entry: ids tell in which order a process wrote them. */
+    const moment = Effect.map(Clock.currentTimeMillis, (now) => {
+      last = Math.max(now, last + 1)
+      return last
+    })
 
     const record = Effect.fn("AuditLog.record")(function* (entry: AuditRecord) {
       const { action, actor, requestId, target, tenantId } = entry
-      const id = typeId("aud", yield* Clock.currentTimeMillis)
+      const id = typeId("aud", yield* moment)
       yield* sql`
         insert into audit_entries (id, tenant_id, actor_type, actor_id, action, target, request_id)
         values (${id}, ${tenantId}, ${actor.type}, ${actor.id}, ${action}, ${target}, ${requestId})`.pipe(

@@ -183,7 +183,7 @@ export const lockDirectory = (
     })
     yield* Effect.flatMap(Clock.currentTimeMillis, (now) =>
       Effect.tryPromise(() => Fs.utimes(own, now / 1_000, now / 1_000))
-    ).pipe(Effect.ignore, Effect.repeat(Schedule.spaced(heartbeat)), Effect.forkScoped)
+    ).pipe(Effect.ignore, Effect.repeat(Schedule.spaced(heartbeat)), Effect.interruptible, Effect.forkScoped)
   }).pipe(
     Effect.catchTags({
       Contended: ({ by }) =>

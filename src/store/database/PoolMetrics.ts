@@ -33,5 +33,6 @@ export const watch = (pool: Pg.Pool) =>
       )
     )
     yield* tell
-    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(Effect.sleep(every), tell)))
+    // Whoever opens the pool may not be interruptible; this has to be, or the pool would never close.
+    yield* Effect.forkScoped(Effect.interruptible(Effect.forever(Effect.zipRight(Effect.sleep(every), tell))))
   }).pipe(Effect.withTracerEnabled(false))

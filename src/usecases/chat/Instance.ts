@@ -25,8 +25,11 @@ export class Instance extends Effect.Service<Instance>()("usecases/chat/Instance
       Effect.repeat(Schedule.spaced(renewal)),
       Effect.forkScoped
     )
-    const sweep = Effect.tap(instances.sweep, (count) =>
-      count === 0 ? Effect.void : Effect.logWarning(`Ended ${count} runs of a process that died`)
+    // A process that was held up, and whose lease ran out meanwhile, is alive: it must not end its own runs.
+    const sweep = Effect.zipRight(instances.renew(id, lease), instances.sweep).pipe(
+      Effect.tap((count) =>
+        count === 0 ? Effect.void : Effect.logWarning(`Ended ${count} runs of a process that died`)
+      )
     )
     const sweepQuietly = quietly("Dead runs could not be swept", sweep)
     yield* sweepQuietly.pipe(Effect.repeat(Schedule.spaced(sweeping)), Effect.forkScoped)

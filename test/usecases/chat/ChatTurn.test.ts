@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
+import * as Schedule from "effect/Schedule"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
@@ -412,6 +413,47 @@ eachEngineLive("A chat turn", (it) => {
       expect(yield* usage).toMatchObject({ tenant: 2, agent: 2 })
       expect(yield* instances.sweep).toBe(0)
     }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped(
+    "of a process that was held up past its lease is not ended by the next turn of the same process",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const chat = yield* ChatTurn
+        const { reply } = yield* Script
+        const sql = yield* SqlClient.SqlClient
+        const { conversationId } = yield* chat.complete(scope, request())
+        const gate = yield* Deferred.make<void>()
+        const asked = yield* Deferred.make<void>()
+        yield* Ref.set(reply, (sent) =>
+          Stream.unwrap(
+            Deferred.succeed(asked, undefined).pipe(
+              Effect.zipRight(Deferred.await(gate)),
+              Effect.as(says("late")(sent))
+            )
+          )
+        )
+        const ask = (message: string) =>
+          Effect.fork(chat.complete(scope, request({ conversationId, message })))
+        const first = yield* ask("First")
+        yield* Deferred.await(asked)
+        yield* sql`update instances set lease_until = now() - interval '1 minute'`
+        const second = yield* ask("Second")
+        // It looks, finds nobody alive, and lives itself.
+        yield* sql`select 1 from instances where lease_until > now()`.pipe(
+          Effect.repeat({ until: (rows) => rows.length > 0, schedule: Schedule.spaced("10 millis") })
+        )
+        yield* Deferred.succeed(gate, undefined)
+        expect((yield* Fiber.join(first)).reply).toBe("late")
+        expect((yield* Fiber.join(second)).reply).toBe("late")
+        expect((yield* transcript).slice(2).map((line) => line.slice(2))).toEqual([
+          "user: First",
+          "assistant: late",
+          "user: Second",
+          "assistant: late"
+        ])
+      }).pipe(onFreshData(turnLayer()))
   )
 
   it.scoped("of a conversation that gives up waiting lets no later one past the one that still runs", () =>
