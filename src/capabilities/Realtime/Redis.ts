@@ -19,8 +19,6 @@ const channel = "{spoke}:realtime"
 const backlog = 4_096
 /** Signals that are sent in one go. */
 const batch = 100
-/** How long the first of them waits for others: each go costs as much as many signals. */
-const linger = "20 millis"
 /** Longest wait for Redis to take them. */
 const patience = "5 seconds"
 
@@ -66,9 +64,7 @@ export const layerRedis = (redis: Redis | Cluster) =>
           Effect.timeout(patience),
           Effect.catchAll((cause) => Effect.logWarning("Other processes could not be told", cause))
         )
-      yield* Queue.take(outgoing).pipe(
-        Effect.zipLeft(Effect.sleep(linger)),
-        Effect.flatMap((first) => Effect.map(Queue.takeUpTo(outgoing, batch - 1), Chunk.prepend(first))),
+      yield* Queue.takeBetween(outgoing, 1, batch).pipe(
         Effect.flatMap(send),
         Effect.forever,
         Effect.forkScoped
