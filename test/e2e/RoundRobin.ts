@@ -50,6 +50,13 @@ export const startRoundRobin = async (targets: () => ReadonlyArray<string>): Pro
         setTimeout(() => forward(request, response, attempts - 1), 25)
       } else if (!response.headersSent) response.destroy()
     })
+    // Answered before it was whole: the client's connection carries its next request once the rest is taken.
+    response.once("finish", () => {
+      if (request.complete) return
+      request.unpipe(outgoing)
+      request.resume()
+      outgoing.destroy()
+    })
     response.once("close", () => {
       if (!response.writableFinished) outgoing.destroy()
     })
