@@ -3,6 +3,9 @@ import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { hasShell, removeFolder, run, type Spoke, start, temporaryFolder } from "./Spoke.ts"
 
+/** The marks of citations in a text, `[1]`, each once and in order. */
+const marksOf = (text: string) => [...new Set(text.match(/\[\d\]/gu))].sort()
+
 describe("The first start on an empty data directory", () => {
   const dataDir = temporaryFolder()
   let spoke: Spoke
@@ -27,9 +30,9 @@ describe("The first start on an empty data directory", () => {
       expect(stderr).toBe("")
       expect(code).toBe(0)
       const { data } = JSON.parse(stdout)
-      expect(data.reply).toMatch(/\[1\]/)
       expect(data.reply).toContain("POST /v1/sources")
-      expect(data.citations.length).toBeGreaterThan(0)
+      expect(marksOf(data.reply).length).toBeGreaterThan(0)
+      expect(data.citations).toHaveLength(marksOf(data.reply).length)
       expect(data.citations[0]).toMatchObject({ sourceName: "Spoke documentation" })
     }
   )
@@ -73,7 +76,10 @@ describe("The first start on an empty data directory", () => {
     expect(found.stderr).toBe("")
     expect(JSON.parse(found.stdout).chunks.length).toBe(5)
     const said = await run(["chat", "What happens when a client goes away?"], { SPOKE_DATA_DIR: dataDir })
-    expect(said.stdout).toMatch(/\[1\]/)
+    // Which passages it takes depends on whether their vectors are there yet: each mark must have its line.
+    const [reply = "", listed = ""] = said.stdout.split("_No language model")
+    expect(marksOf(reply).length).toBeGreaterThan(0)
+    expect(marksOf(listed)).toEqual(marksOf(reply))
     expect(said.code).toBe(0)
   })
 
