@@ -12,6 +12,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import * as ModelStub from "../ModelStub.ts"
+import { otherVariables, overhear, variablesOf } from "./Engines.ts"
 import { ask, csrf, makeTenant, type Received, type Sent, signIn } from "./RouteWorld.ts"
 import { command, removeFolder, run, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 
@@ -53,6 +54,7 @@ describe("No secret of the operator or of a tenant", () => {
   let stub: ModelStub.ModelStub
   let spoke: Spoke
   let environment: Readonly<Record<string, string>> = {}
+  let servers: Awaited<ReturnType<typeof overhear>> = null
   let key = ""
   let cookie = ""
 
@@ -95,6 +97,8 @@ describe("No secret of the operator or of a tenant", () => {
       LOG_LEVEL: "trace"
     }
     spoke = await start(dataDir, environment)
+    servers = await overhear(dataDir)
+    environment = { ...environment, ...variablesOf(dataDir) }
     const owner = (await makeTenant(spoke, "canaries")).cookie
     const user = { email: "canaries@people.example", role: "owner", password: theirs.password }
     const added = await ask(spoke, "POST", "/api/users", { cookie: owner, headers: csrf, body: user })
@@ -228,11 +232,14 @@ describe("No secret of the operator or of a tenant", () => {
     const examined = await run(["doctor"], environment)
     const unopened = await run(["import", archive], {
       ...environment,
+      ...(await otherVariables(dataDir)),
       SPOKE_DATA_DIR: Path.join(folder, "other"),
       SPOKE_SECRET: canary("another-master")
     })
     expect(unopened.code).toBe(1)
 
+    // In an embedded store all is in the data directory.
+    const held = await servers?.held()
     const places: ReadonlyArray<readonly [string, string]> = [
       ["answers", answers.join("\n")],
       ["output", spoke.output()],
@@ -242,16 +249,31 @@ describe("No secret of the operator or of a tenant", () => {
       ...[exported, examined, unopened].flatMap(({ stderr, stdout }, place) => [
         [`command ${place}`, `${stdout}\n${stderr}`] as const
       ]),
-      ...filesOf(dataDir).map((file) => [file, Fs.readFileSync(file, "latin1")] as const)
+      ...(held === undefined
+        ? []
+        : [
+            ["commands to Redis", held.commands] as const,
+            ["values in Redis", held.values] as const,
+            ["rows", held.rows] as const
+          ]),
+      ...[dataDir, ...(held === undefined ? [] : [held.folder])]
+        .flatMap(filesOf)
+        .map((file) => [file, Fs.readFileSync(file, "latin1")] as const)
     ]
     // What is searched is what it is taken for.
     expect(places.length).toBeGreaterThan(100)
     expect(places.find(([name]) => name === "answers")?.[1]).toContain("on its way")
     expect(places.find(([name]) => name === "output")?.[1]).toContain("requestId")
     expect(places.find(([name]) => name === "archive")?.[1]).toContain("canaries@example.com")
+    const stored = held?.folder ?? dataDir
     expect(
-      places.some(([name, text]) => name.startsWith(dataDir) && text.includes("canaries@example.com"))
+      places.some(([name, text]) => name.startsWith(stored) && text.includes("canaries@example.com"))
     ).toBe(true)
+    if (held !== undefined) {
+      expect(held.rows).toContain("canaries@example.com")
+      expect(held.commands).toContain("publish")
+      expect(held.values.length).toBeGreaterThan(100)
+    }
 
     const [, session = ""] = cookie.split("=")
     const collectorsOwn = canary("collector")

@@ -4,8 +4,10 @@
  */
 import { zipSync } from "fflate"
 import * as Redacted from "effect/Redacted"
+import { Redis } from "ioredis"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
+import * as Pg from "pg"
 import { startRedis } from "../RedisServer.ts"
 import { layerEmbedded, layerPostgres } from "../../src/store/Database.ts"
 import { freshDatabase, startFleet } from "./Fleet.ts"
@@ -33,6 +35,74 @@ export const storeOf = (dataDir: string) => {
   return kept === undefined
     ? layerEmbedded({ dataDir })
     : layerPostgres({ url: Redacted.make(kept.databaseUrl), maxConnections: 1 })
+}
+
+/** What tells a command of the database and Redis of a folder; nothing where the folder is all there is. */
+export const variablesOf = (dataDir: string): Readonly<Record<string, string>> => {
+  const kept = folders.get(dataDir)
+  return kept === undefined ? {} : { DATABASE_URL: kept.databaseUrl, REDIS_URL: kept.redis.url }
+}
+
+/** Another database, with nothing in it, where there is one already. */
+export const otherVariables = async (dataDir: string): Promise<Readonly<Record<string, string>>> =>
+  folders.has(dataDir) ? { DATABASE_URL: await freshDatabase() } : {}
+
+/** Every row of every table, bytes as they are, and the folder of the database's files with all of it written there. */
+const rowsOf = async (url: string) => {
+  const client = new Pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query("set bytea_output = 'escape'")
+    const { rows: tables } = await client.query<{ name: string }>(
+      `select format('%I.%I', schemaname, tablename) as name from pg_tables
+      where schemaname not in ('pg_catalog', 'information_schema')`
+    )
+    const texts: Array<string> = []
+    for (const { name } of tables) {
+      const { rows } = await client.query<{ row: string }>(`select t::text as row from ${name} t`)
+      texts.push(...rows.map(({ row }) => row))
+    }
+    await client.query("checkpoint")
+    const { rows } = await client.query<{ setting: string }>(
+      "select current_setting('data_directory') as setting"
+    )
+    return { text: texts.join("\n"), folder: rows[0]?.setting ?? "" }
+  } finally {
+    await client.end()
+  }
+}
+
+const valuesOf = async (client: Redis) => {
+  // Compressed values could not be searched.
+  await client.config("SET", "rdbcompression", "no")
+  const texts: Array<string> = []
+  for (const key of await client.keys("*")) {
+    const value = await client.dumpBuffer(key)
+    texts.push(key, value?.toString("latin1") ?? "")
+  }
+  return texts.join("\n")
+}
+
+/**
+ * Listens to every command that the folder's Redis is given from now on. `held` answers them, what Redis holds, all rows of
+ * the database and the folder of its files. Null where an embedded store is all there is.
+ */
+export const overhear = async (dataDir: string) => {
+  const kept = folders.get(dataDir)
+  if (kept === undefined) return null
+  const client = new Redis(kept.redis.url)
+  const monitor = await client.monitor()
+  const commands: Array<string> = []
+  monitor.on("monitor", (_time: string, given: ReadonlyArray<string>) => commands.push(given.join(" ")))
+  return {
+    held: async () => {
+      monitor.disconnect()
+      const values = await valuesOf(client)
+      client.disconnect()
+      const { folder, text } = await rowsOf(kept.databaseUrl)
+      return { commands: commands.join("\n"), values, rows: text, folder }
+    }
+  }
 }
 
 const documentation = (): Blob => {
