@@ -41,6 +41,7 @@ import type * as Auth from "../http/Auth.ts"
 import * as Headers from "../http/Headers.ts"
 import * as KeyAuth from "../http/KeyAuth.ts"
 import type { SameOrigin } from "../http/hosted/SameOrigin.ts"
+import * as DirectPublic from "../http/public/DirectPublic.ts"
 import { publicGroups, serve } from "../http/Server.ts"
 import type { Settings } from "./Config.ts"
 import * as Lifecycle from "./Lifecycle.ts"
@@ -112,7 +113,8 @@ export const admission = (settings: Settings) =>
 
 /** Serves on the `HttpServer` of the context, over the use-cases of `app/Live`; spans are made in `http/Span`. */
 export const layer = (settings: Settings) =>
-  Layer.merge(
+  Layer.mergeAll(
     DirectMessaging.layer,
+    DirectPublic.layer,
     serve(guarded(settings)).pipe(HttpMiddleware.withTracerDisabledWhen(() => true))
   ).pipe(Layer.provide(overHttps(settings)))

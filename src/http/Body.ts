@@ -27,20 +27,22 @@ const isDeeper = (value: unknown, depth: number): boolean =>
 const unreadable = (request: Request, cause: CodedError) =>
   new HttpServerError.RequestError({ request, reason: "Decode", cause })
 
-const tooLarge = (request: Request, limit: number) =>
-  unreadable(request, new PayloadTooLarge({ message: `The body may take at most ${limit} bytes.` }))
+const tooLarge = (limit: number) =>
+  new PayloadTooLarge({ message: `The body may take at most ${limit} bytes.` })
+const cutOff = () => new ValidationError({ message: "The body ended too early." })
 
-const cutOff = (request: Request) =>
-  unreadable(request, new ValidationError({ message: "The body ended too early." }))
-
-const fromNode = (request: Request, source: IncomingMessage, limit: number) =>
-  Effect.async<Uint8Array, HttpServerError.RequestError>((resume) => {
+/** The body of `source`, to be read once, and at most `limit` bytes of it. */
+export const whole = (
+  source: IncomingMessage,
+  limit: number
+): Effect.Effect<Uint8Array, PayloadTooLarge | ValidationError> =>
+  Effect.async((resume) => {
     const chunks: Array<Uint8Array> = []
     let size = 0
     const stop = () => {
       source.off("data", onData).off("end", onEnd).off("error", onCut).off("close", onCut)
     }
-    const finish = (result: Effect.Effect<Uint8Array, HttpServerError.RequestError>) => {
+    const finish = (result: Effect.Effect<Uint8Array, PayloadTooLarge | ValidationError>) => {
       stop()
       // Whatever still comes is thrown away.
       source.resume()
@@ -48,11 +50,12 @@ const fromNode = (request: Request, source: IncomingMessage, limit: number) =>
     }
     const onData = (chunk: Uint8Array) => {
       size += chunk.length
-      if (size > limit) finish(Effect.fail(tooLarge(request, limit)))
+      if (size > limit) finish(Effect.fail(tooLarge(limit)))
       else chunks.push(chunk)
     }
     const onEnd = () => finish(Effect.succeed(Buffer.concat(chunks)))
-    const onCut = () => finish(Effect.fail(cutOff(request)))
+    const onCut = () => finish(Effect.fail(cutOff()))
+    if (Number(source.headers["content-length"]) > limit) return finish(Effect.fail(tooLarge(limit)))
     if (source.readableEnded || source.destroyed) return onCut()
     source.on("data", onData).on("end", onEnd).on("error", onCut).on("close", onCut)
     return Effect.sync(stop)
@@ -66,7 +69,9 @@ const fromStream = (request: Request, limit: number) => {
   return request.stream.pipe(
     Stream.mapAccumEffect(0, (before, chunk) => {
       const size = before + chunk.length
-      return size > limit ? Effect.fail(tooLarge(request, limit)) : Effect.succeed([size, chunk] as const)
+      return size > limit
+        ? Effect.fail(unreadable(request, tooLarge(limit)))
+        : Effect.succeed([size, chunk] as const)
     }),
     Stream.runFold(new Array<Uint8Array>(), (chunks, chunk) => {
       chunks.push(chunk)
@@ -77,22 +82,26 @@ const fromStream = (request: Request, limit: number) => {
 }
 
 const read = (request: Request, limit: number): Effect.Effect<Uint8Array, HttpServerError.RequestError> => {
-  if (Number(request.headers["content-length"]) > limit) return Effect.fail(tooLarge(request, limit))
-  return request.source instanceof IncomingMessage
-    ? fromNode(request, request.source, limit)
-    : fromStream(request, limit)
+  if (request.source instanceof IncomingMessage) {
+    return Effect.mapError(whole(request.source, limit), (cause) => unreadable(request, cause))
+  }
+  if (Number(request.headers["content-length"]) > limit) {
+    return Effect.fail(unreadable(request, tooLarge(limit)))
+  }
+  return fromStream(request, limit)
 }
 
-const parse = (request: Request, text: string): Effect.Effect<unknown, HttpServerError.RequestError> => {
+/** The value of a JSON body. */
+export const parsed = (text: string): Effect.Effect<unknown, ValidationError> => {
   // No body says nothing about any field.
   if (text.trim() === "") return Effect.succeed({})
   return Effect.try({
     try: (): unknown => JSON.parse(text),
-    catch: () => unreadable(request, new ValidationError({ message: "The body is not valid JSON." }))
+    catch: () => new ValidationError({ message: "The body is not valid JSON." })
   }).pipe(
     Effect.filterOrFail(
       (value) => !isDeeper(value, depthLimit),
-      () => unreadable(request, new ValidationError({ message: "The body is nested too deeply." }))
+      () => new ValidationError({ message: "The body is nested too deeply." })
     )
   )
 }
@@ -117,6 +126,9 @@ export const bounded = (request: Request, limitOf: (route: HttpRouter.Route<unkn
       })
   )
   const text = Effect.map(bytes, (body) => new TextDecoder().decode(body))
+  const parsing = Effect.flatMap(text, (body) =>
+    Effect.mapError(parsed(body), (cause) => unreadable(request, cause))
+  )
   const noForm = Effect.failSync(() => new Multipart.MultipartError({ reason: "Parse", cause: notJson }))
   const wrapped: Request = Object.create(request, {
     arrayBuffer: {
@@ -124,7 +136,7 @@ export const bounded = (request: Request, limitOf: (route: HttpRouter.Route<unkn
         Effect.map(bytes, (body) => body.buffer.slice(body.byteOffset, body.byteOffset + body.byteLength))
     },
     text: { get: () => text },
-    json: { get: () => Effect.flatMap(text, (body) => parse(request, body)) },
+    json: { get: () => parsing },
     stream: { get: () => Stream.fromEffect(bytes) },
     urlParamsBody: { get: () => Effect.fail(unreadable(request, notJson)) },
     multipart: { get: () => noForm },

@@ -102,9 +102,16 @@ const recover = (
   methods: Effect.Effect<Methods>,
   requestId: string
 ) => {
-  if (isRouteNotFound(cause)) {
-    return Effect.map(methods, (known) => unrouted(request.method, known, requestId))
-  }
+  return isRouteNotFound(cause)
+    ? Effect.map(methods, (known) => unrouted(request.method, known, requestId))
+    : recovered(cause, requestId)
+}
+
+/** The answer to a request that a route failed with, or that could not be read. */
+export const recovered = (
+  cause: Cause.Cause<unknown>,
+  requestId: string
+): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
   const error = documented(cause)
   if (Option.isSome(error)) return Effect.succeed(answer(error.value, requestId))
   if (Cause.isInterruptedOnly(cause)) return Effect.succeed(answer(stopping, requestId))
@@ -114,6 +121,17 @@ const recover = (
   }
   return Effect.as(Effect.logError("A request failed unexpectedly", cause), answer(internal, requestId))
 }
+
+/** What every line of the log says of the request at hand. Its fiber is its own: there is nothing to restore. */
+export const annotateLogs = (requestId: string, method: string, path: string): Effect.Effect<void> =>
+  FiberRef.update(
+    FiberRef.currentLogAnnotations,
+    flow(
+      HashMap.set<string, unknown>("requestId", requestId),
+      HashMap.set<string, unknown>("method", method),
+      HashMap.set<string, unknown>("path", path)
+    )
+  )
 
 const clientLeft = (cause: Cause.Cause<unknown>) =>
   HashSet.has(Cause.interruptors(cause), HttpServerError.clientAbortFiberId)
@@ -187,15 +205,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
           return Headers.complete(options(request, yield* methods, requestId), requestId, overHttps)
         }
         const pattern = patternOf(request)
-        // The fiber is the request's own: there is nothing to restore.
-        yield* FiberRef.update(
-          FiberRef.currentLogAnnotations,
-          flow(
-            HashMap.set<string, unknown>("requestId", requestId),
-            HashMap.set<string, unknown>("method", request.method),
-            HashMap.set<string, unknown>("path", pathOf(request))
-          )
-        )
+        yield* annotateLogs(requestId, request.method, pathOf(request))
         const began = yield* Clock.currentTimeMillis
         const response = yield* app.pipe(
           Effect.catchAllCause((cause) =>
@@ -207,11 +217,16 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
               Context.add(RequestId.RequestId, requestId)
             )
           ),
-          Span.around(request, requestId, pattern)
+          Span.around(
+            { method: request.method, headers: () => request.headers },
+            requestId,
+            pattern,
+            ({ status }: HttpServerResponse.HttpServerResponse) => status
+          )
         )
         const took = (yield* Clock.currentTimeMillis) - began
         RequestMetrics.observe(request.method, yield* pattern, response.status, took)
-        return Headers.complete(response, requestId, overHttps)
+        return Headers.complete(response, requestId, overHttps, yield* FiberRef.get(Headers.besides))
       })
   })
 ).pipe(Layer.provide(HttpApiBuilder.Router.Live))

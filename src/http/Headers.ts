@@ -2,7 +2,24 @@
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Context from "effect/Context"
+import * as FiberRef from "effect/FiberRef"
+import { globalValue } from "effect/GlobalValue"
 import * as RequestId from "./RequestId.ts"
+
+/** As Node and as the platform hold them, by name in lower case. */
+export type Given = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+
+/** The header of that name, its lines as one. */
+export const line = (headers: Given, name: string): string | undefined => {
+  const value = headers[name]
+  return typeof value === "string" ? value : value?.join(", ")
+}
+
+/** What the answer to the request at hand carries besides, whatever it turns out to be. A request has its own fiber. */
+export const besides: FiberRef.FiberRef<Readonly<Record<string, string>>> = globalValue(
+  "spoke/http/Headers/besides",
+  () => FiberRef.unsafeMake({})
+)
 
 /** What a page of another origin may read. */
 const exposed = [
@@ -38,11 +55,13 @@ const defaults = {
 export const complete = (
   response: HttpServerResponse.HttpServerResponse,
   requestId: string,
-  overHttps: boolean
+  overHttps: boolean,
+  others: Readonly<Record<string, string>> = {}
 ): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.setHeaders(response, {
     ...defaults,
     ...response.headers,
+    ...others,
     ...(overHttps ? strictTransport : {}),
     "access-control-allow-origin": "*",
     "access-control-expose-headers": exposed,

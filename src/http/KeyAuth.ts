@@ -4,11 +4,10 @@
  */
 import type * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
-import * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -18,6 +17,7 @@ import { Forbidden, InternalError, PlanRestricted, RateLimited, Unauthorized } f
 import * as Traced from "../domain/Traced.ts"
 import { type Allowance, RateLimits } from "../usecases/RateLimits.ts"
 import { AgentKeyAuth } from "./Auth.ts"
+import * as Headers from "./Headers.ts"
 import * as Routes from "./Routes.ts"
 
 /** Longer ones are not looked up. */
@@ -28,13 +28,17 @@ const unauthorized = () =>
     message: "Send a valid API key, as x-api-key or as Authorization: Bearer."
   })
 
+/** What of a request says who sends it. */
+export interface Visitor {
+  readonly headers: Headers.Given
+  readonly remoteAddress: Option.Option<string>
+}
+
 /** The key of a request: `x-api-key`, else the bearer token. */
-export const secretOf = ({
-  headers
-}: HttpServerRequest.HttpServerRequest): Option.Option<Redacted.Redacted> => {
-  const bearer = /^bearer +(\S+) *$/iu.exec(headers["authorization"] ?? "")
+export const secretOf = ({ headers }: Visitor): Option.Option<Redacted.Redacted> => {
+  const bearer = /^bearer +(\S+) *$/iu.exec(Headers.line(headers, "authorization") ?? "")
   // An empty header is what a proxy or a template makes of a key that is not there.
-  const secret = headers["x-api-key"] || (bearer?.[1] ?? "")
+  const secret = Headers.line(headers, "x-api-key") || (bearer?.[1] ?? "")
   return secret === "" || secret.length > longest ? Option.none() : Option.some(Redacted.make(secret))
 }
 
@@ -55,22 +59,20 @@ const checkPermission = ({ permissions }: LiveKey, { permission }: Demands) => {
     : Effect.fail(new Forbidden({ message: `This key lacks the permission ${enough.join(" or ")}.` }))
 }
 
-/** On the answer, whatever it turns out to be. */
 const tell = ({ limit, remaining, reset }: Allowance) =>
-  HttpApp.appendPreResponseHandler((_, response) =>
-    Effect.succeed(
-      HttpServerResponse.setHeaders(response, {
-        "ratelimit-limit": String(limit.requests),
-        "ratelimit-remaining": String(remaining),
-        "ratelimit-reset": String(reset),
-        "ratelimit-policy": `${limit.requests};w=${limit.window}`
-      })
-    )
-  )
+  FiberRef.set(Headers.besides, {
+    "ratelimit-limit": String(limit.requests),
+    "ratelimit-remaining": String(remaining),
+    "ratelimit-reset": String(reset),
+    "ratelimit-policy": `${limit.requests};w=${limit.window}`
+  })
 
-const checkRate = Traced.fn("KeyAuth.checkRate")(function* (limits: RateLimits, live: LiveKey) {
-  const request = yield* HttpServerRequest.HttpServerRequest
-  const caller = Option.getOrElse(request.remoteAddress, () => "unknown")
+const checkRate = Traced.fn("KeyAuth.checkRate")(function* (
+  limits: RateLimits,
+  live: LiveKey,
+  { remoteAddress }: Visitor
+) {
+  const caller = Option.getOrElse(remoteAddress, () => "unknown")
   const allowance = yield* limits.take(live, caller)
   if (allowance === null) return
   yield* tell(allowance)
@@ -91,14 +93,14 @@ export interface Demands {
   readonly ownOrigin?: string
 }
 
-/** The live agent key of the request. Fails in this order: key, plan, agent, origin, permission, rate limit. */
+/** The live agent key of `visitor`. Fails in this order: key, plan, agent, origin, permission, rate limit. */
 export const authenticate = Traced.fn("KeyAuth.authenticate")(function* (
   keys: KeyStore["Type"],
   limits: RateLimits,
-  demands: Demands
+  demands: Demands,
+  visitor: Visitor
 ) {
-  const request = yield* HttpServerRequest.HttpServerRequest
-  const secret = secretOf(request)
+  const secret = secretOf(visitor)
   if (Option.isNone(secret)) return yield* unauthorized()
   const found = yield* keys.find(secret.value)
   if (Option.isNone(found)) return yield* unauthorized()
@@ -114,9 +116,9 @@ export const authenticate = Traced.fn("KeyAuth.authenticate")(function* (
     yield* Effect.logError("An agent key has no agent", { keyId: live.keyId })
     return yield* new InternalError({ message: "Something went wrong on our side." })
   }
-  yield* checkOrigin(live, demands, request.headers["origin"])
+  yield* checkOrigin(live, demands, Headers.line(visitor.headers, "origin"))
   yield* checkPermission(live, demands)
-  if (limits.limitOf(live) !== null) yield* checkRate(limits, live)
+  if (limits.limitOf(live) !== null) yield* checkRate(limits, live, visitor)
   const key: AgentKey = {
     keyId: live.keyId,
     tenantId: live.tenantId,
@@ -142,7 +144,8 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         const { route } = yield* HttpRouter.RouteContext
         const permission = permissions.get(Routes.keyOf(route))
         if (permission === undefined) return yield* new Forbidden({ message: "Nobody may use this route." })
-        return yield* authenticate(keys, limits, { permission, publicApi: true })
+        const request = yield* HttpServerRequest.HttpServerRequest
+        return yield* authenticate(keys, limits, { permission, publicApi: true }, request)
       })
     })
   )

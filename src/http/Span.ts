@@ -3,8 +3,7 @@
  * caller's `traceparent` is gone on with. Where nothing is traced this costs one look.
  */
 import * as HttpTraceContext from "@effect/platform/HttpTraceContext"
-import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import type * as Headers from "@effect/platform/Headers"
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import { globalValue } from "effect/GlobalValue"
@@ -19,18 +18,27 @@ export const sampling: FiberRef.FiberRef<number> = globalValue("spoke/http/Span/
 /** Asked all the time, or open for hours. */
 const uninteresting = new Set(["/healthz", "/readyz", "/metrics", "/api/realtime"])
 
+export interface Request {
+  readonly method: string
+  readonly headers: () => Headers.Headers
+}
+
 /** `pattern` is asked only for a request that is traced; null when no route has the address. */
 export const around =
-  (request: HttpServerRequest.HttpServerRequest, requestId: string, pattern: Effect.Effect<string | null>) =>
-  <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  <A>(
+    { headers, method }: Request,
+    requestId: string,
+    pattern: Effect.Effect<string | null>,
+    statusOf: (answer: A) => number
+  ) =>
+  <E, R>(app: Effect.Effect<A, E, R>) =>
     Effect.gen(function* () {
       if (!(yield* FiberRef.get(FiberRef.currentTracerEnabled))) return yield* app
-      const caller = Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers))
+      const caller = Option.getOrUndefined(HttpTraceContext.fromHeaders(headers()))
       const drawn =
         caller === undefined ? (yield* Random.next) < (yield* FiberRef.get(sampling)) : caller.sampled
       const route = yield* pattern
       if (!drawn || uninteresting.has(route ?? "")) return yield* Effect.withTracerEnabled(app, false)
-      const { method } = request
       const attributes = {
         "http.request.method": method,
         ...(route === null ? {} : { "http.route": route }),
@@ -39,8 +47,8 @@ export const around =
       const parent = caller === undefined ? { root: true } : { parent: caller }
       const options = { kind: "server", captureStackTrace: false, attributes, ...parent } as const
       return yield* Effect.useSpan(route === null ? method : `${method} ${route}`, options, (span) =>
-        Effect.tap(Effect.withParentSpan(app, span), ({ status }) =>
-          Effect.sync(() => span.attribute("http.response.status_code", status))
+        Effect.tap(Effect.withParentSpan(app, span), (answer) =>
+          Effect.sync(() => span.attribute("http.response.status_code", statusOf(answer)))
         )
       )
     })

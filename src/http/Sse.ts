@@ -21,7 +21,7 @@ type Failure = TurnFailed | RuntimeTimeout
 const done = "data: [DONE]\n\n"
 /** Proxies pass the first byte on at once, and this one comes before any part. */
 const opening = ': stream-open\n\ndata: {"type":"start"}\n\n'
-const keepAlive = ": keep-alive\n\n"
+const comment = ": keep-alive\n\n"
 const keepAliveEvery = Duration.seconds(12)
 
 const frame = (chunk: Readonly<Record<string, unknown>>) => `data: ${JSON.stringify(chunk)}\n\n`
@@ -159,40 +159,53 @@ const logged = (cause: Cause.Cause<Failure>) =>
 
 type Tell = (onParts: (parts: Iterable<TurnPart>) => Effect.Effect<void>) => Effect.Effect<void, Failure>
 
-/** Tells `relay` all that is told, and then how it ended. */
-const told = (tell: Tell, writer: Writer, relay: Relay) =>
-  tell((waiting) => relay.push(writer.frames(waiting))).pipe(
-    Effect.catchAllCause((cause) =>
-      Effect.zipRight(
-        logged(cause),
-        Effect.sync(() => relay.add(writer.failed(codeOf(cause))))
-      )
-    ),
-    Effect.zipRight(
-      Effect.sync(() => {
-        relay.add(writer.close())
-        relay.end()
-      })
-    )
-  )
+/** Where the frames of one stream go. */
+export interface Sink {
+  /** Waits while the client is too far behind. One writer at a time. */
+  readonly push: (text: string) => Effect.Effect<void>
+  /** For what is too small to wait. */
+  readonly add: (text: string) => void
+}
 
-const keptAlive = (relay: Relay) =>
+/** Sends `sink` all that is told, and then how it ended; `full` as in {@link response}. */
+export const send = (tell: Tell, full: boolean, sink: Sink): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const writer = new Writer(full)
+    sink.add(opening)
+    return tell((waiting) => sink.push(writer.frames(waiting))).pipe(
+      Effect.catchAllCause((cause) =>
+        Effect.zipRight(
+          logged(cause),
+          Effect.sync(() => sink.add(writer.failed(codeOf(cause))))
+        )
+      ),
+      Effect.zipRight(Effect.sync(() => sink.add(writer.close())))
+    )
+  })
+
+/** Lets the clients of all `sinks` that there are by then see every 12 seconds that their streams live; until the scope closes. */
+export const keepAlive = (sinks: Iterable<Sink>) =>
   Effect.forever(
     Effect.zipRight(
       Effect.sleep(keepAliveEvery),
-      Effect.sync(() => relay.add(keepAlive))
+      Effect.sync(() => {
+        for (const sink of sinks) sink.add(comment)
+      })
     )
-  )
+  ).pipe(Effect.interruptible, Effect.forkScoped)
 
 /** The bytes of the stream; `full` as in {@link response}. */
 export const body = (tell: Tell, full: boolean): Stream.Stream<Uint8Array> =>
   Stream.fromPull(
     Effect.gen(function* () {
       const relay = new Relay()
-      relay.add(opening)
+      const told = Effect.zipRight(
+        send(tell, full, relay),
+        Effect.sync(() => relay.end())
+      )
       // A stream is opened where nothing interrupts, and whoever leaves ends both.
-      yield* Effect.forkScoped(Effect.interruptible(told(tell, new Writer(full), relay)))
-      yield* Effect.forkScoped(Effect.interruptible(keptAlive(relay)))
+      yield* Effect.forkScoped(Effect.interruptible(told))
+      yield* keepAlive([relay])
       return relay.take
     })
   )
@@ -200,27 +213,33 @@ export const body = (tell: Tell, full: boolean): Stream.Stream<Uint8Array> =>
 const present = (name: string, value: string | null): Readonly<Record<string, string>> =>
   value === null ? {} : { [name]: value }
 
+interface Streamed {
+  readonly runId: RunId | null
+  readonly endUserId: EndUserId | null
+  readonly tell: Tell
+}
+
+const contentType = "text/event-stream"
+
+const headersOf = ({ endUserId, runId }: Streamed) => ({
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+  "x-vercel-ai-ui-message-stream": "v1",
+  ...present("x-run-id", runId),
+  ...present("x-end-user-id", endUserId)
+})
+
+/** The head of {@link response}, for those who {@link send} by themselves. */
+export const head = (turn: Streamed): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.empty({ status: 200, headers: { ...headersOf(turn), "content-type": contentType } })
+
 /**
  * The response that streams `turn`. To stop reading it changes nothing about the turn. `full` shows what an operator may
  * see: payloads of events, input and output of tools (contract 5 and 11). `after` leaves out what a client has already
  * counted (http/Resume).
  */
-export const response = (
-  turn: {
-    readonly runId: RunId | null
-    readonly endUserId: EndUserId | null
-    readonly tell: Tell
-  },
-  full: boolean,
-  after = 0
-): HttpServerResponse.HttpServerResponse =>
+export const response = (turn: Streamed, full: boolean, after = 0): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.stream(Resume.skip(body(turn.tell, full), after), {
-    contentType: "text/event-stream",
-    headers: {
-      "cache-control": "no-cache, no-transform",
-      "x-accel-buffering": "no",
-      "x-vercel-ai-ui-message-stream": "v1",
-      ...present("x-run-id", turn.runId),
-      ...present("x-end-user-id", turn.endUserId)
-    }
+    contentType,
+    headers: headersOf(turn)
   })

@@ -36,6 +36,7 @@ import type { Usage } from "../../src/domain/Usage.ts"
 import { PublicApi } from "../../src/http/Api.ts"
 import { Open } from "../../src/http/Auth.ts"
 import { success } from "../../src/http/Envelope.ts"
+import * as DirectPublic from "../../src/http/public/DirectPublic.ts"
 import * as Server from "../../src/http/Server.ts"
 import { SystemApi } from "../../src/http/system/SystemApi.ts"
 import { Readiness } from "../../src/http/system/Readiness.ts"
@@ -385,14 +386,21 @@ const broken = HttpApiBuilder.group(TestApi, "broken", (handlers) =>
     .handle("unencodable", () => Effect.succeed({ n: "internal detail" } as never))
 )
 
+const services = Layer.mergeAll(useCases, conversations, readiness, keyStore, rateLimits, box)
+
 /** The API layer, for servers and web handlers. */
 export const api = HttpApiBuilder.api(TestApi).pipe(
   Layer.provide(broken),
   Layer.provide(Server.publicHandlers),
-  Layer.provide(Layer.mergeAll(useCases, conversations, readiness, keyStore, rateLimits, box))
+  Layer.provide(services)
 )
 
-export const layer = TestServer.layer(api).pipe(Layer.provideMerge(script))
+export const layer = TestServer.layer(api, Layer.provide(DirectPublic.layer, services)).pipe(
+  Layer.provideMerge(script)
+)
+
+/** Every request goes through the framework. */
+export const layerWithoutLane = TestServer.layer(api).pipe(Layer.provideMerge(script))
 
 export { script }
 

@@ -65,8 +65,13 @@ const call =
       return answer
     })
 
-/** Serves `api` (`HttpApiBuilder.api(…)` with its handlers and all that they need). */
-export const layer = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
+/**
+ * Serves `api` (`HttpApiBuilder.api(…)` with its handlers and all that they need), and what `beside` opens lanes for.
+ */
+export const layer = <E, R, EL = never, RL = never>(
+  api: Layer.Layer<HttpApi.Api, E, R>,
+  beside: Layer.Layer<never, EL, RL> = Layer.empty
+) =>
   Layer.effect(
     TestServer,
     Effect.map(HttpServer.HttpServer, ({ address }) => {
@@ -75,7 +80,7 @@ export const layer = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
       return { url, call: call(url) }
     })
   ).pipe(
-    Layer.provide(Server.serve(api)),
+    Layer.provide(Layer.merge(Server.serve(api), beside)),
     Layer.provide(Server.listen({ host: "127.0.0.1", port: 0, grace: "1 second" }))
   )
 

@@ -131,7 +131,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
 
       const received = Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
-        const key = yield* authenticate(keys, limits, demands)
+        const key = yield* authenticate(keys, limits, demands, request)
         const spoken = request.headers["mcp-protocol-version"]
         if (spoken !== undefined && !Rpc.isSpoken(spoken)) {
           const message = `This version is not spoken here. Known are ${Rpc.versions.join(", ")}.`

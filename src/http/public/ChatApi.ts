@@ -32,26 +32,26 @@ const Events = Schema.String.pipe(
   HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" })
 ).annotations({ description: "AI SDK UI-message parts as Server-Sent Events, ended by `data: [DONE]`." })
 
+export const complete = HttpApiEndpoint.post("complete", "/v1/chat")
+  .setPayload(CompleteTurnRequest)
+  .addSuccess(success(ChatTurnResult))
+  .addError(failures)
+  .annotate(OpenApi.Summary, "Run a chat turn and return the complete reply")
+
+export const stream = HttpApiEndpoint.post("stream", "/v1/chat/stream")
+  .setPayload(StreamTurnRequest)
+  .addSuccess(Events)
+  .addError(failures)
+  .annotate(OpenApi.Summary, "Run a chat turn and stream the reply as it is written")
+  .annotate(
+    OpenApi.Description,
+    "Whatever is refused before the turn begins is a JSON error; a failure after that is one `error` part. Only " +
+      "`data-done` says that the turn is settled: do not repeat a turn whose stream was cut off."
+  )
+
 export const ChatApi = HttpApiGroup.make("chat")
-  .add(
-    HttpApiEndpoint.post("complete", "/v1/chat")
-      .setPayload(CompleteTurnRequest)
-      .addSuccess(success(ChatTurnResult))
-      .addError(failures)
-      .annotate(OpenApi.Summary, "Run a chat turn and return the complete reply")
-  )
-  .add(
-    HttpApiEndpoint.post("stream", "/v1/chat/stream")
-      .setPayload(StreamTurnRequest)
-      .addSuccess(Events)
-      .addError(failures)
-      .annotate(OpenApi.Summary, "Run a chat turn and stream the reply as it is written")
-      .annotate(
-        OpenApi.Description,
-        "Whatever is refused before the turn begins is a JSON error; a failure after that is one `error` part. Only " +
-          "`data-done` says that the turn is settled: do not repeat a turn whose stream was cut off."
-      )
-  )
+  .add(complete)
+  .add(stream)
   .annotate(UpdatedAt, "2026-11-21T00:00:00.000Z")
   .annotateEndpoints(RequiredPermission, "chat")
   .middleware(AgentKeyAuth)

@@ -7,13 +7,13 @@ import { Chunk, RetrieveRequest } from "../../domain/Chunk.ts"
 import { AgentKeyAuth, RequiredPermission } from "../Auth.ts"
 import { success, UpdatedAt } from "../Envelope.ts"
 
+export const retrieve = HttpApiEndpoint.post("retrieve", "/v1/retrieve")
+  .setPayload(RetrieveRequest)
+  .addSuccess(success(Schema.Struct({ chunks: Schema.Array(Chunk) })))
+  .annotate(OpenApi.Summary, "Search chunks of the agent's sources")
+
 export const RetrieveApi = HttpApiGroup.make("retrieve")
-  .add(
-    HttpApiEndpoint.post("retrieve", "/v1/retrieve")
-      .setPayload(RetrieveRequest)
-      .addSuccess(success(Schema.Struct({ chunks: Schema.Array(Chunk) })))
-      .annotate(OpenApi.Summary, "Search chunks of the agent's sources")
-  )
+  .add(retrieve)
   .annotate(UpdatedAt, "2026-11-21T00:00:00.000Z")
   .annotateEndpoints(RequiredPermission, "retrieve")
   .middleware(AgentKeyAuth)

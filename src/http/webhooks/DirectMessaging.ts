@@ -33,9 +33,6 @@ const routes: ReadonlyMap<string, Route> = new Map(
   })
 )
 
-const textOf = (header: string | ReadonlyArray<string> | undefined): string | undefined =>
-  typeof header === "string" ? header : header?.join(", ")
-
 const tooLarge = new PayloadTooLarge({ message: `The body may take at most ${webhookLimit} bytes.` })
 const internal = new InternalError({ message: "Something went wrong on our side." })
 
@@ -85,7 +82,7 @@ export const layer: Layer.Layer<never, never, Lane | Intake> = Layer.scopedDisca
       body: Uint8Array | null
     ) => {
       const now = clock.unsafeCurrentTimeMillis()
-      const requestId = RequestId.of(textOf(request.headers[RequestId.header]), now)
+      const requestId = RequestId.of(Headers.line(request.headers, RequestId.header), now)
       const done = (outcome: Exit.Exit<Delivered, CodedError>) => {
         const answer = answered(outcome, requestId)
         send(response, Headers.complete(answer, requestId, overHttps))
@@ -93,7 +90,7 @@ export const layer: Layer.Layer<never, never, Lane | Intake> = Layer.scopedDisca
       }
       if (body === null) return done(Exit.fail(tooLarge))
 
-      const signature = textOf(request.headers["x-hub-signature-256"])
+      const signature = Headers.line(request.headers, "x-hub-signature-256")
       if (intake.take(channel, signature, body, DateTime.unsafeMake(now), done)) return
       run(
         intake.deliver(channel, signature, body).pipe(
