@@ -5,11 +5,8 @@
  */
 import * as Otlp from "@effect/opentelemetry/Otlp"
 import * as HttpClient from "@effect/platform/HttpClient"
-import * as HttpClientError from "@effect/platform/HttpClientError"
 import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -18,6 +15,7 @@ import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
 import { sampling } from "../http/Span.ts"
+import * as Collector from "./Collector.ts"
 import { headerList, httpUrl, ratio, Value } from "./ConfigValues.ts"
 import * as Package from "./Package.ts"
 
@@ -65,43 +63,6 @@ export const telemetryOf = (given: Given): Telemetry | null =>
         service: given.OTEL_SERVICE_NAME ?? "spoke",
         ratio: given.OTEL_TRACES_SAMPLER_ARG ?? 1
       }
-
-const patience = Duration.seconds(5)
-/** Requests to the collector at a time; further ones come to nothing. */
-const atOnce = 4
-const quiet = Duration.toMillis("1 minute")
-
-/** The collector's client: bounded in time and number, and heard of once a minute when it fails. */
-const client = Layer.effect(
-  HttpClient.HttpClient,
-  Effect.map(HttpClient.HttpClient, (inner) => {
-    let running = 0
-    let told = Number.NEGATIVE_INFINITY
-    const tell = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      if (now - told < quiet) return Effect.void
-      told = now
-      return Effect.logWarning("The collector of telemetry does not take it; some is lost")
-    })
-    return HttpClient.transform(inner, (response, request) =>
-      Effect.suspend(() => {
-        const refuse = (description: string) =>
-          new HttpClientError.RequestError({ request, reason: "Encode", description })
-        if (running >= atOnce) return refuse("Too many at a time")
-        running += 1
-        return response.pipe(
-          Effect.timeoutFail({ duration: patience, onTimeout: () => refuse("No answer") }),
-          Effect.tap(({ status }) => (status >= 400 ? tell : Effect.void)),
-          Effect.tapError(() => tell),
-          Effect.ensuring(
-            Effect.sync(() => {
-              running -= 1
-            })
-          )
-        )
-      })
-    )
-  })
-).pipe(Layer.provide(ProviderHttp.layer))
 
 /** Spans of the framework hold whole addresses and headers; ours are made in `http/Span`. */
 const ownSpansOnly = Layer.scopedDiscard(
@@ -173,7 +134,7 @@ export const layer = (telemetry: Telemetry | null) => {
           tracerExportInterval: "2 seconds"
         })
       ),
-      Layer.provide(client)
+      Layer.provide(Collector.layer.pipe(Layer.provide(ProviderHttp.layer)))
     )
   )
 }

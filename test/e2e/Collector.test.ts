@@ -29,7 +29,7 @@ describe("With a collector that does not answer any more", () => {
   const scope = Effect.runSync(Scope.make())
   const folder = temporaryFolder()
   const collected: Array<string> = []
-  /** Else each failure of a batch while the server starts keeps a minute's spans from being sent. */
+  /** Else a batch that fails while the server starts keeps the next ones from being sent. */
   let hanging = false
   let answered = 0
   let spoke: Spoke
