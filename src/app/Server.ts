@@ -1,5 +1,6 @@
 /** The running server: listens, works, and drains in the order that loses nothing (contract 11). */
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -7,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import { listen } from "../http/Server.ts"
+import { DatabaseUnavailable, WhenEnded } from "../store/Database.ts"
 import * as Banner from "./Banner.ts"
 import { Draining } from "./Lifecycle.ts"
 import type { Settings } from "./Config.ts"
@@ -25,16 +27,21 @@ export type Role = "all" | "api" | "worker"
 /** Open requests get this long after the listener has closed; a running turn settles within 30 seconds. */
 const grace = Duration.seconds(35)
 
-/** Runs until it is interrupted; then workers take no more jobs, requests are served for the drain delay, turns settle. */
+const ended = new DatabaseUnavailable({
+  message: "The embedded database could not go on and has ended. Make room on its disk, and start again."
+})
+
+/** Runs until it is interrupted; then workers take no more jobs, requests are served for the drain delay, turns settle. Fails when its own database ends. */
 export const run = (settings: Settings, role: Role) =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     yield* Build.tell
     yield* EventLoop.watch
+    const end = yield* Deferred.make<never, DatabaseUnavailable>()
     const live = yield* Layer.buildWithScope(
       Live.layer(settings).pipe(Layer.provideMerge(Draining.Default)),
       scope
-    )
+    ).pipe(Effect.provideService(WhenEnded, Deferred.fail(end, ended)))
     const draining = Context.get(live, Draining)
     // Before the first start, whose password nobody would see if the server failed after it.
     if (role !== "worker") yield* Port.attempt(settings)
@@ -62,7 +69,7 @@ export const run = (settings: Settings, role: Role) =>
     }
     if (settings.database === null) yield* FirstRun.rememberAddress(settings)
     yield* Banner.print(settings, role, first).pipe(Effect.provide(live))
-    yield* Effect.never.pipe(
+    yield* Deferred.await(end).pipe(
       Effect.onInterrupt(() =>
         Effect.gen(function* () {
           yield* Effect.logInfo("Draining: no more jobs, then no more requests")

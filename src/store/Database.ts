@@ -21,6 +21,7 @@ import { embeddedClient, serverClient, type ServerOptions } from "./database/Cli
 import { DatabaseUnavailable, type EngineOptions, openDirectory, openMemory } from "./database/Embedded.ts"
 import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory } from "./database/Lock.ts"
 import { migrate, pendingMigrations } from "./database/Migrations.ts"
+import { WhenEnded } from "./database/Panic.ts"
 import { prepareVector, VectorUnavailable, vectorVersions } from "./database/Vector.ts"
 
 export {
@@ -31,7 +32,8 @@ export {
   pendingMigrations,
   prepareVector,
   VectorUnavailable,
-  vectorVersions
+  vectorVersions,
+  WhenEnded
 }
 
 /** What every engine provides. */

@@ -6,7 +6,7 @@ const failed = (cause: unknown) => new SqlError({ cause, message: "Failed to exe
 const coded = (code: string) => failed(Object.assign(new Error("away"), { code }))
 
 describe("A defect of the database", () => {
-  it.each(["57P01", "57P03", "08006", "53300", "ECONNREFUSED", "ECONNRESET", "EPIPE"])(
+  it.each(["57P01", "57P03", "08006", "53100", "53300", "ECONNREFUSED", "ECONNRESET", "EPIPE"])(
     "is an outage when its code is %s",
     (code) => expect(isOutage(coded(code))).toBe(true)
   )

@@ -3,11 +3,13 @@ import type { PGlite, PGliteOptions } from "@electric-sql/pglite"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
 import * as v8 from "node:v8"
+import * as Panic from "./Panic.ts"
 
 /** The database cannot be opened or reached. `message` is short and names neither credentials nor address. */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
@@ -43,32 +45,45 @@ const memory = ["shared_buffers=32MB", "wal_buffers=1MB", "max_connections=20"].
  */
 const optimiseLater = Effect.sync(() => v8.setFlagsFromString("--wasm-tiering-budget=100000000"))
 
+const create = (options: PGliteOptions, vector: boolean) =>
+  Effect.tryPromise({
+    try: async () => {
+      const { PGlite } = await import("@electric-sql/pglite")
+      const engine = { ...options, startParams: [...PGlite.defaultStartParams, ...memory] }
+      if (!vector) return await PGlite.create(engine)
+      const pgvector = await import("@electric-sql/pglite-pgvector")
+      return await PGlite.create({ ...engine, extensions: { vector: pgvector.vector } })
+    },
+    catch: unavailable("The embedded database does not open")
+  })
+
 const open = (
   options: PGliteOptions,
   vector: boolean
 ): Effect.Effect<PGlite, DatabaseUnavailable, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.zipRight(
-      optimiseLater,
-      Effect.tryPromise({
-        try: async () => {
-          const { PGlite } = await import("@electric-sql/pglite")
-          const engine = { ...options, startParams: [...PGlite.defaultStartParams, ...memory] }
-          if (!vector) return await PGlite.create(engine)
-          const pgvector = await import("@electric-sql/pglite-pgvector")
-          return await PGlite.create({ ...engine, extensions: { vector: pgvector.vector } })
-        },
-        catch: unavailable("The embedded database does not open")
-      })
-    ),
-    (db) =>
-      Effect.ignore(
-        Effect.timeout(
-          Effect.promise(() => db.close()),
-          "10 seconds"
-        )
+    Effect.gen(function* () {
+      yield* optimiseLater
+      const db: PGlite = yield* create(options, vector)
+      const fork = Runtime.runFork(yield* Effect.runtime<never>())
+      const told = Effect.zipRight(
+        Effect.logFatal("The embedded database has ended: is its disk full?"),
+        yield* Panic.WhenEnded
       )
-  )
+      return { db, ...Panic.guard(db, () => void fork(told)) }
+    }),
+    ({ db, isOver }) =>
+      Effect.suspend(() =>
+        isOver()
+          ? Effect.void
+          : Effect.ignore(
+              Effect.timeout(
+                Effect.promise(() => db.close()),
+                "10 seconds"
+              )
+            )
+      )
+  ).pipe(Effect.map(({ db }) => db))
 
 /** The archive as the engine takes it; none when the build made none. */
 const readSeed = (seed: string | undefined) =>
