@@ -9,6 +9,7 @@ import { JobQueue } from "../capabilities/JobQueue.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { Artifacts } from "../usecases/Artifacts.ts"
 import { Embed } from "../usecases/Embed.ts"
+import { Intake } from "../usecases/channels/Intake.ts"
 import { Inbound } from "../usecases/channels/Inbound.ts"
 import { Outbound } from "../usecases/channels/Outbound.ts"
 import { Ingest } from "../usecases/Ingest.ts"
@@ -58,10 +59,18 @@ export const layer = Layer.scopedDiscard(
     const ingest = yield* Ingest
     const embed = yield* Embed
     const artifacts = yield* Artifacts
+    const intake = yield* Intake
     const inbound = yield* Inbound
     const outbound = yield* Outbound
     const { work } = yield* LegacyKeys
-    yield* beside(queue.work("channel-inbound", arrivals, inbound.process, inbound.abandoned))
+    yield* beside(
+      queue.work(
+        "channel-inbound",
+        arrivals,
+        (job) => Effect.zipRight(intake.calm, inbound.process(job)),
+        inbound.abandoned
+      )
+    )
     yield* beside(queue.work("channel-outbound", departures, outbound.process, outbound.abandoned))
     yield* beside(queue.work("ingestion", ingestions, ingest.process, ingest.abandoned))
     yield* beside(queue.work("embedding", 1, embed.process))

@@ -91,6 +91,37 @@ const suite = () =>
       })
     )
 
+    it.scoped("is written no more tickets than may bring somebody, and all jobs are run", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const { url } = yield* server
+        const { queue, redis } = yield* processOn(url)
+        const { handler, seen } = yield* recorder
+        const there = (read: () => Promise<number>, count: number) =>
+          Effect.promise(read).pipe(
+            Effect.repeat({ until: (found) => found === count, schedule: Schedule.spaced("10 millis") }),
+            Effect.timeout("10 seconds")
+          )
+        const waiting = () => redis.llen("{spoke}:embedding:wait")
+        // Until the process hears of its own commits.
+        yield* Effect.repeat(queue.enqueue("embedding", { n: -1 }), {
+          until: () => Effect.map(Effect.promise(waiting), (found) => found > 0),
+          schedule: Schedule.spaced("100 millis")
+        })
+        yield* queue.enqueueAll("embedding", numbers(200))
+        yield* there(waiting, 64)
+        yield* queue.enqueueAll("embedding", numbers(200, 200))
+        // What comes later is always written, and after what came before.
+        yield* queue.enqueue("embedding", { n: 400 }, { delay: "1 second" })
+        yield* there(() => redis.zcard("{spoke}:embedding:delayed"), 1)
+        expect(yield* Effect.promise(waiting)).toBe(64)
+        yield* queue.work("embedding", 4, handler)
+        yield* allDone
+        const run = [...(yield* Queue.takeAll(seen))].filter((n) => n >= 0)
+        expect(run.sort((a, b) => a - b)).toEqual(Array.from({ length: 401 }, (_, n) => n))
+      })
+    )
+
     it.scoped("loses nothing when it is emptied in the middle of the load", () =>
       Effect.gen(function* () {
         yield* reset

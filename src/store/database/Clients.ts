@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Pg from "pg"
+import { courteous } from "./Engine.ts"
 import { listenEmbedded, listenNative, notifyBy } from "./Notifications.ts"
 import * as PoolMetrics from "./PoolMetrics.ts"
 import { Prepared } from "./Prepared.ts"
@@ -57,7 +58,7 @@ export const embeddedClient = (db: PGlite): Client =>
     // Loaded here and not above, so that a process on a server never reads the embedded engine.
     const { createPgConfig } = yield* Effect.promise(() => import("@electric-sql/pglite/node-postgres"))
     // The pool's size is 1; recycling its one connection gains nothing.
-    const pool = yield* poolOf({ ...createPgConfig(db), idleTimeoutMillis: 0 })
+    const pool = yield* poolOf({ ...createPgConfig(courteous(db)), idleTimeoutMillis: 0 })
     const client = yield* sqlOver(pool, new Prepared(true))
     return Object.assign(client, { listen: listenEmbedded(client, db), notify: notifyBy(client) })
   })

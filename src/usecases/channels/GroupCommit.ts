@@ -1,6 +1,7 @@
 /**
  * Deliveries that arrive while a transaction is under way share the next one: at 64 connections the database commits
- * once for all of them. Each is answered after its commit, and one that cannot be stored fails alone.
+ * once for all of them. Each is answered after its commit, and one that cannot be stored fails alone. Where the database
+ * is in this process, nothing arrives while it works: there those share one that one look at the sockets brings.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -10,6 +11,7 @@ import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import type { Arrival } from "../../domain/Channel.ts"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
+import { pause } from "../../search/Pause.ts"
 
 /** Deliveries of one transaction at most. */
 const mostTogether = 128
@@ -20,6 +22,11 @@ const mostBytes = 64 * 1_048_576
 const gathering = Duration.millis(1)
 /** A transaction that takes longer is rolled back. */
 const patience = Duration.seconds(20)
+/** Milliseconds without a delivery after which the stream of them has ebbed away. */
+const ebb = 5
+/** Milliseconds: how often whoever waits for that looks, and how long they wait at most. */
+const look = 20
+const longest = 200
 
 type Accept = (arrivals: ReadonlyArray<Arrival>) => Effect.Effect<ReadonlyArray<boolean>, unknown>
 
@@ -42,7 +49,9 @@ const mayBeOneOfThem = (cause: Cause.Cause<unknown>): boolean =>
 export const make = (accept: Accept) =>
   Effect.gen(function* () {
     const waiting = yield* Queue.dropping<Waiting>(mostWaiting)
+    const clock = yield* Effect.clock
     let bytes = 0
+    let last = Number.NEGATIVE_INFINITY
 
     const attempt = (arrivals: ReadonlyArray<Arrival>) =>
       Effect.exit(
@@ -94,16 +103,22 @@ export const make = (accept: Accept) =>
       })
 
     let before = 0
-    /** Takes those who come within a moment along, where far more came the last time. */
+    /** Takes along who is here already, and who comes within a moment where far more came the last time. */
     const gather = (batch: Array<Waiting>, unanswered: Set<Waiting>) => {
-      const few = batch.length * 2 < before
-      const others = Effect.map(Queue.takeUpTo(waiting, mostTogether - batch.length), (taken) => {
-        for (const one of taken) {
-          batch.push(one)
-          unanswered.add(one)
+      const others = Effect.map(
+        Effect.suspend(() => Queue.takeUpTo(waiting, mostTogether - batch.length)),
+        (taken) => {
+          for (const one of taken) {
+            batch.push(one)
+            unanswered.add(one)
+          }
         }
-      })
-      return Effect.when(Effect.zipRight(Effect.sleep(gathering), Effect.uninterruptible(others)), () => few)
+      ).pipe(Effect.uninterruptible)
+      const awaited = Effect.when(
+        Effect.zipRight(Effect.sleep(gathering), others),
+        () => batch.length * 2 < before
+      )
+      return Effect.zipRight(Effect.zipRight(pause, others), awaited)
     }
 
     const round = Effect.uninterruptibleMask((restore) =>
@@ -124,10 +139,23 @@ export const make = (accept: Accept) =>
     yield* Effect.addFinalizer(() => Effect.flatMap(Queue.takeAll(waiting), giveUp))
 
     /** Calls `done` once all of them are durable, or are not going to be. `size` in bytes. */
-    return (arrivals: ReadonlyArray<Arrival>, size: number, done: (outcome: Outcome) => void): void => {
+    const add = (arrivals: ReadonlyArray<Arrival>, size: number, done: (outcome: Outcome) => void): void => {
       if (arrivals.length === 0) return done(Exit.succeed([]))
+      last = clock.unsafeCurrentTimeMillis()
       const taken = bytes + size <= mostBytes && waiting.unsafeOffer({ arrivals, bytes: size, done })
       if (!taken) return done(Exit.fail(notQueued()))
       bytes += size
     }
+
+    const ebbed = (until: number, first: boolean): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        const now = clock.unsafeCurrentTimeMillis()
+        if (now >= until || (bytes === 0 && now - last >= ebb)) return Effect.void
+        const wait = Math.min(first ? ebb : look, until - now)
+        return Effect.zipRight(Effect.sleep(Duration.millis(wait)), ebbed(until, false))
+      })
+    /** Waits while deliveries stream in, for a fifth of a second at most: what can be done later makes room for them. */
+    const calm = Effect.suspend(() => ebbed(clock.unsafeCurrentTimeMillis() + longest, true))
+
+    return { add, calm } as const
   })

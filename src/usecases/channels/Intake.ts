@@ -61,7 +61,7 @@ export class Intake extends Effect.Service<Intake>()("usecases/channels/Intake",
     const settings = yield* ChannelSettings
     const inbox = yield* Inbox
     const sent = yield* Sent
-    const accept = yield* GroupCommit.make(inbox.accept)
+    const { add: accept, calm } = yield* GroupCommit.make(inbox.accept)
 
     /** The text to answer a subscription with. */
     const challenge = Effect.fn("Intake.challenge")(function* (given: Challenge) {
@@ -146,6 +146,12 @@ export class Intake extends Effect.Service<Intake>()("usecases/channels/Intake",
       return true
     }
 
-    return { challenge, deliver, take } as const
+    return {
+      challenge,
+      deliver,
+      take,
+      /** For whoever works on what was accepted: waits a moment, and no longer, while more is being accepted. */
+      calm
+    } as const
   })
 }) {}

@@ -69,6 +69,38 @@ eachEngineLive("Statements", (it, engine) => {
     })
   )
 
+  it.scoped("leave the next one its own answer, whether they fail when they are read, bound or run", () =>
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      const failing = [
+        sql`selec ${0}`,
+        sql`select ${"{"}::jsonb as n`,
+        sql`select 1 / n from generate_series(${0}::int, 1) n`
+      ]
+      for (const place of often) {
+        for (const statement of failing) yield* Effect.flip(statement)
+        expect(yield* sql`select ${place}::int as n`).toEqual([{ n: place }])
+        expect(yield* sql`select 'x' as other`).toEqual([{ other: "x" }])
+      }
+    })
+  )
+
+  it.scoped("leave events their turn, however many follow each other", () =>
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      let turns = 0
+      const count = (): NodeJS.Immediate => {
+        turns += 1
+        next = setImmediate(count)
+        return next
+      }
+      let next = setImmediate(count)
+      yield* Effect.addFinalizer(() => Effect.sync(() => clearImmediate(next)))
+      yield* Effect.forEach(often, () => sql`select 1`)
+      expect(turns).toBeGreaterThanOrEqual(often.length)
+    })
+  )
+
   it.scoped("tell a failure once, with the database's code, and the connection goes on", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient

@@ -4,6 +4,7 @@
  * many does no harm, and one too few is written again by the sweep.
  */
 import { Queue as BullQueue } from "bullmq"
+import * as Array from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -28,6 +29,14 @@ const patience = "5 seconds"
 
 /** Tickets that one command writes. */
 const batch = 500
+
+/**
+ * Tickets that wait for a worker; more would bring nobody else. Whoever takes one goes on until no job is due, and sees all
+ * that was committed before it was taken.
+ */
+const enough = 64
+/** So few are written without a look at how many wait. */
+const few = 4
 
 const foreign = <A>(call: () => Promise<A>) =>
   Effect.tryPromise({ try: call, catch: (cause) => new TicketsError({ cause }) }).pipe(
@@ -54,9 +63,10 @@ const open = (redis: Redis | Cluster, queue: QueueName) =>
   )
 
 export const makeTickets = (redis: Redis | Cluster, queue: QueueName) =>
-  Effect.map(open(redis, queue), (tickets) => ({
-    /** Writes what is not there yet. */
-    write: (given: ReadonlyArray<Ticket>) =>
+  Effect.map(open(redis, queue), (tickets) => {
+    const waiting = foreign(() => tickets.getWaitingCount())
+
+    const add = (given: ReadonlyArray<Ticket>) =>
       Effect.gen(function* () {
         for (let first = 0; first < given.length; first += batch) {
           const some = given.slice(first, first + batch).map(({ delay, name }) => ({
@@ -67,9 +77,19 @@ export const makeTickets = (redis: Redis | Cluster, queue: QueueName) =>
           }))
           yield* foreign(() => tickets.addBulk(some))
         }
-      }),
-    /** How many wait for a worker. */
-    waiting: foreign(() => tickets.getWaitingCount())
-  }))
+      })
+
+    return {
+      /** Writes what is not there yet; of those that are due at once, as many as may bring somebody. */
+      write: (given: ReadonlyArray<Ticket>) =>
+        Effect.gen(function* () {
+          const [later, now] = Array.partition(given, ({ delay }) => Duration.equals(delay, Duration.zero))
+          const wanted = now.length < few ? now.length : enough - (yield* waiting)
+          yield* add([...later, ...now.slice(0, Math.max(0, wanted))])
+        }),
+      /** How many wait for a worker. */
+      waiting
+    }
+  })
 
 export type Tickets = Effect.Effect.Success<ReturnType<typeof makeTickets>>
