@@ -36,6 +36,17 @@ const external = [
 const banner = `import { createRequire as createRequireOfBundle } from "node:module"
 const require = createRequireOfBundle(import.meta.url)`
 
+const selectors = fileURLToPath(new URL("selectors.mjs", import.meta.url))
+
+/** Gives linkedom our {@link selectors} for its `css-select`. */
+const keptSelectors = {
+  name: "kept-selectors",
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^css-select$/ }, ({ importer }) =>
+      /[\\/]linkedom[\\/]/.test(importer) ? { path: selectors } : undefined
+    )
+}
+
 const filesBelow = (folder) =>
   Fs.existsSync(folder)
     ? Fs.readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -46,7 +57,7 @@ const filesBelow = (folder) =>
 
 const inputHash = () => {
   const hash = createHash("sha256")
-  const own = [fileURLToPath(import.meta.url), Path.join(root, "package-lock.json")]
+  const own = [fileURLToPath(import.meta.url), selectors, Path.join(root, "package-lock.json")]
   const programmed = filesBelow(source).filter((file) => !file.startsWith(ui))
   for (const file of [...own, ...programmed]) {
     hash.update(`${Path.relative(root, file)}\n`).update(Fs.readFileSync(file))
@@ -105,6 +116,7 @@ const bundle = async (entryPoints) => {
     splitting: true,
     platform: "node",
     external,
+    plugins: [keptSelectors],
     banner: { js: banner },
     // `require` of what is not installed stands in a try block of the package that does it.
     logOverride: { "require-resolve-not-external": "silent" }

@@ -22,11 +22,10 @@ const unmarkedUtf16 = (bytes: Uint8Array): string | undefined => {
   const sample = bytes.subarray(0, 1_024)
   let even = 0
   let odd = 0
-  sample.forEach((byte, place) => {
-    if (byte !== 0) return
+  for (let place = sample.indexOf(0); place !== -1; place = sample.indexOf(0, place + 1)) {
     if (place % 2 === 0) even++
     else odd++
-  })
+  }
   const many = sample.length * 0.4
   if (sample.length < 8) return undefined
   if (odd > many && even < many / 10) return "utf-16le"

@@ -47,15 +47,19 @@ const isControl = (byte: number): boolean =>
 /** True when more than one byte in twenty is a control character: a stray NUL does not make a page binary. */
 const looksBinary = (bytes: Uint8Array): boolean => {
   if (certainEncoding(bytes) !== undefined) return false
-  const sample = bytes.subarray(0, 8_192)
+  const length = Math.min(bytes.length, 8_192)
   let controls = 0
-  for (const byte of sample) if (isControl(byte)) controls++
-  return controls * 20 > sample.length
+  for (let at = 0; at < length; at++) if (isControl(bytes[at] ?? 0)) controls++
+  return controls * 20 > length
 }
 
 /** Marks made of letters, such as "BM" or "MZ", also begin ordinary text; these do not. */
 const hasBinaryMark = (bytes: Uint8Array): boolean =>
   certainEncoding(bytes) === undefined && bytes.subarray(0, 8).some((byte) => isControl(byte) || byte > 127)
+
+/** Markup: nothing that is not read begins with `<` and letters. */
+const beginsAsText = (bytes: Uint8Array, binary: boolean): boolean =>
+  !binary && bytes[0] === 0x3c && !hasBinaryMark(bytes)
 
 /** The header may stand behind white space, or anywhere in the first KiB of what is plainly not text. */
 const isPdf = (bytes: Uint8Array, binary: boolean): boolean => {
@@ -151,10 +155,12 @@ export const sniff = (
     if (isPdf(bytes, binary)) return { kind: "pdf", mediaType: "application/pdf" } as const
     const container = containerKind(bytes)
     if (container !== undefined) return { kind: container, mediaType: containerTypes[container] } as const
-    const found = yield* Effect.orElseSucceed(
-      Effect.tryPromise(() => fileTypeFromBuffer(bytes)),
-      () => undefined
-    )
+    const found = beginsAsText(bytes, binary)
+      ? undefined
+      : yield* Effect.orElseSucceed(
+          Effect.tryPromise(() => fileTypeFromBuffer(bytes)),
+          () => undefined
+        )
     if (found?.mime === "application/x-cfb" && isProtectedOffice(bytes)) return yield* encrypted
     if (binary || (found !== undefined && (found.ext === "rtf" || hasBinaryMark(bytes)))) {
       return yield* unsupported(found?.mime ?? "application/octet-stream")
