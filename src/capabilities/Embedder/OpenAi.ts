@@ -3,12 +3,14 @@ import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import { retryAfter } from "../../domain/RetryAfter.ts"
+import * as Together from "../../domain/Together.ts"
 import * as Traced from "../../domain/Traced.ts"
 import { Embedder, EmbedderError } from "../Embedder.ts"
 import { Exchange } from "../Exchange.ts"
@@ -44,6 +46,8 @@ const patience = Duration.seconds(20)
 /** A query waits so long for the end of a pause, then words alone decide. */
 const hurry = Duration.seconds(1)
 const attempts = 4
+/** Queries that one request asks about at most. */
+const askedTogether = 16
 
 const failure = (
   message: string,
@@ -214,6 +218,25 @@ const make = (options: OpenAiOptions) =>
       )
     }
 
+    const embedOne = (text: string) =>
+      embed([text], hurry).pipe(
+        Effect.flatMap(Arr.head),
+        Effect.catchTag("NoSuchElementException", () =>
+          Effect.fail(failure("The embedding provider left a text out.", true))
+        )
+      )
+
+    /** What the provider refuses may be one of them: each is then asked about by itself. */
+    const embedEach = (texts: ReadonlyArray<string>) =>
+      embed(texts, hurry).pipe(
+        Effect.map(Arr.map((vector) => Exit.succeed(vector))),
+        Effect.catchIf(
+          ({ retryable }) => !retryable && texts.length > 1,
+          () => Effect.forEach(texts, (text) => Effect.exit(embedOne(text)), { concurrency: askedTogether })
+        )
+      )
+    const asked = yield* Together.makeTogether(askedTogether, embedEach)
+
     // A query has a limit of its own with whoever asks, and its connection one for each part of the answer.
     const inTime = Effect.timeoutFail({
       duration: Duration.sum(patience, timeout),
@@ -227,14 +250,7 @@ const make = (options: OpenAiOptions) =>
       minScore: 0.35,
       maxBatch,
       queryTimeout: "2 seconds",
-      embedQuery: (text) =>
-        embed([text], hurry).pipe(
-          Effect.flatMap(Arr.head),
-          Effect.catchTag("NoSuchElementException", () =>
-            Effect.fail(failure("The embedding provider left a text out.", true))
-          ),
-          Traced.span("Embedder.embedQuery")
-        ),
+      embedQuery: (text) => Effect.flatten(asked(text)).pipe(Traced.span("Embedder.embedQuery")),
       embedAll: (texts) =>
         room
           .withPermits(1)(Effect.zipRight(pause.learn, inTime(embed(texts, patience))))
@@ -245,5 +261,5 @@ const make = (options: OpenAiOptions) =>
     })
   })
 
-/** Honours `retry-after` for all batches at once, and repeats a batch that failed for a passing reason (guarantee G5). */
-export const layerOpenAi = (options: OpenAiOptions) => Layer.effect(Embedder, make(options))
+/** Queries that come at the same time go in one request. Honours `retry-after` for all batches at once, and repeats a batch that failed for a passing reason (guarantee G5). */
+export const layerOpenAi = (options: OpenAiOptions) => Layer.scoped(Embedder, make(options))

@@ -1,6 +1,6 @@
 /**
  * Retrieval in this process, over any PostgreSQL and without an extension. A search ranks by the index it has in memory,
- * then reads the texts together with the agent's version in one statement. When that is the version of the index, nothing
+ * then reads the texts together with the agent's version in one statement, which searches at the same time share. When that is the version of the index, nothing
  * has changed and the result stands; else the index catches up and the search ranks again. What has been deleted is not
  * among the texts, so it never answers (guarantee G6). Not to be called inside a transaction.
  */
@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { AgentScope } from "../../domain/Access.ts"
 import type { AgentId } from "../../domain/Ids.ts"
+import * as Together from "../../domain/Together.ts"
 import * as Traced from "../../domain/Traced.ts"
 import { queryTerms } from "../../search/Bm25.ts"
 import type { Ranked } from "../../search/Fusion.ts"
@@ -25,6 +26,8 @@ export interface InProcessOptions {
   readonly maxBytes: number
 }
 
+/** Searches whose texts one statement reads at most. */
+const readTogether = 16
 /** The second catching up began after the search did, so that nothing committed before the search is missing. */
 const enough = 2
 /** A search gives up here on an agent whose chunks are replaced again and again, and returns those that are left. */
@@ -57,6 +60,7 @@ export const makeInProcess = ({ maxBytes }: InProcessOptions) =>
     const current = yield* Embedder
     const embedders = yield* embedderOf
     const rows = makeRows(sql, current.profile)
+    const hits = yield* Together.makeTogether(readTogether, rows.hits)
     const dimensionsOf = (profile: string) =>
       Effect.map(embedders(profile), (found) => (Option.isSome(found) ? found.value.dimensions : 0))
     const agents = yield* makeAgents(rows, dimensionsOf, maxBytes)
@@ -96,7 +100,7 @@ export const makeInProcess = ({ maxBytes }: InProcessOptions) =>
         const vector = asked && vectorOf !== undefined ? vectorOf.vector : Option.none<Float32Array>()
         const { version } = index
         const best = ranked(index, embedder, query, { terms, vector, sources })
-        const found = yield* rows.hits(scope, idsOf(best))
+        const found = yield* hits({ scope, ids: idsOf(best) })
         const fresh = found.version === version || refreshes >= enough
         const complete = found.hits.length === best.length
         if ((fresh && complete) || refreshes >= most) {
@@ -119,7 +123,7 @@ export const makeInProcess = ({ maxBytes }: InProcessOptions) =>
         const vector = asked ? yield* queryVector(current, query.text) : Option.none<Float32Array>()
         const { version } = index
         const best = ranked(index, current, query, { terms, vector, sources: sourcesOf(query) })
-        const found = yield* rows.hits(scope, idsOf(best))
+        const found = yield* hits({ scope, ids: idsOf(best) })
         if (found.version !== version || found.hits.length !== best.length) {
           return Option.none<SearchResult>()
         }

@@ -115,32 +115,39 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
   } as const
 }
 
+/** Chunks of an agent that a search has found. */
+export interface FoundIds {
+  readonly scope: AgentScope
+  readonly ids: ReadonlyArray<string>
+}
+
 const hitsOf =
   (sql: SqlClient.SqlClient) =>
-  /** The agent's version now, and those chunks of `ids` that are live in the same snapshot. */
-  (scope: AgentScope, ids: ReadonlyArray<string>) =>
-    sql<Hits>`
+  /** For each of `found`, in one snapshot: the agent's version now, and those of its chunks that are live. */
+  (found: ReadonlyArray<FoundIds>) => {
+    const asked = found.map(({ ids, scope }) => [scope.agentId, scope.tenantId, ids])
+    return sql<Hits>`
         select
-          coalesce((select version from agent_stats where agent_id = ${scope.agentId}), 0)::float8 as version,
+          coalesce((select version from agent_stats where agent_id = a.asked ->> 0), 0)::float8 as version,
           (
             select coalesce(json_agg(json_build_object('id', c.id, 'documentId', d.id, 'sourceId', s.id,
               'sourceName', s.name, 'title', d.title, 'heading', c.heading, 'text', c.content, 'url', d.uri)), '[]')
-            from ${wanted(sql, ids)} w
+            from (select jsonb_array_elements_text(a.asked -> 2) as id) w
             cross join lateral (
               select id, document_id, source_id, generation, heading, content from chunks
-              where id = w.id and agent_id = ${scope.agentId} offset 0
+              where id = w.id and agent_id = a.asked ->> 0 offset 0
             ) c
             cross join lateral (select id, title, uri from documents where id = c.document_id offset 0) d
             cross join lateral (
               select id, name from sources
               where id = c.source_id and live_generation = c.generation
-                and agent_id = ${scope.agentId} and tenant_id = ${scope.tenantId}
+                and agent_id = a.asked ->> 0 and tenant_id = a.asked ->> 1
               offset 0
             ) s
-          ) as hits`.pipe(
-      Effect.map(([row]) => row ?? { version: 0, hits: [] }),
-      Effect.orDie
-    )
+          ) as hits
+        from jsonb_array_elements(${JSON.stringify(asked)}::jsonb) with ordinality as a (asked, place)
+        order by a.place`.pipe(Effect.orDie)
+  }
 
 /** `current` is the profile of agents that have no vector yet. */
 export const makeRows = (sql: SqlClient.SqlClient, current: string) =>

@@ -49,6 +49,39 @@ layer(environment, { excludeTestServices: true })("OpenAi embedder", (it) => {
     )
   )
 
+  it.effect("queries that come at the same time go in one request, and a query alone at once", () =>
+    withModel(
+      {},
+      Effect.gen(function* () {
+        const { requests } = yield* Stub
+        const { embedQuery } = yield* Embedder
+        const alone = yield* embedQuery("two")
+        const all = yield* Effect.all(["one", "two", "three"].map(embedQuery), { concurrency: "unbounded" })
+        expect(requests.map(({ body }) => body.input)).toEqual([["two"], ["one"], ["two", "three"]])
+        expect(all[1]).toEqual(alone)
+        expect(all[0]).not.toEqual(alone)
+      })
+    )
+  )
+
+  it.effect("a query that the provider refuses takes no other with it", () =>
+    withModel(
+      {},
+      Effect.gen(function* () {
+        const stub = yield* Stub
+        const { embedQuery } = yield* Embedder
+        yield* embedQuery("before")
+        stub.script.push({}, { status: 413 }, { status: 413 })
+        const exits = yield* Effect.all(
+          ["one", "two", "three"].map((text) => Effect.exit(embedQuery(text))),
+          { concurrency: "unbounded" }
+        )
+        expect(exits.filter(({ _tag }) => _tag === "Success")).toHaveLength(2)
+        expect(stub.requests).toHaveLength(5)
+      })
+    )
+  )
+
   it.effect("names the dimensions when they are not the model's own", () =>
     withModel(
       { dimensions: 256 },

@@ -95,6 +95,27 @@ eachEngineLive("VectorSearch in process", (it) => {
     }).pipe(Effect.provide(live))
   )
 
+  it.scoped("asks the database once for searches that come at the same time, of any agents", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scopes = yield* Effect.all([Fixtures.agent(), Fixtures.agent(), Fixtures.agent()])
+      for (const [place, scope] of scopes.entries()) {
+        yield* known(scope, [page(`backup of ${place}`), page(`restore of ${place}`)])
+        yield* search(scope, "backup")
+      }
+      const asked = scopes.flatMap((scope) => [search(scope, "backup"), search(scope, "restore")])
+      const names = yield* spansOf(
+        Effect.map(Effect.all(asked, { concurrency: "unbounded" }), (found) =>
+          expect(found.map(({ chunks }) => chunks[0]?.text)).toEqual(
+            scopes.flatMap((_, place) => [`backup of ${place}`, `restore of ${place}`])
+          )
+        )
+      )
+      // The first by itself, and the others together.
+      expect(count(names, "sql.execute")).toBe(2)
+    }).pipe(Effect.provide(live))
+  )
+
   it.scoped("embeds the same question once, and none when there is nothing to compare it with", () =>
     Effect.gen(function* () {
       yield* reset
@@ -142,7 +163,7 @@ const rowsOf = (over: Partial<Rows>): Rows => ({
   changes: () => Effect.succeed({ version: 1, profile, live: [["src_1", "1"]], chunks: ["a"], vectors: [] }),
   chunks: (_, ids) => Effect.succeed(ids.map((id) => row(id, "backup"))),
   vectors: () => Effect.succeed([]),
-  hits: () => Effect.succeed({ version: 1, hits: [] }),
+  hits: () => Effect.succeed([]),
   ...over
 })
 
