@@ -32,6 +32,27 @@ const unspacedCharacter =
 const characters = /\P{M}?\p{M}*/gu
 const latin = /^\p{Script=Latin}+$/u
 
+/** In text of nothing but ASCII, words are what these simple patterns say, and nothing is to be normalised. */
+const ascii = /^[\0-\x7f]*$/
+const asciiWord = /[a-z0-9]+/g
+const asciiLetters = /^[a-z]+$/
+
+/** Stems of the words that were seen last: text repeats its words. Short ones do not hold on to the text they stood in. */
+const stems = new Map<string, string>()
+const mostStems = 20_000
+const longestKept = 12
+
+const stemOf = (term: string): string => {
+  const known = stems.get(term)
+  if (known !== undefined) return known
+  const made = stem(term)
+  if (term.length <= longestKept) {
+    if (stems.size >= mostStems) stems.clear()
+    stems.set(term, made)
+  }
+  return made
+}
+
 const bounded = (term: string): string => {
   if (term.length <= maxTermLength) return term
   // A cut between the halves of a surrogate pair leaves one half, which goes too.
@@ -42,7 +63,14 @@ const bounded = (term: string): string => {
 const addWord = (terms: Array<string>, run: string): void => {
   const term = bounded(run)
   if (!latin.test(term)) terms.push(term)
-  else if (!stopWords.has(term)) terms.push(stem(term))
+  else if (!stopWords.has(term)) terms.push(stemOf(term))
+}
+
+/** As {@link addWord}, without asking for scripts. */
+const addAsciiWord = (terms: Array<string>, run: string): void => {
+  const term = bounded(run)
+  if (!asciiLetters.test(term)) terms.push(term)
+  else if (!stopWords.has(term)) terms.push(stemOf(term))
 }
 
 /** Pairs of neighbouring characters, or the one character there is; marks stay with the character before them. */
@@ -61,6 +89,7 @@ const addPairs = (terms: Array<string>, run: string): void => {
 }
 
 const addRun = (terms: Array<string>, run: string): void => {
+  if (ascii.test(run)) return addAsciiWord(terms, run)
   if (!unspacedCharacter.test(run)) return addWord(terms, run)
   let start = 0
   let at = 0
@@ -82,12 +111,17 @@ const addRun = (terms: Array<string>, run: string): void => {
 /** The index terms of a text, in order, repeats included. */
 export const terms = (text: string): ReadonlyArray<string> => {
   const found: Array<string> = []
+  if (ascii.test(text)) {
+    for (const run of text.toLowerCase().match(asciiWord) ?? []) addAsciiWord(found, run)
+    return found
+  }
   const plain = text.replace(stackedMarks, "$1").normalize("NFKC").toLowerCase()
   for (const [run] of plain.matchAll(word)) addRun(found, run)
   return found
 }
 
-const quoted = (term: string): string => `'${term.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`
+const quoted = (term: string): string =>
+  /['\\]/.test(term) ? `'${term.replaceAll("\\", "\\\\").replaceAll("'", "''")}'` : `'${term}'`
 
 export interface TermVector {
   /** Text form of a `tsvector`, with positions. */

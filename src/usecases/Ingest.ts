@@ -37,7 +37,7 @@ const deadline: Duration.DurationInput = "2 hours"
  * them waits no longer than `patience` for the others.
  */
 const mostTogether = 400
-const patience: Duration.DurationInput = "50 millis"
+const patience: Duration.DurationInput = "250 millis"
 const together = Sink.foldWeighted<ReadonlyArray<NewDocument>, NewDocument>({
   initial: [],
   maxCost: mostTogether,

@@ -26,6 +26,15 @@ describe("Tokenizer", () => {
     expect(terms("Привет, Мир! שלום 2024")).toEqual(["привет", "мир", "שלום", "2024"])
   })
 
+  it.prop(
+    "finds the same terms in plain text whatever stands beside it",
+    { text: FastCheck.stringMatching(/^[\x20-\x7e\n]{0,300}$/) },
+    ({ text }) => {
+      expect(terms(`${text} слово`)).toEqual([...terms(text), "слово"])
+      expect(terms(text)).toEqual(terms(text))
+    }
+  )
+
   it.each([
     ["Chinese", "数据库连接", ["数据", "据库", "库连", "连接"]],
     ["Japanese", "猫はカレー", ["猫は", "はカ", "カレ", "レー"]],
