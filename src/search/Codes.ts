@@ -2,7 +2,7 @@
  * Codes of equal length in numbered slots, in the memory of the {@link makeKernel kernel}, which all of them share: pages
  * that nobody refers to any more are given to others.
  */
-import { makeKernel } from "./Kernel.ts"
+import { blocksEach, makeKernel } from "./Kernel.ts"
 
 /** What a collection takes at a time: little enough for small ones. */
 const pageBytes = 16_384
@@ -11,18 +11,23 @@ const blockBytes = 16
 const unitBytes = 65_536
 const growth = 16
 const perUnit = unitBytes / pageBytes
-/** Queries and results have the first unit: bits or 16-bit numbers, places, numbers. */
+/** Queries and results have the first unit: tables or 16-bit numbers, places, numbers. Tables reach over the places. */
 const queryAt = 0
 const placesAt = 16_384
 const outAt = 40_960
-/** Codes that one call compares at most: as many as the shortest of a page. */
+/** Codes that one call compares at most. */
 const most = 4_096
+/** Codes of a group, whose bytes are interleaved, and what a group's sums take. */
+export const groupSize = 16
+const sumsBytes = 32
+const mostGroups = (unitBytes - outAt) / sumsBytes
 
 const kernel = makeKernel()
 const free: Array<number> = []
 const view = () => ({
   bytes: new Uint8Array(kernel.memory.buffer),
   shorts: new Int16Array(kernel.memory.buffer),
+  words: new Uint16Array(kernel.memory.buffer),
   ints: new Int32Array(kernel.memory.buffer)
 })
 let memory = view()
@@ -49,7 +54,7 @@ export class Codes {
 
   /** Codes of `length` bytes, at most 8,192; what is missing to a whole block is zero. */
   constructor(length: number) {
-    this.#blocks = Math.ceil(length / blockBytes)
+    this.#blocks = Math.ceil(length / blockBytes / blocksEach) * blocksEach
     this.#stride = this.#blocks * blockBytes
     this.#perPage = this.#stride === 0 ? 0 : Math.floor(pageBytes / this.#stride)
     abandoned.register(this, this.#pages)
@@ -60,6 +65,11 @@ export class Codes {
     return this.#pages.length * pageBytes
   }
 
+  /** How many there is room for. */
+  get slots(): number {
+    return this.#pages.length * this.#perPage
+  }
+
   #at(slot: number): number {
     const page = this.#pages[Math.floor(slot / this.#perPage)] ?? 0
     return page * pageBytes + (slot % this.#perPage) * this.#stride
@@ -67,7 +77,7 @@ export class Codes {
 
   /** Makes room for slots 0 to `slots` − 1, zero where nothing was. */
   grow(slots: number): void {
-    while (this.#pages.length * this.#perPage < slots) {
+    while (this.slots < slots) {
       const page = takePage()
       memory.bytes.fill(0, page * pageBytes, (page + 1) * pageBytes)
       this.#pages.push(page)
@@ -90,15 +100,25 @@ export class Codes {
     memory.bytes.copyWithin(this.#at(to), at, at + this.#stride)
   }
 
-  /** How many bits differ from `query`, for slots 0 to `slots` − 1. */
-  unequal(query: Uint8Array, slots: number): Int32Array {
-    const found = new Int32Array(slots)
-    memory.bytes.fill(0, queryAt, queryAt + this.#stride).set(query, queryAt)
-    const { ints } = memory
-    for (let from = 0; from < slots; from += this.#perPage) {
-      const count = Math.min(this.#perPage, slots - from)
-      kernel.unequal(queryAt, this.#at(from), count, this.#blocks, outAt)
-      found.set(ints.subarray(outAt / 4, outAt / 4 + count), from)
+  /** The bytes of a slot, to be changed; valid until more room is made. */
+  at(slot: number): Uint8Array {
+    const at = this.#at(slot)
+    return memory.bytes.subarray(at, at + this.#stride)
+  }
+
+  /**
+   * Where a slot is a group of sixteen codes of `pairs` bytes: for each of its codes, in slots 0 to `slots` − 1, the sum of
+   * what its half bytes find in `tables`, of which each has sixteen bytes.
+   */
+  sums(tables: Uint8Array, pairs: number, slots: number): Uint16Array {
+    const found = new Uint16Array(slots * groupSize)
+    memory.bytes.set(tables, queryAt)
+    const { words } = memory
+    for (let from = 0; from < slots;) {
+      const count = Math.min(this.#perPage - (from % this.#perPage), slots - from, mostGroups)
+      kernel.sums(queryAt, this.#at(from), count, pairs, outAt)
+      found.set(words.subarray(outAt / 2, outAt / 2 + count * groupSize), from * groupSize)
+      from += count
     }
     return found
   }

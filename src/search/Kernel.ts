@@ -1,6 +1,6 @@
 /**
  * The two loops that comparing vectors comes down to, in WebAssembly, whose SIMD does in one step what a loop over numbers
- * does in sixteen: bits that differ, and products of bytes. The module is put together here from its instructions.
+ * does in sixteen: sums by signs, and products of bytes. The module is put together here from its instructions.
  */
 
 /** The library of the platform names it where there is a DOM only. */
@@ -24,8 +24,11 @@ type Code = ReadonlyArray<number>
 const code = (...parts: ReadonlyArray<Code>): Code => parts.flat()
 const get = (local: number): Code => [0x20, local]
 const set = (local: number): Code => [0x21, local]
-/** Between −64 and 63. */
-const constant = (value: number): Code => [0x41, value & 127]
+/** Signed LEB128, of up to two bytes: between −64 and 8,191. */
+const constant = (value: number): Code => [
+  0x41,
+  ...(value < 64 ? [value & 127] : [(value & 127) | 128, value >> 7])
+]
 const add: Code = [0x6a]
 const storeInt: Code = [0x36, 2, 0]
 const loadInt: Code = [0x28, 2, 0]
@@ -39,54 +42,85 @@ const times = (local: number, ...body: ReadonlyArray<Code>) =>
 
 const simd = (instruction: number): Code => [0xfd, ...leb(instruction)]
 const load = (offset = 0) => code(simd(0), [0, offset])
-const zero = code(
-  simd(12),
-  Array.from({ length: 16 }, () => 0)
-)
-const xor = simd(81)
-const ones = simd(98)
-const pairsOfBytes = simd(125)
-const pairsOfShorts = simd(127)
+/** Eight bytes, as 16-bit numbers. */
+const loadShorts = (offset: number) => code(simd(1), [0, offset])
+const every = (byte: number) =>
+  code(
+    simd(12),
+    Array.from({ length: 16 }, () => byte)
+  )
+const zero = every(0)
+const store = (offset = 0) => code(simd(11), [0, offset])
+const and = simd(78)
+const lookUp = simd(14)
+const shiftBytes = simd(109)
+const addBytes = simd(110)
+const lowOfBytes = simd(137)
+const highOfBytes = simd(138)
 const addShorts = simd(142)
-const lowToShorts = simd(135)
-const highToShorts = simd(136)
 const addInts = simd(174)
 const products = simd(186)
 const lane = (local: number, place: number) => code(get(local), simd(27), [place])
 /** The four integers of `local` together. */
 const total = (local: number) => code(...[0, 1, 2, 3].map((place) => lane(local, place)), add, add, add)
 
-/** `unequal(query, codes, count, blocks, out)`: of `count` codes of 16 · `blocks` bytes, one behind the other. */
-const unequal = () => {
-  const [query, at, count, blocks, out, block, asked, sum] = [0, 1, 2, 3, 4, 5, 6, 7] as const
+/**
+ * `sums(tables, codes, groups, pairs, out)`: of `groups` of sixteen codes of `pairs` bytes each. The first bytes of all
+ * sixteen come first, then the second ones; each half of a byte is looked up in a table of its own of sixteen bytes. The
+ * sums are 16-bit numbers.
+ */
+const sums = () => {
+  const [tables, at, groups, pairs, out, pair, table] = [0, 1, 2, 3, 4, 5, 6] as const
+  const [first, second, some] = [7, 8, 9] as const
+  const widened = (sum: number, widen: Code) => code(get(sum), get(some), widen, addShorts, set(sum))
   return times(
-    count,
-    code(zero, set(sum), get(query), set(asked), get(blocks), set(block)),
+    groups,
+    code(zero, set(first), zero, set(second), get(tables), set(table), get(pairs), set(pair)),
     times(
-      block,
-      code(get(sum), get(asked), load(), get(at), load(), xor, ones, pairsOfBytes, addShorts, set(sum)),
-      code(raise(asked, 16), raise(at, 16))
+      pair,
+      code(get(at), load(), set(some)),
+      code(get(table), load(), get(some), every(15), and, lookUp),
+      code(get(table), load(16), get(some), constant(4), shiftBytes, lookUp, addBytes, set(some)),
+      code(widened(first, lowOfBytes), widened(second, highOfBytes)),
+      code(raise(table, 32), raise(at, 16))
     ),
-    code(get(sum), pairsOfShorts, set(sum), get(out), total(sum), storeInt, raise(out, 4))
+    code(get(out), get(first), store(), get(out), get(second), store(16), raise(out, 32))
   )
 }
+
+/** Blocks that a step of `dots` takes: their number is to be a multiple of it. */
+export const blocksEach = 4
 
 /** `dots(query, places, count, blocks, out)`: of 16-bit numbers with the bytes that stand at each of `count` places. */
 const dots = () => {
   const [query, places, count, blocks, out, block, asked, at] = [0, 1, 2, 3, 4, 5, 6, 7] as const
-  const [low, high, some] = [8, 9, 10] as const
-  const half = (sum: number, widen: Code, offset: number) =>
-    code(get(sum), get(some), widen, get(asked), load(offset), products, addInts, set(sum))
+  const [one, other] = [8, 9] as const
+  const eight = (place: number) => {
+    // In turns: an addition would have to wait for the one before.
+    const sum = place % 2 === 0 ? one : other
+    return code(
+      get(at),
+      loadShorts(place * 8),
+      get(asked),
+      load(place * 16),
+      products,
+      get(sum),
+      addInts,
+      set(sum)
+    )
+  }
+  const step = Array.from({ length: blocksEach * 2 }, (_, place) => eight(place))
   return times(
     count,
-    code(zero, set(low), zero, set(high), get(query), set(asked), get(blocks), set(block)),
+    code(zero, set(one), zero, set(other), get(query), set(asked), get(blocks), set(block)),
     code(get(places), loadInt, set(at)),
-    times(
-      block,
-      code(get(at), load(), set(some), half(low, lowToShorts, 0), half(high, highToShorts, 16)),
-      code(raise(asked, 32), raise(at, 16))
+    code(
+      beginLoop,
+      ...step,
+      code(raise(asked, 32 * blocksEach), raise(at, 16 * blocksEach)),
+      code(raise(block, -blocksEach), get(block), again, end)
     ),
-    code(get(low), get(high), addInts, set(low), get(out), total(low), storeInt),
+    code(get(one), get(other), addInts, set(one), get(out), total(one), storeInt),
     code(raise(out, 4), raise(places, 4))
   )
 }
@@ -108,21 +142,21 @@ const bytes = Uint8Array.from(
     section(5, [[0, 1]]),
     section(7, [
       [...named("memory"), 2, 0],
-      [...named("unequal"), 0, 0],
+      [...named("sums"), 0, 0],
       [...named("dots"), 0, 1]
     ]),
     section(10, [
       body(
         [
           [2, i32],
-          [1, v128]
+          [3, v128]
         ],
-        unequal()
+        sums()
       ),
       body(
         [
           [3, i32],
-          [3, v128]
+          [2, v128]
         ],
         dots()
       )
@@ -142,9 +176,9 @@ const isMemory = (value: unknown): value is Memory =>
 
 /** The module with a memory of its own of one page of 64 KiB. Places and `out` are byte addresses in it. */
 export const makeKernel = () => {
-  const { dots, memory, unequal } = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports
-  if (!isMemory(memory) || !isLoop(unequal) || !isLoop(dots)) {
+  const { dots, memory, sums } = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports
+  if (!isMemory(memory) || !isLoop(sums) || !isLoop(dots)) {
     throw new Error("The kernel does not export what it is made of.")
   }
-  return { memory, unequal, dots } as const
+  return { memory, sums, dots } as const
 }

@@ -1,23 +1,17 @@
 /**
  * Which chunks are the best. Every cosine is known within narrow bounds before any is computed exactly, which is then done
- * for those alone that the bounds leave in question; of very many chunks only those have bounds that signs and words
- * promise something of.
+ * for those alone that the bounds leave in question. Of many chunks only those have bounds that may be among the best by
+ * their words and by what the signs of their vectors say.
  */
 import { Best, fuse, type Ranked } from "../../search/Fusion.ts"
 import type { Vectors } from "../../search/Vectors.ts"
 
 /** Up to this many chunks all cosines are bounded; beyond, those of the most promising. */
-const exhaustive = 8_192
-/** Most promising chunks whose cosines are always bounded. */
-const leastBounded = 512
-/** Most chunks whose cosines are bounded, however close their estimates lie. */
-const mostBounded = 8_192
+const exhaustive = 512
+/** Those that seem best are bounded first: at least so many. */
+const leading = 32
 /** Chunks that are bounded together. */
 const batch = 512
-/** How far from the exact cosine an estimate may be: about four standard deviations, more for fewer signs. */
-const slackOf = (dimensions: number): number => Math.max(0.2, 6 / Math.sqrt(dimensions))
-/** Estimated scores are sorted into this many classes. */
-const classes = 2_048
 
 export interface RankQuery {
   readonly terms: ReadonlyMap<string, number>
@@ -94,45 +88,47 @@ const makeBounds = (query: RankQuery, vector: Float32Array, { lexical, vectors }
   }
 }
 
-/** `slots` by descending class of their estimated score: a counting sort, linear in their number. */
-const byEstimate = ({ lexical, slots }: Ranking, estimates: Float64Array, lexicalWeight: number) => {
-  const classOf = new Uint16Array(lexical.length)
-  const starts = new Int32Array(classes + 2)
-  for (const slot of slots) {
-    const score = scoreOf(lexicalWeight, lexical[slot] ?? 0, estimates[slot] ?? Number.NaN)
-    const kind = Math.min(classes, Math.floor(score * classes))
-    classOf[slot] = kind
-    starts[classes - kind + 1] = (starts[classes - kind + 1] ?? 0) + 1
-  }
-  for (let kind = 1; kind < starts.length; kind++)
-    starts[kind] = (starts[kind] ?? 0) + (starts[kind - 1] ?? 0)
-  const ordered = new Int32Array(slots.length)
-  for (const slot of slots) {
-    const kind = classes - (classOf[slot] ?? 0)
-    const place = starts[kind] ?? 0
-    ordered[place] = slot
-    starts[kind] = place + 1
-  }
-  return { ordered, classOf } as const
-}
-
 /** The slots that may be among the best, by words and by meaning. */
 const promising = (query: RankQuery, vector: Float32Array, ranking: Ranking): ReadonlyArray<number> => {
   const { lexical, slots, vectors } = ranking
+  const { lexicalWeight, minScore, topK } = query
   const bounds = makeBounds(query, vector, ranking)
   if (slots.length <= exhaustive) {
     bounds.take(slots)
     return bounds.left()
   }
-  const { lexicalWeight } = query
-  const { classOf, ordered } = byEstimate(ranking, vectors.estimates(vector, lexical.length), lexicalWeight)
-  const slack = (1 - lexicalWeight) * slackOf(vectors.dimensions) + 1 / classes
-  for (let from = 0; from < Math.min(ordered.length, mostBounded); from += batch) {
-    // In the order of their estimates, until what is left cannot reach the best any more.
-    const best = (classOf[ordered[from] ?? 0] ?? 0) / classes
-    if (from >= leastBounded && best + slack < bounds.bar.height) break
-    bounds.take(ordered.subarray(from, from + batch))
+  const estimates = vectors.estimates(vector, lexical.length)
+  const slack = (1 - lexicalWeight) * estimates.slack
+  const scores = new Float64Array(slots.length)
+  const front = new Bar(Math.max(topK, leading), minScore)
+  for (let place = 0; place < slots.length; place++) {
+    const slot = slots[place] ?? 0
+    const score = scoreOf(lexicalWeight, lexical[slot] ?? 0, estimates.cosine[slot] ?? Number.NaN)
+    scores[place] = score
+    front.offer(score)
   }
+  const some = new Int32Array(batch)
+  let count = 0
+  const take = (slot: number) => {
+    some[count++] = slot
+    if (count === batch) flush()
+  }
+  const flush = () => {
+    bounds.take(some.subarray(0, count))
+    count = 0
+  }
+  const edge = front.height
+  for (let place = 0; place < slots.length; place++) {
+    if ((scores[place] ?? 0) >= edge) take(slots[place] ?? 0)
+  }
+  flush()
+  // What all others have to reach is then known.
+  const least = bounds.bar.height - slack
+  for (let place = 0; place < slots.length; place++) {
+    const score = scores[place] ?? 0
+    if (score < edge && score >= least) take(slots[place] ?? 0)
+  }
+  flush()
   return bounds.left()
 }
 
