@@ -113,8 +113,8 @@ export interface PreparedJobs {
   /** In the order of the requests. */
   readonly ids: ReadonlyArray<QueueJobId>
   readonly maxAttempts: number
-  /** What the statement has to notify when it puts any of them in; the others then never were. */
-  readonly news: { readonly channel: string; readonly text: string }
+  /** What the statement has to notify, if anything, when it puts any of them in; the others then never were. */
+  readonly news: { readonly channel: string; readonly text: string } | null
   /** To be run after the statement. */
   readonly inserted: Effect.Effect<void>
 }
@@ -140,7 +140,7 @@ export class JobQueue extends Context.Tag("capabilities/JobQueue")<
       queue: QueueName,
       jobs: ReadonlyArray<JobRequest>
     ) => Effect.Effect<ReadonlyArray<QueueJobId>, JobQueueError>
-    /** `count` jobs without a delay, for a statement of the caller's. */
+    /** `count` jobs without a delay, for a statement of the caller's, in the transaction that it is called in, if in any. */
     readonly prepare: (queue: QueueName, count: number) => Effect.Effect<PreparedJobs>
     /**
      * Claims and runs jobs, at most `concurrency` at once, until the scope closes; then takes no more and waits for the

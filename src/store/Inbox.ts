@@ -87,8 +87,12 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
      * Keys are claimed in one order by everybody, so that deliveries that share some wait for each other and never lock
      * each other out. A repeat within `given` loses to the first.
      */
-    const insert = (given: ReadonlyArray<Given>, { ids, maxAttempts, news }: PreparedJobs) =>
-      sql<{ readonly id: string }>`
+    const insert = (given: ReadonlyArray<Given>, { ids, maxAttempts, news }: PreparedJobs) => {
+      const told =
+        news === null
+          ? sql.literal("")
+          : sql`, (select pg_notify(${news.channel}, ${news.text})) is not null as told`
+      return sql<{ readonly id: string }>`
         with given as (
           select * from unnest(
             ${given.map(({ id }) => id)}::text[], ${given.map(({ key }) => key)}::text[],
@@ -114,7 +118,8 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
           select job_id, ${queueName}, jsonb_build_object('inboxId', id), serial_key, ${maxAttempts}::int, clock_timestamp()
           from fresh order by place
         )
-        select id, (select pg_notify(${news.channel}, ${news.text})) is not null as told from fresh`
+        select id${told} from fresh`
+    }
 
     /**
      * Keeps and queues what is new, all of it or nothing; answers for each arrival whether it was new. Their ids must be

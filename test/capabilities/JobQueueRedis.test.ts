@@ -46,6 +46,12 @@ const allDone = unfinished.pipe(
 
 const numbers = (length: number, from = 0) => Array.from({ length }, (_, n) => ({ payload: { n: n + from } }))
 
+const there = (read: () => Promise<number>, count: number) =>
+  Effect.promise(read).pipe(
+    Effect.repeat({ until: (found) => found === count, schedule: Schedule.spaced("10 millis") }),
+    Effect.timeout("10 seconds")
+  )
+
 const suite = () =>
   layer(TestServer, { timeout: "60 seconds", excludeTestServices: true })("Redis", (it) => {
     it.scoped("brings a job to a worker of another process at once, not by a sweep", () =>
@@ -97,11 +103,6 @@ const suite = () =>
         const { url } = yield* server
         const { queue, redis } = yield* processOn(url)
         const { handler, seen } = yield* recorder
-        const there = (read: () => Promise<number>, count: number) =>
-          Effect.promise(read).pipe(
-            Effect.repeat({ until: (found) => found === count, schedule: Schedule.spaced("10 millis") }),
-            Effect.timeout("10 seconds")
-          )
         const waiting = () => redis.llen("{spoke}:embedding:wait")
         // Until the process hears of its own commits.
         yield* Effect.repeat(queue.enqueue("embedding", { n: -1 }), {
@@ -120,6 +121,27 @@ const suite = () =>
         const run = [...(yield* Queue.takeAll(seen))].filter((n) => n >= 0)
         expect(run.sort((a, b) => a - b)).toEqual(Array.from({ length: 401 }, (_, n) => n))
       })
+    )
+
+    it.scoped(
+      "hears at once of jobs whose statement was a transaction of its own, of others by its commit",
+      () =>
+        Effect.gen(function* () {
+          yield* reset
+          const sql = yield* PgClient.PgClient
+          const { url } = yield* server
+          const { queue, redis } = yield* processOn(url)
+          const alone = yield* queue.prepare("embedding", 3)
+          expect(alone.news).toBeNull()
+          expect(yield* Effect.promise(() => redis.llen("{spoke}:embedding:wait"))).toBe(0)
+          yield* alone.inserted
+          yield* there(() => redis.llen("{spoke}:embedding:wait"), 3)
+          const within = yield* sql.withTransaction(
+            Effect.tap(queue.prepare("embedding", 3), ({ inserted }) => inserted)
+          )
+          expect(within.news).toEqual({ channel: "queue_tickets", text: expect.any(String) })
+          expect(yield* Effect.promise(() => redis.llen("{spoke}:embedding:wait"))).toBe(3)
+        })
     )
 
     it.scoped("loses nothing when it is emptied in the middle of the load", () =>

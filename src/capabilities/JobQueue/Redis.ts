@@ -4,9 +4,9 @@
  * Jobs, their order, leases, attempts and ends are in the database alone, exactly as without Redis: enqueueing joins the
  * caller's transaction, and a Redis that is lost, emptied or down loses nothing. Redis only says which of all workers
  * looks when: for each job a ticket is written once the transaction that put it in has committed. The notification of
- * the commit comes back to the process that enqueued, which then writes the tickets; what it did not live to write is
- * written by the sweep of any worker, at most five seconds later. While Redis does not answer, the sweep takes jobs
- * itself.
+ * the commit comes back to the process that enqueued, unless the statement was a transaction of its own; then it writes
+ * the tickets. What it did not live to write is written by the sweep of any worker, at most five seconds later. While
+ * Redis does not answer, the sweep takes jobs itself.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Array from "effect/Array"
@@ -22,7 +22,7 @@ import { startBullWorker } from "./redis/BullWorker.ts"
 import { makeTickets, type Ticket } from "./redis/Tickets.ts"
 import { makeJobs } from "./table/Jobs.ts"
 import type { QueueName } from "../../domain/Job.ts"
-import { makeRows } from "./table/Rows.ts"
+import { makeRows, type NewJob } from "./table/Rows.ts"
 
 export interface RedisQueueOptions {
   /** For short commands; workers open connections of their own with its settings. */
@@ -38,6 +38,8 @@ const mostOpen = 10_000
 
 /** Transactions whose tickets are written together. */
 const batch = 200
+/** After tickets were written, those of whatever commits so soon go together. */
+const soon = "5 millis"
 
 interface Committed {
   readonly queue: QueueName
@@ -105,10 +107,18 @@ const startRelay = (
           { discard: true }
         )
       ),
+      Effect.zipRight(Effect.sleep(soon)),
       Effect.forever,
       Effect.forkScoped
     )
+    return (found: Committed) => Effect.asVoid(Queue.offer(committed, found))
   })
+
+/** A job that is revived is ticketed once more. */
+const ticketsOf = (queue: QueueName, jobs: ReadonlyArray<Pick<NewJob, "id" | "delay">>): Committed => ({
+  queue,
+  tickets: jobs.map(({ delay, id }) => ({ name: `${id}-${randomUUID()}`, delay }))
+})
 
 const make = ({ redis, ...options }: RedisQueueOptions) =>
   Effect.gen(function* () {
@@ -127,15 +137,11 @@ const make = ({ redis, ...options }: RedisQueueOptions) =>
       )
     const rows = makeRows(sql)
     const outbox = makeOutbox()
-    yield* startRelay(sql, outbox, write)
+    const relay = yield* startRelay(sql, outbox, write)
     const jobs = makeJobs(rows, policyOf, {
-      news: (queue, given) =>
-        outbox.keep({
-          queue,
-          // A job that is revived is ticketed once more.
-          tickets: given.map(({ delay, id }) => ({ name: `${id}-${randomUUID()}`, delay }))
-        }),
-      inserted: () => Effect.void
+      news: (queue, given) => outbox.keep(ticketsOf(queue, given)),
+      inserted: () => Effect.void,
+      committed: (queue, given) => Effect.suspend(() => relay(ticketsOf(queue, given)))
     })
 
     return JobQueue.of({

@@ -64,15 +64,23 @@ export const layer: Layer.Layer<never, never, Lane | Intake> = Layer.scopedDisca
     const clock = yield* Effect.clock
     const run = Runtime.runFork(yield* Effect.runtime())
 
-    const answered = (outcome: Exit.Exit<Delivered, CodedError>, requestId: string) =>
-      Exit.match(outcome, {
-        onSuccess: (data) => Response.unsafeJson({ data, meta: { requestId } }),
-        onFailure: (cause) =>
-          answer(
-            Option.getOrElse(Cause.failureOption(cause), () => internal),
-            requestId
-          )
+    const { headers } = Headers.complete(Response.unsafeJson(null), "", overHttps)
+    /** Its text is ASCII: counters, and an id of letters and digits. */
+    const accept = (response: ServerResponse, data: Delivered, requestId: string) => {
+      const text = JSON.stringify({ data, meta: { requestId } })
+      response.writeHead(200, {
+        ...headers,
+        "content-length": String(text.length),
+        [RequestId.header]: requestId
       })
+      response.end(text)
+    }
+    const refuse = (response: ServerResponse, cause: Cause.Cause<CodedError>, requestId: string) => {
+      const error = Option.getOrElse(Cause.failureOption(cause), () => internal)
+      const refusal = answer(error, requestId)
+      send(response, Headers.complete(refusal, requestId, overHttps))
+      return refusal.status
+    }
 
     const receive = (
       { channel, pattern }: Route,
@@ -84,9 +92,10 @@ export const layer: Layer.Layer<never, never, Lane | Intake> = Layer.scopedDisca
       const now = clock.unsafeCurrentTimeMillis()
       const requestId = RequestId.of(Headers.line(request.headers, RequestId.header), now)
       const done = (outcome: Exit.Exit<Delivered, CodedError>) => {
-        const answer = answered(outcome, requestId)
-        send(response, Headers.complete(answer, requestId, overHttps))
-        RequestMetrics.observe("POST", pattern, answer.status, performance.now() - begun)
+        let status = 200
+        if (Exit.isSuccess(outcome)) accept(response, outcome.value, requestId)
+        else status = refuse(response, outcome.cause, requestId)
+        RequestMetrics.observe("POST", pattern, status, performance.now() - begun)
       }
       if (body === null) return done(Exit.fail(tooLarge))
 

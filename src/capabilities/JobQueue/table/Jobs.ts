@@ -1,4 +1,5 @@
 /** What a queue does with the rows of its jobs, whoever wakes its workers: put them in, count, show and revive them. */
+import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -20,6 +21,11 @@ export interface Herald {
   readonly news: (queue: QueueName, jobs: ReadonlyArray<Pick<NewJob, "id" | "delay">>) => News
   /** After the statement, which may not be committed yet. */
   readonly inserted: (queue: QueueName) => Effect.Effect<void>
+  /** In place of both where the statement was a transaction of its own, and nobody else has to be told. */
+  readonly committed?: (
+    queue: QueueName,
+    jobs: ReadonlyArray<Pick<NewJob, "id" | "delay">>
+  ) => Effect.Effect<void>
 }
 
 const unreachable = <A>(effect: Effect.Effect<A, unknown>) =>
@@ -39,27 +45,34 @@ const newJob = ({ options: { delay = 0, serialKey } = {}, payload }: JobRequest)
   }))
 
 export const makeJobs = (rows: Rows, policyOf: (queue: QueueName) => QueuePolicy, herald: Herald) => {
+  /** What the statement that puts them in has to notify, if anything, and what is to be done after it. */
+  const telling = (queue: QueueName, jobs: ReadonlyArray<Pick<NewJob, "id" | "delay">>) =>
+    Effect.map(Effect.serviceOption(SqlClient.TransactionConnection), (transaction) =>
+      Option.isNone(transaction) && herald.committed !== undefined
+        ? { news: null, inserted: herald.committed(queue, jobs) }
+        : { news: herald.news(queue, jobs), inserted: herald.inserted(queue) }
+    )
+
   const put = (queue: QueueName, requests: ReadonlyArray<JobRequest>) =>
     Effect.gen(function* () {
       if (requests.length === 0) return []
       const jobs = yield* Effect.forEach(requests, newJob)
-      yield* unreachable(rows.insert(queue, jobs, policyOf(queue), herald.news(queue, jobs)))
-      yield* herald.inserted(queue)
+      const { inserted, news } = yield* telling(queue, jobs)
+      yield* unreachable(rows.insert(queue, jobs, policyOf(queue), news))
+      yield* inserted
       return jobs.map(({ id }) => id)
     })
 
   const prepare = (queue: QueueName, count: number) =>
-    Effect.map(Clock.currentTimeMillis, (now): PreparedJobs => {
+    Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
       const ids = Array.from({ length: count }, () => QueueJobId.make(typeId("qjb", now)))
-      return {
-        ids,
-        maxAttempts: policyOf(queue).attempts,
-        news: herald.news(
-          queue,
-          ids.map((id) => ({ id, delay: Duration.zero }))
-        ),
-        inserted: herald.inserted(queue)
-      }
+      const told = yield* telling(
+        queue,
+        ids.map((id) => ({ id, delay: Duration.zero }))
+      )
+      const prepared: PreparedJobs = { ids, maxAttempts: policyOf(queue).attempts, ...told }
+      return prepared
     })
 
   const list = Effect.fn("JobQueue.list")(function* (queue: QueueName, listing: JobListing) {

@@ -67,13 +67,17 @@ export const makeRows = (sql: PgClient) => {
   const attemptError = (message: string) => sql`
     errors || jsonb_build_array(jsonb_build_object('attempt', attempts, 'at', clock_timestamp(), 'message', ${message}::text))`
 
-  /** One after the other, in this order. `news` is heard when the caller's transaction commits. */
+  /** One after the other, in this order. `news`, if any, is heard when the caller's transaction commits. */
   const insert = (
     queue: QueueName,
     jobs: ReadonlyArray<NewJob>,
     policy: QueuePolicy,
-    news: News = { channel, text: queue }
+    news: News | null = { channel, text: queue }
   ) => {
+    const told =
+      news === null
+        ? sql`select from jobs`
+        : sql`select pg_notify(${news.channel}, ${news.text}) where exists (select from jobs)`
     const given = jobs.map((job) => ({ ...job, delay: Duration.toMillis(job.delay) }))
     return sql`
       with jobs as (
@@ -87,7 +91,7 @@ export const makeRows = (sql: PgClient) => {
         order by place
         returning id
       )
-      select pg_notify(${news.channel}, ${news.text}) where exists (select from jobs)`
+      ${told}`
   }
 
   /**
