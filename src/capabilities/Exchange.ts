@@ -31,6 +31,13 @@ export interface Answered {
   readonly headers: Readonly<Record<string, string | undefined>>
   /** What has come since the last look, waited for when it is nothing; null once the answer has ended. One at a time. */
   readonly read: Effect.Effect<ReadonlyArray<Uint8Array> | null, ExchangeError>
+  /**
+   * Calls `on` with what comes, as {@link read} gives it, until it returns an effect, and goes on as that. A piece costs
+   * no step of a fiber. To `null`, after which nothing comes, it has to return one.
+   */
+  readonly each: <A, E, R>(
+    on: (chunks: ReadonlyArray<Uint8Array> | null) => Effect.Effect<A, E, R> | null
+  ) => Effect.Effect<A, E | ExchangeError, R>
   /** The rest is of no interest, but the connection is: a short one is taken and dropped. */
   readonly enough: Effect.Effect<void>
 }

@@ -76,7 +76,10 @@ export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
     readonly acceptsImages: boolean
     /** Files that a prompt for this model (null: the default one) may carry; none for a model known to read text alone. */
     readonly readable: (model: string | null) => ReadonlyArray<AttachmentType>
-    /** Tells `onParts` what has come, in order and some of it together; the next is not told before it is done. */
+    /**
+     * Tells `onParts` what has come, in order, some of it together, and each once. The next is not told before what it
+     * returns is done; `Effect.void` itself is nothing to wait for, and costs no step.
+     */
     readonly reply: <R>(
       request: ModelRequest,
       onParts: (parts: ReadonlyArray<ModelPart>) => Effect.Effect<void, never, R>

@@ -21,12 +21,10 @@ export class Relay {
   #taker: ((taken: Taken) => void) | null = null
   #room: (() => void) | null = null
 
-  /** Waits while the client is too far behind. One writer at a time. */
+  /** Sends at once; what is returned waits while the client is too far behind. One writer at a time. */
   push(text: string): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      this.add(text)
-      return this.#waiting.length <= backlog ? Effect.void : this.#drained
-    })
+    this.add(text)
+    return this.#waiting.length <= backlog ? Effect.void : this.#drained
   }
 
   /** For what is too small to wait. */
@@ -52,6 +50,7 @@ export class Relay {
   })
 
   readonly #drained = Effect.async<void>((resume) => {
+    if (this.#waiting.length <= backlog) return resume(Effect.void)
     this.#room = () => resume(Effect.void)
     return Effect.sync(() => {
       this.#room = null

@@ -161,7 +161,7 @@ type Tell = (onParts: (parts: Iterable<TurnPart>) => Effect.Effect<void>) => Eff
 
 /** Where the frames of one stream go. */
 export interface Sink {
-  /** Waits while the client is too far behind. One writer at a time. */
+  /** Sends at once; what is returned waits while the client is too far behind. One writer at a time. */
   readonly push: (text: string) => Effect.Effect<void>
   /** For what is too small to wait. */
   readonly add: (text: string) => void

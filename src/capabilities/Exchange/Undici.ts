@@ -41,6 +41,18 @@ const plain = (headers: IncomingHttpHeaders): Readonly<Record<string, string | u
 
 type Chunks = ReadonlyArray<Uint8Array>
 
+/** A defect of `on` is its caller's, not undici's. */
+const attempted = <A, E, R>(
+  on: (chunks: Chunks | null) => Effect.Effect<A, E, R> | null,
+  chunks: Chunks | null
+): Effect.Effect<A, E, R> | null => {
+  try {
+    return on(chunks)
+  } catch (defect) {
+    return Effect.die(defect)
+  }
+}
+
 /** One request, told by undici what becomes of it. */
 class Call implements Dispatcher.DispatchHandler {
   readonly #dispatcher: Dispatcher
@@ -53,7 +65,7 @@ class Call implements Dispatcher.DispatchHandler {
   #over: Exit.Exit<null, ExchangeError> | null = null
   #left = false
   #onAnswer: (answer: Effect.Effect<Answered, ExchangeError>) => void = () => {}
-  #onChunks: ((chunks: Effect.Effect<Chunks | null, ExchangeError>) => void) | null = null
+  #onChunks: ((come: Exit.Exit<Chunks | null, ExchangeError>) => void) | null = null
 
   constructor(dispatcher: Dispatcher, posted: Posted, trace: Readonly<Record<string, string>>) {
     this.#dispatcher = dispatcher
@@ -90,7 +102,13 @@ class Call implements Dispatcher.DispatchHandler {
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return
     this.#onAnswer(
-      Effect.succeed({ status, headers: plain(headers), read: this.#read, enough: this.#enough })
+      Effect.succeed({
+        status,
+        headers: plain(headers),
+        read: this.#read,
+        each: this.#each,
+        enough: this.#enough
+      })
     )
   }
 
@@ -119,30 +137,40 @@ class Call implements Dispatcher.DispatchHandler {
   #end(exit: Exit.Exit<null, ExchangeError>): void {
     this.#over = exit
     if (Exit.isFailure(exit)) this.#onAnswer(Effect.failCause(exit.cause))
-    const deliver = this.#onChunks
-    this.#onChunks = null
-    deliver?.(exit)
+    if (this.#onChunks !== null) this.#deliver(this.#onChunks)
   }
 
-  #deliver(to: (chunks: Effect.Effect<Chunks | null, ExchangeError>) => void): void {
+  /** What waits, else how it ended. */
+  #deliver(to: (come: Exit.Exit<Chunks | null, ExchangeError>) => void): void {
+    if (this.#waiting.length === 0 && this.#over !== null) return to(this.#over)
     const chunks = this.#waiting
     this.#waiting = []
     this.#size = 0
-    this.#onChunks = null
-    to(Effect.succeed(chunks))
-    if (!this.#paused) return
-    this.#paused = false
-    this.#controller?.resume()
+    if (this.#paused) {
+      this.#paused = false
+      this.#controller?.resume()
+    }
+    to(Exit.succeed(chunks))
   }
 
-  readonly #read: Effect.Effect<Chunks | null, ExchangeError> = Effect.async((resume) => {
-    if (this.#waiting.length > 0) return this.#deliver(resume)
-    if (this.#over !== null) return resume(this.#over)
-    this.#onChunks = resume
-    return Effect.sync(() => {
-      this.#onChunks = null
+  readonly #each: Answered["each"] = <A, E, R>(
+    on: (chunks: Chunks | null) => Effect.Effect<A, E, R> | null
+  ) =>
+    Effect.async<A, E | ExchangeError, R>((resume) => {
+      const told = (come: Exit.Exit<Chunks | null, ExchangeError>) => {
+        const then = Exit.isFailure(come) ? Effect.failCause(come.cause) : attempted(on, come.value)
+        if (then === null && Exit.isSuccess(come) && come.value !== null) return
+        this.#onChunks = null
+        resume(then ?? Effect.dieMessage("Nothing is said to the end of an answer."))
+      }
+      this.#onChunks = told
+      while (this.#onChunks === told && (this.#waiting.length > 0 || this.#over !== null)) this.#deliver(told)
+      return Effect.sync(() => {
+        if (this.#onChunks === told) this.#onChunks = null
+      })
     })
-  })
+
+  readonly #read: Effect.Effect<Chunks | null, ExchangeError> = this.#each(Effect.succeed)
 
   readonly #enough: Effect.Effect<void> = Effect.sync(() => {
     this.#left = true

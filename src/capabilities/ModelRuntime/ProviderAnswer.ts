@@ -31,19 +31,16 @@ export class Answer {
 
   /** Once for each answer. */
   tell<R>(answered: Answered, onParts: OnParts<R>): Effect.Effect<void, ModelError, R> {
-    const next: Effect.Effect<void, ModelError, R> = Effect.matchEffect(answered.read, {
-      onFailure: (error) => this.#broken(error),
-      onSuccess: (chunks) => {
-        const parts: Array<ModelPart> = []
-        const failure = chunks === null ? this.#end(parts) : this.#read(chunks, parts)
-        const told = parts.length === 0 ? Effect.void : onParts(parts)
-        if (failure !== null) return Effect.zipRight(told, Effect.fail(failure))
-        // The finish may come before the end of the connection, which the next request is to use.
-        if (this.#decoder.isFinished) return Effect.zipRight(told, answered.enough)
-        return parts.length === 0 ? next : Effect.flatMap(told, () => next)
-      }
+    const next: Effect.Effect<void, ModelError | ExchangeError, R> = answered.each((chunks) => {
+      const parts: Array<ModelPart> = []
+      const failure = chunks === null ? this.#end(parts) : this.#read(chunks, parts)
+      const told = parts.length === 0 ? Effect.void : onParts(parts)
+      if (failure !== null) return Effect.zipRight(told, Effect.fail(failure))
+      // The finish may come before the end of the connection, which the next request is to use.
+      if (this.#decoder.isFinished) return Effect.zipRight(told, answered.enough)
+      return told === Effect.void ? null : Effect.flatMap(told, () => next)
     })
-    return next
+    return Effect.catchTag(next, "ExchangeError", (error) => this.#broken(error))
   }
 
   #read(chunks: ReadonlyArray<Uint8Array>, parts: Array<ModelPart>): ModelError | null {

@@ -16,6 +16,7 @@ import { retrieve } from "./RetrieveApi.ts"
 
 const drained = (response: ServerResponse) =>
   Effect.async<void>((resume) => {
+    if (!response.writableNeedDrain) return resume(Effect.void)
     const done = () => resume(Effect.void)
     response.once("drain", done)
     return Effect.sync(() => response.off("drain", done))
@@ -23,7 +24,7 @@ const drained = (response: ServerResponse) =>
 
 /** A client that does not read makes the writer wait; one that leaves ends it. */
 const sinkOf = (response: ServerResponse): Sse.Sink => ({
-  push: (text) => Effect.suspend(() => (response.write(text) ? Effect.void : drained(response))),
+  push: (text) => (response.write(text) ? Effect.void : drained(response)),
   add: (text) => void response.write(text)
 })
 

@@ -91,11 +91,10 @@ const write = Traced.fn("Answer.write")(function* (
       question: request.message,
       passages
     },
-    (delta) =>
-      Effect.suspend(() => {
-        said += delta
-        return emit(turn, { _tag: "TextDelta", delta })
-      })
+    (delta) => {
+      said += delta
+      return emit(turn, { _tag: "TextDelta", delta })
+    }
   )
   const cutShort = Effect.suspend(() =>
     said === ""

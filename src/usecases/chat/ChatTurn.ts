@@ -9,7 +9,6 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
-import * as Mailbox from "effect/Mailbox"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
@@ -32,6 +31,7 @@ import * as Identity from "./Identity.ts"
 import { Instance } from "./Instance.ts"
 import { LiveRuns } from "./LiveRuns.ts"
 import * as ModelStep from "./ModelStep.ts"
+import { Parts } from "./Parts.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
 import { Replay } from "./Replay.ts"
 import { ChatTools } from "./Tools.ts"
@@ -46,18 +46,12 @@ export interface RunningTurn {
   readonly endUserId: EndUserId | null
   /** Ends after `Done`. To stop reading changes nothing about the turn. */
   readonly parts: Stream.Stream<TurnPart, Failure>
-  /** Tells `parts` in fewer steps, what has come together at once. Either is to be read, and once. */
+  /**
+   * Tells `parts` without a step for each, what has come together at once; an effect other than `Effect.void` is run
+   * before the next. Either is to be read, and once.
+   */
   readonly tell: (onParts: (parts: Iterable<TurnPart>) => Effect.Effect<void>) => Effect.Effect<void, Failure>
 }
-
-/** Tells `onParts` what comes, up to the end. */
-const toldFrom = (
-  parts: Turn["parts"],
-  onParts: (parts: Iterable<TurnPart>) => Effect.Effect<void>
-): Effect.Effect<void, Failure> =>
-  Effect.flatMap(parts.takeAll, ([come, done]) =>
-    Effect.zipRight(onParts(come), done ? parts.await : Effect.suspend(() => toldFrom(parts, onParts)))
-  )
 
 /** Copies of what a request brings along are made at every step: a turn needs nothing of it but who traces it. */
 const lean = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
@@ -67,9 +61,6 @@ const lean = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
       onSome: (span) => Context.make(Tracer.ParentSpan, span)
     })
   )
-
-/** Parts that may wait for a slow reader before the turn waits for it. */
-const backlog = 16_384
 
 export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn", {
   scoped: Effect.gen(function* () {
@@ -110,7 +101,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         endUserId: endUserId ?? Identity.visibleEndUser(opening.target, admission),
         files,
         trace,
-        parts: yield* Mailbox.make<TurnPart, Failure>({ capacity: backlog }),
+        parts: new Parts(),
         replay: new Replay(),
         stop: new Stop(),
         ended: yield* Deferred.make<void>(),
@@ -195,7 +186,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       turn.exit = ended
       return Deferred.done(admitted, exit).pipe(
         Effect.zipRight(Effect.sync(() => turn.replay.close(ended))),
-        Effect.zipRight(turn.parts.done(ended)),
+        Effect.zipRight(Effect.sync(() => turn.parts.end(ended))),
         Effect.zipRight(live.remove(turn.opening.runId)),
         Effect.zipRight(turn.files.release),
         Effect.zipRight(Deferred.succeed(turn.ended, undefined))
@@ -285,8 +276,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       Effect.map(begun(scope, request, channel, extras), (turn): RunningTurn => ({
         runId: request.persist ? turn.opening.runId : null,
         endUserId: turn.endUserId,
-        parts: Mailbox.toStream(turn.parts).pipe(Stream.ensuring(left(turn))),
-        tell: (onParts) => Effect.ensuring(toldFrom(turn.parts, onParts), left(turn))
+        parts: Stream.ensuring(turn.parts.stream, left(turn)),
+        tell: (onParts) => Effect.ensuring(turn.parts.tell(onParts), left(turn))
       }))
 
     /** The complete reply, with a realtime token when a conversation exists (specification 2.2). */

@@ -97,7 +97,7 @@ const step = Traced.fn("ToolSteps.step")(function* (
     text += shown
     return shown === "" ? Effect.void : onDelta(shown)
   }
-  const push = (delta: string) => Effect.suspend(() => show(stream.push(delta)))
+  const push = (delta: string) => show(stream.push(delta))
   const result = yield* ModelStep.run(runtime, request, push, repeatable)
   yield* Effect.suspend(() => show(stream.flush()))
   return { ...result, text }
@@ -105,7 +105,7 @@ const step = Traced.fn("ToolSteps.step")(function* (
 
 /**
  * Runs the model with the turn's tools and returns the whole reply with the tokens of all its rounds. `onDelta` sees each
- * piece of text as it may be shown; the events of every round but the last are recorded here.
+ * piece of text as it may be shown, once and at once; the events of every round but the last are recorded here.
  */
 export const run = Traced.fn("ToolSteps.run")(function* (
   runtime: ModelRuntimeService,
@@ -126,13 +126,12 @@ export const run = Traced.fn("ToolSteps.run")(function* (
     const separated = text === "" ? "" : "\n\n"
     let begun = false
     const offered = round < mostSteps ? tools.declarations : []
-    const say = (delta: string) =>
-      Effect.suspend(() => {
-        const shown = begun ? delta : separated + delta
-        begun = true
-        text += shown
-        return onDelta(shown)
-      })
+    const say = (delta: string) => {
+      const shown = begun ? delta : separated + delta
+      begun = true
+      text += shown
+      return onDelta(shown)
+    }
     const asked: ModelRequest = { ...request, prompt, tools: offered }
     const result = yield* step(runtime, asked, tools, say, round === 1)
     inputTokens += result.inputTokens

@@ -2,7 +2,6 @@
 import type * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
-import type * as Mailbox from "effect/Mailbox"
 import * as Stream from "effect/Stream"
 import type { AgentScope } from "../../domain/Access.ts"
 import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/ChatTurn.ts"
@@ -10,6 +9,7 @@ import { RuntimeTimeout, type TurnFailed } from "../../domain/Errors.ts"
 import type { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
 import type { Admission, Opening } from "../../store/Turns.ts"
 import type { Files } from "./Extras.ts"
+import type { Parts } from "./Parts.ts"
 import type { Replay } from "./Replay.ts"
 import type { Stop } from "./Stop.ts"
 import type * as Trace from "./Trace.ts"
@@ -37,7 +37,7 @@ export interface Turn {
   readonly endUserId: EndUserId | null
   readonly files: Files
   readonly trace: Trace.Trace
-  readonly parts: Mailbox.Mailbox<TurnPart, Failure>
+  readonly parts: Parts
   /** For those who join late. */
   readonly replay: Replay
   /** Done once somebody wants the turn to stop. */
@@ -60,12 +60,14 @@ export interface Turn {
   readonly post: ((reply: Reply, epoch: number) => Effect.Effect<void>) | null
 }
 
-/** To the client of the turn, and to whoever joins late; a turn that stores nothing cannot be joined. */
-export const emit = (turn: Turn, part: TurnPart) =>
-  Effect.suspend(() => {
-    if (turn.request.persist) turn.replay.append(part)
-    return turn.parts.offer(part)
-  })
+/**
+ * To the client of the turn, and to whoever joins late; a turn that stores nothing cannot be joined. Said at once: what is
+ * returned waits for a client that is far behind, and is `Effect.void` itself where none is.
+ */
+export const emit = (turn: Turn, part: TurnPart): Effect.Effect<void> => {
+  if (turn.request.persist) turn.replay.append(part)
+  return turn.parts.add(part)
+}
 
 /** Adds an event to the trace and emits it. */
 export const record = (turn: Turn, ...event: Parameters<Trace.Trace["record"]>) =>

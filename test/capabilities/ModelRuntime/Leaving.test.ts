@@ -42,9 +42,14 @@ for (const [name, make] of suites) {
 
       it.effect("a finished answer leaves its connection for the next", () =>
         Effect.gen(function* () {
-          const { requests } = yield* stub
-          // The driver looks at a connection once more before it counts as idle.
-          for (let count = 0; count < 6; count++) yield* Effect.zipLeft(collect(), Effect.sleep("5 millis"))
+          const { request, requests } = yield* stub
+          for (let count = 0; count < 6; count++) {
+            yield* collect()
+            const { over } = yield* Effect.promise(() => request(count))
+            yield* Effect.promise(() => over)
+            // The driver looks at a connection once more before it counts as idle, and has to be given its turns.
+            for (let turn = 0; turn < 20; turn++) yield* Effect.sleep("1 millis")
+          }
           expect(requests.some((sent) => sent.aborted())).toBe(false)
           // The pool may open a second one for a request that comes before the first connection is quite idle.
           expect(new Set(requests.map(({ port }) => port)).size).toBeLessThanOrEqual(2)
