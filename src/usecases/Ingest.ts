@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -12,13 +13,20 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Sink from "effect/Sink"
 import * as Stream from "effect/Stream"
+import * as Tracer from "effect/Tracer"
+import { ArtifactStore } from "../capabilities/ArtifactStore.ts"
+import { DocumentParser } from "../capabilities/DocumentParser.ts"
 import { Embedder } from "../capabilities/Embedder.ts"
+import { ModelRuntime } from "../capabilities/ModelRuntime.ts"
+import { OutboundHttp } from "../capabilities/OutboundHttp.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../capabilities/JobQueue.ts"
+import { TextRecognition } from "../capabilities/TextRecognition.ts"
 import { IngestionJobId, newId } from "../domain/Ids.ts"
 import { StoredSourceConfig } from "../domain/Source.ts"
 import { uploadUri } from "../readers/File.ts"
+import { HostPlaces } from "../readers/HostPlaces.ts"
 import { read } from "../readers/Readers.ts"
-import { ReaderError, type ReadDocument } from "../readers/Reader.ts"
+import { ReaderError, type ReaderServices, type ReadDocument } from "../readers/Reader.ts"
 import { indexDocument } from "../search/Indexing.ts"
 import { embeddingText } from "../search/Packer.ts"
 import { pause } from "../search/Pause.ts"
@@ -55,6 +63,20 @@ const unexpected = new ReaderError({
   message: "An unexpected error stopped the ingestion.",
   retryable: true
 })
+
+/**
+ * What reading needs of all that the service is made of: a context is copied for each span and compared for each fiber, a
+ * dozen times a page.
+ */
+const needed = Context.pick(
+  OutboundHttp,
+  DocumentParser,
+  TextRecognition,
+  ModelRuntime,
+  ArtifactStore,
+  HostPlaces,
+  Tracer.ParentSpan
+)
 
 const Payload = Schema.Struct({ jobId: IngestionJobId })
 
@@ -136,7 +158,8 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
           ),
           Effect.tapError((error) => ledger.failed(addressOf(source), error)),
           // An interrupted attempt says what it saw, too: that is when one wants to know.
-          Effect.ensuring(ledger.flush)
+          Effect.ensuring(ledger.flush),
+          Effect.mapInputContext((context: Context.Context<ReaderServices>) => needed(context))
         )
         const kept = ledger.kept()
         return { kept, documents: added + kept.length }
