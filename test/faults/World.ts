@@ -104,16 +104,49 @@ const mountSmall = (folder: string): boolean => {
   }
 }
 
+/** What was opened is closed again where the rest cannot be. */
 export const openWorld = async (topology: Topology, random: Random): Promise<World> => {
+  const opened: Array<() => unknown> = []
+  /** The last one first; each of them, whatever becomes of the others. */
+  const close = async () => {
+    for (const end of opened.splice(0).reverse()) {
+      try {
+        await end()
+      } catch {
+        // There is nothing more to end.
+      }
+    }
+  }
+  try {
+    return await populate(topology, random, opened, close)
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+const populate = async (
+  topology: Topology,
+  random: Random,
+  opened: Array<() => unknown>,
+  close: () => Promise<void>
+): Promise<World> => {
   const folder = temporaryFolder()
+  opened.push(() => removeFolder(folder))
   const dataDir = Path.join(folder, "data")
   Fs.mkdirSync(dataDir)
   const artifacts = Path.join(dataDir, "artifacts")
   const smallDisk = process.getuid?.() === 0 && mountSmall(artifacts)
+  if (smallDisk) opened.push(() => execFileSync("umount", ["-l", artifacts], { stdio: "ignore" }))
   const scope = Effect.runSync(Scope.make())
+  opened.push(() => Effect.runPromise(Scope.close(scope, Exit.void)))
   const stub = await Effect.runPromise(Scope.extend(ModelStub.make, scope))
   stub.otherwise = answer
   const site = await startSite()
+  opened.push(() => {
+    site.server.close()
+    site.server.closeAllConnections()
+  })
   let troubled = true
   const fates = new Map<string, Fate>()
   const graph = await startGraph((message, call) => {
@@ -130,8 +163,11 @@ export const openWorld = async (topology: Topology, random: Random): Promise<Wor
     fates.set(key, fate)
     return fate
   })
+  opened.push(() => graph.close())
   const postgres = topology === "fleet" ? await startPostgres(folder) : null
+  opened.push(() => postgres?.stop("SIGQUIT"))
   let redis = topology === "fleet" ? await startRedis() : null
+  opened.push(() => redis?.stop())
   const redisPort = redis?.port
   const variables = {
     SPOKE_SECRET: "a secret of these tests, thirty-two bytes",
@@ -150,16 +186,22 @@ export const openWorld = async (topology: Topology, random: Random): Promise<Wor
   }
   const roles = topology === "embedded" ? [null] : ["api", "api", "worker"]
   let output = ""
+  const processes: Array<Spoke | undefined> = []
+  opened.push(() => Promise.all(processes.map((one) => one?.kill())))
   const open = (place: number, skew = 0): Promise<Spoke> => {
     const role = roles[place] ?? null
     const wrong = skew === 0 ? {} : { NODE_OPTIONS: preload, FAULT_SKEW: String(skew) }
     return start(dataDir, { ...variables, ...wrong }, role === null ? [] : ["--role", role])
   }
   const first = await open(0)
-  const processes: Array<Spoke | undefined> = [
-    first,
-    ...(await Promise.all(roles.slice(1).map((_, place) => open(place + 1))))
-  ]
+  processes.push(first)
+  // Each is known when it runs, and none is still on its way when another one has failed.
+  const others = await Promise.allSettled(
+    roles.slice(1).map(async (_, place) => {
+      processes[place + 1] = await open(place + 1)
+    })
+  )
+  for (const other of others) if (other.status === "rejected") throw other.reason
   const asked = () => processes.slice(0, topology === "embedded" ? 1 : 2).flatMap((one) => one?.url ?? [])
   let last = first.url
   const url = () => {
@@ -306,16 +348,6 @@ export const openWorld = async (topology: Topology, random: Random): Promise<Wor
       }
       return output
     },
-    close: async () => {
-      for (const one of processes) await one?.kill()
-      await redis?.stop()
-      await postgres?.stop("SIGQUIT")
-      site.server.close()
-      site.server.closeAllConnections()
-      graph.close()
-      await Effect.runPromise(Scope.close(scope, Exit.void))
-      if (smallDisk) execFileSync("umount", ["-l", artifacts], { stdio: "ignore" })
-      removeFolder(folder)
-    }
+    close
   }
 }
