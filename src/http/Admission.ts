@@ -4,6 +4,7 @@
  * in no line: each kind has a bound of its own.
  */
 import { IncomingMessage, type Server, ServerResponse } from "node:http"
+import { performance } from "node:perf_hooks"
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -89,7 +90,7 @@ const makeApart = () => {
 const makeReception = (server: Server, clock: Clock.Clock, { overHttps, wait }: Settings) => {
   const { emit } = server
   const now = () => Number(clock.unsafeCurrentTimeNanos()) / 1e6
-  const door = new Door(now, { wait, room })
+  const door = new Door(now, () => performance.eventLoopUtilization().active, { wait, room })
   const place = makeApart()
   const pass = (...event: ReadonlyArray<unknown>): unknown => Reflect.apply(emit, server, event)
 
@@ -123,6 +124,25 @@ const makeReception = (server: Server, clock: Clock.Clock, { overHttps, wait }: 
   return { arrive, door, pass }
 }
 
+/** Tells the door of connections that come, turn of the thread by turn, while there are any. */
+const makePorch = (door: Door) => {
+  let fresh = false
+  let watching = false
+  const watch = (): void => {
+    if (fresh) setImmediate(watch)
+    else door.gathered()
+    watching = fresh
+    fresh = false
+  }
+  return (): void => {
+    fresh = true
+    door.gather()
+    if (watching) return
+    watching = true
+    setImmediate(watch)
+  }
+}
+
 /** Looks and asks for as long as anybody is unanswered; costs nothing while nobody is. */
 const attend = (door: Door, awake: Effect.Latch, ask: Effect.Effect<unknown, unknown>) => {
   const look = Effect.suspend(() => {
@@ -154,9 +174,11 @@ export const guard = (server: Server): Effect.Effect<void, never, Scope.Scope> =
     waiting.unsafeUpdate(0, [])
     refused.unsafeUpdate(0, [])
     const { arrive, door, pass } = makeReception(server, yield* Effect.clock, { overHttps, wait })
+    const connected = makePorch(door)
     Object.defineProperty(server, "emit", {
       configurable: true,
       value: (event: unknown, ...given: ReadonlyArray<unknown>): unknown => {
+        if (event === "connection") connected()
         const [request, response] = given
         const ours = event === "request" && request instanceof IncomingMessage
         if (!ours || !(response instanceof ServerResponse)) return pass(event, ...given)

@@ -2,6 +2,9 @@
  * Who is let in when more requests come than the process can work on. As long as it keeps up everybody is, at once. While
  * its one thread or its database is late, requests wait in the order in which they came; what would wait too long is
  * refused on the spot. Streams that wait for a model are nobody's burden: only lateness counts, and answers not begun.
+ *
+ * What is let in costs most of its time later: lateness alone would be told of a crowd when all of it is inside. So a crowd
+ * comes in by parts, and while the thread has no rest, one for each that is answered.
  */
 
 /** Milliseconds between two looks. */
@@ -30,15 +33,33 @@ const slow = 250
 const always = 16
 /** Milliseconds in which what the door lets in may keep the thread. */
 const batch = 20
+/** So many come in at once, and as many more after each answer of the database that was asked for meanwhile and not slow. */
+const crowd = 128
+/** Milliseconds for which those who come to the house by now are waited for. */
+const gathering = 250
+/** The part of its time that the thread may be at work before it counts as having no rest, and the milliseconds it is judged by. */
+const restless = { share: 0.9, over: 50 }
+/** One comes in after so many milliseconds, though nobody was answered. */
+const trickle = 100
 /** Milliseconds over which it is counted how fast those who wait get in. */
 const window = 5_000
 
 export class Door {
   readonly #now: () => number
+  readonly #active: () => number
   readonly #limits: Limits
   readonly #inside = new Set<Visitor>()
   readonly #waiting = new Map<Visitor, number>()
   #looked: number | null = null
+  #wasActive = 0
+  /** The part of its time that the thread has been at work lately. */
+  #share = 0
+  /** Since when connections have come without a pause. */
+  #gathers: number | null = null
+  /** So many may come in before the next look. */
+  #places = crowd
+  /** The database has answered, and soon enough, since places were added. */
+  #proved = false
   #late = 0
   #asked: number | null = null
   #slow = 0
@@ -47,9 +68,10 @@ export class Door {
   /** When the counting of `#entered` began. */
   #since = 0
 
-  /** `now` counts milliseconds and never goes back. */
-  constructor(now: () => number, limits: Limits) {
+  /** `now` counts milliseconds and never goes back; `active` those that the thread has been at work. */
+  constructor(now: () => number, active: () => number, limits: Limits) {
     this.#now = now
+    this.#active = active
     this.#limits = limits
   }
 
@@ -69,15 +91,32 @@ export class Door {
 
   arrive(visitor: Visitor): void {
     const now = this.#now()
-    this.#looked ??= now
+    if (this.#looked === null) {
+      this.#looked = now
+      this.#wasActive = this.#active()
+    }
     if (this.#waiting.size === 0) {
-      if (this.#inside.size < always || this.#pressure(now) <= 1) return this.#enter(visitor, now)
+      if (this.#inside.size < always || this.#free(now)) return this.#enter(visitor, now)
       this.#since = now
       this.#entered = 0
     }
     if (this.#waiting.size >= this.#limits.room || this.#hopeless(now))
       return visitor.refuse(this.#expected(now))
     this.#waiting.set(visitor, now)
+  }
+
+  /**
+   * Connections come. The thread accepts one a turn, whatever else is to be done in it: until the last of a crowd has come,
+   * health checks among them, no more is begun than has to be.
+   */
+  gather(): void {
+    this.#gathers ??= this.#now()
+  }
+
+  /** No connection came in the last turn. */
+  gathered(): void {
+    this.#gathers = null
+    if (this.#waiting.size > 0) this.look()
   }
 
   /** The database is asked something small. */
@@ -89,14 +128,18 @@ export class Door {
   answered(): void {
     if (this.#asked !== null) this.#slow = this.#now() - this.#asked
     this.#asked = null
+    this.#proved = this.#slow <= slow / 2
   }
 
   /** Lets in whoever may be, and sends away who has waited too long. */
   look(): void {
     const now = this.#now()
     this.#late = Math.max(this.#lateness(now), this.#late / 2)
+    this.#watch(now)
     this.#looked = now
+    const before = this.#inside.size
     for (const visitor of this.#inside) if (visitor.over()) this.#inside.delete(visitor)
+    this.#allow(before - this.#inside.size)
     for (const [visitor, came] of this.#waiting) {
       if (visitor.over()) this.#waiting.delete(visitor)
       else if (now - came >= this.#limits.wait) {
@@ -113,6 +156,27 @@ export class Door {
     this.#looked = null
     this.#late = 0
     this.#slow = 0
+    this.#share = 0
+    this.#places = crowd
+    this.#proved = false
+  }
+
+  /** A place for each that has `left`, and more while the thread has rest and the database is known to. */
+  #allow(left: number): void {
+    const rests = this.#share < restless.share
+    const more = rests && this.#proved ? crowd : 0
+    if (more > 0) this.#proved = false
+    this.#places = Math.min(crowd, (rests ? this.#places : 0) + more + left)
+  }
+
+  #watch(now: number): void {
+    const passed = this.#looked === null ? 0 : now - this.#looked
+    const active = this.#active()
+    if (passed > 0) {
+      const share = (active - this.#wasActive) / passed
+      this.#share += (share - this.#share) * Math.min(1, passed / restless.over)
+    }
+    this.#wasActive = active
   }
 
   /** Those in front first: as many as there is time for, and one now and then when there is none. */
@@ -121,8 +185,9 @@ export class Door {
     let some = false
     for (const [visitor] of this.#waiting) {
       const pressure = this.#pressure(at)
-      const may = this.#inside.size < always || (pressure <= 1 && at - now < batch)
-      if (!may && (some || at - this.#lastEntered < interval * pressure)) return
+      const may = this.#inside.size < always || (this.#free(at) && at - now < batch)
+      const rest = pressure <= 1 ? trickle : interval * pressure
+      if (!may && (some || at - this.#lastEntered < rest)) return
       some = true
       this.#waiting.delete(visitor)
       this.#entered++
@@ -131,8 +196,14 @@ export class Door {
     }
   }
 
+  #free(now: number): boolean {
+    const gathers = this.#gathers !== null && now - this.#gathers < gathering
+    return !gathers && this.#places > 0 && this.#pressure(now) <= 1
+  }
+
   #enter(visitor: Visitor, now: number): void {
     this.#lastEntered = now
+    this.#places--
     this.#inside.add(visitor)
     visitor.enter()
   }

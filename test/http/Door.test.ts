@@ -4,7 +4,12 @@ import { Door, interval } from "../../src/http/Door.ts"
 /** A door, a clock that is moved by hand, and what became of everybody. */
 const setting = ({ wait = 10_000, room = 1_000 } = {}) => {
   let time = 0
-  const door = new Door(() => time, { wait, room })
+  let active = 0
+  const door = new Door(
+    () => time,
+    () => active,
+    { wait, room }
+  )
   const entered: Array<number> = []
   const refused: Array<number> = []
   const over = new Set<number>()
@@ -19,9 +24,10 @@ const setting = ({ wait = 10_000, room = 1_000 } = {}) => {
       })
     }
   }
-  /** The next look comes in time, or `late` milliseconds after it. */
-  const look = (late = 0) => {
+  /** The next look comes in time, or `late` milliseconds after it; the thread was at work for `share` of it. */
+  const look = (late = 0, share = 0) => {
     time += interval + late
+    active += (interval + late) * share
     door.look()
   }
   /** Everybody inside is answered. */
@@ -35,12 +41,59 @@ const setting = ({ wait = 10_000, room = 1_000 } = {}) => {
 }
 
 describe("a door", () => {
-  it("lets everybody in at once while the process keeps up, however many are unanswered", () => {
+  it("lets everybody in while the process keeps up, however many are unanswered: 128 at once, 128 after each answer of the database", () => {
     const { arrive, door, entered, look } = setting()
+    const answered = () => {
+      door.asked()
+      door.answered()
+      look()
+    }
     arrive(500)
+    expect(entered).toHaveLength(128)
     look(50)
+    expect(entered).toHaveLength(128)
+    for (let answers = 0; answers < 4; answers++) answered()
     arrive(500)
-    expect(entered).toHaveLength(1_000)
+    for (let answers = 0; answers < 4; answers++) answered()
+    expect(entered).toEqual(Array.from({ length: 1_000 }, (_, place) => place + 1))
+    expect(door.waiting).toBe(0)
+  })
+
+  it("lets one in for each that is answered while the thread has no rest, and one more every tenth of a second", () => {
+    const { arrive, door, entered, look, over } = setting({ room: 2_000 })
+    arrive(128)
+    for (let looks = 0; looks < 10; looks++) look(0, 1)
+    arrive(1_000)
+    const before = entered.length
+    for (let looks = 0; looks < 50; looks++) {
+      over.add(looks + 1)
+      look(0, 1)
+    }
+    // A second, in which fifty were answered.
+    expect(entered.length - before).toBeGreaterThanOrEqual(49)
+    expect(entered.length - before).toBeLessThanOrEqual(61)
+    for (let looks = 0; looks < 40; looks++) {
+      door.asked()
+      door.answered()
+      look(0, 0.5)
+    }
+    expect(door.waiting).toBe(0)
+  })
+
+  it("waits for the last connection of a crowd before it lets in more than sixteen, a quarter of a second at most", () => {
+    const { arrive, door, entered, look } = setting()
+    door.gather()
+    arrive(50)
+    look()
+    expect(entered).toHaveLength(16)
+    door.gathered()
+    expect(entered).toHaveLength(50)
+    door.gather()
+    arrive(30)
+    for (let looks = 0; looks < 20; looks++) {
+      door.gather()
+      look()
+    }
     expect(door.waiting).toBe(0)
   })
 
@@ -51,6 +104,8 @@ describe("a door", () => {
     arrive(50)
     expect(entered).toHaveLength(100)
     expect(door.waiting).toBe(50)
+    door.asked()
+    door.answered()
     for (let looks = 0; looks < 10; looks++) look()
     expect(door.waiting).toBe(0)
     expect(entered).toEqual(Array.from({ length: 150 }, (_, place) => place + 1))
