@@ -103,7 +103,7 @@ describe("An embedded database whose engine ends", () => {
         ).pipe(Effect.provide(layerEmbedded({ dataDir })))
         expect(counts).toEqual([{ min: times, max: times }])
       }).pipe(Effect.scoped),
-    60_000
+    120_000
   )
 
   it("is asked nothing any more, and its end is told once", async () => {
