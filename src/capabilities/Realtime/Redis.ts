@@ -17,12 +17,10 @@ const channel = "{spoke}:realtime"
 
 /** Signals that wait to be sent; the oldest go first. */
 const backlog = 4_096
-/** Signals that are sent in one go. */
+/** Signals that are sent in one letter. */
 const batch = 100
-/** Longest wait for Redis to take them. */
-const patience = "5 seconds"
 
-const Letter = Schema.parseJson(Schema.Struct({ from: Schema.String, signal: Signal }))
+const Letter = Schema.parseJson(Schema.Struct({ from: Schema.String, signals: Schema.Array(Signal) }))
 const write = Schema.encodeSync(Letter)
 const read = Schema.decodeUnknownOption(Letter)
 
@@ -55,14 +53,11 @@ export const layerRedis = (redis: Redis | Cluster) =>
       const outgoing = yield* Queue.sliding<Signal>(backlog)
       const listener = yield* listening(redis)
 
+      // The connection gives up by itself on a command that is not answered.
       const send = (signals: Chunk.Chunk<Signal>) =>
-        Effect.tryPromise(() =>
-          Chunk.reduce(signals, redis.pipeline(), (pipeline, signal) =>
-            pipeline.publish(channel, write({ from, signal }))
-          ).exec()
-        ).pipe(
-          Effect.timeout(patience),
-          Effect.catchAll((cause) => Effect.logWarning("Other processes could not be told", cause))
+        Effect.catchAll(
+          Effect.tryPromise(() => redis.publish(channel, write({ from, signals: [...signals] }))),
+          (cause) => Effect.logWarning("Other processes could not be told", cause)
         )
       yield* Queue.takeBetween(outgoing, 1, batch).pipe(
         Effect.flatMap(send),
@@ -75,7 +70,7 @@ export const layerRedis = (redis: Redis | Cluster) =>
         if (letter.includes(from)) return
         const received = read(letter)
         if (Option.isSome(received)) {
-          Runtime.runFork(runtime)(deliver(received.value.signal))
+          Runtime.runFork(runtime)(Effect.forEach(received.value.signals, deliver, { discard: true }))
         }
       })
       // Each time that listening begins, others may have been lost before it.
