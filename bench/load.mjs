@@ -58,17 +58,21 @@ const request = ({ body, end, first, headers, method = "POST", signed, url }, ag
     sent.end(payload)
   })
 
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
+
 /**
  * Every client sends its next request when the last one is answered: for `seconds`, or `each` times. `database` is the
- * process whose share is told apart.
+ * process whose share is told apart. Clients come evenly within the first `spread` milliseconds: whose answers take as long
+ * by themselves would all come at once for ever.
  */
-export const load = async (target, { clients, database, each, seconds, timeout = 120_000 }) => {
+export const load = async (target, { clients, database, each, seconds, spread = 0, timeout = 120_000 }) => {
   const agent = new http.Agent({ keepAlive: true, maxSockets: clients })
   const before = { own: target.pid && cpuOf(target.pid), database: database && cpuOf(database) }
   const begun = performance.now()
   const results = []
   await Promise.all(
-    Array.from({ length: clients }, async () => {
+    Array.from({ length: clients }, async (_, client) => {
+      if (spread > 0) await pause((client * spread) / clients)
       for (
         let turn = 0;
         each === undefined ? performance.now() - begun < seconds * 1_000 : turn < each;

@@ -77,7 +77,14 @@ export const chat = async (world) => {
   const targets = targetsOf({ embedded, peers, server }, passages, true)
   for (const clients of quick ? [1] : [1, 64]) {
     progress(`streams at 20 ms a token, ${clients} clients`)
-    const options = { clients, database, ...(clients === 1 ? { each: quick ? 1 : 5 } : { seconds }) }
+    const spread = paced.first + paced.gap * paced.tokens
+    const options = {
+      clients,
+      database,
+      // As many of each client, however long they take; the first ones meet fewer others, the last ones too.
+      each: quick ? 1 : clients === 1 ? 5 : Math.max(5, Math.ceil((seconds * 1_000) / spread)),
+      ...(clients > 1 && { spread })
+    }
     const run = await alternate(targets, rounds, options, progress)
     const added = Object.fromEntries(
       Object.entries(run.results).map(([name, result]) => [name, rounded(result.first - paced.first)])
