@@ -108,15 +108,28 @@ export const load = async (target, { clients, database, each, seconds, spread = 
 
 const fields = ["perSecond", "cpuMs", "databaseCpuMs", "p50", "p99", "first", "first99"]
 
+/** Stops those processes, runs `work`, and lets them go on. */
+const without = async (pids, work) => {
+  for (const pid of pids) process.kill(pid, "SIGSTOP")
+  try {
+    return await work()
+  } finally {
+    for (const pid of pids) process.kill(pid, "SIGCONT")
+  }
+}
+
 /**
  * The targets in turns, `rounds` times; for each target the medians, the errors of all rounds, and `ratio`, the median of
- * the ratios of two targets of the same round.
+ * the ratios of two targets of the same round. `alone`: the others' processes stand still meanwhile.
  */
-export const alternate = async (targets, rounds, options, progress) => {
+export const alternate = async (targets, rounds, { alone = false, ...options }, progress) => {
   const seen = Object.fromEntries(Object.keys(targets).map((name) => [name, []]))
   for (let round = 0; round < rounds; round++) {
     for (const [name, target] of Object.entries(targets)) {
-      const result = await load(target, options)
+      const others = alone
+        ? Object.values(targets).flatMap(({ pid }) => (pid === target.pid ? [] : [pid]))
+        : []
+      const result = await without(others, () => load(target, options))
       seen[name].push(result)
       progress?.(
         `${name} ${options.clients} clients: ${rounded(result.perSecond)}/s, ${rounded(result.p50 ?? 0)} ms` +
