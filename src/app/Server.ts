@@ -31,7 +31,10 @@ const ended = new DatabaseUnavailable({
   message: "The embedded database could not go on and has ended. Make room on its disk, and start again."
 })
 
-/** Runs until it is interrupted; then workers take no more jobs, requests are served for the drain delay, turns settle. Fails when its own database ends. */
+/**
+ * Runs until it is interrupted; then workers take no more jobs, requests are served for the drain delay, turns settle.
+ * Fails when its own database ends.
+ */
 export const run = (settings: Settings, role: Role) =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope

@@ -152,6 +152,8 @@ export const open = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup
         yield* body(response)
         response.end()
       }).pipe(
+        // Nothing is to be said any more, and nobody is to wait for it.
+        Effect.onError(() => Effect.sync(() => void response.destroy())),
         // A copy of all that the process has would be made at every step.
         Effect.mapInputContext((_: Context.Context<never>) => Context.make(RequestId.RequestId, requestId))
       )

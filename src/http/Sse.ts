@@ -183,7 +183,7 @@ export const send = (tell: Tell, full: boolean, sink: Sink): Effect.Effect<void>
     )
   })
 
-/** Lets the clients of all `sinks` that there are by then see every 12 seconds that their streams live; until the scope closes. */
+/** Lets the clients of all `sinks` there are by then see every 12 seconds that their streams live; until the scope closes. */
 export const keepAlive = (sinks: Iterable<Sink>) =>
   Effect.forever(
     Effect.zipRight(

@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import { TurnFailed } from "../../src/domain/Errors.ts"
-import { as, layer, layerWithoutLane, Script, turn } from "./PublicServer.ts"
+import { as, layerTelling, layerWithoutLane, Script, turn } from "./PublicServer.ts"
 import { type Answer, type Options, TestServer } from "./TestServer.ts"
 
 const message = { message: "Hello" }
@@ -98,7 +98,7 @@ const parts = Stream.make(
   { _tag: "TextDelta", delta: "lo" } as const
 )
 
-const answers = (server: typeof layer) =>
+const answers = (server: typeof layerWithoutLane) =>
   Effect.gen(function* () {
     const { call } = yield* TestServer
     const { start } = yield* Script
@@ -113,10 +113,14 @@ const answers = (server: typeof layer) =>
 describe("The lane beside the framework", () => {
   it.live("answers whatever is sent as the framework does, to the last header", () =>
     Effect.gen(function* () {
-      const lane = yield* answers(layer)
+      const taken: Array<boolean> = []
+      const lane = yield* answers(layerTelling(taken))
       const framework = yield* answers(layerWithoutLane)
       const named = (all: typeof lane) => requests.map(([what], place) => [what, all[place]] as const)
       expect(named(lane)).toEqual(named(framework))
+      const left = requests.filter((_, place) => taken[place] !== true).map(([what]) => what)
+      expect(left).toEqual(["a text", "a form", "a query", "a slash at the end"])
+      expect(taken).toHaveLength(requests.length)
       expect([...new Set(lane.map(({ status }) => status))].sort()).toEqual([
         200, 400, 401, 403, 413, 429, 500
       ])

@@ -36,6 +36,7 @@ import type { Usage } from "../../src/domain/Usage.ts"
 import { PublicApi } from "../../src/http/Api.ts"
 import { Open } from "../../src/http/Auth.ts"
 import { success } from "../../src/http/Envelope.ts"
+import { Lane } from "../../src/http/Lane.ts"
 import * as DirectPublic from "../../src/http/public/DirectPublic.ts"
 import * as Server from "../../src/http/Server.ts"
 import { SystemApi } from "../../src/http/system/SystemApi.ts"
@@ -398,6 +399,24 @@ export const api = HttpApiBuilder.api(TestApi).pipe(
 export const layer = TestServer.layer(api, Layer.provide(DirectPublic.layer, services)).pipe(
   Layer.provideMerge(script)
 )
+
+/** {@link layer}, adding to `taken` of each request whether the lane answers it. */
+export const layerTelling = (taken: Array<boolean>) => {
+  const telling = Layer.effect(
+    Lane,
+    Effect.map(Lane, ({ open }) => ({
+      open: (driver) =>
+        open((request, response) => {
+          const answers = driver(request, response)
+          taken.push(answers)
+          return answers
+        })
+    }))
+  )
+  return TestServer.layer(api, Layer.provide(DirectPublic.layer, [services, telling])).pipe(
+    Layer.provideMerge(script)
+  )
+}
 
 /** Every request goes through the framework. */
 export const layerWithoutLane = TestServer.layer(api).pipe(Layer.provideMerge(script))

@@ -1,7 +1,7 @@
 /**
  * Retrieval in this process, over any PostgreSQL and without an extension. A search ranks by the index it has in memory,
- * then reads the texts together with the agent's version in one statement, which searches at the same time share. When that is the version of the index, nothing
- * has changed and the result stands; else the index catches up and the search ranks again. What has been deleted is not
+ * then reads the texts together with the agent's version in one statement, which searches at the same time share. When that
+ * is the version of the index, nothing has changed and the result stands; else the index catches up and the search ranks again. What has been deleted is not
  * among the texts, so it never answers (guarantee G6). Not to be called inside a transaction.
  */
 import * as SqlClient from "@effect/sql/SqlClient"

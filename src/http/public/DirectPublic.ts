@@ -39,9 +39,10 @@ export const layer: Layer.Layer<never, never, ChatTurn | KeyStore | Lane | RateL
       const streamed =
         (tell: Parameters<typeof Sse.send>[0], full: boolean) => (response: ServerResponse) => {
           const sink = sinkOf(response)
-          return Effect.ensuring(
-            Effect.suspend(() => Sse.send(tell, full, (streams.add(sink), sink))),
-            Effect.sync(() => streams.delete(sink))
+          return Effect.acquireUseRelease(
+            Effect.sync(() => streams.add(sink)),
+            () => Sse.send(tell, full, sink),
+            () => Effect.sync(() => streams.delete(sink))
           )
         }
 

@@ -55,8 +55,8 @@ const documented = (error: ModelError) =>
 
 /**
  * Streams one reply; `onDelta` is called once for each piece of text as it arrives, and waited for where it returns
- * something to wait for. `repeatable` is false once a tool has run: what the
- * turn has done by then must not be put at risk of being done twice.
+ * something to wait for. `repeatable` is false once a tool has run: what the turn has done by then must not be put at risk
+ * of being done twice.
  */
 export const run = Traced.fn("ModelStep.run")(function* (
   runtime: ModelRuntimeService,
