@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import type * as Scope from "effect/Scope"
+import { pause } from "./Pause.ts"
 
 interface Waiter<A, B, E> {
   readonly item: A
@@ -19,11 +20,6 @@ interface Group<A, B, E> {
   readonly waiters: Set<Waiter<A, B, E>>
   serving: Fiber.Fiber<void> | null
 }
-
-const endOfTurn = Effect.async<void>((resume) => {
-  const turn = setImmediate(() => resume(Effect.void))
-  return Effect.sync(() => clearImmediate(turn))
-})
 
 /** The share of one place in what was answered to all. */
 const shareOf = <B, E>(exit: Exit.Exit<ReadonlyArray<B>, E>, place: number): Exit.Exit<B, E> =>
@@ -68,7 +64,7 @@ export const makeTogether = <A, B, E>(
       })
 
     const begin = (group: Group<A, B, E>) =>
-      Effect.zipRight(endOfTurn, serve(group)).pipe(
+      Effect.zipRight(pause, serve(group)).pipe(
         counted,
         Effect.exit,
         Effect.asVoid,

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import { indexRow } from "./IndexRow.ts"
 import { packing, type PackableDocument, type PackedChunk } from "./Packer.ts"
-import { pause } from "./Pause.ts"
+import { pause } from "../domain/Pause.ts"
 import type { TermVector } from "./Tokenizer.ts"
 
 /** Steps between two pauses: some five milliseconds of the dearest text. */

@@ -11,7 +11,7 @@ import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import type { Arrival } from "../../domain/Channel.ts"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
-import { pause } from "../../search/Pause.ts"
+import { pause } from "../../domain/Pause.ts"
 
 /** Deliveries of one transaction at most. */
 const mostTogether = 128
