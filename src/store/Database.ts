@@ -22,6 +22,7 @@ import { DatabaseUnavailable, type EngineOptions, openDirectory, openMemory } fr
 import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory } from "./database/Lock.ts"
 import { migrate, pendingMigrations } from "./database/Migrations.ts"
 import { WhenEnded } from "./database/Panic.ts"
+import * as Upkeep from "./database/Upkeep.ts"
 import { prepareVector, VectorUnavailable, vectorVersions } from "./database/Vector.ts"
 
 export {
@@ -48,8 +49,8 @@ const layerOf = <E>(client: Effect.Effect<PgClient.PgClient, E, Scope.Scope | Re
     Layer.provide(Reactivity.layer)
   )
 
-const layerEngine = <E>(engine: Effect.Effect<PGlite, E, Scope.Scope>) =>
-  layerOf(Effect.flatMap(engine, (db) => Effect.orDie(embeddedClient(db))))
+const clientOf = <E>(engine: Effect.Effect<PGlite, E, Scope.Scope>) =>
+  Effect.flatMap(engine, (db) => Effect.orDie(embeddedClient(db)))
 
 /**
  * PostgreSQL in this process, stored in `<dataDir>/database` (directories 0700, files 0600), `dataDir` locked against
@@ -58,11 +59,16 @@ const layerEngine = <E>(engine: Effect.Effect<PGlite, E, Scope.Scope>) =>
 export const layerEmbedded = (
   options: EngineOptions & { readonly dataDir: string }
 ): Layer.Layer<Database, DataDirectoryLocked | DataDirectoryUnusable | DatabaseUnavailable> =>
-  layerEngine(Effect.zipRight(lockDirectory(options.dataDir), openDirectory(options.dataDir, options)))
+  lockDirectory(options.dataDir).pipe(
+    Effect.zipRight(openDirectory(options.dataDir, options)),
+    clientOf,
+    Effect.tap(Upkeep.keep),
+    layerOf
+  )
 
 /** PostgreSQL in this process that is gone with its scope: for tests. Not migrated yet, unless `seed` is. */
 export const layerMemory = (options: EngineOptions = {}): Layer.Layer<Database, DatabaseUnavailable> =>
-  layerEngine(openMemory(options))
+  layerOf(clientOf(openMemory(options)))
 
 const refusal = ({ cause }: SqlError) => {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : ""

@@ -31,12 +31,15 @@ const unavailable = (what: string) => (cause: unknown) => {
 
 /**
  * For one connection in a process that others share: the defaults would hold 128 MB of pages that the operating system
- * keeps anyway.
+ * keeps anyway, and up to 1 GB of log that nobody reads any more.
  */
-const memory = ["shared_buffers=32MB", "wal_buffers=1MB", "max_connections=20"].flatMap((setting) => [
-  "-c",
-  setting
-])
+const settings = [
+  "shared_buffers=32MB",
+  "wal_buffers=1MB",
+  "max_connections=20",
+  "min_wal_size=32MB",
+  "max_wal_size=96MB"
+].flatMap((setting) => ["-c", setting])
 
 /**
  * WebAssembly is optimised, on threads beside ours, once a function has run this much. The engine's start runs thousands
@@ -49,7 +52,7 @@ const create = (options: PGliteOptions, vector: boolean) =>
   Effect.tryPromise({
     try: async () => {
       const { PGlite } = await import("@electric-sql/pglite")
-      const engine = { ...options, startParams: [...PGlite.defaultStartParams, ...memory] }
+      const engine = { ...options, startParams: [...PGlite.defaultStartParams, ...settings] }
       if (!vector) return await PGlite.create(engine)
       const pgvector = await import("@electric-sql/pglite-pgvector")
       return await PGlite.create({ ...engine, extensions: { vector: pgvector.vector } })
