@@ -125,11 +125,39 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/EndUsers
           from end_user_aliases a where a.end_user_id = ${id}`
       ).pipe(Effect.orDie, Effect.withSpan("EndUserStore.aliases"))
 
-    /** What providers delivered hangs on no row of the person: it goes by the names that they use. */
-    const eraseDeliveries = (id: EndUserId) => sql`
-      delete from channel_inbox i using end_user_aliases a
-      where a.end_user_id = ${id} and i.channel = a.channel
-        and (position(to_json(a.value)::text in i.event::text) > 0 or position(to_json(a.value)::text in i.raw::text) > 0)`
+    /**
+     * What providers delivered hangs on no row of the person: it goes by the messages that it became, and by who wrote. A
+     * number writes to other tenants too: what came to an account of theirs is not ours.
+     */
+    const ofPerson = (id: EndUserId) => sql`
+      (exists (
+        select from messages m join conversations c on c.id = m.conversation_id
+        where c.end_user_id = ${id} and c.channel = i.channel and m.channel_message_id = i.message_id
+      ) or exists (
+        select from end_user_aliases a
+        cross join lateral jsonb_build_array(jsonb_build_object('kind', a.kind, 'value', a.value)) as name
+        where a.end_user_id = ${id} and a.channel = i.channel
+          and (i.event -> 'from' @> name or i.event -> 'aliases' @> name)
+          and not exists (
+            select from channels o
+            where o.channel = i.channel and o.external_id = i.account_id and o.tenant_id <> a.tenant_id
+              and (o.active or not exists (
+                select from channels own where own.channel = o.channel and own.external_id = o.external_id
+                  and own.tenant_id = a.tenant_id
+              ))
+          )
+      ))`
+
+    /** What providers delivered after the id `after`, oldest first, as they sent it. */
+    const deliveries = (id: EndUserId, after: string, limit: number) =>
+      lines(
+        () => sql`
+          select i.id, json_build_object('type', 'delivery', 'channel', i.channel, 'accountId', i.account_id,
+            'receivedAt', ${iso(sql`i.received_at`)}, 'raw', i.raw) as line
+          from channel_inbox i where i.id > ${after} and ${ofPerson(id)} order by i.id limit ${limit}`
+      )
+
+    const eraseDeliveries = (id: EndUserId) => sql`delete from channel_inbox i where ${ofPerson(id)}`
 
     /** Files of all the person's conversations. */
     const filesOf = (id: EndUserId) =>
@@ -175,6 +203,6 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/EndUsers
       return outcome
     })
 
-    return { list, find, aliases, conversations, messages, runs, erase } as const
+    return { list, find, aliases, deliveries, conversations, messages, runs, erase } as const
   })
 }) {}

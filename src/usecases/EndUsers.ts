@@ -14,7 +14,7 @@ import { type EndUserFilter, EndUserStore, type Line } from "../store/EndUsers.t
 import { Artifacts } from "./Artifacts.ts"
 
 /** Rows that are read at a time: an export of any size takes the memory of one page. */
-const pageOf = { conversations: 50, messages: 200, runs: 20 } as const
+const pageOf = { deliveries: 200, conversations: 50, messages: 200, runs: 20 } as const
 
 const missing = () => new NotFound({ message: "There is no such end user." })
 
@@ -70,8 +70,10 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/EndUsers", {
       const conversations = paged(pageOf.conversations, (after) =>
         store.conversations(id, after, pageOf.conversations)
       )
+      const deliveries = paged(pageOf.deliveries, (after) => store.deliveries(id, after, pageOf.deliveries))
       return Stream.make(profile(found.value)).pipe(
         Stream.concat(Stream.map(Stream.fromIterableEffect(store.aliases(id)), ({ line }) => line)),
+        Stream.concat(Stream.map(deliveries, ({ line }) => line)),
         Stream.concat(Stream.flatMap(conversations, ofConversation)),
         Stream.tap(() => Ref.update(count, (lines) => lines + 1)),
         Stream.concat(Stream.fromEffect(end))

@@ -171,7 +171,8 @@ export const call = (method: string, path: string, { body, raw, headers = {}, co
         ...(text === undefined ? {} : { body: text })
       })
       const received = await response.text()
-      const parsed = JSON.parse(received)
+      const isJson = response.headers.get("content-type")?.startsWith("application/json") === true
+      const parsed = isJson ? JSON.parse(received) : {}
       return {
         status: response.status,
         headers: response.headers,

@@ -102,23 +102,41 @@ const dump = Effect.gen(function* () {
     .join("\n")
 })
 
-/** What providers delivered. */
-const deliver = (scope: AgentScope, id: EndUserId) =>
+/** What providers delivered: who wrote, what, and to which account. */
+const deliver = (given: ReadonlyArray<readonly [from: string, text: string, account?: string]>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    for (const [place, [value, text, account = "ours"]] of given.entries()) {
+      const event = { _tag: "Message", from: [{ kind: "phone", value }], text }
+      const raw = { message: { from: value, text: { body: text } } }
+      yield* sql`
+        insert into channel_inbox (id, channel, account_id, message_id, event, raw)
+        values (${`inb_${place}`}, 'whatsapp', ${account}, ${`wamid.${place}`},
+          ${JSON.stringify(event)}::jsonb, ${JSON.stringify(raw)}::jsonb)`
+    }
+  })
+
+const knownBy = (scope: AgentScope, id: EndUserId, value: string) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`
+      insert into end_user_aliases (tenant_id, channel, kind, value, end_user_id)
+      values (${scope.tenantId}, 'whatsapp', 'phone', ${value}, ${id})`
+  )
+
+const reachedAt = (scope: AgentScope, account: string, active = true) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* sql`
-      insert into end_user_aliases (tenant_id, channel, kind, value, end_user_id)
-      values (${scope.tenantId}, 'whatsapp', 'phone', '491700000001', ${id})`
-    for (const [key, from] of [
-      ["inb_1", "491700000001"],
-      ["inb_2", "4917000000012"]
-    ]) {
-      const event = JSON.stringify({ from, text: from === "491700000001" ? canary : "somebody else's" })
-      yield* sql`
-        insert into channel_inbox (id, channel, account_id, event, raw)
-        values (${key}, 'whatsapp', 'account', ${event}::jsonb, ${event}::jsonb)`
-    }
+      insert into channels (id, tenant_id, agent_id, channel, external_id, access_token, active)
+      values (${yield* newId.channel}, ${scope.tenantId}, ${scope.agentId}, 'whatsapp', ${account}, 'sealed', ${active})`
   })
+
+const leftInInbox = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ readonly id: string }>`select id from channel_inbox order by id`
+  return rows.map(({ id }) => id)
+})
 
 eachEngineLive("what is stored about a person", (it) => {
   it.effect("is erased everywhere when the person is, and nobody else's is", () =>
@@ -129,7 +147,11 @@ eachEngineLive("what is stored about a person", (it) => {
       const id = yield* turn(scope, `${canary}@example.com`, canary)
       yield* turn(scope, `${canary}@example.com`, canary)
       yield* turn(scope, "sue@example.com", "Sue")
-      yield* deliver(scope, id)
+      yield* knownBy(scope, id, "491700000001")
+      yield* deliver([
+        ["491700000001", canary],
+        ["4917000000012", "somebody else's"]
+      ])
       expect(yield* dump).toContain(canary)
       yield* endUsers.erase(scope, id)
       const left = yield* dump
@@ -139,6 +161,45 @@ eachEngineLive("what is stored about a person", (it) => {
       expect(left).toContain("Sue bought a hat")
       expect((yield* Effect.flip(endUsers.erase(scope, id)))._tag).toBe("NOT_FOUND")
     }).pipe(Effect.provide(Live))
+  )
+
+  it.effect(
+    "takes along what providers delivered of them, and nothing that came from or to anybody else",
+    () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        const other = yield* Fixtures.agent()
+        const [phone, stranger] = ["491700000001", "491700000002"]
+        const id = yield* turn(scope, "joe@example.com", "Joe")
+        yield* knownBy(scope, id, phone)
+        yield* knownBy(other, yield* turn(other, "joe@example.com", "Joe"), phone)
+        yield* reachedAt(scope, "ours")
+        yield* reachedAt(other, "theirs")
+        yield* reachedAt(other, "theirs, paused", false)
+        // An account that has gone from one tenant to the other.
+        yield* reachedAt(scope, "moved", false)
+        yield* reachedAt(other, "moved")
+        yield* deliver([
+          [phone, "to us"],
+          [phone, "to another tenant", "theirs"],
+          [phone, "to another tenant, later", "theirs, paused"],
+          [stranger, phone],
+          [phone, "to nobody's account", "gone"],
+          [phone, "when the account was ours", "moved"],
+          [phone, "since it is theirs", "moved"]
+        ])
+        yield* sql`
+        update conversations set channel = 'whatsapp'
+        where id = (select min(id) from conversations where end_user_id = ${id})`
+        yield* sql`
+        update messages set channel_message_id = 'wamid.5'
+        where id = (select min(m.id) from messages m join conversations c on c.id = m.conversation_id
+          where c.end_user_id = ${id})`
+        yield* (yield* EndUsers).erase(scope, id)
+        expect(yield* leftInInbox).toEqual(["inb_1", "inb_2", "inb_3", "inb_6"])
+      }).pipe(Effect.provide(Live))
   )
 
   it.effect("takes the files along that they sent, but none that somebody else sent too", () =>
