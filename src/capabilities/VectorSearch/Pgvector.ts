@@ -1,6 +1,6 @@
 /**
  * Retrieval by PostgreSQL with the extension pgvector 0.8 or later, whose migration has been applied (see
- * store/database/Vector.ts). Agents of up to 2,000 chunks are searched exactly; of larger ones
+ * store/database/Vector.ts). Agents of up to 20,000 chunks are searched exactly; of larger ones
  * the index of their profile names the candidates by meaning, and an exact search follows when it named too few
  * (guarantee G23). Not to be called inside a transaction.
  *
@@ -31,7 +31,7 @@ import { type Counts, counts, makeWeights } from "./PgvectorWeights.ts"
 const mostIndexed = 4_000
 
 export interface PgvectorOptions extends InProcessOptions {
-  /** Chunks up to which an agent is searched exactly; 2,000 by default. */
+  /** Chunks up to which an agent is searched exactly, by `agent_stats`; 20,000 by default. */
   readonly exactUpTo?: number
   /** Share of approximate searches that are repeated exactly to measure recall, 0..1; 0.01 by default. */
   readonly sampleRate?: number
@@ -56,7 +56,7 @@ const mostCompared = 10_000
 
 const make = (options: PgvectorOptions) =>
   Effect.gen(function* () {
-    const { exactUpTo = 2_000, heldUpTo = 10_000, often = 8, sampleRate = 0.01 } = options
+    const { exactUpTo = 20_000, heldUpTo = 10_000, often = 8, sampleRate = 0.01 } = options
     const sql = yield* SqlClient.SqlClient
     const embedder = yield* Embedder
     const { dimensions, lexicalWeight, profile } = embedder

@@ -94,20 +94,21 @@ const search = (scope: AgentScope, text: string, topK = 10, sourceIds?: Readonly
 const ids = (scope: AgentScope, text: string, topK?: number, sourceIds?: ReadonlyArray<SourceId>) =>
   Effect.map(search(scope, text, topK, sourceIds), ({ chunks }) => chunks.map(({ id }) => id))
 
-/** What `effect` gives, and how many searches in the database it took. */
+/** What `effect` gives, and which searches in the database it took. */
 const statements = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
-    let count = 0
+    const spans: Array<Tracer.Span> = []
     const tracer = yield* Effect.tracer
-    const counting = Tracer.make({
+    const noting = Tracer.make({
       span: (name, ...rest) => {
-        if (name === "VectorSearch.statement") count++
-        return tracer.span(name, ...rest)
+        const span = tracer.span(name, ...rest)
+        if (name === "VectorSearch.statement") spans.push(span)
+        return span
       },
       context: tracer.context
     })
-    const result = yield* Effect.withTracer(effect, counting)
-    return { count, result }
+    const result = yield* Effect.withTracer(effect, noting)
+    return { count: spans.length, spans, result }
   })
 
 /** Runs on databases with pgvector; `large` chunks are more than `exactUpTo`. */
@@ -160,6 +161,35 @@ export const pgvectorSuite = (
           }).pipe(Effect.provide(over(exactUpTo)))
         }),
       120_000
+    )
+
+    it.scoped(
+      "compares every vector of up to 20,000 chunks, as agent_stats counts them, and not of more",
+      () =>
+        Effect.gen(function* () {
+          yield* reset
+          const sql = yield* SqlClient.SqlClient
+          const scope = yield* Fixtures.agent()
+          const id = yield* source(scope)
+          const byDefault = Layer.provideMerge(
+            Layer.merge(layerPgvector({ maxBytes: 1e8, sampleRate: 0, heldUpTo: 0 }), stores),
+            embedder()
+          )
+          yield* Effect.provide(Effect.void, byDefault)
+          yield* bulk(scope, id, 100, "chk_counted")
+          const ways = (chunks: number) =>
+            Effect.gen(function* () {
+              yield* sql`update agent_stats set chunk_count = ${chunks} where agent_id = ${scope.agentId}`
+              const { result, spans } = yield* statements(search(scope, "centre 1 member 2"))
+              expect(result.chunks.length).toBe(10)
+              return spans.map(({ attributes }) => attributes.get("approximate"))
+            })
+          yield* Effect.gen(function* () {
+            expect(yield* ways(100)).toEqual([false])
+            expect(yield* ways(20_000)).toEqual([false])
+            expect(yield* ways(20_001)).toEqual([true])
+          }).pipe(Effect.provide(byDefault))
+        })
     )
 
     it.scoped("measures the recall of sampled approximate searches, for the process and for the agent", () =>
