@@ -1,7 +1,9 @@
 /** What nobody sends, and what somebody might: seeded, so that a failure comes again. */
-import * as FastCheck from "effect/FastCheck"
+import * as Cause from "effect/Cause"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FastCheck from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -29,6 +31,8 @@ const encode = Schema.encodeSync(InboundEvent)
 const key = "the app secret of the fuzzer"
 const secret = Redacted.make(key)
 const signed = (body: Uint8Array) => `sha256=${createHmac("sha256", key).update(body).digest("hex")}`
+
+const isUnauthorized = ({ _tag }: { readonly _tag: string }) => _tag === "UNAUTHORIZED"
 
 /** mulberry32 */
 const random = (seed: number) => () => {
@@ -94,11 +98,11 @@ const mutated = (next: Random, value: unknown): unknown => {
 }
 
 describe("The readers of deliveries", () => {
-  it("make something storable, or nothing, of 80,000 mutated payloads, and never crash", () => {
+  it("make something storable, or nothing, of 100,000 mutated payloads, and never crash", () => {
     const next = random(20_261_121)
     let made = 0
     let ignored = 0
-    for (let turn = 0; turn < 80_000; turn++) {
+    for (let turn = 0; turn < 100_000; turn++) {
       const { channel, body } = pick(next, fixtures)
       const times = 1 + Math.floor(next() * 3)
       let payload = body
@@ -193,7 +197,7 @@ describe("The verifier", () => {
     expect(isSigned(secret, undefined, new Uint8Array())).toBe(false)
   })
 
-  it("stands before the parser: of 20,000 unverified bodies no byte is decoded or parsed", async () => {
+  it("stands before the parser: of 100,000 unverified bodies no byte is decoded or parsed", async () => {
     const next = random(7_071)
     const layer = Intake.Default.pipe(
       Layer.provide(
@@ -207,7 +211,11 @@ describe("The verifier", () => {
         Layer.succeed(ChannelSettings, { verifyToken: null, appSecret: secret, appId: null, graphUrl: "" })
       )
     )
-    const bodies = fixtures.map(({ body }) => new TextEncoder().encode(JSON.stringify(body)))
+    // Made before anybody listens; every turn breaks one of them, or its header, in its own way.
+    const bodies = Array.from({ length: 5_000 }, () => {
+      const payload = mutated(next, pick(next, fixtures).body)
+      return new TextEncoder().encode(JSON.stringify(payload) ?? "")
+    }).filter(({ length }) => length > 0)
     const parse = vi.spyOn(JSON, "parse")
     const decode = vi.spyOn(TextDecoder.prototype, "decode")
     const read = vi.spyOn(Body, "parse")
@@ -216,7 +224,7 @@ describe("The verifier", () => {
         Effect.gen(function* () {
           const intake = yield* Intake
           let count = 0
-          for (let turn = 0; turn < 20_000; turn++) {
+          for (let turn = 0; turn < 100_000; turn++) {
             const body = pick(next, bodies).slice()
             const header = signed(body)
             const place = Math.floor(next() * body.length)
@@ -231,13 +239,21 @@ describe("The verifier", () => {
                 return header
               }
             ])()
-            const outcome = yield* Effect.either(intake.deliver("whatsapp", wrong, body))
-            if (outcome._tag === "Left" && outcome.left._tag === "UNAUTHORIZED") count++
+            const { channel } = pick(next, fixtures)
+            // Both ways in: through the framework, and beside it.
+            const outcome =
+              turn % 2 === 0
+                ? yield* Effect.exit(intake.deliver(channel, wrong, body))
+                : yield* Effect.async<Exit.Exit<unknown, { readonly _tag: string }>>((resume) => {
+                    intake.take(channel, wrong, body, now, (exit) => resume(Effect.succeed(exit)))
+                  })
+            if (Exit.isFailure(outcome) && Option.exists(Cause.failureOption(outcome.cause), isUnauthorized))
+              count++
           }
           return count
         }).pipe(Effect.provide(layer))
       )
-      expect(refused).toBe(20_000)
+      expect(refused).toBe(100_000)
       // The test runner reads its own source maps when an error is made.
       const texts = parse.mock.calls.map(([text]) => text).filter((text) => !text.startsWith('{"version":3'))
       expect(texts).toEqual([])
