@@ -59,7 +59,10 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         ])
       )
 
-    /** Adds a `QUEUED` job; when the source has one already, that one is named instead. */
+    /**
+     * Adds a `QUEUED` job; when the source has one already, that one is named instead, and reads everything anew if this
+     * one would have.
+     */
     const insert = (
       scope: AgentScope,
       job: { readonly id: IngestionJobId; readonly sourceId: SourceId; readonly type: IngestionJobType }
@@ -70,7 +73,8 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         execute: () => sql`
           insert into ingestion_jobs (id, source_id, agent_id, type)
           values (${job.id}, ${job.sourceId}, ${scope.agentId}, ${job.type})
-          on conflict (source_id) where status = 'QUEUED' do update set type = ingestion_jobs.type
+          on conflict (source_id) where status = 'QUEUED' do update
+            set type = case when excluded.type = 'REINDEX' then excluded.type else ingestion_jobs.type end
           returning id, id = ${job.id} as inserted`
       })(undefined).pipe(Effect.orDie)
 
@@ -88,7 +92,8 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
 
     /**
      * `RUNNING`, and the source `PROCESSING`. A source has one running job: an older one that was left running has died. The
-     * source is locked first: whoever removes it either sees the job running, or has removed both.
+     * source is locked first: whoever removes it either sees the job running, or has removed both. The task comes back as
+     * it is from now on: until now a waiting job could be told to read everything anew.
      */
     const start = Effect.fn("IngestionJobStore.start")(
       function* (task: IngestionTask) {
@@ -96,13 +101,18 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         yield* sql`
           update ingestion_jobs set status = 'FAILED', completed_at = now(), error = 'worker_stopped: The worker stopped before the job ended.'
           where source_id = ${task.sourceId} and status = 'RUNNING' and id <> ${task.jobId}`
-        yield* sql`
+        const [job] = yield* sql<{ readonly type: IngestionJobType }>`
           with job as (
             update ingestion_jobs set status = 'RUNNING', started_at = coalesce(started_at, now()),
               progress = greatest(progress, 1)
-            where id = ${task.jobId} returning source_id
+            where id = ${task.jobId} returning source_id, type
+          ),
+          source as (
+            update sources set status = 'PROCESSING', updated_at = now() from job where id = job.source_id
           )
-          update sources set status = 'PROCESSING', updated_at = now() from job where id = job.source_id`
+          select type from job`
+        const started: IngestionTask = { ...task, jobType: job?.type ?? task.jobType }
+        return started
       },
       sql.withTransaction,
       Effect.orDie

@@ -176,8 +176,8 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
         }
       }).pipe(sql.withTransaction)
 
-    const attempt = Effect.fn("Ingest.attempt")(function* (task: IngestionTask) {
-      yield* jobs.start(task)
+    const attempt = Effect.fn("Ingest.attempt")(function* (waiting: IngestionTask) {
+      const task = yield* jobs.start(waiting)
       yield* knowledge.discard(task)
       const { kept, documents } = yield* build(task).pipe(
         Effect.timeoutFail({

@@ -90,14 +90,15 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
       return found
     })
 
-    /** Adds a job to the caller's transaction, or names the one that already waits. */
+    /** Adds a job to the caller's transaction, or names the one that already waits; that one then does what both ask for. */
     const queueJob = Effect.fn("Sources.queueJob")(function* (
       scope: AgentScope,
       sourceId: SourceId,
       type: IngestionJobType
     ) {
       const waiting = yield* jobs.queued(scope, sourceId)
-      if (Option.isSome(waiting)) return waiting.value.id
+      if (Option.isSome(waiting) && (type === "INGEST" || waiting.value.type === type))
+        return waiting.value.id
       const { id, inserted } = yield* jobs.insert(scope, { id: yield* newId.ingestionJob, sourceId, type })
       if (!inserted) return id
       if (!(yield* entitlements.reserveIngestionJob(scope))) {

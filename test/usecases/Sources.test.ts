@@ -134,13 +134,34 @@ eachEngineLive("Knowledge sources", (it) => {
       const key = yield* Fixtures.key(yield* Fixtures.agent())
       const sources = yield* Sources
       const { source, ingestionJob } = yield* sources.create(key, page("One"))
-      const again = yield* sources.sync(key, source.id, { force: true })
+      const again = yield* sources.sync(key, source.id, { force: false })
       expect(again).toEqual({ jobId: ingestionJob?.id, status: "QUEUED", sourceId: source.id })
       const sql = yield* SqlClient.SqlClient
       yield* sql`update ingestion_jobs set status = 'RUNNING'`
       const next = yield* sources.sync(key, source.id, { force: true })
       expect(next.jobId).not.toBe(ingestionJob?.id)
       expect(yield* sources.job(key, next.jobId)).toMatchObject({ type: "REINDEX", status: "QUEUED" })
+    }).pipe(Effect.provide(live))
+  )
+
+  it.scoped("synced with force while a job is queued return that job, which then reads everything anew", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const key = yield* Fixtures.key(yield* Fixtures.agent())
+      const sources = yield* Sources
+      const jobs = yield* IngestionJobStore
+      const { source, ingestionJob } = yield* sources.create(key, page("One"))
+      const jobId = ingestionJob?.id ?? IngestionJobId.make("none")
+      // A worker that has looked at the job and not begun yet learns of it, too.
+      const seen = yield* Effect.flatten(jobs.task(jobId))
+      expect(seen.jobType).toBe("INGEST")
+      for (const force of [true, false, true]) {
+        const again = yield* sources.sync(key, source.id, { force })
+        expect(again).toEqual({ jobId, status: "QUEUED", sourceId: source.id })
+        expect(yield* sources.job(key, jobId)).toMatchObject({ type: "REINDEX", status: "QUEUED" })
+      }
+      expect(yield* rows("ingestion_jobs")).toBe(1)
+      expect(yield* jobs.start(seen)).toEqual({ ...seen, jobType: "REINDEX" })
     }).pipe(Effect.provide(live))
   )
 
