@@ -3,18 +3,21 @@
  * clocks wrong and providers failing; afterwards the oracle holds what was answered against what is there. The seed decides
  * who does what and which faults there are; `SPOKE_FAULT_SEED=n npm run test:faults` does the same again, as far as timing
  * allows. With all other tests a few short runs take part, always with the same seeds; `npm run test:faults` makes new ones,
- * `SPOKE_FAULT_RUNS` and `SPOKE_FAULT_SECONDS` more and longer ones.
+ * `SPOKE_FAULT_RUNS` and `SPOKE_FAULT_SECONDS` more and longer ones, `SPOKE_FAULT_ONLY` such with one kind of fault.
  */
 import { setTimeout as delay } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
-import { emptyHistory } from "./History.ts"
+import { emptyHistory, type History } from "./History.ts"
 import { observeOnline, observeStored, quiet } from "./Observe.ts"
+import { noDisk } from "./Disk.ts"
 import { clientOf } from "./Operations.ts"
 import { judge } from "./Oracle.ts"
 import { randomOf } from "./Random.ts"
-import { noFleet, openWorld, type Topology } from "./World.ts"
+import { fullDatabase, noFleet, openWorld, type Topology } from "./World.ts"
 
 const given = process.env["SPOKE_FAULT_SEED"]
+/** Nothing but this fault. */
+const only = process.env["SPOKE_FAULT_ONLY"]
 const alone = process.env["SPOKE_FAULT_ALONE"] === "1"
 const runs = Number(process.env["SPOKE_FAULT_RUNS"] ?? (alone ? 10 : 2))
 const seconds = Number(process.env["SPOKE_FAULT_SECONDS"] ?? (alone ? 20 : 4))
@@ -35,9 +38,20 @@ const tell = (text: string) => {
   if (alone) process.stderr.write(`${((Date.now() - begun) / 1_000).toFixed(1)} s: ${text}\n`)
 }
 
-const play = async (seed: number) => {
+/** How many were answered how. */
+const answersOf = ({ asked }: History) => {
+  const counts = new Map<string, number>()
+  for (const { code, status } of asked) {
+    const said = status === 0 ? "unanswered" : (code ?? "good")
+    counts.set(said, (counts.get(said) ?? 0) + 1)
+  }
+  return [...counts].map(([said, count]) => `${count} ${said}`).join(", ")
+}
+
+const play = async (seed: number, nothingBut = only) => {
   const random = randomOf(seed)
   const world = await openWorld(topologyOf(seed), randomOf(seed + 1_000_000))
+  const faults = world.faults.filter(([name]) => nothingBut === undefined || name === nothingBut)
   const history = emptyHistory()
   const inflicted: Array<string> = []
   let over = false
@@ -53,7 +67,7 @@ const play = async (seed: number) => {
     const end = Date.now() + seconds * 1_000
     await delay(1_000)
     while (Date.now() < end) {
-      const [name, inflict] = random.pick(world.faults)
+      const [name, inflict] = random.pick(faults)
       inflicted.push(name)
       tell(name)
       await inflict()
@@ -75,7 +89,8 @@ const play = async (seed: number) => {
     const found = { ...(await observeStored(world)), ...online }
     const broken = judge(history, found)
     process.stdout.write(
-      `seed ${seed}, ${world.topology}: ${history.asked.length} requests, ${found.messages.length} messages, ` +
+      `seed ${seed}, ${world.topology}: ${history.asked.length} requests (${answersOf(history)}), ` +
+        `${found.messages.length} messages, ` +
         `faults: ${inflicted.join(", ")}; ${broken.length} promises broken\n`
     )
     const unanswered = history.asked.filter(({ status }) => status === 0).length
@@ -86,21 +101,41 @@ const play = async (seed: number) => {
   }
 }
 
+const check = async (seed: number, nothingBut?: string) => {
+  const { broken, done, faults, output } = await play(seed, nothingBut)
+  if (broken.length > 0) {
+    const also = nothingBut === undefined ? "" : `SPOKE_FAULT_ONLY="${nothingBut}" `
+    process.stdout.write(
+      `SPOKE_FAULT_SEED=${seed} ${also}npm run test:faults\n${broken.join("\n")}\n${output.slice(-20_000)}\n`
+    )
+  }
+  expect(broken).toEqual([])
+  expect(done).toBeGreaterThan(10)
+  expect(faults).toBeGreaterThan(0)
+}
+
+/** Why such a world cannot be had here; in CI it must. */
+const lacking = (seed: number) =>
+  topologyOf(seed) === "fleet" && process.env["CI"] !== "true" ? noFleet : null
+
+const told = (why: string | null) => (why === null ? "" : `: ${why}`)
+
 describe("A service whose processes, databases and providers fail", () => {
   for (const seed of seeds) {
-    const missing = topologyOf(seed) === "fleet" && process.env["CI"] !== "true" ? noFleet : null
+    const missing = lacking(seed)
     it.skipIf(missing !== null)(
-      `keeps what it promised (seed ${seed}, ${topologyOf(seed)}${missing === null ? "" : `: ${missing}`})`,
-      async () => {
-        const { broken, done, faults, output } = await play(seed)
-        if (broken.length > 0)
-          process.stdout.write(
-            `SPOKE_FAULT_SEED=${seed} npm run test:faults\n${broken.join("\n")}\n${output.slice(-20_000)}\n`
-          )
-        expect(broken).toEqual([])
-        expect(done).toBeGreaterThan(10)
-        expect(faults).toBeGreaterThan(0)
-      },
+      `keeps what it promised (seed ${seed}, ${topologyOf(seed)}${told(missing)})`,
+      () => check(seed),
+      300_000 + seconds * 2_000
+    )
+  }
+
+  // One of the random faults where disks may be mounted, and always asked for here.
+  for (const seed of given === undefined ? [4, 5] : []) {
+    const missing = lacking(seed) ?? noDisk
+    it.skipIf(missing !== null)(
+      `keeps what it promised while the disk of its database is full (seed ${seed}, ${topologyOf(seed)}${told(missing)})`,
+      () => check(seed, fullDatabase),
       300_000 + seconds * 2_000
     )
   }

@@ -33,16 +33,19 @@ export interface Postgres {
   /** SIGINT ends every session and leaves in order; SIGQUIT leaves at once, and recovers when it starts. */
   readonly stop: (how: "SIGINT" | "SIGQUIT") => Promise<void>
   readonly start: () => Promise<void>
+  /** False when it has ended, by itself or not. */
+  readonly runs: () => boolean
 }
 
-export const startPostgres = async (parent: string): Promise<Postgres> => {
+/** `settings` as `name=value`. */
+export const startPostgres = async (parent: string, given: ReadonlyArray<string> = []): Promise<Postgres> => {
   if (binaries === undefined) throw new Error("No PostgreSQL binaries were found.")
   const programs = binaries
   const folder = Path.join(parent, "postgres")
   const data = Path.join(folder, "data")
   const owner = account()
   Fs.chmodSync(parent, 0o755)
-  Fs.mkdirSync(folder)
+  Fs.mkdirSync(folder, { recursive: true })
   if (owner.uid !== undefined && owner.gid !== undefined) Fs.chownSync(folder, owner.uid, owner.gid)
   const options = { ...owner, cwd: folder, env: { LC_ALL: "C", TZ: "UTC" } }
   execFileSync(
@@ -57,7 +60,8 @@ export const startPostgres = async (parent: string): Promise<Postgres> => {
     "unix_socket_directories=",
     `port=${port}`,
     "fsync=off",
-    "max_connections=80"
+    "max_connections=80",
+    ...given
   ]
   let server: ChildProcess | undefined
   process.once("exit", () => server?.kill("SIGQUIT"))
@@ -87,12 +91,13 @@ export const startPostgres = async (parent: string): Promise<Postgres> => {
     }
     throw new Error("The PostgreSQL server did not start.")
   }
+  const runs = () => server !== undefined && server.exitCode === null && server.signalCode === null
   const stop = async (how: "SIGINT" | "SIGQUIT") => {
-    if (server === undefined || server.exitCode !== null || server.signalCode !== null) return
+    if (server === undefined || !runs()) return
     const ended = once(server, "exit")
     server.kill(how)
     await ended
   }
   await start()
-  return { url, run, stop, start }
+  return { url, run, stop, start, runs }
 }

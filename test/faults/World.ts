@@ -3,7 +3,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { Redis } from "ioredis"
-import { execFileSync } from "node:child_process"
 import * as Fs from "node:fs"
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
@@ -16,6 +15,7 @@ import { binaries } from "../PostgresServer.ts"
 import { binary, startRedis } from "../RedisServer.ts"
 import { removeFolder, requester, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
 import { makeTeam, type Team } from "../e2e/Team.ts"
+import { type Disk, noDisk, press, smallDisk } from "./Disk.ts"
 import type { Random } from "./Random.ts"
 import { type Postgres, startPostgres } from "./Servers.ts"
 
@@ -24,6 +24,9 @@ export const billingSecret = "whsec_of_the_faults"
 export const account = "pn_faults"
 
 export type Topology = "embedded" | "fleet"
+
+/** The fault of a database that can write no more, where disks can be filled. */
+export const fullDatabase = "a full disk of the database"
 
 /** Why there is no fleet on this machine, if there is none. */
 export const noFleet =
@@ -93,17 +96,6 @@ const failing: ReadonlyArray<ModelStub.StubAnswer> = [
 
 const preload = `--import=${pathToFileURL(Path.join(import.meta.dirname, "skew.mjs")).href}`
 
-/** A small disk of its own for what is uploaded, where the machine allows it. */
-const mountSmall = (folder: string): boolean => {
-  Fs.mkdirSync(folder, { recursive: true })
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", folder], { stdio: "ignore" })
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** What was opened is closed again where the rest cannot be. */
 export const openWorld = async (topology: Topology, random: Random): Promise<World> => {
   const opened: Array<() => unknown> = []
@@ -135,9 +127,16 @@ const populate = async (
   opened.push(() => removeFolder(folder))
   const dataDir = Path.join(folder, "data")
   Fs.mkdirSync(dataDir)
-  const artifacts = Path.join(dataDir, "artifacts")
-  const smallDisk = process.getuid?.() === 0 && mountSmall(artifacts)
-  if (smallDisk) opened.push(() => execFileSync("umount", ["-l", artifacts], { stdio: "ignore" }))
+  const disk = (at: string, size: string): Disk | null => {
+    const mounted = noDisk === null ? smallDisk(at, size) : null
+    opened.push(() => mounted?.close())
+    return mounted
+  }
+  const artifacts = disk(Path.join(dataDir, "artifacts"), "1m")
+  const database =
+    topology === "fleet"
+      ? disk(Path.join(folder, "postgres"), "256m")
+      : disk(Path.join(dataDir, "database"), "256m")
   const scope = Effect.runSync(Scope.make())
   opened.push(() => Effect.runPromise(Scope.close(scope, Exit.void)))
   const stub = await Effect.runPromise(Scope.extend(ModelStub.make, scope))
@@ -164,7 +163,8 @@ const populate = async (
     return fate
   })
   opened.push(() => graph.close())
-  const postgres = topology === "fleet" ? await startPostgres(folder) : null
+  const postgres =
+    topology === "fleet" ? await startPostgres(folder, ["min_wal_size=32MB", "max_wal_size=64MB"]) : null
   opened.push(() => postgres?.stop("SIGQUIT"))
   let redis = topology === "fleet" ? await startRedis() : null
   opened.push(() => redis?.stop())
@@ -242,8 +242,31 @@ const populate = async (
     }
   }
   const somebody = () => random.below(processes.length)
-  const ballast = Path.join(artifacts, "ballast")
   let postgresIsUp = true
+  /** As whoever runs it does, when it has ended by itself. */
+  const revivePostgres = async () => {
+    if (postgresIsUp && postgres?.runs() !== false) return
+    await postgres?.start()
+    postgresIsUp = true
+  }
+  /** What has ended by itself is started again, and everybody is given time to be ready. */
+  const revive = async () => {
+    await revivePostgres()
+    for (const [place, one] of processes.entries()) {
+      if (one === undefined) continue
+      const ended = () => one.process.exitCode !== null
+      const ready = () =>
+        fetch(`${one.url}/readyz`, { signal: AbortSignal.timeout(2_000) }).then(
+          ({ ok }) => ok,
+          () => false
+        )
+      for (let attempts = 100; attempts > 0 && !ended() && one.url !== "" && !(await ready()); attempts--) {
+        await delay(200)
+        await revivePostgres()
+      }
+      if (ended() && processes[place] === one) await replace(place)
+    }
+  }
   const withRedisClient = async (use: (client: Redis) => Promise<unknown>) => {
     const client = new Redis({
       port: redisPort ?? 0,
@@ -272,17 +295,28 @@ const populate = async (
       }
     ]
   ]
-  if (smallDisk)
+  if (artifacts !== null)
     faults.push([
       "a full disk",
       async () => {
-        try {
-          Fs.writeFileSync(ballast, Buffer.alloc(2 ** 20))
-        } catch {
-          // Full is what it is to be.
-        }
+        artifacts.fill()
         await delay(1_000 + random.below(1_000))
-        Fs.rmSync(ballast, { force: true })
+        artifacts.free()
+      }
+    ])
+  if (database !== null)
+    faults.push([
+      fullDatabase,
+      async () => {
+        database.fill()
+        // Some come back while there is no room yet.
+        const restarted = random.next() < 0.3 ? replace(somebody()) : null
+        if (random.next() < 0.5) await postgres?.run("select pg_switch_wal()").catch(() => undefined)
+        await press(url, agentKey, 1_000 + random.below(3_000))
+        database.free()
+        await revivePostgres()
+        await restarted
+        await revive()
       }
     ])
   if (postgres !== null) {
@@ -334,8 +368,9 @@ const populate = async (
     heal: async () => {
       troubled = false
       stub.otherwise = answer
-      Fs.rmSync(ballast, { force: true })
-      if (!postgresIsUp) await postgres?.start()
+      artifacts?.free()
+      database?.free()
+      await revive()
       for (const [place, one] of processes.entries()) {
         // What is signed by the hour is refused, rightly, for as long as the clock is wrong.
         if (one === undefined || one.process.exitCode !== null || wrong.has(place)) await replace(place)
