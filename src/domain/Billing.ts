@@ -110,11 +110,27 @@ const grouped = (events: ReadonlyArray<BillingEvent>) => {
   return [...objects.values()]
 }
 
-/** The objects that belong to the tenant: the newest event that names one decides. */
-const ownedBy = (events: ReadonlyArray<BillingEvent>, tenantId: TenantId) =>
-  grouped(events).filter(
-    (all) => newest(all.filter((event) => event.tenantId !== null))?.tenantId === tenantId
-  )
+interface Claimed {
+  readonly all: ReadonlyArray<BillingEvent>
+  /** The newest event that names whose it is. */
+  readonly decidedBy: BillingEvent
+}
+
+/** The objects that an event names the tenant for, apart: the newest event that names one decides whose each is. */
+const claimedBy = (events: ReadonlyArray<BillingEvent>, tenantId: TenantId) => {
+  const claimed = grouped(events).flatMap((all): ReadonlyArray<Claimed> => {
+    const naming = all.filter((event) => event.tenantId !== null)
+    const decidedBy = newest(naming)
+    return decidedBy !== undefined && naming.some((event) => event.tenantId === tenantId)
+      ? [{ all, decidedBy }]
+      : []
+  })
+  return {
+    owned: claimed.filter(({ decidedBy }) => decidedBy.tenantId === tenantId).map(({ all }) => all),
+    /** Those that have become another tenant's. */
+    lost: claimed.filter(({ decidedBy }) => decidedBy.tenantId !== tenantId)
+  }
+}
 
 interface Candidate {
   readonly snapshot: Of<"Subscription">
@@ -145,13 +161,31 @@ const preferred = Order.combineAll<Candidate>([
   Order.mapInput(Order.string, ({ snapshot }) => snapshot.object)
 ])
 
+/** What is left of objects that have become another tenant's. */
+const bereft = (lost: ReadonlyArray<Claimed>): Option.Option<Standing> => {
+  const subscribed = lost.filter(({ all }) => all.some(isOf("Subscription")))
+  const decidedBy = (from: ReadonlyArray<Claimed>) => from.map(({ decidedBy: { id } }) => id).toSorted()
+  if (subscribed.length > 0) {
+    return Option.some({
+      plan: null,
+      status: "canceled",
+      period: null,
+      decidedBy: decidedBy(subscribed)
+    })
+  }
+  const invoiced = lost.filter(({ all }) => all.some(isOf("Invoice")))
+  return invoiced.length === 0
+    ? Option.none()
+    : Option.some({ plan: "keep", status: "active", period: null, decidedBy: decidedBy(invoiced) })
+}
+
 /** What the tenant's subscription is by all events of its objects; none when they say nothing about one. */
 export const standingOf = (
   events: ReadonlyArray<BillingEvent>,
   tenantId: TenantId
 ): Option.Option<Standing> => {
-  const objects = ownedBy(events, tenantId)
-  const [first, ...others] = objects.flatMap((all) => Option.toArray(candidateOf(all)))
+  const { lost, owned } = claimedBy(events, tenantId)
+  const [first, ...others] = owned.flatMap((all) => Option.toArray(candidateOf(all)))
   if (first !== undefined) {
     const { decidedBy, snapshot, status } = others.reduce(Order.max(preferred), first)
     const { period, plan } = snapshot.fact
@@ -161,18 +195,16 @@ export const standingOf = (
         : { plan: null, status, period: null, decidedBy }
     )
   }
-  const invoice = newest(objects.flat().filter(isOf("Invoice")))
-  return Option.map(Option.fromNullable(invoice), ({ fact, id }) => ({
-    plan: "keep",
-    status: fact.paid ? "active" : "past_due",
-    period: null,
-    decidedBy: [id]
-  }))
+  const left = bereft(lost)
+  const invoice = newest(owned.flat().filter(isOf("Invoice")))
+  if (invoice === undefined || Option.exists(left, ({ plan }) => plan === null)) return left
+  const status = invoice.fact.paid ? "active" : "past_due"
+  return Option.some({ plan: "keep", status, period: null, decidedBy: [invoice.id] })
 }
 
 /** The turns that the tenant has bought and not been paid back, each payment counted once. */
 export const creditsOf = (events: ReadonlyArray<BillingEvent>, tenantId: TenantId): number =>
-  ownedBy(events, tenantId).reduce((total, all) => {
+  claimedBy(events, tenantId).owned.reduce((total, all) => {
     const purchase = newest(all.filter(isOf("Purchase")))
     if (purchase === undefined) return total
     const { credits } = purchase.fact

@@ -61,6 +61,67 @@ const deliveries = FastCheck.integer({ min: 1, max: places.length }).chain((leng
   ).map(([once, again]) => ({ length, order: [...once, ...again] }))
 )
 
+/** Whatever a provider may tell of two subscriptions, two payments and two tenants, much of it in the same second. */
+const anything = FastCheck.record({
+  type: FastCheck.constantFrom(
+    "customer.subscription.created",
+    "customer.subscription.updated",
+    "customer.subscription.updated",
+    "customer.subscription.paused",
+    "customer.subscription.resumed",
+    "customer.subscription.deleted",
+    "invoice.paid",
+    "invoice.payment_failed",
+    "checkout.session.completed",
+    "charge.refunded"
+  ),
+  created: FastCheck.integer({ min: 10, max: 16 }),
+  which: FastCheck.constantFrom(1, 2),
+  tenant: FastCheck.constantFrom<"one" | "other" | "none">("one", "one", "one", "other", "none"),
+  plan: FastCheck.constantFrom("pro", "pro", "self-hosted", "gold"),
+  status: FastCheck.constantFrom(
+    "active",
+    "active",
+    "trialing",
+    "past_due",
+    "unpaid",
+    "incomplete",
+    "paused"
+  ),
+  late: FastCheck.boolean(),
+  amount: FastCheck.integer({ min: 1, max: 100 })
+})
+type Anything = typeof anything extends FastCheck.Arbitrary<infer A> ? A : never
+
+const lives = FastCheck.array(anything, { minLength: 2, maxLength: 10 }).chain((told) => {
+  const all = told.map((_, place) => place)
+  return FastCheck.record({
+    told: FastCheck.constant(told),
+    order: FastCheck.shuffledSubarray(all, { minLength: all.length, maxLength: all.length }),
+    again: FastCheck.array(FastCheck.nat(all.length - 1), { maxLength: 5 })
+  })
+})
+
+const eventOf = (
+  { amount, created, late, plan, status, tenant, type, which }: Anything,
+  place: number,
+  tenants: { readonly one: string; readonly other: string }
+) => {
+  const named = tenant === "none" ? {} : { tenantId: tenants[tenant] }
+  const id = `sub_${which}`
+  const object = type.startsWith("customer.subscription.")
+    ? subscription({ id, begun: which, plan, status, ...named, ...(late ? { period: may } : {}) })
+    : type.startsWith("invoice.")
+      ? { ...invoice(id), metadata: named }
+      : type === "charge.refunded"
+        ? charge(100, amount, `pi_${which}`)
+        : checkout("", String(amount), {
+            payment_intent: `pi_${which}`,
+            metadata: { ...named, credits: String(amount) }
+          })
+  return event(type, created, object, `evt_${place}`)
+}
+
 const provided = Effect.provide(billing())
 
 const tenant = Effect.gen(function* () {
@@ -84,6 +145,49 @@ eachEngineLive("What billing events add up to", (it) => {
         expect([order, yield* ends(second)]).toEqual([order, expected])
       }
     }).pipe(provided)
+  )
+
+  it.effect("is the same whatever is told, of whichever tenant, in whatever order and however often", () =>
+    Effect.gen(function* () {
+      for (const { again, order, told } of FastCheck.sample(lives, { numRuns: 60, seed: 6 })) {
+        const outcomeOf = (places: ReadonlyArray<number>) =>
+          Effect.gen(function* () {
+            yield* reset
+            const [one, other] = [(yield* Fixtures.agent()).tenantId, (yield* Fixtures.agent()).tenantId]
+            const all = told.map((each, place) => eventOf(each, place, { one, other }))
+            for (const place of places) yield* deliver(all[place])
+            return [yield* ends(one), yield* ends(other)]
+          })
+        const expected = yield* outcomeOf(told.map((_, place) => place))
+        const found = yield* outcomeOf([...order, ...again])
+        expect([told, order, again, found]).toEqual([told, order, again, expected])
+      }
+    }).pipe(provided)
+  )
+
+  it.effect(
+    "takes the plan from a tenant whose subscription becomes another's, whichever is told first",
+    () =>
+      Effect.gen(function* () {
+        for (const order of [
+          [0, 1],
+          [1, 0]
+        ]) {
+          yield* reset
+          const [one, other] = [(yield* Fixtures.agent()).tenantId, (yield* Fixtures.agent()).tenantId]
+          const all = [
+            event("customer.subscription.created", 10, subscription({ tenantId: one })),
+            event("customer.subscription.updated", 20, subscription({ tenantId: other }))
+          ]
+          for (const place of order) yield* deliver(all[place])
+          expect(JSON.parse(yield* ends(one))).toMatchObject({
+            found: { value: { plan: "free", status: "canceled" } }
+          })
+          expect(JSON.parse(yield* ends(other))).toMatchObject({
+            found: { value: { plan: "pro", status: "active" } }
+          })
+        }
+      }).pipe(provided)
   )
 
   it.effect("is the same when all of them come at the same time", () =>
