@@ -173,17 +173,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
           from jsonb_to_recordset(${encodeFiles(files)}::jsonb) as a (artifact text)
           on conflict do nothing`.pipe(Effect.orDie, Effect.asVoid)
 
-      /** True when something of the contact still waits to be processed. */
-      const moreWaiting = ({ accountId, aliases, channel }: Correspondence) =>
-        sql`
-          select from channel_inbox
-          where state = 'queued' and channel = ${channel} and account_id = ${accountId}
-            and event -> 'from' -> 0 ->> 'value' = ${aliases[0]?.value ?? ""} limit 1`.pipe(
-          Effect.map((rows) => rows.length > 0),
-          Effect.orDie
-        )
-
-      return { route, held, open, stored, append, bare, attach, keepFiles, moreWaiting } as const
+      return { route, held, open, stored, append, bare, attach, keepFiles } as const
     })
   }
 ) {}

@@ -7,6 +7,7 @@ import { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -20,6 +21,9 @@ import * as Traced from "../domain/Traced.ts"
 /** Whose jobs process what is kept here. */
 const queueName = "channel-inbound"
 
+/** How long after its delivery an event is kept. */
+const kept = Duration.days(30)
+
 /** Rows that one statement of tidying removes at most. */
 const handful = 1_000
 
@@ -30,15 +34,16 @@ const Stored = Schema.Struct({
 })
 export type StoredEvent = typeof Stored.Type
 
+/** A row of `given` below. */
 interface Given {
   readonly id: InboxId
   readonly key: string
-  readonly serialKey: string
+  readonly serial_key: string
   readonly channel: string
-  readonly accountId: string
-  readonly messageId: string | null
-  readonly event: string
-  readonly raw: string
+  readonly account_id: string
+  readonly message_id: string | null
+  readonly event: object
+  readonly raw: unknown
 }
 
 /** The database refused what it was given, or lost it to others: in smaller parts it may go. */
@@ -54,8 +59,10 @@ const isRefused = (error: unknown): error is SqlError =>
   refused.test(String(error.cause.code))
 
 /** As `InboundEvent` encodes it, of which the moment alone is not JSON already; a schema takes far longer. */
-export const written = (event: InboundEvent): string =>
-  JSON.stringify({ ...event, timestamp: DateTime.formatIso(event.timestamp) })
+export const written = (event: InboundEvent): object => ({
+  ...event,
+  timestamp: DateTime.formatIso(event.timestamp)
+})
 
 /** The first alias is the most stable one. */
 const serialKeyOf = (event: InboundEvent) =>
@@ -70,12 +77,12 @@ const dedupeKeyOf = (event: InboundEvent) =>
 const givenOf = ({ event, raw }: Arrival, now: number): Given => ({
   id: InboxId.make(typeId("inb", now)),
   key: dedupeKeyOf(event),
-  serialKey: serialKeyOf(event),
+  serial_key: serialKeyOf(event),
   channel: event.channel,
-  accountId: event.accountId,
-  messageId: event._tag === "Message" ? event.messageId : null,
-  event: sanitizeJson(written(event)),
-  raw: sanitizeJson(JSON.stringify(raw))
+  account_id: event.accountId,
+  message_id: event._tag === "Message" ? event.messageId : null,
+  event: written(event),
+  raw
 })
 
 export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
@@ -88,19 +95,20 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
      * each other out. A repeat within `given` loses to the first.
      */
     const insert = (given: ReadonlyArray<Given>, { ids, maxAttempts, news }: PreparedJobs) => {
+      // One text: a parameter for each column costs both sides more.
+      const rows = sanitizeJson(
+        JSON.stringify(given.map((one, place) => ({ ...one, job_id: ids[place], place })))
+      )
       const told =
         news === null
           ? sql.literal("")
           : sql`, (select pg_notify(${news.channel}, ${news.text})) is not null as told`
       return sql<{ readonly id: string }>`
         with given as (
-          select * from unnest(
-            ${given.map(({ id }) => id)}::text[], ${given.map(({ key }) => key)}::text[],
-            ${given.map(({ channel }) => channel)}::text[], ${given.map(({ accountId }) => accountId)}::text[],
-            ${given.map(({ messageId }) => messageId)}::text[], ${given.map(({ event }) => event)}::text[],
-            ${given.map(({ raw }) => raw)}::text[], ${ids}::text[],
-            ${given.map(({ serialKey }) => serialKey)}::text[]
-          ) with ordinality as given (id, key, channel, account_id, message_id, event, raw, job_id, serial_key, place)
+          select * from jsonb_to_recordset(${rows}::jsonb) as given (
+            id text, key text, channel text, account_id text, message_id text, event jsonb, raw jsonb, job_id text,
+            serial_key text, place int
+          )
         ), firsts as (
           select distinct on (key) id, key from given order by key, place
         ), claimed as (
@@ -112,7 +120,7 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
           select given.* from given join firsts using (id) join claimed on claimed.key = firsts.key
         ), kept as (
           insert into channel_inbox (id, channel, account_id, message_id, event, raw)
-          select id, channel, account_id, message_id, event::jsonb, raw::jsonb from fresh order by place
+          select id, channel, account_id, message_id, event, raw from fresh order by place
         ), jobs as (
           insert into queue_jobs (id, queue, payload, serial_key, max_attempts, run_at)
           select job_id, ${queueName}, jsonb_build_object('inboxId', id), serial_key, ${maxAttempts}::int, clock_timestamp()
@@ -163,20 +171,32 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
     /** It could not be routed, or was tried too often; it can still be processed later. Joins the caller's transaction. */
     const failed = (id: InboxId, reason: string) => settle(id, "failed", reason)
 
+    /** True when another message of the event's contact still waits to be processed. */
+    const moreWaiting = (event: InboundEvent) =>
+      sql`
+        select from queue_jobs j join channel_inbox i on i.id = j.payload ->> 'inboxId'
+        where j.queue = ${queueName} and j.serial_key = ${serialKeyOf(event)} and j.state in ('waiting', 'active')
+          and i.state = 'queued' and i.event ->> '_tag' = 'Message' limit 1`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        Effect.orDie
+      )
+
     /** Forgets claims that have run out, and what was settled 30 days ago. True when there may be more. */
     const prune = Effect.gen(function* () {
+      // Ids begin with the moment they were made.
+      const old = typeId("inb", (yield* Clock.currentTimeMillis) - Duration.toMillis(kept))
       const keys = yield* sql`
         delete from dedupe_keys where key in (
           select key from dedupe_keys where expires_at <= now() order by key limit ${handful}::int for update skip locked
         ) returning key`
       const rows = yield* sql`
         delete from channel_inbox where id in (
-          select id from channel_inbox where received_at < now() - interval '30 days' and state <> 'queued'
+          select id from channel_inbox where id < ${old} and state <> 'queued' order by id
           limit ${handful}::int for update skip locked
         ) returning id`
       return keys.length === handful || rows.length === handful
     })
 
-    return { accept, event, processed, failed, prune } as const
+    return { accept, event, processed, failed, moreWaiting, prune } as const
   })
 }) {}

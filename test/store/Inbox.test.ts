@@ -10,7 +10,7 @@ describe("An inbound event", () => {
     const encode = Schema.encodeSync(InboundEvent)
     FastCheck.assert(
       FastCheck.property(Arbitrary.make(InboundEvent), (event) => {
-        expect(JSON.parse(written(event))).toEqual(JSON.parse(JSON.stringify(encode(event))))
+        expect(JSON.parse(JSON.stringify(written(event)))).toEqual(JSON.parse(JSON.stringify(encode(event))))
       }),
       { numRuns: 300 }
     )

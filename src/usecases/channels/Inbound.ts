@@ -236,7 +236,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       const { conversationId, outcome } = yield* store(id, route, event)
       if (yield* files.attach(route, conversationId, event)) yield* feed.changed(conversationId, null)
       // Whoever writes on is answered once, with the last of what waits.
-      if (yield* conversations.moreWaiting(correspondence(event))) return
+      if (yield* inbox.moreWaiting(event)) return
       const { agentId, tenantId } = route
       const place: Place = { tenantId, agentId, conversationId, channel: event.channel }
       const answered = yield* answer(job, place).pipe(

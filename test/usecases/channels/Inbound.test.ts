@@ -1,5 +1,6 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
+import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -11,6 +12,7 @@ import { ModelError, type ModelPart } from "../../../src/capabilities/ModelRunti
 import type { AliasUpdate } from "../../../src/domain/Channel.ts"
 import type { AgentScope } from "../../../src/domain/Access.ts"
 import { ConversationId, UserId } from "../../../src/domain/Ids.ts"
+import { Inbox } from "../../../src/store/Inbox.ts"
 import { Instances } from "../../../src/store/Instances.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { Inbound } from "../../../src/usecases/channels/Inbound.ts"
@@ -324,6 +326,36 @@ eachEngineLive("A conversation of a channel", (it) => {
   )
 })
 
+eachEngineLive("A delivery", (it) => {
+  const at =
+    (milliseconds: number) =>
+    <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+      Effect.clockWith((clock) =>
+        Effect.withClock(
+          effect,
+          Object.create(clock, { currentTimeMillis: { value: Effect.succeed(milliseconds) } })
+        )
+      )
+
+  it.scoped("that was settled is forgotten thirty days after it came, and one that waits is not", () =>
+    Effect.gen(function* () {
+      const inbox = yield* Inbox
+      const now = yield* Clock.currentTimeMillis
+      const daysAgo = (days: number) => at(now - days * 86_400_000)
+      const [settled, waiting] = yield* daysAgo(31)(accept(yield* message(), yield* message()))
+      const [recent] = yield* daysAgo(29)(accept(yield* message()))
+      if (settled === undefined || waiting === undefined || recent === undefined) return expect.unreachable()
+      yield* inbox.processed(settled, null)
+      yield* inbox.failed(recent, "No channel.")
+      expect(yield* inbox.prune).toBe(false)
+      expect(yield* rows("select id from channel_inbox order by id")).toEqual([
+        { id: waiting },
+        { id: recent }
+      ])
+    }).pipe(onFreshData)
+  )
+})
+
 eachEngineLive("A contact", (it) => {
   const update = (aliases: AliasUpdate["aliases"]) =>
     Effect.map(DateTime.now, (timestamp): AliasUpdate => ({
@@ -356,6 +388,19 @@ eachEngineLive("A contact", (it) => {
           { kind: "user_id", value: "U2" }
         ])
       }).pipe(onFreshData)
+  )
+
+  it.scoped("is answered while nothing but a new name of theirs waits", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      const [first] = yield* accept(
+        yield* message({ from: [phone("49")] }),
+        yield* update([phone("49"), user("U1")])
+      )
+      if (first === undefined) return expect.unreachable()
+      yield* (yield* Inbound).process(job(first))
+      expect(yield* outbox).toEqual(["agent 0: Hello"])
+    }).pipe(onFreshData)
   )
 
   it.scoped("who was never heard of is not made by a new name alone", () =>
