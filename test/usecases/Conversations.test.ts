@@ -1,6 +1,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Chunk from "effect/Chunk"
 import * as DateTime from "effect/DateTime"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as FC from "effect/FastCheck"
@@ -194,7 +195,7 @@ eachEngineLive("An import", (it) => {
   )
 })
 
-eachEngineLive("Messages that came without a key", (it) => {
+eachEngineLive("Messages that came without a key", (it, engine) => {
   it.effect("make reading wait, are in the prompt meanwhile, and come before all that were said since", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
@@ -242,6 +243,36 @@ eachEngineLive("Messages that came without a key", (it) => {
       expect(yield* contentsOf(scope, id)).toEqual(["0", "1", "2", "3", "re 3"])
     }).pipe(onFreshData)
   )
+
+  // The embedded database has one connection, on which a batch is as short as any other statement.
+  if (engine === "server")
+    it.effect("are given them while turns go on: a batch that is not committed yet holds no turn up", () =>
+      Effect.gen(function* () {
+        const scope = yield* agent()
+        yield* imported(scope, line("a", ["1", "2", "3"]))
+        const { id } = yield* only(scope)
+        const sql = yield* SqlClient.SqlClient
+        const legacy = yield* LegacyMessages
+        const given = yield* Deferred.make<void>()
+        const enough = yield* Deferred.make<void>()
+        const batch = yield* legacy.giveKeys(500).pipe(
+          Effect.tap(() => Deferred.succeed(given, undefined)),
+          Effect.tap(() => Deferred.await(enough)),
+          sql.withTransaction,
+          Effect.fork
+        )
+        yield* Deferred.await(given)
+        const said = yield* Effect.timeout(turn(scope, id, "4"), "20 seconds")
+        expect(said.history).toEqual(["1", "2", "3"])
+        // Nor does anybody see half of it.
+        const place = { after: undefined, limit: 50 }
+        const waits = yield* Effect.flip((yield* Conversations).messages(scope, id, place))
+        expect(waits._tag).toBe("PAGINATION_NOT_READY")
+        yield* Deferred.succeed(enough, undefined)
+        expect(yield* Fiber.join(batch)).toBe(3)
+        expect(yield* contentsOf(scope, id)).toEqual(["1", "2", "3", "4", "re 4"])
+      }).pipe(onFreshData)
+    )
 
   it.effect("are given keys once, however many processes try", () =>
     Effect.gen(function* () {
@@ -525,7 +556,7 @@ eachEngineLive("Whatever is said, imported and put in order meanwhile", (it) => 
                 )
               )
             ),
-            { numRuns: 25 }
+            { numRuns: 50 }
           )
         )
       }).pipe(onFreshData),
