@@ -2,12 +2,14 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
+import type { CrawlEntry } from "../domain/Crawl.ts"
 import type { BulkUploadConfig } from "../domain/Source.ts"
 import { sanitize } from "../domain/Text.ts"
 import { loadArtifact, uploadUri } from "./File.ts"
 import { documentOf } from "./Page.ts"
 import { readBytes } from "./Picture.ts"
-import { type ReadDocument, type Reader, ReaderError } from "./Reader.ts"
+import { type Journal, silent } from "./Journal.ts"
+import { type Reader, ReaderError } from "./Reader.ts"
 import { unzipEntry, zipEntries, type ZipEntry, zipLimits } from "./Zip.ts"
 
 const maxName = 255
@@ -51,12 +53,24 @@ const makeNames = () => {
   }
 }
 
+/** A file of the archive that is no document, and why. */
+const leftOut = (name: string, { code, message }: ReaderError): CrawlEntry => ({
+  url: uploadUri(name),
+  depth: 0,
+  parent: null,
+  outcome: "failed",
+  reason: code,
+  message,
+  httpStatus: null,
+  target: null
+})
+
 const readEntry = Effect.fn("BulkUpload.readEntry")(function* (bytes: Uint8Array, name: string) {
   const parsed = yield* readBytes({ bytes, fileName: name })
   return documentOf(uploadUri(name), parsed, {})
 })
 
-const readArchive = (archive: Uint8Array) =>
+const readArchive = (archive: Uint8Array, journal: Journal) =>
   Effect.gen(function* () {
     const entries = (yield* zipEntries(archive)).filter(isDocument)
     if (entries.length === 0) return yield* nothingInside
@@ -64,22 +78,29 @@ const readArchive = (archive: Uint8Array) =>
     let left: number = zipLimits.totalBytes
     let failure: ReaderError | undefined
     let emitted = 0
-    const read = (entry: ZipEntry) =>
+    let settled = 0
+    const read = (entry: ZipEntry, name: string) =>
       Effect.gen(function* () {
         const bytes = yield* unzipEntry(archive, entry, left)
         left -= bytes.length
-        return yield* readEntry(bytes, nameOf(entry.name))
+        return yield* readEntry(bytes, name)
+      })
+    const settle = (entry: ZipEntry) =>
+      Effect.gen(function* () {
+        const name = nameOf(entry.name)
+        const document = yield* Effect.either(read(entry, name))
+        yield* journal.progress(++settled, entries.length)
+        if (Either.isRight(document)) {
+          emitted++
+          return document.right
+        }
+        failure ??= document.left
+        yield* journal.note(leftOut(name, document.left))
+        return null
       })
     const documents = Stream.fromIterable(entries).pipe(
-      Stream.mapEffect((entry) => Effect.either(read(entry))),
-      Stream.mapConcat((document): ReadonlyArray<ReadDocument> => {
-        if (Either.isLeft(document)) {
-          failure ??= document.left
-          return []
-        }
-        emitted++
-        return [document.right]
-      })
+      Stream.mapEffect(settle),
+      Stream.filter((document) => document !== null)
     )
     const verdict = Stream.suspend(() =>
       emitted === 0 && failure !== undefined
@@ -90,8 +111,10 @@ const readArchive = (archive: Uint8Array) =>
   })
 
 export const reader: Reader<typeof BulkUploadConfig.Type> = {
-  read: ({ artifact }, { maxDocuments }) =>
+  read: ({ artifact }, { journal = silent, maxDocuments }) =>
     artifact === undefined
       ? Stream.fail(noArchive)
-      : Stream.unwrap(Effect.flatMap(loadArtifact(artifact), readArchive)).pipe(Stream.take(maxDocuments))
+      : Stream.unwrap(
+          Effect.flatMap(loadArtifact(artifact), (archive) => readArchive(archive, journal))
+        ).pipe(Stream.take(maxDocuments))
 }

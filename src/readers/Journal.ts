@@ -29,8 +29,12 @@ export interface Known extends Evidence {
 export interface Journal {
   /** What is remembered of an address. */
   readonly known: (url: string) => Known | undefined
+  /** What the last sync found through a page or sitemap, in its order. */
+  readonly foundThrough: (parent: string) => ReadonlyArray<string>
   /** The live document `uri` stays as it is, with its chunks and vectors. */
   readonly keep: (uri: string) => Effect.Effect<void>
+  /** The same, although its page was not to be had now: it says nothing for the source that it could be read. */
+  readonly spare: (uri: string) => Effect.Effect<void>
   readonly note: (entry: CrawlEntry, evidence?: Evidence) => Effect.Effect<void>
   /** Addresses that are settled, among those that are known so far. */
   readonly progress: (settled: number, all: number) => Effect.Effect<void>
@@ -39,7 +43,9 @@ export interface Journal {
 /** Remembers nothing and tells nobody. */
 export const silent: Journal = {
   known: () => undefined,
+  foundThrough: () => [],
   keep: () => Effect.void,
+  spare: () => Effect.void,
   note: () => Effect.void,
   progress: () => Effect.void
 }

@@ -110,6 +110,8 @@ export interface VisitOptions {
   readonly known?: Known | undefined
   /** The sitemap's `lastmod` of the address. */
   readonly listedAt?: string | null
+  /** False for an address that redirects may not lead to, whose host is then not asked for its rules. */
+  readonly within?: (url: string) => boolean
 }
 
 /** A date alone may mean any hour of that day, anywhere on earth; clocks differ by minutes. */
@@ -136,7 +138,7 @@ const timedOut = new ReaderError({
 export const readPage = Effect.fn("Page.read")(function* (
   sites: Sites,
   address: string,
-  { known, listedAt = null }: VisitOptions = {}
+  { known, listedAt = null, within = () => true }: VisitOptions = {}
 ) {
   const parser = yield* DocumentParser
   const { robots, paced } = yield* sites(new URL(address).origin)
@@ -155,7 +157,10 @@ export const readPage = Effect.fn("Page.read")(function* (
   }
   const { url, body, headers, status } = response.value
   if (url.length > maxUri) return yield* redirectedAway
-  if (sameOrigin(url, address) && !mayFetch(robots, agent, url)) return yield* disallowed
+  if (sameOrigin(url, address) || within(url)) {
+    const there = sameOrigin(url, address) ? robots : (yield* sites(new URL(url).origin)).robots
+    if (!mayFetch(there, agent, url)) return yield* disallowed
+  }
   const contentType = headers["content-type"]
   const parsed = yield* parser
     .parse({ bytes: body, url, ...(contentType === undefined ? {} : { contentType }) })

@@ -42,7 +42,8 @@ export type ReaderServices = OutboundHttp | DocumentParser | TextRecognition | M
 export interface Reader<Config> {
   /**
    * A document that cannot be read is left out when others can; the source fails when none can. What has not changed
-   * since the last sync goes to the journal instead of the stream.
+   * since the last sync, and what was read then and is not to be had for a while, goes to the journal instead of the
+   * stream.
    */
   readonly read: (
     config: Config,

@@ -9,7 +9,7 @@ import { concurrency, failEmpty, maxPages, maxSkips } from "./Crawl.ts"
 import { fetchOk, request } from "./Fetch.ts"
 import { makeFolding } from "./Folding.ts"
 import { judge, type Verdict } from "./Glob.ts"
-import { silent } from "./Journal.ts"
+import { type Journal, silent } from "./Journal.ts"
 import { makeSites } from "./Page.ts"
 import { type Reader, ReaderError, type ReadOptions } from "./Reader.ts"
 import { parseRobots } from "./Robots.ts"
@@ -83,7 +83,11 @@ interface Listed {
 }
 
 /** Pages of the sitemap and of those it lists, in order; a listed sitemap that fails is left out while others can be read. */
-const pagesOf = (root: Sitemap, name: string, verdict: (url: string) => Verdict, limit: number) =>
+const pagesOf = (
+  root: Sitemap,
+  name: string,
+  { journal, limit, verdict }: { journal: Journal; limit: number; verdict: (url: string) => Verdict }
+) =>
   Effect.gen(function* () {
     const listed: Listed = { pages: [], skipped: [] }
     const failures: Array<readonly [Address, ReaderError]> = []
@@ -94,6 +98,13 @@ const pagesOf = (root: Sitemap, name: string, verdict: (url: string) => Verdict,
       const left = reason ?? (listed.pages.length >= limit ? "page_limit" : null)
       if (left === null) listed.pages.push(address)
       else if (listed.skipped.length < maxSkips) listed.skipped.push([address, left])
+    }
+    /** A sitemap that is not to be had for a while lists what it listed the last time. */
+    const remember = (parent: string) => {
+      for (const url of journal.foundThrough(parent)) {
+        const listedAt = journal.known(url)?.listedAt ?? null
+        if (seen.isNew(url)) offer({ url, depth: 0, parent, listedAt })
+      }
     }
     const take = (
       sitemap: Sitemap,
@@ -113,8 +124,11 @@ const pagesOf = (root: Sitemap, name: string, verdict: (url: string) => Verdict,
           if (!seen.isNew(url)) continue
           files++
           const file = yield* Effect.either(loadExisting(url))
-          if (Either.isLeft(file)) failures.push([{ url, depth: 0, parent }, file.left])
-          else yield* take(file.right, url, depth + 1)
+          if (Either.isRight(file)) yield* take(file.right, url, depth + 1)
+          else {
+            failures.push([{ url, depth: 0, parent }, file.left])
+            if (file.left.retryable) remember(url)
+          }
         }
       })
     yield* take(root, name, 1)
@@ -146,7 +160,7 @@ const readSitemap = (config: typeof SitemapConfig.Type, options: ReadOptions) =>
     const root = yield* firstSitemap(config).pipe(
       Effect.tapError((error) => visits.failed({ url: name, depth: 0, parent: null }, error))
     )
-    const { pages, skipped, failures } = yield* pagesOf(root, name, verdict, limit)
+    const { pages, skipped, failures } = yield* pagesOf(root, name, { journal, limit, verdict })
     for (const [address, error] of failures) yield* visits.failed(address, error)
     if (pages.length === 0) failure = failures[0]?.[1] ?? nothingSelected
     let settled = 0

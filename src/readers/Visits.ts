@@ -93,7 +93,7 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
     note(address, skips.has(code) ? "skipped" : "failed", { reason: code, message, status: statusOf(code) })
 
   const visit = ({ url, listedAt = null }: Address) =>
-    tryPage(sites, url, { known: journal.known(url), listedAt })
+    tryPage(sites, url, { known: journal.known(url), listedAt, within })
 
   const evidenceOf = ({ document, links }: Page, { listedAt = null }: Address) =>
     Effect.map(Clock.currentTimeMillis, (fetchedAt): Evidence => {
@@ -189,6 +189,38 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       return { document: null, links }
     })
 
+  /**
+   * A page that was read the last time and is not to be had now, for a reason that may pass: what it said stays, and what
+   * was found through it is looked for. Only a site that says so takes a page away.
+   */
+  const settleMissed = (address: Address, known: Known, { code, message }: ReaderError) =>
+    Effect.gen(function* () {
+      const told = { reason: code, message, status: statusOf(code) }
+      if (known.url !== address.url) {
+        // What redirected there was not to be had. The page itself may be.
+        yield* note(address, "failed", { ...told, target: known.url })
+        if (!folding.isNew(known.url)) return none
+        const result = yield* tryPage(sites, known.url, { known, within })
+        const place: Address = { ...address, url: known.url, parent: address.url }
+        const { document, links } = yield* settle(place, result)
+        return {
+          document,
+          links: Either.isLeft(result) ? [...links, ...journal.foundThrough(address.url)] : links
+        }
+      }
+      const links = known.links ?? journal.foundThrough(address.url)
+      const stays =
+        verdict(address.url).included && known.repeats === null && folding.fold(known) === undefined
+      if (!stays) {
+        yield* note(address, "failed", told)
+        return { document: null, links }
+      }
+      kept.add(known.uri)
+      yield* journal.spare(known.uri)
+      yield* note(address, "failed", { ...told, target: known.uri }, evidenceIn(known))
+      return { document: null, links }
+    })
+
   /** Settles what {@link visit} came to. `isStart`: followed even where the patterns leave it out. */
   const settle = (
     address: Address,
@@ -197,16 +229,21 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
   ): Effect.Effect<Settled, never, Effect.Effect.Context<ReturnType<typeof visit>>> =>
     Effect.gen(function* () {
       if (Either.isLeft(result)) {
+        const before = journal.known(address.url)
+        if (result.left.retryable && !isStart && before !== undefined && within(before.url)) {
+          return yield* settleMissed(address, before, result.left)
+        }
         yield* failed(address, result.left)
         return none
       }
       const found = result.right
       if (found._tag === "Page") return yield* settlePage(address, found.page, isStart)
       const { known, reason } = found
-      if (!within(known.url)) return yield* settle(address, yield* tryPage(sites, address.url), isStart)
+      if (!within(known.url))
+        return yield* settle(address, yield* tryPage(sites, address.url, { within }), isStart)
       // A repeat says nothing when the document that it repeats has changed or gone: it may be the only one now.
       if (known.repeats !== null && !kept.has(known.uri)) {
-        return yield* settle(address, yield* tryPage(sites, address.url), isStart)
+        return yield* settle(address, yield* tryPage(sites, address.url, { within }), isStart)
       }
       return yield* settleKnown(address, known, reason, isStart)
     })

@@ -26,6 +26,7 @@ export interface NewEntry extends CrawlEntry {
 /** A line of the last successful sync about an address that it read. */
 const Remembered = Schema.Struct({
   url: Schema.String,
+  parent: Schema.NullOr(Schema.String),
   outcome: Schema.String,
   reason: Schema.NullOr(Schema.String),
   target: Schema.String,
@@ -101,18 +102,19 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/Cr
         Request: Schema.Void,
         Result: Remembered,
         execute: () => sql`
-          select e.url, e.outcome, e.reason, e.target, e.etag, e.last_modified as "lastModified",
+          select e.url, e.parent, e.outcome, e.reason, e.target, e.etag, e.last_modified as "lastModified",
             e.listed_at as "listedAt", (extract(epoch from e.fetched_at) * 1000)::float8 as "fetchedAt", e.links, e.digest,
             e.fingerprint
           from sources s join crawl_entries e on e.source_id = s.id and e.generation = s.live_generation
           where s.id = ${task.sourceId} and e.revision = ${revision} and e.target is not null
             and (
-              e.outcome = 'redirected'
+              e.digest is null
               or exists (
                 select 1 from documents d
                 where d.source_id = s.id and d.generation = s.live_generation and d.uri = e.target
               )
-            )`
+            )
+          order by e.place`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("CrawlEntryStore.remembered"))
 
     const exists = (scope: ReportScope, sourceId: SourceId) =>

@@ -16,7 +16,16 @@ const step = 5
 /** Lines of one job: a thousand pages, their redirects, and what was not asked for. */
 const maxLines = 8_000
 
-const knownOf = ({ url, reason, outcome, target, digest, fingerprint, ...rest }: Remembered): Known => ({
+const knownOf = ({
+  url,
+  reason,
+  outcome,
+  target,
+  digest,
+  fingerprint,
+  parent: _,
+  ...rest
+}: Remembered): Known => ({
   ...rest,
   url,
   uri: target,
@@ -25,16 +34,29 @@ const knownOf = ({ url, reason, outcome, target, digest, fingerprint, ...rest }:
   fingerprint: fingerprint ?? ""
 })
 
-/** By address; an address that redirected stands for the page where it led. */
+/** By address; an address that redirected, this time or before, stands for the page where it led. */
 const memoryOf = (lines: ReadonlyArray<Remembered>): ReadonlyMap<string, Known> => {
   const pages = new Map(
     lines.filter(({ digest }) => digest !== null).map((line) => [line.url, knownOf(line)] as const)
   )
-  const redirected = lines.flatMap(({ outcome, url, target }) => {
-    const page = outcome === "redirected" ? pages.get(target) : undefined
+  const redirected = lines.flatMap(({ digest, outcome, url, target }) => {
+    const leads = digest === null && (outcome === "redirected" || outcome === "failed")
+    const page = leads ? pages.get(target) : undefined
     return page === undefined ? [] : [[url, page] as const]
   })
   return new Map([...redirected, ...pages])
+}
+
+/** By the page or sitemap that led there. */
+const familiesOf = (lines: ReadonlyArray<Remembered>): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const families = new Map<string, Array<string>>()
+  for (const { parent, url } of lines) {
+    if (parent === null) continue
+    const found = families.get(parent)
+    if (found === undefined) families.set(parent, [url])
+    else found.push(url)
+  }
+  return families
 }
 
 const noEvidence = {
@@ -50,7 +72,9 @@ const noEvidence = {
 export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore, task: IngestionTask) =>
   Effect.gen(function* () {
     yield* store.clear(task)
-    const known = memoryOf(task.jobType === "INGEST" ? yield* store.remembered(task, revision) : [])
+    const remembered = task.jobType === "INGEST" ? yield* store.remembered(task, revision) : []
+    const known = memoryOf(remembered)
+    const families = familiesOf(remembered)
     const kept = new Set<string>()
     const told = new Set<string>()
     let place = 0
@@ -83,7 +107,9 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
 
     const journal: Journal = {
       known: (url) => known.get(url),
+      foundThrough: (parent) => families.get(parent) ?? [],
       keep: (uri) => Effect.sync(() => kept.add(uri)),
+      spare: (uri) => Effect.sync(() => kept.add(uri)),
       note,
       progress
     }

@@ -35,8 +35,8 @@ import { type IngestionTask, IngestionJobStore } from "../store/IngestionJobs.ts
 import { KnowledgeStore, type NewDocument } from "../store/Knowledge.ts"
 import { makeCrawlLedger } from "./CrawlLedger.ts"
 
-/** Most documents of one source (contract 7). */
-const maxDocuments = 1_000
+/** Most documents of one source: as many as a ZIP may hold. A crawl stops at 1,000 pages by itself (contract 7). */
+const maxDocuments = 2_000
 /** A job that takes longer fails, whatever it is waiting for (guarantee G2). */
 const deadline: Duration.DurationInput = "2 hours"
 

@@ -92,6 +92,32 @@ describe("A URL source", () => {
   )
 
   test(
+    "A page that redirects to another site is read only where that site's robots.txt lets it be",
+    Effect.gen(function* () {
+      const rules = { "/robots.txt": { body: "User-agent: *\nDisallow: /closed" } }
+      const there = yield* serveSite(() => ({ ...rules, "/closed": page("Closed"), "/open": page("Open") }))
+      const elsewhere = (path: string): Answer => ({
+        status: 302,
+        headers: { location: there.origin + path }
+      })
+      const site = yield* serveSite((origin) => ({
+        "/closed": elsewhere("/closed"),
+        "/open": elsewhere("/open"),
+        "/sitemap.xml": { body: `${origin}/closed\n${origin}/open` }
+      }))
+      expect(yield* Effect.flip(documents({ url: `${site.origin}/closed` }))).toMatchObject({
+        code: "robots_disallowed"
+      })
+      expect(yield* titles({ url: `${site.origin}/open` })).toEqual(["Open"])
+      const listed = yield* read(
+        { type: "SITEMAP", config: { sitemapUrl: `${site.origin}/sitemap.xml` } },
+        { maxDocuments: 10 }
+      ).pipe(Stream.runCollect, Effect.map(Chunk.toReadonlyArray))
+      expect(listed.map(({ title }) => title)).toEqual(["Open"])
+    })
+  )
+
+  test(
     "A site whose robots.txt answers 503 is read later",
     Effect.gen(function* () {
       const site = yield* serveSite(() => ({ ...tree(), "/robots.txt": { status: 503 } }))
