@@ -1,5 +1,5 @@
 /** The dashboard: who is signed in decides what is shown, the address decides which page. */
-import { QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query"
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query"
 import { lazy, Suspense } from "react"
 import { RouterProvider } from "react-aria-components"
 import { Redirect, Route, Router, Switch, useLocation } from "wouter"
@@ -12,7 +12,16 @@ import { Welcome } from "./pages/team/Welcome.tsx"
 import { Shell } from "./Shell.tsx"
 import { LanguageProvider } from "./text/Language.tsx"
 
-const queries = new QueryClient({
+/** A session that has ended meanwhile: whoever asks is told so by the page to sign in, not by each part of this one. */
+const onError = (problem: unknown) => {
+  if (problem instanceof ApiError && problem.status === 401) {
+    void queries.invalidateQueries({ queryKey: session.queryKey })
+  }
+}
+
+const queries: QueryClient = new QueryClient({
+  queryCache: new QueryCache({ onError }),
+  mutationCache: new MutationCache({ onError }),
   defaultOptions: {
     queries: {
       // What the service refuses it refuses again; only what did not arrive is worth another try.

@@ -20,6 +20,8 @@ const words = texts(
     people: "People",
     team: "Team",
     audit: "Audit",
+    reference: "API reference",
+    menu: "Menu",
     language: "Language",
     scheme: "Appearance",
     system: "As the system",
@@ -37,6 +39,8 @@ const words = texts(
     people: "Personen",
     team: "Team",
     audit: "Protokoll",
+    reference: "API-Referenz",
+    menu: "Menü",
     language: "Sprache",
     scheme: "Darstellung",
     system: "Wie das System",
@@ -76,6 +80,9 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
   const [scheme, setScheme] = useScheme()
   const queries = useQueryClient()
   const [location] = useLocation()
+  const [open, setOpen] = useState(false)
+  // On a phone the menu has done its work once it has led somewhere.
+  useEffect(() => setOpen(false), [location])
   const links = [
     ["/agents", t.agents],
     ["/conversations", t.conversations],
@@ -92,50 +99,67 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
         {t.skip}
       </a>
       <aside className={css["side"]}>
-        <span className={css["brand"]}>
-          <img src={mark} alt="" width={28} height={28} />
-          Spoke
-        </span>
-        <nav aria-label={t.navigation}>
-          <ul className={css["links"]}>
-            {links.map(([path, name]) => (
-              <li key={path}>
-                <Link
-                  href={path}
-                  className={css["link"] ?? ""}
-                  aria-current={location.startsWith(path) ? "page" : undefined}
-                >
-                  {name}
-                </Link>
-              </li>
-            ))}
-          </ul>
-        </nav>
-        <div className={css["foot"]}>
-          <Select compact label={t.language} options={languageOptions} value={language} onChange={choose} />
-          <Select
-            compact
-            label={t.scheme}
-            options={[
-              ["system", t.system],
-              ["light", t.light],
-              ["dark", t.dark]
-            ]}
-            value={scheme}
-            onChange={setScheme}
-          />
-          <span className={css["user"]}>{user.email}</span>
-          <Button
-            kind="quiet"
-            onPress={() => {
-              void signOut().finally(() => {
-                queries.setQueryData(session.queryKey, null)
-                queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" })
-              })
-            }}
+        <div className={css["top"]}>
+          <span className={css["brand"]}>
+            <img src={mark} alt="" width={28} height={28} />
+            Spoke
+          </span>
+          <button
+            type="button"
+            className={css["menu"]}
+            aria-expanded={open}
+            aria-controls="menu"
+            onClick={() => setOpen(!open)}
           >
-            {t.signOut}
-          </Button>
+            <span aria-hidden className={css["bars"]} />
+            {t.menu}
+          </button>
+        </div>
+        <div id="menu" className={`${css["fold"]} ${open ? css["unfolded"] : ""}`}>
+          <nav aria-label={t.navigation}>
+            <ul className={css["links"]}>
+              {links.map(([path, name]) => (
+                <li key={path}>
+                  <Link
+                    href={path}
+                    className={css["link"] ?? ""}
+                    aria-current={location.startsWith(path) ? "page" : undefined}
+                  >
+                    {name}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          </nav>
+          <div className={css["foot"]}>
+            <a className={css["link"]} href="/docs">
+              {t.reference}
+            </a>
+            <Select compact label={t.language} options={languageOptions} value={language} onChange={choose} />
+            <Select
+              compact
+              label={t.scheme}
+              options={[
+                ["system", t.system],
+                ["light", t.light],
+                ["dark", t.dark]
+              ]}
+              value={scheme}
+              onChange={setScheme}
+            />
+            <span className={css["user"]}>{user.email}</span>
+            <Button
+              kind="quiet"
+              onPress={() => {
+                void signOut().finally(() => {
+                  queries.setQueryData(session.queryKey, null)
+                  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" })
+                })
+              }}
+            >
+              {t.signOut}
+            </Button>
+          </div>
         </div>
       </aside>
       {children}

@@ -145,6 +145,7 @@ export const crawl = (id: string, outcome: Outcome | "all", job: string) =>
 export interface DryRunLine {
   readonly url: string
   readonly included: boolean
+  readonly reason: string | null
   readonly message: string | null
   readonly pattern: string | null
 }

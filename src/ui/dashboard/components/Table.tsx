@@ -9,6 +9,8 @@ export interface Column<A> {
   readonly end?: boolean
   /** The title is read out, not shown: buttons need none. */
   readonly silent?: boolean
+  /** Never broken into lines: times, and what a row can be told to do. */
+  readonly whole?: boolean
 }
 
 interface TableProps<A> {
@@ -33,11 +35,11 @@ export const Table = <A,>({ label, columns, rows, keyOf }: TableProps<A>) => (
       <tbody>
         {rows.map((row) => (
           <tr key={keyOf(row)}>
-            {columns.map(({ title, cell, end, silent }) => (
+            {columns.map(({ title, cell, end, silent, whole }) => (
               <td
                 key={title}
                 data-title={silent === true ? "" : title}
-                className={end === true ? css["end"] : ""}
+                className={`${end === true ? css["end"] : ""} ${whole === true || silent === true ? css["whole"] : ""}`}
               >
                 {cell(row)}
               </td>

@@ -13,6 +13,24 @@ export interface RunEvent {
   readonly payload?: Readonly<Record<string, unknown>>
 }
 
+/** The name of the tool that the event is about. */
+const toolOf = ({ payload }: RunEvent): string => {
+  const tool = payload?.["tool"]
+  return typeof tool === "string" ? tool : "Werkzeug"
+}
+
+/** By the event's type; the service labels them in English. */
+const germanLabels: Readonly<Record<string, (tool: string) => string>> = {
+  "run.started": () => "Lauf begonnen",
+  "retrieval.completed": () => "Wissensbasis durchsucht",
+  "model.completed": () => "Modell hat geantwortet",
+  "tool.started": (tool) => `${tool} wird aufgerufen`,
+  "tool.completed": (tool) => `${tool} hat geantwortet`,
+  "tool.failed": (tool) => `${tool} ist fehlgeschlagen`,
+  "run.completed": () => "Lauf abgeschlossen",
+  "run.failed": () => "Lauf fehlgeschlagen"
+}
+
 const words = texts(
   {
     title: "Trace",
@@ -20,7 +38,8 @@ const words = texts(
     details: "Details",
     running: "running",
     complete: "done",
-    failed: "failed"
+    failed: "failed",
+    label: (event: RunEvent) => event.label
   },
   {
     title: "Ablauf",
@@ -28,7 +47,8 @@ const words = texts(
     details: "Einzelheiten",
     running: "läuft",
     complete: "fertig",
-    failed: "fehlgeschlagen"
+    failed: "fehlgeschlagen",
+    label: (event: RunEvent) => germanLabels[event.type]?.(toolOf(event)) ?? event.label
   }
 )
 
@@ -49,7 +69,7 @@ export const Trace = ({ events }: { readonly events: ReadonlyArray<RunEvent> }) 
         {events.map((event) => (
           <li key={event.id}>
             <div className={css["line"]}>
-              <span className={css["label"]}>{event.label}</span>
+              <span className={css["label"]}>{t.label(event)}</span>
               <Badge tone={tones[event.status]}>{t[event.status]}</Badge>
               <span className={css["soft"]}>{since(event, events[0])}</span>
             </div>

@@ -1,6 +1,7 @@
 /** Signing in. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, useEffect, useState } from "react"
+import { ApiError } from "../api/Client.ts"
 import { session, signIn } from "../api/Session.ts"
 import { Button } from "../components/Button.tsx"
 import { TextField } from "../components/Field.tsx"
@@ -14,15 +15,22 @@ const words = texts(
     title: "Sign in",
     email: "E-mail",
     password: "Password",
+    wrong: "The e-mail address or the password is wrong.",
+    often: "Too many attempts. Please wait fifteen minutes and try again.",
     first: "On a first start the address and the password are printed in the terminal."
   },
   {
     title: "Anmelden",
     email: "E-Mail",
     password: "Passwort",
+    wrong: "Die E-Mail-Adresse oder das Passwort ist falsch.",
+    often: "Zu viele Versuche. Bitte eine Viertelstunde warten und dann noch einmal versuchen.",
     first: "Beim ersten Start stehen Adresse und Passwort im Terminal."
   }
 )
+
+const isStatus = (problem: unknown, status: number) =>
+  problem instanceof ApiError && problem.status === status
 
 export const SignIn = () => {
   const t = useText(words)
@@ -45,7 +53,14 @@ export const SignIn = () => {
       <form className={css["form"]} onSubmit={submit}>
         <img src={mark} alt="" width={40} height={40} />
         <h1>{t.title}</h1>
-        {attempt.error === null ? null : <Problem problem={attempt.error} />}
+        {attempt.error === null ? null : (
+          <Problem
+            problem={attempt.error}
+            sentence={
+              isStatus(attempt.error, 401) ? t.wrong : isStatus(attempt.error, 429) ? t.often : undefined
+            }
+          />
+        )}
         <TextField
           label={t.email}
           type="email"

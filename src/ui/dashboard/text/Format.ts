@@ -9,21 +9,25 @@ const units: ReadonlyArray<readonly [Intl.RelativeTimeFormatUnit, number]> = [
   ["minute", 60]
 ]
 
+/** The language with the region that its reader prefers: English dates are not the same everywhere. */
+const localeOf = (language: string) =>
+  navigator.languages.find((tag) => tag.toLowerCase().startsWith(`${language}-`)) ?? language
+
 export const useFormat = () => {
-  const { language } = useLanguage()
+  const locale = localeOf(useLanguage().language)
   return {
-    number: (value: number) => new Intl.NumberFormat(language).format(value),
+    number: (value: number) => new Intl.NumberFormat(locale).format(value),
     percent: (value: number) =>
-      new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 0 }).format(value),
+      new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 0 }).format(value),
     /** With date and time. */
     moment: (iso: string) =>
-      new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso)),
+      new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso)),
     day: (iso: string) =>
-      new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(iso)),
+      new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(iso)),
     /** "3 minutes ago". */
     ago: (iso: string) => {
       const seconds = (new Date(iso).getTime() - Date.now()) / 1_000
-      const format = new Intl.RelativeTimeFormat(language, { numeric: "auto" })
+      const format = new Intl.RelativeTimeFormat(locale, { numeric: "auto" })
       for (const [unit, length] of units) {
         if (Math.abs(seconds) >= length) return format.format(Math.round(seconds / length), unit)
       }

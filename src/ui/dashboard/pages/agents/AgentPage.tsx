@@ -14,6 +14,7 @@ import { texts, useText } from "../../text/Language.tsx"
 const Channels = lazy(() => import("./Channels.tsx"))
 const Embed = lazy(() => import("./Embed.tsx"))
 const Keys = lazy(() => import("./Keys.tsx"))
+const Sources = lazy(() => import("./AgentSources.tsx"))
 const Settings = lazy(() => import("./Settings.tsx"))
 const Tools = lazy(() => import("./Tools.tsx"))
 const TryIt = lazy(() => import("./TryIt.tsx"))
@@ -22,6 +23,7 @@ const words = texts(
   {
     parts: "Parts of the agent",
     tryIt: "Try it",
+    sources: "Sources",
     settings: "Settings",
     keys: "Keys",
     tools: "Tools",
@@ -34,6 +36,7 @@ const words = texts(
   {
     parts: "Teile des Agenten",
     tryIt: "Ausprobieren",
+    sources: "Quellen",
     settings: "Einstellungen",
     keys: "Schlüssel",
     tools: "Werkzeuge",
@@ -91,8 +94,9 @@ const AgentPage = ({ id, tab, user }: Props) => {
             onChange={(next) => navigate(`/agents/${id}/${next}`)}
             tabs={[
               ...(atLeast(user.role, "agent")
-                ? ([["try", t.tryIt, shown(<TryIt agent={agent} />)]] as const)
+                ? ([["try", t.tryIt, shown(<TryIt agent={agent} mayChange={mayChange} />)]] as const)
                 : []),
+              ["sources", t.sources, shown(<Sources agentId={id} user={user} />)],
               ["settings", t.settings, shown(<Settings agent={agent} mayChange={mayChange} />)],
               ...(mayChange ? ([["keys", t.keys, shown(<Keys agentId={id} />)]] as const) : []),
               ["tools", t.tools, shown(<Tools agentId={id} mayChange={mayChange} />)],

@@ -114,7 +114,7 @@ const Agents = ({ user }: { readonly user: User }) => {
                   cell: ({ id, name }) => <Link href={`/agents/${id}`}>{name}</Link>
                 },
                 { title: t.model, cell: ({ model }) => model ?? t.standard },
-                { title: t.updated, end: true, cell: ({ updatedAt }) => ago(updatedAt) }
+                { title: t.updated, end: true, whole: true, cell: ({ updatedAt }) => ago(updatedAt) }
               ]}
             />
           )

@@ -18,7 +18,7 @@ const words = texts(
     requestsHelp: "Empty: what the server allows every key.",
     window: "In how many seconds",
     short: (requests: string, seconds: string) => `${requests} in ${seconds} s`,
-    ofServer: "the server’s"
+    ofServer: "Default"
   },
   {
     title: "Grenze",
@@ -26,7 +26,7 @@ const words = texts(
     requestsHelp: "Leer: was der Server jedem Schlüssel erlaubt.",
     window: "In wie vielen Sekunden",
     short: (requests: string, seconds: string) => `${requests} in ${seconds} s`,
-    ofServer: "die des Servers"
+    ofServer: "Vorgabe"
   }
 )
 

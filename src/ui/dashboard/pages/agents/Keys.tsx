@@ -14,6 +14,7 @@ import { Table } from "../../components/Table.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { originsOf } from "./origins.ts"
 import { EditLimit, Limit, LimitFields, limitOf, noLimit, useLimitTitle } from "./KeyLimit.tsx"
 import css from "./Keys.module.css"
 
@@ -51,6 +52,7 @@ const words = texts(
     revoke: "Revoke",
     revocation: "Revoke the key",
     question: (name: string) => `Whatever uses “${name}” stops working within a second, for good.`,
+    everything: "Everything",
     ACTIVE: "Active",
     INACTIVE: "Off",
     REVOKED: "Revoked",
@@ -90,6 +92,7 @@ const words = texts(
     revoke: "Widerrufen",
     revocation: "Schlüssel widerrufen",
     question: (name: string) => `Was „${name}“ benutzt, geht binnen einer Sekunde nicht mehr, für immer.`,
+    everything: "Alles",
     ACTIVE: "Aktiv",
     INACTIVE: "Aus",
     REVOKED: "Widerrufen",
@@ -135,7 +138,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
   const [until, setUntil] = useState("")
   const [limit, setLimit] = useState(noLimit)
   const rateLimit = limitOf(limit)
-  const allowedOrigins = origins.split(/\s+/).filter((origin) => origin !== "")
+  const allowedOrigins = originsOf(origins)
   const create = useMutation({
     mutationFn: () =>
       createKey(agentId, {
@@ -235,6 +238,14 @@ const Keys = ({ agentId }: { readonly agentId: string }) => {
   const { ago } = useFormat()
   const query = useInfiniteQuery(keys(agentId))
   const [creating, setCreating] = useState(false)
+  const named = new Map([
+    ["chat", t.chat],
+    ["retrieve", t.retrieve],
+    ["ingest", t.ingest],
+    ["usage.read", t.usage],
+    ["trace_read", t.trace],
+    ["*", t.everything]
+  ])
   const add = (
     <Button kind="primary" onPress={() => setCreating(true)}>
       {t.add}
@@ -274,12 +285,21 @@ const Keys = ({ agentId }: { readonly agentId: string }) => {
                   },
                   {
                     title: t.permissions,
-                    cell: ({ permissions }) => <span className={css["soft"]}>{permissions.join(", ")}</span>
+                    cell: ({ permissions }) => (
+                      <span className={css["soft"]}>
+                        {permissions.map((one) => named.get(one) ?? one).join(", ")}
+                      </span>
+                    )
                   },
-                  { title: limitTitle, cell: ({ rateLimit }) => <Limit rateLimit={rateLimit} /> },
+                  {
+                    title: limitTitle,
+                    whole: true,
+                    cell: ({ rateLimit }) => <Limit rateLimit={rateLimit} />
+                  },
                   { title: t.state, cell: ({ status }) => <Badge tone={tones[status]}>{t[status]}</Badge> },
                   {
                     title: t.used,
+                    whole: true,
                     cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
                   },
                   {

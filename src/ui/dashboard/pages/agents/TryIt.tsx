@@ -1,13 +1,16 @@
 /** A conversation with the agent, its citations and, beside it, what happens in each turn. */
 import { useChat } from "@ai-sdk/react"
 import { DefaultChatTransport, type UIMessage } from "ai"
-import { type FormEvent, type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react"
+import { useEffect, useMemo, useRef, useState } from "react"
 import type { Agent } from "../../api/Agents.ts"
-import { Button } from "../../components/Button.tsx"
+import { ApiError, failureOf } from "../../api/Client.ts"
 import { type Citation, CitationChip } from "../../components/CitationChip.tsx"
 import { Prose } from "../../components/Prose.tsx"
 import { type RunEvent, Trace } from "../../components/Trace.tsx"
 import { texts, useText } from "../../text/Language.tsx"
+import { useReason } from "../../text/useReason.ts"
+import { Advice } from "./Advice.tsx"
+import { TryItForm } from "./TryItForm.tsx"
 import { TurnForm } from "./TurnForm.ts"
 import css from "./TryIt.module.css"
 
@@ -15,28 +18,19 @@ const words = texts(
   {
     conversation: "Conversation",
     you: "You",
-    ask: "Message",
-    placeholder: "Ask the agent something",
-    send: "Send",
-    stop: "Stop",
-    fresh: "New conversation",
-    attach: "Attach files",
-    attached: (count: number) => (count === 1 ? "1 file" : `${count} files`),
     thinking: "The agent is answering …",
-    failed: "No answer"
+    failed: "No answer",
+    TURN_FAILED: "The model could not finish its answer. Its provider or its settings may be the reason.",
+    RUNTIME_TIMEOUT: "The model did not answer in time."
   },
   {
     conversation: "Gespräch",
     you: "Sie",
-    ask: "Nachricht",
-    placeholder: "Den Agenten etwas fragen",
-    send: "Senden",
-    stop: "Anhalten",
-    fresh: "Neues Gespräch",
-    attach: "Dateien anhängen",
-    attached: (count: number) => (count === 1 ? "1 Datei" : `${count} Dateien`),
     thinking: "Der Agent antwortet …",
-    failed: "Keine Antwort"
+    failed: "Keine Antwort",
+    TURN_FAILED:
+      "Das Modell konnte nicht zu Ende antworten. Es kann am Anbieter oder an den Einstellungen liegen.",
+    RUNTIME_TIMEOUT: "Das Modell hat nicht rechtzeitig geantwortet."
   }
 )
 
@@ -46,12 +40,17 @@ interface Result {
   readonly citations: ReadonlyArray<Citation>
 }
 
+interface Sent {
+  /** Names of the files that went along. */
+  readonly files: ReadonlyArray<string>
+}
+
 type DataParts = {
   readonly "agent-run-event": RunEvent
   readonly done: { readonly result: Result }
 }
 
-type Message = UIMessage<unknown, DataParts>
+type Message = UIMessage<Sent, DataParts>
 
 const textOf = ({ parts }: Message) => parts.map((part) => (part.type === "text" ? part.text : "")).join("")
 
@@ -64,33 +63,55 @@ const Said = ({ message, name }: { readonly message: Message; readonly name: str
   const t = useText(words)
   const result = resultOf(message)
   const own = message.role === "user"
+  const files = message.metadata?.files ?? []
   return (
     <article className={own ? css["own"] : css["reply"]} aria-label={own ? t.you : name}>
       <span className={css["author"]}>{own ? t.you : name}</span>
-      <Prose
-        text={textOf(message)}
-        citation={(index) => {
-          const citation = result?.citations.find((one) => one.index === index)
-          return citation === undefined ? undefined : <CitationChip citation={citation} />
-        }}
-      />
+      {own ? (
+        <p className={css["plain"]}>{textOf(message)}</p>
+      ) : (
+        <Prose
+          text={textOf(message)}
+          citation={(index) => {
+            const citation = result?.citations.find((one) => one.index === index)
+            return citation === undefined ? undefined : <CitationChip citation={citation} />
+          }}
+        />
+      )}
+      {files.length === 0 ? null : <span className={css["soft"]}>{files.join(", ")}</span>}
     </article>
   )
 }
 
-const TryIt = ({ agent }: { readonly agent: Agent }) => {
+/** A failure that the stream itself told, by its code, or one of the request. */
+const Failed = ({ problem }: { readonly problem: Error }) => {
   const t = useText(words)
-  const [text, setText] = useState("")
+  const reason = useReason()(problem)
+  const { message } = problem
+  const told = message === "TURN_FAILED" || message === "RUNTIME_TIMEOUT" ? t[message] : reason.sentence
+  return (
+    <div role="alert" className={css["error"]}>
+      <strong>{t.failed}</strong>
+      <span>{told}</span>
+      {reason.detail === null ? null : <span lang="en">{reason.detail}</span>}
+      {problem instanceof ApiError ? <code>{`${problem.code} · ${problem.requestId}`}</code> : null}
+    </div>
+  )
+}
+
+/** The chat of the AI SDK, on our own stream. */
+const useTurns = (agentId: string) => {
   const [events, setEvents] = useState<ReadonlyArray<RunEvent>>([])
-  const [count, setCount] = useState(0)
-  const files = useRef<HTMLInputElement>(null)
-  const end = useRef<HTMLDivElement>(null)
-  const turn = useMemo(() => new TurnForm(agent.id), [agent.id])
+  const turn = useMemo(() => new TurnForm(agentId), [agentId])
   const transport = useMemo(
     () =>
       new DefaultChatTransport<Message>({
         api: "/api/v1/chat/stream",
-        fetch: (address, request) => fetch(address, { ...request, ...turn.request() })
+        fetch: async (address, request) => {
+          const response = await fetch(address, { ...request, ...turn.request() })
+          if (!response.ok) throw await failureOf(response)
+          return response
+        }
       }),
     [turn]
   )
@@ -101,30 +122,32 @@ const TryIt = ({ agent }: { readonly agent: Agent }) => {
       if (part.type === "data-done") turn.conversationId = part.data.result.conversationId
     }
   })
+  const send = (text: string, files: ReadonlyArray<File>) => {
+    setEvents([])
+    turn.next(text, files)
+    void sendMessage({ text, metadata: { files: files.map(({ name }) => name) } })
+  }
+  const clear = () => {
+    turn.conversationId = undefined
+    setMessages([])
+    setEvents([])
+  }
   const busy = status === "submitted" || status === "streaming"
+  return { busy, clear, error, events, messages, send, stop } as const
+}
+
+interface Props {
+  readonly agent: Agent
+  readonly mayChange: boolean
+}
+
+const TryIt = ({ agent, mayChange }: Props) => {
+  const t = useText(words)
+  const { busy, clear, error, events, messages, send, stop } = useTurns(agent.id)
+  const end = useRef<HTMLDivElement>(null)
   useEffect(() => {
     end.current?.scrollIntoView({ block: "nearest" })
   }, [messages])
-
-  const send = () => {
-    const message = text.trim()
-    if (message === "" || busy) return
-    setEvents([])
-    setText("")
-    turn.next(message, [...(files.current?.files ?? [])])
-    if (files.current !== null) files.current.value = ""
-    setCount(0)
-    void sendMessage({ text: message })
-  }
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    send()
-  }
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return
-    event.preventDefault()
-    send()
-  }
   const last = messages.at(-1)
   return (
     <div className={css["try"]}>
@@ -136,60 +159,22 @@ const TryIt = ({ agent }: { readonly agent: Agent }) => {
               <Prose text={agent.greeting} />
             </article>
           )}
+          <Advice agentId={agent.id} mayChange={mayChange} />
           {messages.map((message) => (
             <Said key={message.id} message={message} name={agent.name} />
           ))}
-          {error === undefined ? null : (
-            <div role="alert" className={css["error"]}>
-              <strong>{t.failed}</strong>
-              <span>{error.message}</span>
-            </div>
-          )}
+          {error === undefined ? null : <Failed problem={error} />}
           <div ref={end} />
         </div>
         <p role="status" className={busy ? css["soft"] : "visually-hidden"}>
           {busy ? t.thinking : last?.role === "assistant" ? textOf(last) : ""}
         </p>
-        <form className={css["form"]} onSubmit={submit}>
-          <textarea
-            aria-label={t.ask}
-            placeholder={t.placeholder}
-            rows={2}
-            value={text}
-            onChange={({ target }) => setText(target.value)}
-            onKeyDown={onKeyDown}
-          />
-          <div className={css["actions"]}>
-            <label className={css["attach"]}>
-              <input
-                ref={files}
-                type="file"
-                multiple
-                accept="image/jpeg,image/png,image/webp,image/gif,application/pdf"
-                className="visually-hidden"
-                onChange={({ target }) => setCount(target.files?.length ?? 0)}
-              />
-              {count === 0 ? t.attach : t.attached(count)}
-            </label>
-            <Button
-              kind="quiet"
-              onPress={() => {
-                turn.conversationId = undefined
-                setMessages([])
-                setEvents([])
-              }}
-            >
-              {t.fresh}
-            </Button>
-            {busy ? (
-              <Button onPress={() => void stop()}>{t.stop}</Button>
-            ) : (
-              <Button kind="primary" type="submit">
-                {t.send}
-              </Button>
-            )}
-          </div>
-        </form>
+        <TryItForm
+          busy={busy}
+          onSend={send}
+          onStop={() => void stop()}
+          onFresh={messages.length === 0 ? null : clear}
+        />
       </section>
       <Trace events={events} />
     </div>

@@ -1,13 +1,15 @@
 /** Who did what, newest first. */
 import { useInfiniteQuery } from "@tanstack/react-query"
-import { audit } from "../../api/Audit.ts"
+import { audit, type AuditEntry } from "../../api/Audit.ts"
+import { members } from "../../api/Team.ts"
 import { Button } from "../../components/Button.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
 import { Table } from "../../components/Table.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
-import { texts, useText } from "../../text/Language.tsx"
+import { texts, useLanguage, useText } from "../../text/Language.tsx"
 import css from "./Audit.module.css"
+import { deedOf } from "./deeds.ts"
 
 const words = texts(
   {
@@ -38,8 +40,28 @@ const words = texts(
   }
 )
 
+/** On one line, cut where there is no room; it is copied as a whole. */
+const Id = ({ id }: { readonly id: string }) => (
+  <code className={css["id"]} title={id}>
+    {id}
+  </code>
+)
+
+const Who = ({ actor }: Pick<AuditEntry, "actor">) => {
+  const t = useText(words)
+  const { data } = useInfiniteQuery(members)
+  const email = data?.pages.flatMap((page) => page.users).find(({ id }) => id === actor.id)?.email
+  return (
+    <span className={css["two"]}>
+      {email ?? t[actor.type]}
+      {email === undefined ? <Id id={actor.id} /> : null}
+    </span>
+  )
+}
+
 const Audit = () => {
   const t = useText(words)
+  const { language } = useLanguage()
   const common = useText(everywhere)
   const { moment } = useFormat()
   const query = useInfiniteQuery(audit)
@@ -56,22 +78,19 @@ const Audit = () => {
               rows={rows}
               keyOf={({ id }) => id}
               columns={[
-                { title: t.when, cell: ({ at }) => moment(at) },
-                { title: t.what, cell: ({ action }) => <code>{action}</code> },
+                { title: t.when, whole: true, cell: ({ at }) => moment(at) },
                 {
-                  title: t.who,
-                  cell: ({ actor }) => (
-                    <span className={css["id"]}>
-                      {t[actor.type]} <code>{actor.id}</code>
+                  title: t.what,
+                  cell: ({ action }) => (
+                    <span className={css["two"]}>
+                      {deedOf(action, language)}
+                      <code className={css["soft"]}>{action}</code>
                     </span>
                   )
                 },
-                { title: t.target, cell: ({ target }) => <code className={css["id"]}>{target}</code> },
-                {
-                  title: t.request,
-                  end: true,
-                  cell: ({ requestId }) => <code className={css["id"]}>{requestId}</code>
-                }
+                { title: t.who, cell: ({ actor }) => <Who actor={actor} /> },
+                { title: t.target, cell: ({ target }) => <Id id={target} /> },
+                { title: t.request, end: true, cell: ({ requestId }) => <Id id={requestId} /> }
               ]}
             />
           )

@@ -1,11 +1,11 @@
 /** Where the team writes, and what of it has not arrived yet. */
 import { useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, type KeyboardEvent, useRef, useState } from "react"
-import { ApiError } from "../../api/Client.ts"
 import { attachable, isAttachable, mostAttachments, say, type State } from "../../api/Conversations.ts"
 import { Button } from "../../components/Button.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { useReason } from "../../text/useReason.ts"
 import css from "./Composer.module.css"
 
 const words = texts(
@@ -51,7 +51,7 @@ interface Draft {
 
 /** Messages of one conversation on their way. They go one after the other, so that they arrive as they were written. */
 export const useDrafts = (id: string) => {
-  const common = useText(everywhere)
+  const reason = useReason()
   const queries = useQueryClient()
   const [drafts, setDrafts] = useState<ReadonlyArray<Draft>>([])
   const count = useRef(0)
@@ -62,7 +62,7 @@ export const useDrafts = (id: string) => {
     try {
       await say(id, content, files)
     } catch (problem) {
-      const why = problem instanceof ApiError ? problem.message : common.unreachable
+      const why = reason(problem).sentence
       setDrafts((before) => before.map((draft) => (draft.key === key ? { ...draft, problem: why } : draft)))
       return
     }

@@ -17,7 +17,7 @@ import { Composer, Underway, useDrafts } from "./Composer.tsx"
 import css from "./Conversation.module.css"
 import { useLive } from "./live.ts"
 import { Messages } from "./Messages.tsx"
-import { tones, words as shared } from "./words.ts"
+import { tones, useHandoffReason, words as shared } from "./words.ts"
 
 const words = texts(
   {
@@ -91,9 +91,10 @@ const About = ({ found }: { readonly found: Found }) => {
   const t = useText(words)
   const names = useText(shared)
   const { moment } = useFormat()
+  const reasonOf = useHandoffReason()
   const { data } = useQuery(agent(found.agentId))
   const facts: ReadonlyArray<readonly [string, string | null]> = [
-    [t.reason, found.state === "AI_ACTIVE" ? null : found.handoffReason],
+    [t.reason, found.state === "AI_ACTIVE" ? null : reasonOf(found)],
     [names.agent, data?.name ?? "–"],
     [names.channel, names[found.channel]],
     [t.begun, moment(found.createdAt)],

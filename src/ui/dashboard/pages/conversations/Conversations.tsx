@@ -18,7 +18,7 @@ import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
 import css from "./Conversations.module.css"
-import { tones, words } from "./words.ts"
+import { tones, useHandoffReason, words } from "./words.ts"
 
 /** A filter's key that filters nothing out. */
 const every = "all"
@@ -29,11 +29,13 @@ const useAgents = () => {
 }
 
 /** Words without the marks of Markdown, on one line. */
-const plain = (text: string | null) => text?.replaceAll(/```\w*|\[\d+\]|[`*]|^#+ /gm, "") ?? ""
+const plain = (text: string | null) =>
+  text?.replaceAll(/```\w*|\[\d+\]|[`*]|^#+ |(?<!\w)_+|_+(?!\w)/gm, "") ?? ""
 
 const Line = ({ row, agent }: { readonly row: Conversation; readonly agent: string }) => {
   const t = useText(words)
   const { ago } = useFormat()
+  const reasonOf = useHandoffReason()
   return (
     <li>
       <Link href={`/conversations/${row.id}`} className={css["line"] ?? ""}>
@@ -42,7 +44,7 @@ const Line = ({ row, agent }: { readonly row: Conversation; readonly agent: stri
           <Badge tone={tones[row.state]}>{t[row.state]}</Badge>
         </span>
         <span className={css["preview"]}>
-          {row.state === "HUMAN_REQUESTED" ? (row.handoffReason ?? plain(row.preview)) : plain(row.preview)}
+          {row.state === "HUMAN_REQUESTED" ? (reasonOf(row) ?? plain(row.preview)) : plain(row.preview)}
         </span>
         <span className={css["facts"]}>
           {[agent, t[row.channel], t.messages(row.messageCount), ago(row.updatedAt)].join(" · ")}

@@ -1,7 +1,7 @@
 /** Words of conversations that several of their parts use. */
-import type { State } from "../../api/Conversations.ts"
+import type { Conversation, State } from "../../api/Conversations.ts"
 import type { Tone } from "../../components/Badge.tsx"
-import { texts } from "../../text/Language.tsx"
+import { texts, useLanguage } from "../../text/Language.tsx"
 
 export const words = texts(
   {
@@ -61,6 +61,24 @@ export const words = texts(
     CLOSED: "Geschlossen"
   }
 )
+
+/** Reasons that the service itself gives, in German; a model gives its own, in the customer's language. */
+const germanReasons: Readonly<Record<string, string>> = {
+  "The person asked for a human.": "Die Person hat um einen Menschen gebeten.",
+  "The agent did not answer in time.": "Der Agent hat nicht rechtzeitig geantwortet.",
+  "The agent could not answer.": "Der Agent konnte nicht antworten.",
+  "The chat turns of this period are used up.": "Die Antworten dieses Zeitraums sind aufgebraucht.",
+  "There were too many replies in a short time.": "Es gab zu viele Antworten in kurzer Zeit."
+}
+
+/** Why a conversation asks for a human. */
+export const useHandoffReason = (): ((row: Conversation) => string | null) => {
+  const { language } = useLanguage()
+  return ({ handoffReason }) =>
+    handoffReason === null || language === "en"
+      ? handoffReason
+      : (germanReasons[handoffReason] ?? handoffReason)
+}
 
 export const tones: Record<State, Tone> = {
   HUMAN_REQUESTED: "warn",

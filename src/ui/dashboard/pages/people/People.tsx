@@ -89,7 +89,7 @@ const People = () => {
                   )
                 },
                 { title: t.conversations, end: true, cell: ({ conversations }) => number(conversations) },
-                { title: t.since, cell: ({ createdAt }) => ago(createdAt) },
+                { title: t.since, whole: true, cell: ({ createdAt }) => ago(createdAt) },
                 {
                   title: t.actions,
                   silent: true,

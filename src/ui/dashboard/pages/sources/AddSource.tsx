@@ -8,7 +8,7 @@ import { Select, TextField } from "../../components/Field.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { configOf, CrawlFields, emptyCrawl } from "./Crawling.tsx"
+import { addressOf, configOf, CrawlFields, emptyCrawl } from "./Crawling.tsx"
 import css from "./AddSource.module.css"
 import { words as shared } from "./words.ts"
 
@@ -66,8 +66,9 @@ const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
           ? Promise.reject(new Error("There is no file."))
           : uploadSource(kind, agentId, name, file)
       }
-      const config = kind === "URL" || kind === "SITEMAP" ? configOf(kind, crawl) : { fileUrl: address }
-      const called = nameOf(kind === "URL" || kind === "SITEMAP" ? crawl.url : address)
+      const config =
+        kind === "URL" || kind === "SITEMAP" ? configOf(kind, crawl) : { fileUrl: addressOf(address) }
+      const called = nameOf(addressOf(kind === "URL" || kind === "SITEMAP" ? crawl.url : address))
       return createSource({ agentId, type: kind, name: name === "" ? called : name, config })
     },
     onSuccess: async () => {
@@ -99,7 +100,15 @@ const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
         <CrawlFields type={kind} form={crawl} onChange={setCrawl} />
       ) : null}
       {kind === "FILE" || kind === "IMAGE" ? (
-        <TextField label={t.address} type="url" isRequired value={address} onChange={setAddress} />
+        <TextField
+          label={t.address}
+          inputMode="url"
+          spellCheck="false"
+          placeholder={kind === "FILE" ? "https://example.com/handbook.pdf" : "https://example.com/menu.png"}
+          isRequired
+          value={address}
+          onChange={setAddress}
+        />
       ) : null}
       {kind === "upload" || kind === "bulk-upload" ? (
         <div className={css["file"]}>

@@ -10,6 +10,7 @@ import { Table } from "../../components/Table.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./CrawlReport.module.css"
+import { Reason } from "./Why.tsx"
 import { outcomeTones } from "./words.ts"
 
 const words = texts(
@@ -89,8 +90,16 @@ export const CrawlReport = ({ found }: { readonly found: SourceDetail }) => {
                 },
                 {
                   title: t.why,
-                  cell: ({ message, httpStatus }) =>
-                    message ?? (httpStatus === null ? "" : String(httpStatus))
+                  cell: ({ httpStatus, message, reason }) =>
+                    message === null ? (
+                      httpStatus === null ? (
+                        ""
+                      ) : (
+                        `HTTP ${httpStatus}`
+                      )
+                    ) : (
+                      <Reason code={reason} message={message} />
+                    )
                 },
                 { title: t.depth, end: true, cell: ({ depth }) => String(depth) }
               ]}

@@ -7,6 +7,7 @@ import { LongText, Select, TextField } from "../../components/Field.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Crawling.module.css"
+import { Reason, Why } from "./Why.tsx"
 
 const words = texts(
   {
@@ -72,8 +73,16 @@ export const crawlFormOf = (config: SourceConfig): CrawlForm => ({
   refresh: config.refresh ?? "off"
 })
 
+/** The address meant: people leave out the `https://`. */
+export const addressOf = (typed: string): string => {
+  const text = typed.trim()
+  return text === "" || /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`
+}
+
 export const configOf = (type: "URL" | "SITEMAP", form: CrawlForm): SourceConfig => ({
-  ...(type === "URL" ? { url: form.url, maxDepth: Number(form.depth) } : { sitemapUrl: form.url }),
+  ...(type === "URL"
+    ? { url: addressOf(form.url), maxDepth: Number(form.depth) }
+    : { sitemapUrl: addressOf(form.url) }),
   ...(lines(form.include).length === 0 ? {} : { includePatterns: lines(form.include) }),
   ...(lines(form.exclude).length === 0 ? {} : { excludePatterns: lines(form.exclude) }),
   ...(form.refresh === "off" ? {} : { refresh: form.refresh })
@@ -98,14 +107,23 @@ const Trial = ({ type, form }: Pick<Props, "type" | "form">) => {
       <div role="status" className={css["result"]}>
         {trial.data === undefined ? null : (
           <>
-            {trial.data.error === null ? null : <p className={css["error"]}>{trial.data.error}</p>}
+            {trial.data.error === null ? null : (
+              <p className={css["error"]}>
+                <Why error={trial.data.error} />
+              </p>
+            )}
             <ul className={css["lines"]}>
-              {trial.data.urls.map(({ url, included, message }) => (
+              {trial.data.urls.map(({ url, included, message, reason }) => (
                 <li key={url}>
                   <Badge tone={included ? "good" : "warn"}>{included ? t.taken : t.left}</Badge>
                   <span className={css["url"]}>
                     {url}
-                    {message === null ? null : <span className={css["help"]}> {message}</span>}
+                    {message === null ? null : (
+                      <span className={css["help"]}>
+                        {" "}
+                        <Reason code={reason} message={message} />
+                      </span>
+                    )}
                   </span>
                 </li>
               ))}
@@ -124,7 +142,8 @@ export const CrawlFields = ({ type, form, onChange }: Props) => {
     <>
       <TextField
         label={t.url}
-        type="url"
+        inputMode="url"
+        spellCheck="false"
         isRequired
         placeholder={type === "URL" ? "https://example.com/" : "https://example.com/sitemap.xml"}
         value={form.url}

@@ -1,7 +1,7 @@
 /** One source: how it stands, what it is made from, and what became of every address. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, useState } from "react"
-import { useLocation } from "wouter"
+import { Link, useLocation } from "wouter"
 import { atLeast, type User } from "../../api/Session.ts"
 import { deleteSource, patchSource, source, type SourceDetail, syncSource } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
@@ -15,10 +15,12 @@ import { configOf, CrawlFields, crawlFormOf } from "./Crawling.tsx"
 import { CrawlReport } from "./CrawlReport.tsx"
 import css from "./Source.module.css"
 import { State } from "./State.tsx"
+import { Why } from "./Why.tsx"
 import { words as shared } from "./words.ts"
 
 const words = texts(
   {
+    all: "All sources",
     sync: "Read again",
     force: "Read everything anew",
     edit: "Edit source",
@@ -40,6 +42,7 @@ const words = texts(
     id: "Id"
   },
   {
+    all: "Alle Quellen",
     sync: "Erneut lesen",
     force: "Alles neu lesen",
     edit: "Quelle bearbeiten",
@@ -186,6 +189,7 @@ const Source = ({ id, user }: { readonly id: string; readonly user: User }) => {
       {(found) => (
         <Page
           title={found.name}
+          lead={<Link href={`/sources?agent=${found.agentId}`}>{t.all}</Link>}
           actions={atLeast(user.role, "admin") ? <Buttons found={found} /> : undefined}
         >
           <Card title={t.state}>
@@ -195,7 +199,11 @@ const Source = ({ id, user }: { readonly id: string; readonly user: User }) => {
                 <span>{names.passages(found.latestJob.chunksCreated)}</span>
               )}
             </div>
-            {found.error === null ? null : <p className={css["error"]}>{found.error}</p>}
+            {found.error === null ? null : (
+              <p className={css["error"]}>
+                <Why error={found.error} />
+              </p>
+            )}
           </Card>
           <Card title={t.made}>
             <Facts found={found} />

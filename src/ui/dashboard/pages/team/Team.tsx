@@ -237,7 +237,7 @@ const Team = ({ user }: { readonly user: User }) => {
                 )
               },
               { title: t.role, cell: (member) => <RoleChoice member={member} user={user} /> },
-              { title: t.since, cell: ({ createdAt }) => ago(createdAt) },
+              { title: t.since, whole: true, cell: ({ createdAt }) => ago(createdAt) },
               {
                 title: t.actions,
                 silent: true,

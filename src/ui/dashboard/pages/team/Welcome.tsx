@@ -2,6 +2,7 @@
 import { useMutation } from "@tanstack/react-query"
 import { type FormEvent, useEffect, useState } from "react"
 import { useLocation } from "wouter"
+import { ApiError } from "../../api/Client.ts"
 import { choosePassword } from "../../api/Team.ts"
 import { Button } from "../../components/Button.tsx"
 import { TextField } from "../../components/Field.tsx"
@@ -16,14 +17,17 @@ const words = texts(
     lead: "Choose a password, then sign in with it.",
     password: "New password",
     help: "At least 12 characters.",
-    choose: "Choose password"
+    choose: "Choose password",
+    spent: "The invitation has been used or is over. Whoever invited you can make a new link."
   },
   {
     title: "Willkommen",
     lead: "Ein Passwort wählen und dann damit anmelden.",
     password: "Neues Passwort",
     help: "Mindestens 12 Zeichen.",
-    choose: "Passwort wählen"
+    choose: "Passwort wählen",
+    spent:
+      "Die Einladung wurde schon benutzt oder ist abgelaufen. Wer Sie eingeladen hat, kann einen neuen Link machen."
   }
 )
 
@@ -49,7 +53,12 @@ export const Welcome = () => {
         <img src={mark} alt="" width={40} height={40} />
         <h1>{t.title}</h1>
         <p className={css["hint"]}>{t.lead}</p>
-        {choose.error === null ? null : <Problem problem={choose.error} />}
+        {choose.error === null ? null : (
+          <Problem
+            problem={choose.error}
+            sentence={choose.error instanceof ApiError && choose.error.status === 401 ? t.spent : undefined}
+          />
+        )}
         <TextField
           label={t.password}
           help={t.help}

@@ -1,0 +1,55 @@
+/** What keeps an agent from answering well, said before the first question is asked. */
+import { useInfiniteQuery } from "@tanstack/react-query"
+import { Link } from "wouter"
+import { isMoving, sources } from "../../api/Sources.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./TryIt.module.css"
+
+const words = texts(
+  {
+    none: "This agent knows nothing yet. Give it a website or a document, and it answers from that, with citations.",
+    add: "Add a source",
+    reading: "A source is being read. What is in it is found as soon as it is ready.",
+    failed: "None of its sources could be read.",
+    look: "See why"
+  },
+  {
+    none: "Dieser Agent weiß noch nichts. Geben Sie ihm eine Website oder ein Dokument, und er antwortet daraus, mit Belegen.",
+    add: "Quelle hinzufügen",
+    reading: "Eine Quelle wird gerade gelesen. Was darin steht, wird gefunden, sobald sie bereit ist.",
+    failed: "Keine seiner Quellen ließ sich lesen.",
+    look: "Warum?"
+  }
+)
+
+interface Props {
+  readonly agentId: string
+  readonly mayChange: boolean
+}
+
+export const Advice = ({ agentId, mayChange }: Props) => {
+  const t = useText(words)
+  const { data } = useInfiniteQuery(sources(agentId))
+  const all = data?.pages.flatMap((page) => page.sources)
+  if (all === undefined) return null
+  const place = `/agents/${agentId}/sources`
+  if (all.length === 0) {
+    return (
+      <p className={css["advice"]}>
+        {t.none} {mayChange ? <Link href={place}>{t.add}</Link> : null}
+      </p>
+    )
+  }
+  if (all.some(isMoving)) {
+    return (
+      <p className={css["advice"]} role="status">
+        {t.reading}
+      </p>
+    )
+  }
+  return all.every(({ status }) => status === "FAILED") ? (
+    <p className={css["advice"]}>
+      {t.failed} <Link href={place}>{t.look}</Link>
+    </p>
+  ) : null
+}

@@ -1,0 +1,36 @@
+/** What the trail's deeds are called; one that is not here is shown by its name. */
+import type { Language } from "../../text/Language.tsx"
+
+/** By the deed's name, what it is called in English and in German. */
+const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
+  "agent.create": { en: "Agent created", de: "Agent angelegt" },
+  "agent.delete": { en: "Agent deleted", de: "Agent gelöscht" },
+  "agent.update": { en: "Agent changed", de: "Agent geändert" },
+  "agent_run.read": { en: "Trace read", de: "Ablauf gelesen" },
+  "channel.create": { en: "Channel connected", de: "Kanal verbunden" },
+  "channel.delete": { en: "Channel deleted", de: "Kanal gelöscht" },
+  "channel.update": { en: "Channel changed", de: "Kanal geändert" },
+  "conversation.close": { en: "Conversation closed", de: "Gespräch geschlossen" },
+  "conversation.message": { en: "Customer answered", de: "Kunden geantwortet" },
+  "conversation.release": { en: "Conversation given back", de: "Gespräch zurückgegeben" },
+  "conversation.takeover": { en: "Conversation taken over", de: "Gespräch übernommen" },
+  "end_user.delete": { en: "Person erased", de: "Person gelöscht" },
+  "end_user.export": { en: "Person’s data exported", de: "Daten einer Person exportiert" },
+  "key.create": { en: "Key created", de: "Schlüssel angelegt" },
+  "key.revoke": { en: "Key revoked", de: "Schlüssel widerrufen" },
+  "key.update": { en: "Key changed", de: "Schlüssel geändert" },
+  "source.create": { en: "Source added", de: "Quelle hinzugefügt" },
+  "source.delete": { en: "Source deleted", de: "Quelle gelöscht" },
+  "source.sync": { en: "Source read again", de: "Quelle erneut gelesen" },
+  "source.update": { en: "Source changed", de: "Quelle geändert" },
+  "subscription.update": { en: "Subscription changed", de: "Tarif geändert" },
+  "tool.create": { en: "Tool created", de: "Werkzeug angelegt" },
+  "tool.delete": { en: "Tool deleted", de: "Werkzeug gelöscht" },
+  "tool.update": { en: "Tool changed", de: "Werkzeug geändert" },
+  "user.create": { en: "Somebody invited", de: "Jemand eingeladen" },
+  "user.delete": { en: "Member removed", de: "Mitglied entfernt" },
+  "user.invite": { en: "Invitation renewed", de: "Einladung erneuert" },
+  "user.update": { en: "Member changed", de: "Mitglied geändert" }
+}
+
+export const deedOf = (action: string, language: Language): string => deeds[action]?.[language] ?? action

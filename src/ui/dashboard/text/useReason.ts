@@ -1,0 +1,27 @@
+/** What went wrong, for whoever reads: a sentence in their language, and the service's own where that says more. */
+import { ApiError } from "../api/Client.ts"
+import { germanCodes } from "./codes.ts"
+import { everywhere } from "./everywhere.ts"
+import { useLanguage, useText } from "./Language.tsx"
+
+export interface Reason {
+  readonly sentence: string
+  /** The service's own words, in English; null where they are the sentence. */
+  readonly detail: string | null
+}
+
+/** Codes whose English sentence tells what exactly was wrong. */
+const telling: ReadonlySet<string> = new Set(["VALIDATION_ERROR", "CONFLICT", "FORBIDDEN", "NOT_CONFIGURED"])
+
+export const useReason = (): ((problem: unknown) => Reason) => {
+  const t = useText(everywhere)
+  const { language } = useLanguage()
+  return (problem) => {
+    if (!(problem instanceof ApiError)) return { sentence: t.unreachable, detail: null }
+    const { code, message } = problem
+    const german = language === "de" ? germanCodes[code] : undefined
+    return german === undefined
+      ? { sentence: message, detail: null }
+      : { sentence: german, detail: telling.has(code) ? message : null }
+  }
+}

@@ -1,0 +1,101 @@
+import type * as Http from "node:http"
+import type { Browser, Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
+import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
+import { addressOf, fill, type Gallery, site } from "./GalleryWorld.ts"
+
+const owner = { email: "owner@example.com", password: "correct horse battery" }
+
+const views = [
+  ["en", "desktop", { ...desktop, locale: "en-GB" }],
+  ["en", "phone", { ...phone, locale: "en-GB" }],
+  ["de", "desktop", { ...desktop, locale: "de-DE" }],
+  ["de", "phone", { ...phone, locale: "de-DE" }]
+] as const
+
+/** By name, the path of each page. */
+const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Gallery) =>
+  ({
+    agents: "/app/agents",
+    "agent-try": `/app/agents/${agentId}`,
+    "agent-try-fresh": `/app/agents/${freshId}`,
+    ...Object.fromEntries(
+      ["settings", "keys", "tools", "channels", "widget"].flatMap((tab) => [
+        [`agent-${tab}`, `/app/agents/${agentId}/${tab}`],
+        [`agent-${tab}-fresh`, `/app/agents/${freshId}/${tab}`]
+      ])
+    ),
+    sources: `/app/sources?agent=${agentId}`,
+    "sources-fresh": `/app/sources?agent=${freshId}`,
+    source: `/app/sources/${sourceId}`,
+    "source-failed": `/app/sources/${failedId}`,
+    conversations: "/app/conversations",
+    ...Object.fromEntries(
+      Object.entries(conversations).map(([state, id]) => [
+        `conversation-${state}`,
+        `/app/conversations/${id}`
+      ])
+    ),
+    usage: "/app/usage",
+    people: "/app/people",
+    team: "/app/team",
+    audit: "/app/audit",
+    "not-found": "/app/nowhere"
+  }) as Readonly<Record<string, string>>
+
+describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
+  const dataDir = temporaryFolder()
+  const workshop: Http.Server = site()
+  let spoke: Spoke
+  let browser: Browser
+  let gallery: Gallery
+
+  const settled = async (page: Page) => {
+    await page.getByRole("heading", { level: 1 }).first().waitFor()
+    await page.waitForLoadState("networkidle")
+    await page.locator('[role="status"]', { hasText: /Loading|Lädt/ }).waitFor({ state: "detached" })
+  }
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => workshop.listen(0, "127.0.0.1", resolve))
+    spoke = await start(dataDir, {
+      SPOKE_ADMIN_EMAIL: owner.email,
+      SPOKE_ADMIN_PASSWORD: owner.password,
+      SPOKE_FETCH_ALLOW: "127.0.0.1"
+    })
+    gallery = await fill(spoke, owner, addressOf(workshop))
+    browser = await launch()
+  }, 120_000)
+
+  afterAll(async () => {
+    await browser.close()
+    await spoke.kill()
+    workshop.close()
+    removeFolder(dataDir)
+  })
+
+  for (const [language, size, options] of views) {
+    it(`is accessible, fits and complains of nothing: ${language}, ${size}, light and dark`, async () => {
+      const context = await browser.newContext(options)
+      const page = await context.newPage()
+      const wrong = complaints(page)
+      const picture = async (name: string, path: string) => {
+        await page.goto(`${spoke.url}${path}`)
+        await settled(page)
+        expect(await page.locator("html").getAttribute("lang")).toBe(language)
+        await look(page, `gallery-${name}-${language}-${size}`)
+      }
+      await picture("sign-in", "/")
+      await picture("welcome", gallery.invitation)
+      await page.goto(`${spoke.url}/`)
+      await page.getByLabel(/^E-?mail/i).fill(owner.email)
+      await page.getByLabel(/^(Password|Passwort)/).fill(owner.password)
+      await page.keyboard.press("Enter")
+      await page.getByRole("navigation").first().waitFor()
+      for (const [name, path] of Object.entries(pagesOf(gallery))) await picture(name, path)
+      expect(wrong).toEqual([])
+      await context.close()
+    }, 180_000)
+  }
+})
