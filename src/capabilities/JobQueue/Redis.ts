@@ -9,7 +9,6 @@
  * Redis does not answer, the sweep takes jobs itself.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
@@ -40,6 +39,8 @@ const mostOpen = 10_000
 const batch = 200
 /** After tickets were written, those of whatever commits so soon go together. */
 const soon = "5 millis"
+/** The same while so many wait that no more were needed: to look whether they still do costs a command. */
+const later = "50 millis"
 
 interface Committed {
   readonly queue: QueueName
@@ -77,41 +78,49 @@ const makeOutbox = () => {
   } as const
 }
 
-/** Writes the tickets of what has been committed, many in one command. */
-const startRelay = (
-  sql: PgClient.PgClient,
-  outbox: ReturnType<typeof makeOutbox>,
-  write: (queue: QueueName, tickets: ReadonlyArray<Ticket>) => Effect.Effect<void>
-) =>
+/** Writes tickets of one queue; true when more would have brought nobody else. */
+type Write = (queue: QueueName, tickets: ReadonlyArray<Ticket>) => Effect.Effect<boolean>
+
+/** Writes the tickets of what has been committed to one queue, many in one command. */
+const startLine = (queue: QueueName, write: Write) =>
   Effect.gen(function* () {
     const committed = yield* Queue.sliding<Committed>(mostOpen)
+    yield* Queue.takeBetween(committed, 1, batch).pipe(
+      Effect.flatMap((found) =>
+        write(
+          queue,
+          [...found].flatMap(({ tickets }) => tickets)
+        )
+      ),
+      Effect.flatMap((crowded) => Effect.sleep(crowded ? later : soon)),
+      Effect.forever,
+      Effect.forkScoped
+    )
+    return committed
+  })
+
+/** Hears of commits, and writes their tickets. */
+const startRelay = (sql: PgClient.PgClient, outbox: ReturnType<typeof makeOutbox>, write: Write) =>
+  Effect.gen(function* () {
+    const lines = yield* Effect.all({
+      ingestion: startLine("ingestion", write),
+      embedding: startLine("embedding", write),
+      "artifact-cleanup": startLine("artifact-cleanup", write),
+      "channel-inbound": startLine("channel-inbound", write),
+      "channel-outbound": startLine("channel-outbound", write)
+    } satisfies Record<QueueName, unknown>)
+    const relay = (found: Committed) => Effect.asVoid(Queue.offer(lines[found.queue], found))
     yield* sql.listen(channel).pipe(
       Stream.runForEach((text) => {
         // Some notifications have been missed, or all of them always are.
-        if (text === "") return Queue.offerAll(committed, outbox.takeOld())
+        if (text === "") return Effect.forEach(outbox.takeOld(), relay, { discard: true })
         const found = outbox.take(text)
-        return found === undefined ? Effect.void : Queue.offer(committed, found)
+        return found === undefined ? Effect.void : relay(found)
       }),
       Effect.retry(Schedule.spaced("1 second")),
       Effect.forkScoped
     )
-    yield* Queue.takeBetween(committed, 1, batch).pipe(
-      Effect.flatMap((found) =>
-        Effect.forEach(
-          Object.values(Array.groupBy(found, ({ queue }) => queue)),
-          (some) =>
-            write(
-              some[0].queue,
-              some.flatMap(({ tickets }) => tickets)
-            ),
-          { discard: true }
-        )
-      ),
-      Effect.zipRight(Effect.sleep(soon)),
-      Effect.forever,
-      Effect.forkScoped
-    )
-    return (found: Committed) => Effect.asVoid(Queue.offer(committed, found))
+    return relay
   })
 
 /** A job that is revived is ticketed once more. */
@@ -131,9 +140,12 @@ const make = ({ redis, ...options }: RedisQueueOptions) =>
       "channel-inbound": makeTickets(redis, "channel-inbound"),
       "channel-outbound": makeTickets(redis, "channel-outbound")
     } satisfies Record<QueueName, unknown>)
-    const write = (queue: QueueName, given: ReadonlyArray<Ticket>) =>
+    const write: Write = (queue, given) =>
       Effect.catchAll(tickets[queue].write(given), ({ cause }) =>
-        Effect.logWarning("Redis could not be told of jobs; they will be found without it", cause)
+        Effect.as(
+          Effect.logWarning("Redis could not be told of jobs; they will be found without it", cause),
+          false
+        )
       )
     const rows = makeRows(sql)
     const outbox = makeOutbox()

@@ -80,12 +80,13 @@ export const makeTickets = (redis: Redis | Cluster, queue: QueueName) =>
       })
 
     return {
-      /** Writes what is not there yet; of those that are due at once, as many as may bring somebody. */
+      /** Writes what is not there yet; of those that are due at once, as many as may bring somebody: true when that is none. */
       write: (given: ReadonlyArray<Ticket>) =>
         Effect.gen(function* () {
           const [later, now] = Array.partition(given, ({ delay }) => Duration.equals(delay, Duration.zero))
           const wanted = now.length < few ? now.length : enough - (yield* waiting)
           yield* add([...later, ...now.slice(0, Math.max(0, wanted))])
+          return now.length > 0 && wanted <= 0
         }),
       /** How many wait for a worker. */
       waiting
