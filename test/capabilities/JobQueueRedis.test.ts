@@ -6,6 +6,7 @@ import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { expect, layer } from "@effect/vitest"
 import { connect } from "../../src/app/RedisBackends.ts"
@@ -73,6 +74,34 @@ const suite = () =>
         yield* here.queue.enqueue("ingestion", { n: 11 }, { delay: "300 millis" })
         const [waited] = yield* Effect.timed(next)
         expect(Duration.toMillis(waited)).toBeLessThan(1_500)
+      })
+    )
+
+    it.scoped("brings at once what was put in before the process heard of its own commits", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const { url } = yield* server
+        const sql = yield* PgClient.PgClient
+        const hearing = yield* Effect.makeLatch(false)
+        const listen = (channel: string) => Stream.unwrap(Effect.as(hearing.await, sql.listen(channel)))
+        const slow = new Proxy(sql, {
+          get: (target, name) => (name === "listen" ? listen : Reflect.get(target, name))
+        })
+        const { queue } = yield* Effect.provideService(processOn(url), PgClient.PgClient, slow)
+        const { handler, next } = yield* recorder
+        yield* queue.work("ingestion", 1, handler)
+        // The worker has looked, and would by itself not look again for five seconds.
+        yield* queue.enqueue("ingestion", { n: 0 })
+        yield* next
+        for (let n = 1; n <= 3; n++) {
+          const [waited] = yield* Effect.timed(
+            Effect.zipRight(
+              sql.withTransaction(queue.enqueue("ingestion", { n })),
+              n === 1 ? hearing.open : Effect.void
+            ).pipe(Effect.zipRight(next))
+          )
+          expect(Duration.toMillis(waited)).toBeLessThan(1_500)
+        }
       })
     )
 

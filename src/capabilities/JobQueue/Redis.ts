@@ -65,6 +65,8 @@ const makeOutbox = () => {
       open.delete(text)
       return found
     },
+    /** All of it, which stays: what is not committed yet will be heard of. */
+    waiting: () => [...open.values()],
     /**
      * What was there at the call before. Where notifications do not arrive, nothing says when a transaction has ended:
      * a ticket that comes too soon does no harm, and the sweep writes another.
@@ -111,9 +113,11 @@ const startRelay = (sql: PgClient.PgClient, outbox: ReturnType<typeof makeOutbox
     } satisfies Record<QueueName, unknown>)
     const relay = (found: Committed) => Effect.asVoid(Queue.offer(lines[found.queue], found))
     yield* sql.listen(channel).pipe(
-      Stream.runForEach((text) => {
-        // Some notifications have been missed, or all of them always are.
-        if (text === "") return Effect.forEach(outbox.takeOld(), relay, { discard: true })
+      Stream.zipWithIndex,
+      Stream.runForEach(([text, place]) => {
+        // What was committed before anybody listened, nobody has heard of. Said again, it means that nobody ever does.
+        if (text === "")
+          return Effect.forEach(place === 0 ? outbox.waiting() : outbox.takeOld(), relay, { discard: true })
         const found = outbox.take(text)
         return found === undefined ? Effect.void : relay(found)
       }),
