@@ -112,9 +112,12 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, set
             as e (sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
           on conflict (run_id, sequence) do nothing
         ),
-        ${settlement.counted ? sql`counted as (${counters(sql, settlement)})` : released(sql, sql`settled`)}
+        ${settlement.counted ? sql`counted as (${counters(sql, reply === null ? nothingSaid : settlement)})` : released(sql, sql`settled`)}
         select exists (select 1 from run) as running, (select epoch::int from conversation) as epoch`
 }
+
+/** Of a turn without a message of the agent's: usage counts the tokens of its messages alone (specification 2.8). */
+export const nothingSaid = { inputTokens: 0, outputTokens: 0 } as const
 
 /** Adds the turn and its tokens to what the agent has used; reads `settled`. */
 export const counters = (

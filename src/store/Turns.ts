@@ -16,7 +16,14 @@ import { type ConversationId, EndUserId, type MessageId, type RunId } from "../d
 import * as Traced from "../domain/Traced.ts"
 import { isDeadlock } from "./Sources.ts"
 import { released, reservation } from "./TurnQuota.ts"
-import { counters, type Settled, SettledRow, type Settlement, settleStatement } from "./TurnSettlement.ts"
+import {
+  counters,
+  nothingSaid,
+  type Settled,
+  SettledRow,
+  type Settlement,
+  settleStatement
+} from "./TurnSettlement.ts"
 
 export type { Settled, Settlement }
 
@@ -306,14 +313,10 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
     }, Effect.orDie)
 
     /** A turn that stores nothing but that it happened (`persist: false`). */
-    const count = (
-      scope: AgentScope,
-      periodStart: Date,
-      tokens: { readonly inputTokens: number; readonly outputTokens: number }
-    ) =>
+    const count = (scope: AgentScope, periodStart: Date) =>
       sql`
         with settled as (select ${scope.agentId}::text as agent_id, ${periodStart}::timestamptz as period_start)
-        ${counters(sql, tokens)}`.pipe(Effect.orDie, Effect.asVoid, Traced.span("Turns.count"))
+        ${counters(sql, nothingSaid)}`.pipe(Effect.orDie, Effect.asVoid, Traced.span("Turns.count"))
 
     /** Gives a reserved turn back: it failed before the model was called, and nothing of it is stored. */
     const release = (

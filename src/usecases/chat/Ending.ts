@@ -32,9 +32,7 @@ export const makeEnding = Effect.gen(function* () {
     // Without a ticket no run was written: the conversation was taken over while the turn was being begun.
     if (!turn.request.persist || admission.ticket === null) {
       turn.settled = true
-      yield* turn.counted
-        ? turns.count(scope, admission.periodStart, tokens)
-        : turns.release(scope, admission)
+      yield* turn.counted ? turns.count(scope, admission.periodStart) : turns.release(scope, admission)
       TurnMetrics.count(outcome.end, outcome.inputTokens, outcome.outputTokens)
       return { _tag: "Written", epoch: admission.epoch } satisfies Settled
     }

@@ -111,7 +111,8 @@ eachEngineLive("A chat turn", (it) => {
       expect(read.conversationId).toBe(conversationId)
       expect(yield* count("messages")).toBe(2)
       expect(yield* count("agent_runs")).toBe(1)
-      expect(yield* usage).toMatchObject({ tenant: 4, agent: 4 })
+      // Tokens are those of the agent's messages, of which there is one.
+      expect(yield* usage).toEqual({ tenant: 4, agent: 4, output: 1 })
     }).pipe(onFreshData(turnLayer()))
   )
 
@@ -206,7 +207,7 @@ eachEngineLive("A chat turn", (it) => {
       const runs = yield* sql<{ readonly ok: boolean }>`
         select status = 'failed' and message_id = user_message_id as ok from agent_runs`
       expect(runs).toEqual([{ ok: true }])
-      expect(yield* usage).toMatchObject({ tenant: 1, agent: 1 })
+      expect(yield* usage).toEqual({ tenant: 1, agent: 1, output: 0 })
     }).pipe(onFreshData(turnLayer()))
   )
 
