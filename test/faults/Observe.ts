@@ -11,17 +11,27 @@ import type { World } from "./World.ts"
 type Json = ReturnType<typeof JSON.parse>
 type Rows = <Row>(sql: string) => Promise<ReadonlyArray<Row>>
 
+interface Jobs {
+  /** Not ended yet. */
+  readonly open: number
+  /** Another text whenever any has begun or ended. */
+  readonly counts: string
+}
+
 /** What the operator sees of queues: the same for every kind of database. */
-const waitingJobs = async (world: World): Promise<number> => {
+const jobsOf = async (world: World): Promise<Jobs> => {
   const headers = { authorization: `Bearer ${world.operatorToken}` }
   const { body, status } = await ask(world.url(), "queues", {
     method: "GET",
     path: "/api/operator/queues",
     headers
   })
-  if (status !== 200) return Infinity
+  if (status !== 200) return { open: Infinity, counts: "" }
   const queues: ReadonlyArray<{ waiting: number; active: number; delayed: number }> = body.data.queues
-  return queues.reduce((sum, { active, delayed, waiting }) => sum + active + delayed + waiting, 0)
+  return {
+    open: queues.reduce((sum, { active, delayed, waiting }) => sum + active + delayed + waiting, 0),
+    counts: JSON.stringify(queues)
+  }
 }
 
 /** Turns of processes that were killed: they are ended once the lease of their process is over. */
@@ -33,12 +43,16 @@ const runningTurns = async ({ postgres }: World): Promise<number> => {
   return row?.n ?? 0
 }
 
-/** Until nothing is queued or under way any more, or for `patience` milliseconds. */
+/** Until nothing is queued or under way any more, or nothing has begun or ended for `patience` milliseconds. */
 export const quiet = async (world: World, patience: number): Promise<void> => {
-  const end = Date.now() + patience
+  let end = Date.now() + patience
+  let last = ""
   let calm = 0
   while (Date.now() < end && calm < 4) {
-    calm = (await waitingJobs(world)) + (await runningTurns(world)) === 0 ? calm + 1 : 0
+    const { counts, open } = await jobsOf(world)
+    calm = open + (await runningTurns(world)) === 0 ? calm + 1 : 0
+    if (counts !== last) end = Date.now() + patience
+    last = counts
     await delay(500)
   }
 }
