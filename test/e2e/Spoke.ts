@@ -5,6 +5,8 @@ import * as Fs from "node:fs"
 import * as Net from "node:net"
 import * as Os from "node:os"
 import * as Path from "node:path"
+import { expect } from "vitest"
+import { unexpected } from "../http/Conformance.ts"
 
 export const root = Path.resolve(import.meta.dirname, "../..")
 export const command = Path.join(root, "dist/main.js")
@@ -77,7 +79,12 @@ export const requester =
       ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) })
     })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) }
+    const body = text === "" ? null : JSON.parse(text)
+    // Whatever a suite is about: what was answered is what is documented.
+    expect(
+      unexpected(method, path, { status: response.status, headers: response.headers, json: body })
+    ).toEqual([])
+    return { status: response.status, headers: response.headers, body }
   }
 
 /**

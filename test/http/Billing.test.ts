@@ -114,7 +114,17 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
         const sold = subscription({ tenantId })
         const bodies = [
           event("customer.created", 10, { id: "cus_1" }),
-          event("customer.subscription.trial_will_end", 10, sold),
+          ...[
+            "customer.subscription.trial_will_end",
+            "invoice.payment_action_required",
+            "invoice.finalized",
+            "charge.dispute.funds_withdrawn",
+            "billing.credit_grant.created",
+            "billing.credit_grant.updated",
+            "billing.credit_balance_transaction.created",
+            "billing.alert.triggered",
+            "entitlements.active_entitlement_summary.updated"
+          ].map((type) => event(type, 10, sold)),
           event("charge.dispute.created", 10, { id: "dp_1", payment_intent: "pi_1" }),
           event("constructor", 10, sold),
           {

@@ -46,7 +46,9 @@ eachEngineLive("POST /api/webhooks/email", (it) => {
           told("delivered", { sg_message_id: undefined, "smtp-id": "<uuid@spoke.example>" }),
           told("delivered", { sg_message_id: "mid-9.x" }),
           told("dropped", { sg_message_id: 5, sg_event_id: undefined }),
-          told("unsubscribe"),
+          ...["unsubscribe", "group_unsubscribe", "group_resubscribe"].map((event) =>
+            told(event, { asm_group_id: 7, ip: "203.0.113.7", useragent: "x" })
+          ),
           told("constructor"),
           { event: "account_status_change", type: "compliance_suspend" }
         ])
