@@ -94,7 +94,7 @@ const AgentPage = ({ id, tab, user }: Props) => {
             onChange={(next) => navigate(`/agents/${id}/${next}`)}
             tabs={[
               ...(atLeast(user.role, "agent")
-                ? ([["try", t.tryIt, shown(<TryIt agent={agent} mayChange={mayChange} />)]] as const)
+                ? ([["try", t.tryIt, shown(<TryIt agent={agent} user={user} />)]] as const)
                 : []),
               ["sources", t.sources, shown(<Sources agentId={id} user={user} />)],
               ["settings", t.settings, shown(<Settings agent={agent} mayChange={mayChange} />)],

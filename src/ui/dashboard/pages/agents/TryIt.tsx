@@ -1,17 +1,17 @@
 /** A conversation with the agent, its citations and, beside it, what happens in each turn. */
 import { useChat } from "@ai-sdk/react"
-import { DefaultChatTransport, type UIMessage } from "ai"
-import { useEffect, useMemo, useRef, useState } from "react"
+import { useEffect, useRef, useSyncExternalStore } from "react"
 import type { Agent } from "../../api/Agents.ts"
-import { ApiError, failureOf } from "../../api/Client.ts"
-import { type Citation, CitationChip } from "../../components/CitationChip.tsx"
+import { ApiError } from "../../api/Client.ts"
+import { atLeast, type User } from "../../api/Session.ts"
+import { CitationChip } from "../../components/CitationChip.tsx"
 import { Prose } from "../../components/Prose.tsx"
-import { type RunEvent, Trace } from "../../components/Trace.tsx"
+import { Trace } from "../../components/Trace.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
 import { Advice } from "./Advice.tsx"
+import { type Message, resultOf, talkOf } from "./Talk.ts"
 import { TryItForm } from "./TryItForm.tsx"
-import { TurnForm } from "./TurnForm.ts"
 import css from "./TryIt.module.css"
 
 const words = texts(
@@ -34,30 +34,7 @@ const words = texts(
   }
 )
 
-interface Result {
-  readonly reply: string
-  readonly conversationId?: string
-  readonly citations: ReadonlyArray<Citation>
-}
-
-interface Sent {
-  /** Names of the files that went along. */
-  readonly files: ReadonlyArray<string>
-}
-
-type DataParts = {
-  readonly "agent-run-event": RunEvent
-  readonly done: { readonly result: Result }
-}
-
-type Message = UIMessage<Sent, DataParts>
-
 const textOf = ({ parts }: Message) => parts.map((part) => (part.type === "text" ? part.text : "")).join("")
-
-const resultOf = ({ parts }: Message): Result | undefined => {
-  const done = parts.find((part) => part.type === "data-done")
-  return done?.data.result
-}
 
 const Said = ({ message, name }: { readonly message: Message; readonly name: string }) => {
   const t = useText(words)
@@ -99,51 +76,17 @@ const Failed = ({ problem }: { readonly problem: Error }) => {
   )
 }
 
-/** The chat of the AI SDK, on our own stream. */
-const useTurns = (agentId: string) => {
-  const [events, setEvents] = useState<ReadonlyArray<RunEvent>>([])
-  const turn = useMemo(() => new TurnForm(agentId), [agentId])
-  const transport = useMemo(
-    () =>
-      new DefaultChatTransport<Message>({
-        api: "/api/v1/chat/stream",
-        fetch: async (address, request) => {
-          const response = await fetch(address, { ...request, ...turn.request() })
-          if (!response.ok) throw await failureOf(response)
-          return response
-        }
-      }),
-    [turn]
-  )
-  const { error, messages, sendMessage, setMessages, status, stop } = useChat<Message>({
-    transport,
-    onData: (part) => {
-      if (part.type === "data-agent-run-event") setEvents((before) => [...before, part.data])
-      if (part.type === "data-done") turn.conversationId = part.data.result.conversationId
-    }
-  })
-  const send = (text: string, files: ReadonlyArray<File>) => {
-    setEvents([])
-    turn.next(text, files)
-    void sendMessage({ text, metadata: { files: files.map(({ name }) => name) } })
-  }
-  const clear = () => {
-    turn.conversationId = undefined
-    setMessages([])
-    setEvents([])
-  }
-  const busy = status === "submitted" || status === "streaming"
-  return { busy, clear, error, events, messages, send, stop } as const
-}
-
 interface Props {
   readonly agent: Agent
-  readonly mayChange: boolean
+  readonly user: User
 }
 
-const TryIt = ({ agent, mayChange }: Props) => {
+const TryIt = ({ agent, user }: Props) => {
   const t = useText(words)
-  const { busy, clear, error, events, messages, send, stop } = useTurns(agent.id)
+  const talk = talkOf(user.id, agent.id)
+  const { error, messages, status, stop } = useChat<Message>({ chat: talk.chat })
+  const events = useSyncExternalStore(talk.listen, talk.events)
+  const busy = status === "submitted" || status === "streaming"
   const end = useRef<HTMLDivElement>(null)
   useEffect(() => {
     end.current?.scrollIntoView({ block: "nearest" })
@@ -159,7 +102,7 @@ const TryIt = ({ agent, mayChange }: Props) => {
               <Prose text={agent.greeting} />
             </article>
           )}
-          <Advice agentId={agent.id} mayChange={mayChange} />
+          <Advice agentId={agent.id} mayChange={atLeast(user.role, "admin")} />
           {messages.map((message) => (
             <Said key={message.id} message={message} name={agent.name} />
           ))}
@@ -171,9 +114,9 @@ const TryIt = ({ agent, mayChange }: Props) => {
         </p>
         <TryItForm
           busy={busy}
-          onSend={send}
+          onSend={(text, files) => talk.send(text, files)}
           onStop={() => void stop()}
-          onFresh={messages.length === 0 ? null : clear}
+          onFresh={messages.length === 0 ? null : () => talk.clear()}
         />
       </section>
       <Trace events={events} />

@@ -1,0 +1,115 @@
+import * as Http from "node:http"
+import type { Browser, Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
+import { complaints, desktop, hasBrowser, launch, look } from "./Browser.ts"
+import { addressOf, site } from "./GalleryWorld.ts"
+
+describe.skipIf(!hasBrowser)("The first five minutes", () => {
+  const dataDir = temporaryFolder()
+  const workshop = site()
+  let script = ""
+  /** Somebody else's shop, on an origin of its own. */
+  const shop = Http.createServer((_, response) => {
+    response.writeHead(200, { "content-type": "text/html; charset=utf-8" })
+    response.end(
+      `<!doctype html><html lang="en"><title>Shop</title><main><h1>Shop</h1></main>${script}</body></html>`
+    )
+  })
+  let spoke: Spoke
+  let browser: Browser
+  let page: Page
+  let wrong: ReadonlyArray<string>
+
+  beforeAll(async () => {
+    for (const server of [workshop, shop]) {
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    }
+    spoke = await start(dataDir, { SPOKE_FETCH_ALLOW: "127.0.0.1" })
+    browser = await launch()
+    page = await (await browser.newContext(desktop)).newPage()
+    wrong = complaints(page)
+  })
+
+  afterAll(async () => {
+    await browser.close()
+    await spoke.kill()
+    workshop.close()
+    shop.close()
+    removeFolder(dataDir)
+  })
+
+  it("begin with the address and the password that the terminal showed", async () => {
+    const [, email = ""] = /^\s*(?:E-mail|Owner|Sign in)\D*?(\S+@\S+)/mu.exec(spoke.output()) ?? []
+    const [, password = ""] = /password\W+(\S+)/iu.exec(spoke.output()) ?? []
+    await page.goto(spoke.url)
+    await page.getByLabel("E-mail").fill(email)
+    await page.getByLabel("Password").fill(password)
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { name: "Agents" }).waitFor()
+  })
+
+  it("make an agent, which says what it lacks and where to give it that", async () => {
+    await page.getByRole("button", { name: "New agent" }).click()
+    await page.getByRole("dialog").getByLabel("Name").fill("Workshop")
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { name: "Workshop" }).waitFor()
+    await page.getByText("This agent knows nothing yet.").waitFor()
+    await look(page, "first-agent")
+    await page.getByRole("link", { name: "Add a source" }).click()
+    await page.getByRole("button", { name: "Add source" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Address", { exact: true }).fill(`${addressOf(workshop)}/hours`)
+    await page.keyboard.press("Enter")
+    await dialog.waitFor({ state: "hidden" })
+    await page.getByRole("row", { name: /hours/ }).getByText("Ready").waitFor()
+  })
+
+  it("ask it something, and see where the answer comes from", async () => {
+    await page.getByRole("tab", { name: "Try it" }).click()
+    await page.getByLabel("Message").fill("When does the workshop open?")
+    await page.keyboard.press("Enter")
+    const reply = page.getByRole("article", { name: "Workshop" })
+    await reply.getByText("half past nine").waitFor()
+    await reply.getByRole("button", { name: "Citation 1" }).click()
+    await page.getByRole("dialog", { name: "Citation 1" }).getByText("half past nine").waitFor()
+    await look(page, "first-answer")
+    await page.keyboard.press("Escape")
+    // Elsewhere and back: what was said is still there.
+    await page.getByRole("tab", { name: "Settings" }).click()
+    await page.getByLabel("Greeting").waitFor()
+    await page.getByRole("tab", { name: "Try it" }).click()
+    await reply.getByText("half past nine").waitFor()
+    await page.getByLabel("Message").fill("And when does it close?")
+    await page.keyboard.press("Enter")
+    await page.getByRole("article").nth(3).waitFor()
+    await page.getByRole("button", { name: "New conversation" }).click()
+    await reply.first().waitFor({ state: "detached" })
+  })
+
+  it("put the chat on a page of somebody else, whose address is pasted as it is", async () => {
+    await page.getByRole("tab", { name: "Widget" }).click()
+    await page.getByLabel("Pages that may show it").fill(`${addressOf(shop)}/catalogue?page=2`)
+    await page.getByRole("button", { name: "Make key and script" }).click()
+    script = (await page.getByLabel("Script", { exact: true }).textContent()) ?? ""
+    expect(script).toMatch(/^<script src="http:.+ data-key="spk_[^"]+"><\/script>$/u)
+    await page.goto(addressOf(shop))
+    await page.getByRole("button", { name: "Open chat" }).click()
+    await page.getByLabel("Message", { exact: true }).fill("When does the workshop open?")
+    await page.keyboard.press("Enter")
+    await page.getByRole("button", { name: /^Source 1/ }).waitFor()
+    await page.getByText("half past nine").first().waitFor()
+    expect(wrong).toEqual([])
+  })
+
+  it("say no where somebody signs out in another window meanwhile, and ask who is there", async () => {
+    await page.goto(`${spoke.url}/app/agents`)
+    await page.getByRole("heading", { name: "Agents" }).waitFor()
+    const other = await page.context().newPage()
+    await other.goto(`${spoke.url}/app/agents`)
+    await other.getByRole("button", { name: "Sign out" }).click()
+    await other.getByRole("heading", { name: "Sign in" }).waitFor()
+    await page.getByRole("link", { name: "Usage" }).click()
+    await page.getByRole("heading", { name: "Sign in" }).waitFor()
+  })
+})
