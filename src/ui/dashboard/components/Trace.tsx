@@ -66,11 +66,14 @@ export const Trace = ({ events }: { readonly events: ReadonlyArray<RunEvent> }) 
       <h2>{t.title}</h2>
       {events.length === 0 ? <p className={css["soft"]}>{t.empty}</p> : null}
       <ol className={css["events"]}>
-        {events.map((event) => (
+        {events.map((event, place) => (
           <li key={event.id}>
             <div className={css["line"]}>
               <span className={css["label"]}>{t.label(event)}</span>
-              <Badge tone={tones[event.status]}>{t[event.status]}</Badge>
+              {/* What has gone on runs no more. */}
+              {event.status === "running" && place < events.length - 1 ? null : (
+                <Badge tone={tones[event.status]}>{t[event.status]}</Badge>
+              )}
               <span className={css["soft"]}>{since(event, events[0])}</span>
             </div>
             {event.payload === undefined ? null : (

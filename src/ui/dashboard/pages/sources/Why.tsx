@@ -30,6 +30,7 @@ const german: Readonly<Record<string, string>> = {
   out_of_memory: "Das Dokument braucht beim Lesen zu viel Speicher.",
   page_limit: "Es sind mehr Seiten, als gelesen werden.",
   page_timed_out: "Die Seite war binnen zwei Minuten nicht zu bekommen.",
+  queue_unavailable: "Die Abschnitte ließen sich gerade nicht weiterverarbeiten.",
   redirected_away: "Die Seite leitet zu einer Adresse außerhalb der Quelle weiter.",
   robots_disallowed: "Die robots.txt der Website erlaubt nicht, die Seite zu lesen.",
   robots_unavailable: "Die robots.txt der Website ist nicht zu bekommen, daher wird vorerst nichts gelesen.",

@@ -1,0 +1,75 @@
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import { describe, expect, it } from "vitest"
+import { RunEventType } from "../../src/domain/AgentRun.ts"
+import * as Errors from "../../src/domain/Errors.ts"
+import { skipWords } from "../../src/readers/Visits.ts"
+
+const root = Path.resolve(import.meta.dirname, "../..")
+const read = (name: string) => Fs.readFileSync(Path.join(root, name), "utf8")
+
+const filesIn = (folder: string): ReadonlyArray<string> =>
+  Fs.readdirSync(Path.join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.tsx?$/u.test(name))
+    .map((name) => `${folder}/${name}`)
+
+/** What the pattern's group finds in any of the files. */
+const found = (files: ReadonlyArray<string>, pattern: RegExp) =>
+  new Set(files.flatMap((file) => [...read(file).matchAll(pattern)].map(([, name = ""]) => name)))
+
+/** The keys of a record, in a file that is written for browsers. */
+const keysIn = (file: string, name: string) => {
+  const [, text = ""] = new RegExp(`const ${name}[^=]*= \\{([\\s\\S]*?)\\n\\}`, "u").exec(read(file)) ?? []
+  return new Set([...text.matchAll(/^ {2}"?([\w.]+)"?:/gmu)].map(([, key = ""]) => key))
+}
+
+const missing = (wanted: Iterable<string>, had: ReadonlySet<string>) =>
+  [...wanted].filter((one) => !had.has(one))
+
+const dashboard = "src/ui/dashboard"
+
+describe("The German catalogue of the dashboard", () => {
+  it("has a sentence for every error code", () => {
+    const codes = Object.values(Errors).flatMap((one) =>
+      typeof one === "function" && "_tag" in one && typeof one._tag === "string" ? [one._tag] : []
+    )
+    expect(codes.length).toBeGreaterThan(25)
+    expect(missing(codes, keysIn(`${dashboard}/text/codes.ts`, "germanCodes"))).toEqual([])
+  })
+
+  it("has a sentence for every reason for which something was not read", () => {
+    const readers = [...filesIn("src/readers"), ...filesIn("src/capabilities"), ...filesIn("src/usecases")]
+    const errors = found(
+      readers.filter((file) => /ReaderError|ExtractionError|IngestionError/u.test(read(file))),
+      /(?:\bcode: |\berror\(\s*)"([a-z_]+)"/gu
+    )
+    expect(errors.size).toBeGreaterThan(15)
+    const german = keysIn(`${dashboard}/pages/sources/Why.tsx`, "german")
+    expect(missing([...errors, ...Object.keys(skipWords)], german)).toEqual([])
+  })
+
+  it("has a name for every deed of the audit trail and every event of a trace", () => {
+    const deeds = found(
+      [...filesIn("src/http"), ...filesIn("src/usecases")],
+      /(?:\.(?:change|record)\([^")]*(?:\([^)]*\))?[^")]*|action: )"([a-z_]+\.[a-z_]+)"/gu
+    )
+    for (const event of RunEventType.literals) deeds.delete(event)
+    expect(deeds.size).toBeGreaterThan(20)
+    expect(missing(deeds, keysIn(`${dashboard}/pages/audit/deeds.ts`, "deeds"))).toEqual([])
+    const events = keysIn(`${dashboard}/components/Trace.tsx`, "germanLabels")
+    expect(missing(RunEventType.literals, events)).toEqual([])
+  })
+
+  it("is the only place where the dashboard's own sentences stand: none is written into an element", () => {
+    const loose = filesIn(dashboard)
+      .filter((file) => file.endsWith(".tsx"))
+      .flatMap((file) =>
+        [
+          ...read(file).matchAll(
+            />\s*([A-Z][a-z]+(?: [a-z]+)+)[^<{]*<\/|(?:label|title|placeholder|help)="([^"]+ [^"]+)"/gu
+          )
+        ].map(([text]) => `${file}: ${text}`)
+      )
+    expect(loose).toEqual([])
+  })
+})
