@@ -19,7 +19,7 @@ const found = (files: ReadonlyArray<string>, pattern: RegExp) =>
 
 /** The keys of a record, in a file that is written for browsers. */
 const keysIn = (file: string, name: string) => {
-  const [, text = ""] = new RegExp(`const ${name}[^=]*= \\{([\\s\\S]*?)\\n\\}`, "u").exec(read(file)) ?? []
+  const [, text = ""] = new RegExp(`const ${name}: [^\n]*= \\{([\\s\\S]*?)\\n\\}`, "u").exec(read(file)) ?? []
   return new Set([...text.matchAll(/^ {2}"?([\w.]+)"?:/gmu)].map(([, key = ""]) => key))
 }
 
