@@ -18,8 +18,11 @@ export type EmailLog = typeof EmailLog.Type
 
 /** Body of the provider's webhook: every field but `event` is taken as found. */
 export const EmailEvents = Schema.Array(
-  Schema.Struct({ event: Schema.String }, Schema.Record({ key: Schema.String, value: Schema.Unknown }))
-)
+  Schema.Struct(
+    { event: Schema.String },
+    Schema.Record({ key: Schema.String, value: Schema.Unknown })
+  ).annotations({ title: "an object with a string event" })
+).annotations({ title: "an array of objects that each have a string event" })
 export type EmailEvents = typeof EmailEvents.Type
 
 /**

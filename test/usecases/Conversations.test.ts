@@ -160,18 +160,30 @@ eachEngineLive("An import", (it) => {
         JSON.stringify({ id: "x", messages: [] }),
         line("y", ["ok", "secret"]).replace("assistant", "secret"),
         line("z", ["ok"]).replace("2024-05-01T09:30:00.000Z", "yesterday, a secret"),
-        line("w", ["ok"], { agentId: "agt_secret" })
+        line("w", ["ok"], { agentId: "agt_secret" }),
+        ...[
+          "2024-02-30T09:30:00Z",
+          "2023-02-29T09:30:00Z",
+          "2024-13-01T09:30:00Z",
+          "2024-05-01T25:30:00Z"
+        ].map((time) => line("v", ["ok"]).replace("2024-05-01T09:30:00.000Z", time))
       ]
+      const noTime =
+        "messages.0.createdAt: Expected an ISO 8601 time with its zone, like 2024-05-01T09:30:00.000Z"
       const report = yield* imported(scope, ["", line("a", ["Hi"]), ...bad, line("b", ["Hi"])].join("\n"))
       expect(report).toMatchObject({ imported: 2, messages: 2, repeated: 0 })
-      expect(report.problems.map((problem) => problem.line)).toEqual([3, 4, 5, 6, 7])
+      expect(report.problems.map((problem) => problem.line)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11])
       expect(JSON.stringify(report.problems)).not.toContain("secret")
       expect(report.problems.map(({ message }) => message)).toEqual([
         "Expected a JSON object with messages",
         expect.stringContaining("messages"),
-        expect.stringContaining("messages.1.role"),
-        "messages.0.createdAt: Expected an ISO 8601 time with its zone, like 2024-05-01T09:30:00.000Z",
-        "agentId: There is no such agent"
+        'messages.1.role: Expected "user" or "assistant"',
+        noTime,
+        "agentId: There is no such agent",
+        noTime,
+        noTime,
+        noTime,
+        noTime
       ])
       const sql = yield* SqlClient.SqlClient
       expect(yield* sql`select count(*)::int as n from end_users`).toEqual([{ n: 2 }])
