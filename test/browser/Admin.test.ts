@@ -39,6 +39,10 @@ describe.skipIf(!hasBrowser)("The dashboard's usage, team, people and audit", ()
 
   it("show what the period has used, as figures, bars and a table", async () => {
     await visit("Usage")
+    // By keyboard and screen reader one is at the page's beginning, not at the link that led there.
+    expect(await page.getByRole("main", { name: "Usage" }).evaluate((node) => node.matches(":focus"))).toBe(
+      true
+    )
     await page.getByRole("row", { name: /Spoke guide/ }).waitFor()
     await page.locator("svg.recharts-surface").first().waitFor()
     await page.getByText("As a table").click()

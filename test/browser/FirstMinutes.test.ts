@@ -99,6 +99,23 @@ describe.skipIf(!hasBrowser)("The first five minutes", () => {
     await page.keyboard.press("Enter")
     await page.getByRole("button", { name: /^Source 1/ }).waitFor()
     await page.getByText("half past nine").first().waitFor()
+  })
+
+  it("take over from a second window, and be heard on that page", async () => {
+    const second = await page.context().newPage()
+    await second.goto(`${spoke.url}/app/conversations`)
+    await second.getByRole("link", { name: /Website · 2 messages/ }).click()
+    await second.getByRole("button", { name: "Take over" }).click()
+    await second.getByText("Human answers").waitFor()
+    await second.getByLabel("Reply", { exact: true }).fill("Ada here. We are open on Sunday too.")
+    await second.keyboard.press("Enter")
+    await page.getByText("Ada here. We are open on Sunday too.").first().waitFor()
+    await page.getByText("You are talking with a person.").waitFor()
+    await page.getByLabel("Message", { exact: true }).fill("See you then!")
+    await page.keyboard.press("Enter")
+    await second.getByRole("article", { name: "Customer" }).getByText("See you then!").waitFor()
+    expect(await second.getByRole("article", { name: "Agent" }).count()).toBe(1)
+    await second.close()
     expect(wrong).toEqual([])
   })
 

@@ -63,6 +63,16 @@ const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Galler
     "not-found": "/app/nowhere"
   }) as Readonly<Record<string, string>>
 
+/** By the name of its page, the button that opens each dialog. */
+const dialogs = [
+  ["agents", /New agent|Neuer Agent/],
+  ["agent-sources", /Add source|Quelle hinzufügen/],
+  ["agent-keys", /New key|Neuer Schlüssel/],
+  ["agent-tools", /New tool|Neues Werkzeug/],
+  ["agent-channels", /New channel|Neuer Kanal/],
+  ["team", /Invite somebody|Jemanden einladen/]
+] as const
+
 describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
   const dataDir = temporaryFolder()
   const workshop: Http.Server = site()
@@ -94,6 +104,32 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
     removeFolder(dataDir)
   })
 
+  for (const role of ["viewer", "agent"] as const) {
+    it(`is shown to a member with the role ${role}, who is refused nothing there`, async () => {
+      const context = await browser.newContext(desktop)
+      const page = await context.newPage()
+      const wrong = complaints(page)
+      const refused: Array<string> = []
+      page.on("response", (response) => {
+        if (response.status() === 403) refused.push(`${page.url()} asked for ${response.url()}`)
+      })
+      await page.goto(`${spoke.url}/`)
+      await page.getByLabel("E-mail").fill(gallery.members[role])
+      await page.getByLabel("Password").fill(gallery.members.password)
+      await page.keyboard.press("Enter")
+      await page.getByRole("heading", { name: "Agents" }).waitFor()
+      for (const [name, path] of Object.entries(pagesOf(gallery))) {
+        if (/^(people|audit|agent-keys|agent-widget)/u.test(name)) continue
+        if (role === "viewer" && name.startsWith("agent-try")) continue
+        await page.goto(`${spoke.url}${path}`)
+        await settled(page)
+        expect([name, await page.getByRole("alert").allTextContents()]).toEqual([name, []])
+      }
+      expect([refused, wrong]).toEqual([[], []])
+      await context.close()
+    }, 120_000)
+  }
+
   for (const [language, size, options] of views) {
     it(`is accessible, fits and complains of nothing: ${language}, ${size}, light and dark`, async () => {
       const context = await browser.newContext(options)
@@ -113,7 +149,15 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       await page.getByLabel(/^(Password|Passwort)/).fill(owner.password)
       await page.keyboard.press("Enter")
       await page.getByRole("heading", { name: /^(Agents|Agenten)$/ }).waitFor()
-      for (const [name, path] of Object.entries(pagesOf(gallery))) await picture(name, path)
+      const pages = pagesOf(gallery)
+      for (const [name, path] of Object.entries(pages)) await picture(name, path)
+      for (const [name, button] of dialogs) {
+        await page.goto(`${spoke.url}${pages[name]}`)
+        await page.getByRole("button", { name: button }).click()
+        await page.getByRole("dialog").waitFor()
+        await look(page, `gallery-dialog-${name}-${language}-${size}`)
+        if (language === "de") expect(await untranslated(page)).toEqual([])
+      }
       expect(wrong).toEqual([])
       await context.close()
     }, 180_000)

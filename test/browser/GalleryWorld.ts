@@ -43,6 +43,8 @@ export interface Gallery {
   readonly failedId: string
   /** In each state. */
   readonly conversations: Readonly<Record<"answered" | "asked" | "taken" | "closed", string>>
+  /** E-mail addresses by role, and their password. */
+  readonly members: Readonly<Record<"viewer" | "agent" | "password", string>>
   /** The path with which somebody invited chooses a password. */
   readonly invitation: string
 }
@@ -98,8 +100,8 @@ export const fill = async (spoke: Spoke, { email, password }: Owner, workshop: s
     name: "Website",
     permissions: ["chat"],
     allowedOrigins: ["https://www.example.com", "https://shop.example.com"],
-    rateLimit: { requests: 1000, seconds: 60 }
-  }).catch(() => own("POST", keysOf, { name: "Website", permissions: ["chat"] }))
+    rateLimit: { requests: 1000, window: 60 }
+  })
   const old = await own("POST", keysOf, {
     name: "Nightly import of the warehouse",
     permissions: ["ingest", "retrieve", "usage.read", "trace_read"],
@@ -147,11 +149,14 @@ export const fill = async (spoke: Spoke, { email, password }: Owner, workshop: s
   })
   await own("POST", `/api/conversations/${closed}/close`)
 
-  await own("POST", "/api/users", {
-    email: "colleague@example.com",
-    role: "agent",
+  const members = {
+    agent: "colleague@example.com",
+    viewer: "viewer@example.com",
     password: "a long enough password"
-  })
+  }
+  for (const role of ["agent", "viewer"] as const) {
+    await own("POST", "/api/users", { email: members[role], role, password: members.password })
+  }
   const invited = await own("POST", "/api/users", { email: "invited.person@example.com", role: "viewer" })
   const invitation = new URL(invited.invitation?.url ?? invited.url ?? `${spoke.url}/app/welcome#none`)
   return {
@@ -160,6 +165,7 @@ export const fill = async (spoke: Spoke, { email, password }: Owner, workshop: s
     sourceId,
     failedId,
     conversations: { answered, asked, taken, closed },
+    members,
     invitation: `${invitation.pathname}${invitation.hash}`
   }
 }

@@ -1,5 +1,5 @@
 /** The frame of a page, its cards, its empty state and its waiting. */
-import { type ReactNode, useEffect } from "react"
+import { type ReactNode, useEffect, useId, useRef } from "react"
 import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
 import { Problem } from "./Problem.tsx"
@@ -12,15 +12,32 @@ interface PageProps {
   readonly children: ReactNode
 }
 
+/** True until a page has been shown: whoever has just come starts at the top of the window. */
+let isFirst = true
+
+/** Puts the focus at the beginning of a new page when the link that led here is gone, or stands in the navigation. */
+const useArrival = () => {
+  const main = useRef<HTMLElement>(null)
+  useEffect(() => {
+    const { activeElement, body } = document
+    const left = activeElement === null || activeElement === body || activeElement.closest("nav") !== null
+    if (!isFirst && left) main.current?.focus({ preventScroll: true })
+    isFirst = false
+  }, [])
+  return main
+}
+
 export const Page = ({ title, lead, actions, children }: PageProps) => {
+  const main = useArrival()
+  const heading = useId()
   useEffect(() => {
     document.title = `${title} · Spoke`
   }, [title])
   return (
-    <main className={css["page"]} id="content" tabIndex={-1}>
+    <main ref={main} className={css["page"]} id="content" tabIndex={-1} aria-labelledby={heading}>
       <header className={css["header"]}>
         <div>
-          <h1>{title}</h1>
+          <h1 id={heading}>{title}</h1>
           {lead === undefined ? null : <p className={css["lead"]}>{lead}</p>}
         </div>
         {actions === undefined ? null : <div className={css["actions"]}>{actions}</div>}
