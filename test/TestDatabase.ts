@@ -42,10 +42,13 @@ export const forever = <E>(name: string, database: Layer.Layer<Database, E>) =>
     )
   )
 
+/** The built entry of the embedded engine's thread. */
+export const thread = new URL("../dist/workers/database.js", import.meta.url)
+
 /** The worker's embedded database, pgvector available: `SqlClient` and `PgClient`. */
 export const TestDatabase: Layer.Layer<Database> = forever(
   "embedded",
-  Layer.suspend(() => migrated(layerMemory({ seed: inject("seed"), vector: true })))
+  Layer.suspend(() => migrated(layerMemory({ seed: inject("seed"), vector: true, thread })))
 )
 
 /** The address of the worker's PostgreSQL server, started when first asked for. */

@@ -140,7 +140,7 @@ const drain = Duration.seconds(30)
 /** The database alone, not migrated. */
 export const database = (settings: Settings) =>
   settings.database === null
-    ? layerEmbedded({ dataDir: settings.dataDir, seed: Package.seed })
+    ? layerEmbedded({ dataDir: settings.dataDir, seed: Package.seed, thread: Package.worker("database") })
     : layerPostgres(settings.database)
 
 /** An embedded store has one process: what others left running has died with them. */

@@ -1,6 +1,6 @@
 /**
- * The database, one `PgClient` whatever the engine: the embedded one is node-postgres over PGlite in this process, so
- * types, cursors, savepoints and error codes are those of a PostgreSQL server.
+ * The database, one `PgClient` whatever the engine: the embedded one is node-postgres over PGlite, on a thread of this
+ * process, so types, cursors, savepoints and error codes are those of a PostgreSQL server.
  *
  * The embedded engine has **one** connection: a transaction keeps everybody else waiting, so it holds nothing but SQL,
  * and a query that has lost its transaction's context waits for itself for ever.
@@ -12,13 +12,13 @@ import * as Reactivity from "@effect/experimental/Reactivity"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
-import type { PGlite } from "@electric-sql/pglite"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { embeddedClient, serverClient, type ServerOptions } from "./database/Clients.ts"
 import { DatabaseUnavailable, type EngineOptions, openDirectory, openMemory } from "./database/Embedded.ts"
+import type { Engine } from "./database/Engine.ts"
 import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory } from "./database/Lock.ts"
 import { migrate, pendingMigrations } from "./database/Migrations.ts"
 import { WhenEnded } from "./database/Panic.ts"
@@ -49,8 +49,8 @@ const layerOf = <E>(client: Effect.Effect<PgClient.PgClient, E, Scope.Scope | Re
     Layer.provide(Reactivity.layer)
   )
 
-const clientOf = <E>(engine: Effect.Effect<PGlite, E, Scope.Scope>) =>
-  Effect.flatMap(engine, (db) => Effect.orDie(embeddedClient(db)))
+const clientOf = <E>(engine: Effect.Effect<Engine, E, Scope.Scope>) =>
+  Effect.flatMap(engine, (engine) => Effect.orDie(embeddedClient(engine)))
 
 /**
  * PostgreSQL in this process, stored in `<dataDir>/database` (directories 0700, files 0600), `dataDir` locked against

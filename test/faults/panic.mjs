@@ -1,13 +1,11 @@
-/** Loaded into a server (`NODE_OPTIONS=--import`): after SIGUSR2 its engine says what it says when its log does not fit on the disk. */
-import { PGlite } from "@electric-sql/pglite"
+/** Loaded into a server (`NODE_OPTIONS=--import`): after SIGUSR2 the thread of its engine ends, as one does that breaks. */
+import { Worker } from "node:worker_threads"
 
-const { execProtocolStream } = PGlite.prototype
-let full = false
-process.on("SIGUSR2", () => {
-  full = true
-})
-PGlite.prototype.execProtocolStream = function (...given) {
-  return full
-    ? Promise.resolve([{ name: "error", severity: "PANIC", message: "No space left on device" }])
-    : execProtocolStream.apply(this, given)
+const { postMessage } = Worker.prototype
+let engine
+// The engine's thread is the one that is sent bytes.
+Worker.prototype.postMessage = function (message, ...given) {
+  if (message instanceof Uint8Array) engine = this
+  return postMessage.call(this, message, ...given)
 }
+process.on("SIGUSR2", () => engine?.terminate())

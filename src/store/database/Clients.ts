@@ -2,13 +2,13 @@
 import type * as Reactivity from "@effect/experimental/Reactivity"
 import type * as PgClient from "@effect/sql-pg/PgClient"
 import type { SqlError } from "@effect/sql/SqlError"
-import type { PGlite } from "@electric-sql/pglite"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Pg from "pg"
-import { courteous } from "./Engine.ts"
+import type { Engine } from "./Engine.ts"
+import { EngineSocket } from "./EngineSocket.ts"
 import { listenEmbedded, listenNative, notifyBy } from "./Notifications.ts"
 import * as PoolMetrics from "./PoolMetrics.ts"
 import { Prepared } from "./Prepared.ts"
@@ -52,15 +52,20 @@ const poolOf = (config: Pg.PoolConfig) =>
       )
   ).pipe(Effect.tap(PoolMetrics.watch))
 
-/** A client of an open PGlite, which stays the caller's to close. */
-export const embeddedClient = (db: PGlite): Client =>
+/** A client of an open engine, which stays the caller's to close. */
+export const embeddedClient = (engine: Engine): Client =>
   Effect.gen(function* () {
-    // Loaded here and not above, so that a process on a server never reads the embedded engine.
-    const { createPgConfig } = yield* Effect.promise(() => import("@electric-sql/pglite/node-postgres"))
-    // The pool's size is 1; recycling its one connection gains nothing.
-    const pool = yield* poolOf({ ...createPgConfig(courteous(db)), idleTimeoutMillis: 0 })
+    const pool = yield* poolOf({
+      stream: () => new EngineSocket(engine),
+      user: "postgres",
+      database: "postgres",
+      ssl: false,
+      // The engine has one session; recycling its one connection gains nothing.
+      max: 1,
+      idleTimeoutMillis: 0
+    })
     const client = yield* sqlOver(pool, new Prepared(true))
-    return Object.assign(client, { listen: listenEmbedded(client, db), notify: notifyBy(client) })
+    return Object.assign(client, { listen: listenEmbedded(client, pool), notify: notifyBy(client) })
   })
 
 /** Then the database has to bound statements itself; whoever runs it is told when it does not. */

@@ -1,15 +1,15 @@
 /** PostgreSQL inside this process (PGlite): opening, first creation, closing. */
-import type { PGlite, PGliteOptions } from "@electric-sql/pglite"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
 import * as v8 from "node:v8"
-import * as Panic from "./Panic.ts"
+import { type Engine, engineOf, openGlite, type Opening } from "./Engine.ts"
+import { openThread } from "./EngineThread.ts"
+import { WhenEnded } from "./Panic.ts"
 
 /** The database cannot be opened or reached. `message` is short and names neither credentials nor address. */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
@@ -21,6 +21,8 @@ export interface EngineOptions {
   readonly seed?: string
   /** Load the pgvector extension. */
   readonly vector?: boolean
+  /** The built `workers/database.ts`, for a thread of its own; without it the engine works on this one. */
+  readonly thread?: URL
 }
 
 /** The engine's own messages can carry a whole minified source line. */
@@ -28,18 +30,7 @@ const unavailable = (what: string) => (cause: unknown) => {
   const [line = ""] = (cause instanceof Error ? cause.message : String(cause)).split("\n")
   return new DatabaseUnavailable({ message: `${what}: ${line.slice(0, 200)}` })
 }
-
-/**
- * For one connection in a process that others share: the defaults would hold 128 MB of pages that the operating system
- * keeps anyway, and up to 1 GB of log that nobody reads any more.
- */
-const settings = [
-  "shared_buffers=32MB",
-  "wal_buffers=1MB",
-  "max_connections=20",
-  "min_wal_size=32MB",
-  "max_wal_size=96MB"
-].flatMap((setting) => ["-c", setting])
+const doesNotOpen = unavailable("The embedded database does not open")
 
 /**
  * WebAssembly is optimised, on threads beside ours, once a function has run this much. The engine's start runs thousands
@@ -48,36 +39,26 @@ const settings = [
  */
 const optimiseLater = Effect.sync(() => v8.setFlagsFromString("--wasm-tiering-budget=100000000"))
 
-const create = (options: PGliteOptions, vector: boolean) =>
-  Effect.tryPromise({
-    try: async () => {
-      const { PGlite } = await import("@electric-sql/pglite")
-      const engine = { ...options, startParams: [...PGlite.defaultStartParams, ...settings] }
-      if (!vector) return await PGlite.create(engine)
-      const pgvector = await import("@electric-sql/pglite-pgvector")
-      return await PGlite.create({ ...engine, extensions: { vector: pgvector.vector } })
-    },
-    catch: unavailable("The embedded database does not open")
-  })
+/** What is done when the engine ends by itself, from wherever that is noticed. */
+const ending = Effect.map(Effect.runtime<never>(), (runtime) => {
+  const told = Effect.zipRight(
+    Effect.logFatal("The embedded database has ended: is its disk full?"),
+    Effect.flatten(WhenEnded)
+  )
+  return () => void Runtime.runFork(runtime)(told)
+})
 
-const open = (
-  options: PGliteOptions,
-  vector: boolean
-): Effect.Effect<PGlite, DatabaseUnavailable, Scope.Scope> =>
+/** The engine on this thread, and PGlite itself. */
+const openHere = (opening: Opening) =>
   Effect.acquireRelease(
     Effect.gen(function* () {
-      yield* optimiseLater
-      const db: PGlite = yield* create(options, vector)
-      const fork = Runtime.runFork(yield* Effect.runtime<never>())
-      const told = Effect.zipRight(
-        Effect.logFatal("The embedded database has ended: is its disk full?"),
-        yield* Panic.WhenEnded
-      )
-      return { db, ...Panic.guard(db, () => void fork(told)) }
+      const whenEnded = yield* ending
+      const db = yield* Effect.tryPromise({ try: () => openGlite(opening), catch: doesNotOpen })
+      return { db, engine: engineOf(db, whenEnded) }
     }),
-    ({ db, isOver }) =>
+    ({ db, engine }) =>
       Effect.suspend(() =>
-        isOver()
+        engine.isOver()
           ? Effect.void
           : Effect.ignore(
               Effect.timeout(
@@ -86,19 +67,17 @@ const open = (
               )
             )
       )
-  ).pipe(Effect.map(({ db }) => db))
+  )
 
-/** The archive as the engine takes it; none when the build made none. */
-const readSeed = (seed: string | undefined) =>
-  seed === undefined
-    ? Effect.succeedNone
-    : Effect.tryPromise(() => Fs.readFile(seed)).pipe(
-        Effect.map((bytes) => new Blob([bytes], { type: "application/x-gzip" })),
-        Effect.option
-      )
-
-const withSeed = (options: PGliteOptions, seed: Option.Option<Blob>): PGliteOptions =>
-  Option.match(seed, { onNone: () => options, onSome: (loadDataDir) => ({ ...options, loadDataDir }) })
+const open = (
+  opening: Opening,
+  thread: URL | undefined
+): Effect.Effect<Engine, DatabaseUnavailable, Scope.Scope> =>
+  Effect.gen(function* () {
+    yield* optimiseLater
+    if (thread === undefined) return (yield* openHere(opening)).engine
+    return yield* Effect.mapError(openThread(thread, opening, yield* ending), doesNotOpen)
+  })
 
 const files = <A>(run: () => Promise<A>) =>
   Effect.tryPromise({ try: run, catch: unavailable("The embedded database's directory cannot be prepared") })
@@ -139,20 +118,28 @@ export const openDirectory = (dataDir: string, options: EngineOptions) =>
       const now = yield* Clock.currentTimeMillis
       if (yield* exists(directory)) yield* files(() => Fs.rename(directory, `${directory}.unfinished.${now}`))
     }
+    const opening: Opening = { directory, seed: null, vector: options.vector === true }
     const found = yield* exists(Path.join(directory, "PG_VERSION"))
-    if (found) return yield* open({ dataDir: directory }, options.vector === true)
+    if (found) return yield* open(opening, options.thread)
 
     yield* files(() => Fs.writeFile(mark, "", { mode: 0o600 }))
     yield* files(() => Fs.mkdir(directory, { recursive: true, mode: 0o700 }))
     yield* syncDirectory(dataDir)
-    const seed = yield* readSeed(options.seed)
-    const db = yield* open(withSeed({ dataDir: directory }, seed), options.vector === true)
+    const engine = yield* open({ ...opening, seed: options.seed ?? null }, options.thread)
     yield* restrict(directory)
     yield* files(() => Fs.rm(mark))
     yield* syncDirectory(dataDir)
-    return db
+    return engine
   })
 
+const inMemory = ({ seed, vector }: EngineOptions): Opening => ({
+  directory: null,
+  seed: seed ?? null,
+  vector: vector === true
+})
+
 /** A database that is gone with the scope, from `seed` when given. */
-export const openMemory = (options: EngineOptions) =>
-  Effect.flatMap(readSeed(options.seed), (seed) => open(withSeed({}, seed), options.vector === true))
+export const openMemory = (options: EngineOptions) => open(inMemory(options), options.thread)
+
+/** An empty one on this thread: the engine, and PGlite itself. */
+export const openGliteHere = Effect.zipRight(optimiseLater, openHere(inMemory({})))

@@ -1,31 +1,117 @@
 /**
- * The embedded engine as `createPgConfig` drives it. That hands every message of the protocol over alone: six entries into
- * the engine a statement, and after an error in the middle of them the rest is taken for statements of its own, whose
- * answers the next statement gets. Here they are handed over together, as a server reads them.
+ * The embedded engine (PGlite) as connections use it: messages of PostgreSQL's protocol in, its answers out. It works on the
+ * thread that calls it; the service gives it one of its own (EngineThread), so that a statement keeps no request waiting.
  *
- * The engine works on this thread and answers in promises: a busy one would keep the process from ever looking at its
- * sockets. So before each statement everything else gets its turn.
+ * Knows nothing of Effect: it is all that the engine's thread loads, at every start.
  */
 import type { PGlite } from "@electric-sql/pglite"
+import * as Fs from "node:fs/promises"
 
-/** First bytes of messages that are answered at once: Sync, Query, Flush, Terminate, and those of a COPY. */
-const answered: ReadonlySet<number | undefined> = new Set(
-  [..."SQHXdcf"].map((letter) => letter.charCodeAt(0))
-)
+/** How an engine is opened; plain data, which crosses to a thread. */
+export interface Opening {
+  /** Where its files are; null for one that is gone with the process. */
+  readonly directory: string | null
+  /** A gzipped tar of a data directory, unpacked into a directory that has none. */
+  readonly seed: string | null
+  /** Load the pgvector extension. */
+  readonly vector: boolean
+}
 
-const turn = () => new Promise<void>((resolve) => void setImmediate(resolve))
+export interface Engine {
+  /**
+   * Hands over messages of the protocol, the last of which is answered. Calls `done` once, in the order of the calls, with
+   * all that the engine says, or with why it says nothing.
+   */
+  readonly ask: (request: Uint8Array, done: (answer: Uint8Array | Error) => void) => void
+}
 
-/** `db` for one connection. */
-export const courteous = (db: PGlite): PGlite => {
-  let held: Array<Uint8Array> = []
-  const execProtocolStream: PGlite["execProtocolStream"] = async (message, options) => {
-    held.push(message)
-    if (!answered.has(message[0])) return []
-    const statement = Buffer.concat(held)
-    held = []
-    await turn()
-    return await db.execProtocolStream(statement, options)
+/**
+ * For one connection in a process that others share: the defaults would hold 128 MB of pages that the operating system
+ * keeps anyway.
+ */
+const memory = ["shared_buffers=32MB", "wal_buffers=1MB", "max_connections=20"].flatMap((setting) => [
+  "-c",
+  setting
+])
+
+/** None when the build made none. */
+const readSeed = async (seed: string) => {
+  const bytes = await Fs.readFile(seed).catch(() => null)
+  return bytes === null ? {} : { loadDataDir: new Blob([bytes], { type: "application/x-gzip" }) }
+}
+
+export const openGlite = async ({ directory, seed, vector }: Opening): Promise<PGlite> => {
+  // Loaded here and not above, so that a process on a server never reads the embedded engine.
+  const { PGlite } = await import("@electric-sql/pglite")
+  const options = {
+    ...(directory !== null && { dataDir: directory }),
+    ...(seed !== null && (await readSeed(seed))),
+    startParams: [...PGlite.defaultStartParams, ...memory]
   }
-  const engine: PGlite = Object.create(db, { execProtocolStream: { value: execProtocolStream } })
-  return engine
+  if (!vector) return await PGlite.create(options)
+  const pgvector = await import("@electric-sql/pglite-pgvector")
+  return await PGlite.create({ ...options, extensions: { vector: pgvector.vector } })
+}
+
+/** Said of the statement that ended it and of every one from then on, with the code by which a server says that it crashed. */
+export const crashed = () => Object.assign(new Error("The embedded database has ended."), { code: "57P02" })
+
+const errorMessage = "E".charCodeAt(0)
+
+/** True when a message of `answer` is an error that ends a server: a type, the length of the rest, and its fields. */
+const panics = (answer: Uint8Array): boolean => {
+  const view = new DataView(answer.buffer, answer.byteOffset, answer.byteLength)
+  for (let at = 0; at + 5 <= answer.length;) {
+    const end = at + 1 + Math.max(4, view.getInt32(at + 1))
+    if (answer[at] === errorMessage) {
+      const fields = Buffer.from(answer.subarray(at + 5, end)).toString("latin1")
+      if (fields.split("\0").includes("VPANIC")) return true
+    }
+    at = end
+  }
+  return false
+}
+
+const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array<ArrayBuffer> => {
+  const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
+}
+
+/** Its answers are in memory of their own, which may move to another thread. */
+export interface GliteEngine extends Engine {
+  readonly ask: (request: Uint8Array, done: (answer: Uint8Array<ArrayBuffer> | Error) => void) => void
+  readonly isOver: () => boolean
+}
+
+/** `whenEnded` is called once, when the engine has ended by itself; then it must not even be closed. */
+export const engineOf = (db: PGlite, whenEnded: () => void): GliteEngine => {
+  let over = false
+  const end = () => {
+    if (!over) whenEnded()
+    over = true
+    return crashed()
+  }
+  const ask: GliteEngine["ask"] = (request, done) => {
+    if (over) return done(crashed())
+    const parts: Array<Uint8Array> = []
+    // The engine's memory is its own again after the call.
+    const onRawData = (part: Uint8Array) => void parts.push(part.slice())
+    db.execProtocolRawStream(request, { onRawData }).then(
+      () => {
+        const answer = joined(parts)
+        done(panics(answer) ? end() : answer)
+      },
+      (error: unknown) => {
+        // The engine itself broke: its memory may be in any state.
+        if (error instanceof Error && error.name === "RuntimeError") done(end())
+        else done(error instanceof Error ? error : new Error(String(error)))
+      }
+    )
+  }
+  return { ask, isOver: () => over }
 }

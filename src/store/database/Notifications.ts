@@ -11,13 +11,13 @@
  */
 import type { PgClient } from "@effect/sql-pg/PgClient"
 import { SqlError } from "@effect/sql/SqlError"
-import type { PGlite } from "@electric-sql/pglite"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as RcRef from "effect/RcRef"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import { randomUUID } from "node:crypto"
+import { EventEmitter } from "node:events"
 import * as Pg from "pg"
 
 const buffer = { bufferSize: 1_024, strategy: "sliding" } as const
@@ -29,7 +29,11 @@ export const notifyBy =
     Effect.asVoid(client`select pg_notify(${channel}, ${payload})`)
 
 /** Listening on the one session of the embedded database; UNLISTEN when the last reader of a channel has gone. */
-export const listenEmbedded = (client: PgClient, db: PGlite): PgClient["listen"] => {
+export const listenEmbedded = (client: PgClient, pool: Pg.Pool): PgClient["listen"] => {
+  const heard = new EventEmitter<{ readonly [channel: string]: [payload: string] }>().setMaxListeners(0)
+  pool.on("connect", (connection) => {
+    connection.on("notification", ({ channel, payload = "" }) => void heard.emit(channel, payload))
+  })
   const readers = new Map<string, number>()
   const count = (channel: string, by: number) => {
     const now = (readers.get(channel) ?? 0) + by
@@ -43,13 +47,15 @@ export const listenEmbedded = (client: PgClient, db: PGlite): PgClient["listen"]
           yield* Effect.acquireRelease(
             Effect.sync(() => {
               count(channel, 1)
-              return db.onNotification((name, payload) => {
-                if (name === channel && payload !== "") emit.single(payload)
-              })
+              const hear = (payload: string) => {
+                if (payload !== "") emit.single(payload)
+              }
+              heard.on(channel, hear)
+              return hear
             }),
-            (off) =>
+            (hear) =>
               Effect.suspend(() => {
-                off()
+                heard.off(channel, hear)
                 return count(channel, -1) === 0
                   ? Effect.ignore(client`unlisten ${client(channel)}`)
                   : Effect.void

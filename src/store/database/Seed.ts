@@ -3,14 +3,14 @@ import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { embeddedClient } from "./Clients.ts"
-import { openMemory } from "./Embedded.ts"
+import { openGliteHere } from "./Embedded.ts"
 import { migrate } from "./Migrations.ts"
 
 /** The bytes of an archive with everything in `migrations` applied. */
 export const makeSeed = (migrations: string) =>
   Effect.gen(function* () {
-    const db = yield* openMemory({})
-    const client = yield* embeddedClient(db)
+    const { db, engine } = yield* openGliteHere
+    const client = yield* embeddedClient(engine)
     yield* Effect.provideService(migrate(migrations), SqlClient.SqlClient, client)
     const archive = yield* Effect.promise(() => db.dumpDataDir("gzip"))
     return new Uint8Array(yield* Effect.promise(() => archive.arrayBuffer()))

@@ -1,0 +1,73 @@
+/** What the driver takes for the socket of a server: its messages go to the embedded engine, and its answers come back. */
+import { Duplex } from "node:stream"
+import type { Engine } from "./Engine.ts"
+
+/** First bytes of messages that are answered at once: the greeting, Sync, Query, Flush, and those of a COPY. */
+const answered: ReadonlySet<number | undefined> = new Set([
+  0,
+  ..."SQHdcf".split("").map((letter) => letter.charCodeAt(0))
+])
+const goodbye = "X".charCodeAt(0)
+
+export class EngineSocket extends Duplex {
+  readonly #engine: Engine
+  /** The beginning of a statement: the engine takes it whole, as a server reads it. */
+  #held: Array<Uint8Array> = []
+
+  constructor(engine: Engine) {
+    super()
+    this.#engine = engine
+  }
+
+  connect(): this {
+    process.nextTick(() => this.emit("connect"))
+    return this
+  }
+
+  setNoDelay(): this {
+    return this
+  }
+
+  setKeepAlive(): this {
+    return this
+  }
+
+  ref(): this {
+    return this
+  }
+
+  unref(): this {
+    return this
+  }
+
+  override _read(): void {}
+
+  override _write(message: Uint8Array, _: BufferEncoding, done: () => void): void {
+    this.#take(message)
+    done()
+  }
+
+  override _writev(messages: Array<{ readonly chunk: Uint8Array }>, done: () => void): void {
+    for (const { chunk } of messages) this.#take(chunk)
+    done()
+  }
+
+  override _final(done: () => void): void {
+    this.push(null)
+    done()
+  }
+
+  /** The driver writes one message of the protocol at a time. */
+  #take(message: Uint8Array) {
+    if (message[0] === goodbye) return
+    this.#held.push(message)
+    if (!answered.has(message[0])) return
+    const request = Buffer.concat(this.#held)
+    this.#held = []
+    this.#engine.ask(request, (answer) => {
+      if (this.destroyed) return
+      if (answer instanceof Error) this.destroy(answer)
+      else if (answer.length > 0) this.push(Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength))
+    })
+  }
+}

@@ -1,0 +1,96 @@
+/** The embedded engine on a thread of its own (workers/database.ts), while this one has the sockets. */
+import { Worker } from "node:worker_threads"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { crashed, type Engine, type Opening } from "./Engine.ts"
+
+/** What the thread says beside its answers, which are bytes, one for each request and in their order. */
+const Word = Schema.Union(
+  Schema.TaggedStruct("Opened", {}),
+  Schema.TaggedStruct("Refused", { message: Schema.String }),
+  /** In place of an answer. */
+  Schema.TaggedStruct("Failed", { message: Schema.String }),
+  /** In place of an answer: the engine has ended by itself. */
+  Schema.TaggedStruct("Ended", {})
+)
+export type Word = typeof Word.Type
+const isWord = Schema.is(Word)
+
+/** Longest wait for the engine to write what it holds. */
+const patience = "10 seconds"
+
+const start = (script: URL, opening: Opening) =>
+  Effect.async<Worker, Error>((resume) => {
+    const worker = new Worker(script, { workerData: opening, env: {}, argv: [], execArgv: [] })
+    const settle = (outcome: Effect.Effect<Worker, Error>) => {
+      worker.off("message", onMessage).off("error", onError).off("exit", onExit)
+      resume(outcome)
+    }
+    const onMessage = (message: unknown) => {
+      if (isWord(message) && message._tag === "Opened") return settle(Effect.succeed(worker))
+      const why = isWord(message) && message._tag === "Refused" ? message.message : "It broke off."
+      settle(Effect.fail(new Error(why)))
+    }
+    const onError = (error: Error) => settle(Effect.fail(error))
+    const onExit = () => settle(Effect.fail(new Error("Its thread ended.")))
+    worker.on("message", onMessage).on("error", onError).on("exit", onExit)
+    return Effect.promise(() => worker.terminate())
+  })
+
+const engineOn = (worker: Worker, whenEnded: () => void) => {
+  const waiting: Array<Parameters<Engine["ask"]>[1]> = []
+  let over = false
+  let closing = false
+
+  const settle = (answer: Uint8Array | Error) => {
+    const done = waiting.shift()
+    // A process that does nothing but wait for an answer must not end before it comes; an idle engine holds nobody.
+    if (waiting.length === 0) worker.unref()
+    done?.(answer)
+  }
+  const end = () => {
+    if (!over && !closing) whenEnded()
+    over = true
+    while (waiting.length > 0) settle(crashed())
+  }
+  worker.on("message", (message: unknown) => {
+    if (message instanceof Uint8Array) settle(message)
+    else if (isWord(message) && message._tag === "Failed") settle(new Error(message.message))
+    else end()
+  })
+  worker.on("error", end).on("exit", end)
+  worker.unref()
+
+  const ask: Engine["ask"] = (request, done) => {
+    if (over) return done(crashed())
+    if (waiting.length === 0) worker.ref()
+    waiting.push(done)
+    // A copy, whose memory moves to the thread: the driver's may be part of something larger.
+    const copy = new Uint8Array(request)
+    worker.postMessage(copy, [copy.buffer])
+  }
+  const ended = Effect.async<void>((resume) => {
+    if (over) return resume(Effect.void)
+    closing = true
+    worker.ref()
+    worker.once("exit", () => resume(Effect.void))
+    worker.postMessage(null)
+  })
+  const close = Effect.zipRight(
+    Effect.timeoutOption(ended, patience),
+    Effect.promise(() => worker.terminate())
+  )
+  return { engine: { ask } satisfies Engine, close }
+}
+
+/** `whenEnded` is called once, when the engine has ended by itself. Fails with what the engine says when it does not open. */
+export const openThread = (
+  script: URL,
+  opening: Opening,
+  whenEnded: () => void
+): Effect.Effect<Engine, Error, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.map(start(script, opening), (worker) => engineOn(worker, whenEnded)),
+    ({ close }) => close
+  ).pipe(Effect.map(({ engine }) => engine))
