@@ -3,7 +3,7 @@
  * theirs: the same declarations, keys, envelopes, headers and spans, with fewer steps between. What is unusual about a
  * request (a query, a body that is no JSON) leaves it to the framework.
  */
-import type { IncomingMessage, ServerResponse } from "node:http"
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
 import * as PlatformHeaders from "@effect/platform/Headers"
 import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import type * as HttpApi from "@effect/platform/HttpApi"
@@ -40,7 +40,7 @@ export interface Answer {
 export interface Route {
   readonly path: string
   /** Answers for a key that may; fails as a handler of the framework does. */
-  readonly run: (key: AgentKey, body: unknown) => Effect.Effect<Answer, unknown>
+  readonly run: (key: AgentKey, body: unknown, headers: IncomingHttpHeaders) => Effect.Effect<Answer, unknown>
 }
 
 /** What is needed of an endpoint that is declared. */
@@ -54,14 +54,14 @@ interface Endpoint<Payload, Success> {
 /** A route for `endpoint`, which takes JSON. */
 export const route = <Payload, Success>(
   { path, payloadSchema }: Endpoint<Payload, Success>,
-  handle: (key: AgentKey, payload: Payload) => Effect.Effect<Answer, unknown>
+  handle: (key: AgentKey, payload: Payload, headers: IncomingHttpHeaders) => Effect.Effect<Answer, unknown>
 ): Route => {
   const decode = Schema.decodeUnknown(Option.getOrThrow(payloadSchema))
   return {
     path,
-    run: (key, body) =>
+    run: (key, body, headers) =>
       Effect.flatMap(Effect.catchAll(decode(body), HttpApiDecodeError.refailParseError), (payload) =>
-        handle(key, payload)
+        handle(key, payload, headers)
       )
   }
 }
@@ -128,7 +128,7 @@ export const open = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup
         const visitor = { headers, remoteAddress: Option.fromNullable(socket.remoteAddress) }
         const key = yield* KeyAuth.authenticate(keys, limits, route.demands, visitor)
         const bytes = yield* Body.whole(request, route.limit)
-        return yield* route.run(key, yield* Body.parsed(utf8.decode(bytes)))
+        return yield* route.run(key, yield* Body.parsed(utf8.decode(bytes)), headers)
       })
 
     const served = (route: Taken, request: IncomingMessage, response: ServerResponse, requestId: string) => {

@@ -1,6 +1,6 @@
 /**
  * A stream continued where a client lost it. Waiting text leaves as one frame, so frames cannot be counted alike twice;
- * what a client counts is 1 for each `data:` frame, and for a `text-delta` the length of its `delta`.
+ * what a client counts is 1 for each `data:` frame but heartbeats, and for a `text-delta` the length of its `delta`.
  */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -14,8 +14,9 @@ const Delta = Schema.parseJson(
 const asDelta = Schema.decodeOption(Delta)
 
 const prefix = "data: "
+const beat = `${prefix}{"type":"data-heartbeat"`
 
-/** `body` without its first `after` counts; comments and `[DONE]` do not count. Each chunk of `body` holds whole frames. */
+/** `body` without its first `after` counts; comments, heartbeats and `[DONE]` do not count. Each chunk of `body` holds whole frames. */
 export const skip = <E, R>(
   body: Stream.Stream<Uint8Array, E, R>,
   after: number
@@ -24,7 +25,7 @@ export const skip = <E, R>(
   return Stream.suspend(() => {
     let left = after
     const rest = (frame: string): string => {
-      if (left === 0 || !frame.startsWith(`${prefix}{`)) return frame
+      if (left === 0 || !frame.startsWith(`${prefix}{`) || frame.startsWith(beat)) return frame
       const delta = Option.getOrNull(asDelta(frame.slice(prefix.length)))
       const size = delta === null ? 1 : delta.delta.length
       if (size <= left) {

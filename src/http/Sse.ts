@@ -22,6 +22,8 @@ const done = "data: [DONE]\n\n"
 /** Proxies pass the first byte on at once, and this one comes before any part. */
 const opening = ': stream-open\n\ndata: {"type":"start"}\n\n'
 const comment = ": keep-alive\n\n"
+/** Comments keep proxies from closing a stream, and a page never sees them: its watchdog needs a part (guarantee G14). */
+const beat = `${comment}data: {"type":"data-heartbeat","data":{},"transient":true}\n\n`
 const keepAliveEvery = Duration.seconds(12)
 
 const frame = (chunk: Readonly<Record<string, unknown>>) => `data: ${JSON.stringify(chunk)}\n\n`
@@ -159,8 +161,14 @@ const logged = (cause: Cause.Cause<Failure>) =>
 
 type Tell = (onParts: (parts: Iterable<TurnPart>) => Effect.Effect<void>) => Effect.Effect<void, Failure>
 
+/** Whether a client asks for heartbeats that it can see: `x-spoke-heartbeat: data`. */
+export const wantsBeats = (headers: Readonly<Record<string, unknown>>): boolean =>
+  headers["x-spoke-heartbeat"] === "data"
+
 /** Where the frames of one stream go. */
 export interface Sink {
+  /** Its keep-alives are parts, too. */
+  readonly beats: boolean
   /** Sends at once; what is returned waits while the client is too far behind. One writer at a time. */
   readonly push: (text: string) => Effect.Effect<void>
   /** For what is too small to wait. */
@@ -189,23 +197,24 @@ export const keepAlive = (sinks: Iterable<Sink>) =>
     Effect.zipRight(
       Effect.sleep(keepAliveEvery),
       Effect.sync(() => {
-        for (const sink of sinks) sink.add(comment)
+        for (const sink of sinks) sink.add(sink.beats ? beat : comment)
       })
     )
   ).pipe(Effect.interruptible, Effect.forkScoped)
 
-/** The bytes of the stream; `full` as in {@link response}. */
-export const body = (tell: Tell, full: boolean): Stream.Stream<Uint8Array> =>
+/** The bytes of the stream; `full` as in {@link response}, `beats` as {@link wantsBeats} says. */
+export const body = (tell: Tell, full: boolean, beats = false): Stream.Stream<Uint8Array> =>
   Stream.fromPull(
     Effect.gen(function* () {
       const relay = new Relay()
+      const sink: Sink = { beats, push: (text) => relay.push(text), add: (text) => relay.add(text) }
       const told = Effect.zipRight(
-        send(tell, full, relay),
+        send(tell, full, sink),
         Effect.sync(() => relay.end())
       )
       // A stream is opened where nothing interrupts, and whoever leaves ends both.
       yield* Effect.forkScoped(Effect.interruptible(told))
-      yield* keepAlive([relay])
+      yield* keepAlive([sink])
       return relay.take
     })
   )
@@ -236,10 +245,15 @@ export const head = (turn: Streamed): HttpServerResponse.HttpServerResponse =>
 /**
  * The response that streams `turn`. To stop reading it changes nothing about the turn. `full` shows what an operator may
  * see: payloads of events, input and output of tools (contract 5 and 11). `after` leaves out what a client has already
- * counted (http/Resume).
+ * counted (http/Resume), `headers` are the request's.
  */
-export const response = (turn: Streamed, full: boolean, after = 0): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.stream(Resume.skip(body(turn.tell, full), after), {
+export const response = (
+  turn: Streamed,
+  full: boolean,
+  headers: Readonly<Record<string, unknown>>,
+  after = 0
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.stream(Resume.skip(body(turn.tell, full, wantsBeats(headers)), after), {
     contentType,
     headers: headersOf(turn)
   })

@@ -58,6 +58,14 @@ describe.each(Object.entries(majors))("A stream read by %s", (_, load) => {
     expect(ofType(message, "data-done")).toMatchObject([{ data: { result: { reply: "Hello there" } } }])
   })
 
+  it("whose client asked for heartbeats has the same message", async () => {
+    const bytes = await body(Stream.fromIterable(parts))
+    const beat = 'data: {"type":"data-heartbeat","data":{},"transient":true}\n\n'
+    const beating = bytes.replaceAll(/(?<=\n\n)(?=data: \{)/gu, beat)
+    expect(beating.split(beat).length).toBeGreaterThan(10)
+    expect(await read(load, beating)).toEqual(await read(load, bytes))
+  })
+
   it("that fails ends in the documented code and without a result", async () => {
     const failing = Stream.concat(
       Stream.fromIterable(parts.slice(0, 3)),

@@ -8,6 +8,7 @@ import * as TestClock from "effect/TestClock"
 import { describe, expect } from "vitest"
 import type { TurnPart } from "../../src/domain/ChatTurn.ts"
 import { TurnFailed } from "../../src/domain/Errors.ts"
+import * as Resume from "../../src/http/Resume.ts"
 import * as Sse from "../../src/http/Sse.ts"
 import { telling } from "../../src/usecases/chat/Turn.ts"
 import { chunksOf, citation, event, type Parts, result, say, types } from "./UiStream.ts"
@@ -27,6 +28,45 @@ describe("the stream of a turn", () => {
       yield* TestClock.adjust("45 seconds")
       const frames = Chunk.toReadonlyArray(yield* Fiber.join(seen))
       expect(frames.filter((frame) => frame === ": keep-alive\n\n")).toHaveLength(3)
+    })
+  )
+
+  it.effect(
+    "says so in a part that pages can see to whoever asks for it, and to the real client it is no part of a message (G14)",
+    () =>
+      Effect.gen(function* () {
+        const asking = Sse.wantsBeats({ "x-spoke-heartbeat": "data" })
+        expect([asking, Sse.wantsBeats({}), Sse.wantsBeats({ "x-spoke-heartbeat": "no" })]).toEqual([
+          true,
+          false,
+          false
+        ])
+        const slow = Stream.concat(
+          Stream.drain(Stream.fromEffect(Effect.sleep("30 seconds"))),
+          Stream.make(say("Hello"), { _tag: "Done", result } as const)
+        )
+        const whole = (beats: boolean) =>
+          Effect.gen(function* () {
+            const read = yield* Effect.fork(
+              Stream.mkString(Stream.decodeText(Sse.body(telling(slow).tell, true, beats)))
+            )
+            yield* TestClock.adjust("30 seconds")
+            return yield* Fiber.join(read)
+          })
+        const beating = yield* whole(true)
+        const chunks = yield* Effect.promise(() => chunksOf(beating))
+        expect(chunks.filter(({ type }) => type === "data-heartbeat")).toEqual([
+          { type: "data-heartbeat", data: {}, transient: true },
+          { type: "data-heartbeat", data: {}, transient: true }
+        ])
+        const quiet = yield* whole(false)
+        expect(beating.replaceAll(/data: \{"type":"data-heartbeat".*\n\n/gu, "")).toBe(quiet)
+        // Whoever lost a stream need not have counted them.
+        const resumed = yield* Resume.skip(Stream.encodeText(Stream.make(beating)), 3).pipe(
+        Stream.decodeText(),
+        Stream.mkString
+      )
+      expect(resumed.match(/"text-(?:start|delta|end)"/gu)).toEqual(['"text-delta"', '"text-end"'])
     })
   )
 

@@ -103,6 +103,7 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   finish: ["finishReason"],
   error: ["errorText"],
   "data-agent-run-event": ["data", "transient"],
+  "data-heartbeat": ["data", "transient"],
   "data-done": ["data"]
 }
 

@@ -20,7 +20,7 @@ export const HostedChatHandlers = HttpApiBuilder.group(Api, "hostedChat", (handl
       Effect.gen(function* () {
         const { files, turn } = yield* HostedForm.read(request, attachments.stage)
         const { full, scope } = yield* callers.standing(yield* CurrentCaller, turn.agentId)
-        return Sse.response(yield* turns.start(scope, turn, files), full)
+        return Sse.response(yield* turns.start(scope, turn, files), full, request.headers)
         // What was taken in and not kept goes before the answer does.
       }).pipe(Effect.scoped)
     )

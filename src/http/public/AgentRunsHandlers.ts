@@ -16,10 +16,10 @@ export const layer = HttpApiBuilder.group(Api, "agentRuns", (handlers) =>
         )
       )
       .handle("stop", ({ path }) => Effect.flatMap(CurrentKey, (key) => runs.stop(key, path.runId)))
-      .handle("follow", ({ path, urlParams: { after = 0 } }) =>
+      .handle("follow", ({ path, request, urlParams: { after = 0 } }) =>
         Effect.flatMap(CurrentKey, (key) =>
           Effect.map(runs.follow(key, path.runId), (turn) =>
-            Sse.response(turn, allows(key.permissions, "trace_read"), after)
+            Sse.response(turn, allows(key.permissions, "trace_read"), request.headers, after)
           )
         )
       )

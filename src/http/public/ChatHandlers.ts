@@ -10,10 +10,10 @@ export const layer = HttpApiBuilder.group(Api, "chat", (handlers) =>
   Effect.map(ChatTurn, (turns) =>
     handlers
       .handle("complete", ({ payload }) => Effect.flatMap(CurrentKey, (key) => turns.complete(key, payload)))
-      .handle("stream", ({ payload }) =>
+      .handle("stream", ({ payload, request }) =>
         Effect.flatMap(CurrentKey, (key) =>
           Effect.map(turns.start(key, payload), (turn) =>
-            Sse.response(turn, allows(key.permissions, "trace_read"))
+            Sse.response(turn, allows(key.permissions, "trace_read"), request.headers)
           )
         )
       )

@@ -23,7 +23,8 @@ const drained = (response: ServerResponse) =>
   })
 
 /** A client that does not read makes the writer wait; one that leaves ends it. */
-const sinkOf = (response: ServerResponse): Sse.Sink => ({
+const sinkOf = (response: ServerResponse, beats: boolean): Sse.Sink => ({
+  beats,
   push: (text) => (response.write(text) ? Effect.void : drained(response)),
   add: (text) => void response.write(text)
 })
@@ -37,8 +38,9 @@ export const layer: Layer.Layer<never, never, ChatTurn | KeyStore | Lane | RateL
       yield* Sse.keepAlive(streams)
 
       const streamed =
-        (tell: Parameters<typeof Sse.send>[0], full: boolean) => (response: ServerResponse) => {
-          const sink = sinkOf(response)
+        (tell: Parameters<typeof Sse.send>[0], full: boolean, beats: boolean) =>
+        (response: ServerResponse) => {
+          const sink = sinkOf(response, beats)
           return Effect.acquireUseRelease(
             Effect.sync(() => streams.add(sink)),
             () => Sse.send(tell, full, sink),
@@ -49,10 +51,10 @@ export const layer: Layer.Layer<never, never, ChatTurn | KeyStore | Lane | RateL
       yield* Direct.open(PublicApi, [
         Direct.whole(complete, turns.complete),
         Direct.whole(retrieve, search.run),
-        Direct.route(stream, (key, payload) =>
+        Direct.route(stream, (key, payload, headers) =>
           Effect.map(turns.start(key, payload), (turn) => ({
             head: Sse.head(turn),
-            body: streamed(turn.tell, allows(key.permissions, "trace_read"))
+            body: streamed(turn.tell, allows(key.permissions, "trace_read"), Sse.wantsBeats(headers))
           }))
         )
       ])
