@@ -63,11 +63,11 @@ describe("the stream of a turn", () => {
         expect(beating.replaceAll(/data: \{"type":"data-heartbeat".*\n\n/gu, "")).toBe(quiet)
         // Whoever lost a stream need not have counted them.
         const resumed = yield* Resume.skip(Stream.encodeText(Stream.make(beating)), 3).pipe(
-        Stream.decodeText(),
-        Stream.mkString
-      )
-      expect(resumed.match(/"text-(?:start|delta|end)"/gu)).toEqual(['"text-delta"', '"text-end"'])
-    })
+          Stream.decodeText(),
+          Stream.mkString
+        )
+        expect(resumed.match(/"text-(?:start|delta|end)"/gu)).toEqual(['"text-delta"', '"text-end"'])
+      })
   )
 
   it.effect("joins deltas that wait together", () =>
