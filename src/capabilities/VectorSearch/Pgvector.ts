@@ -22,7 +22,7 @@ import { type SearchQuery, VectorSearch } from "../VectorSearch.ts"
 import { makeBusy } from "./Busy.ts"
 import { type InProcessOptions, makeInProcess } from "./InProcess.ts"
 import { Recent } from "./InProcessRecent.ts"
-import { hybrid, type HybridQuery, nearest } from "./PgvectorQuery.ts"
+import { exactly, hybrid, type HybridQuery, isCertain, nearest } from "./PgvectorQuery.ts"
 import { makeRecall } from "./PgvectorRecall.ts"
 import { makeTable } from "./PgvectorTables.ts"
 import { type Counts, counts, makeWeights } from "./PgvectorWeights.ts"
@@ -35,7 +35,7 @@ export interface PgvectorOptions extends InProcessOptions {
   readonly exactUpTo?: number
   /** Share of approximate searches that are repeated exactly to measure recall, 0..1; 0.01 by default. */
   readonly sampleRate?: number
-  /** Chunks up to which an agent that is searched often is held in memory; 10,000 by default, 0 for none. */
+  /** Chunks up to which an agent that is searched often is held in memory; 20,000 by default, 0 for none. */
   readonly heldUpTo?: number
   /** Searches within a minute that are often; 8 by default. */
   readonly often?: number
@@ -56,7 +56,7 @@ const mostCompared = 10_000
 
 const make = (options: PgvectorOptions) =>
   Effect.gen(function* () {
-    const { exactUpTo = 20_000, heldUpTo = 10_000, often = 8, sampleRate = 0.01 } = options
+    const { exactUpTo = 20_000, heldUpTo = 20_000, often = 8, sampleRate = 0.01 } = options
     const sql = yield* SqlClient.SqlClient
     const embedder = yield* Embedder
     const { dimensions, lexicalWeight, profile } = embedder
@@ -93,13 +93,25 @@ const make = (options: PgvectorOptions) =>
         Effect.withSpan("VectorSearch.statement", { attributes: { approximate: query.approximate } })
       )
 
+    const completely = (scope: AgentScope, query: HybridQuery) =>
+      Effect.gen(function* () {
+        const [first, ...others] = exactly(query.chunks, exactUpTo)
+        let asked: HybridQuery = { ...query, ...first, approximate: false }
+        let found = yield* run(scope, asked)
+        for (const other of others) {
+          if (isCertain(found, asked)) break
+          asked = { ...asked, ...other }
+          found = yield* run(scope, asked)
+        }
+        return found
+      })
+
     const ranked = (scope: AgentScope, query: HybridQuery) =>
       Effect.gen(function* () {
+        if (!query.approximate) return yield* completely(scope, query)
         const found = yield* run(scope, query)
-        if (!query.approximate) return found
-        const exactly = run(scope, { ...query, approximate: false })
-        if (found.near < nearest(query)) return yield* exactly
-        yield* sample(scope.agentId, found, exactly)
+        if (found.near < nearest(query)) return yield* completely(scope, query)
+        yield* sample(scope.agentId, found, completely(scope, query))
         return found
       })
 

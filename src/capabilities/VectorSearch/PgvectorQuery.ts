@@ -1,7 +1,7 @@
 /**
  * The hybrid search as one statement (findings 8): words by BM25 over the agent's own chunks, meaning by the cosine of its
- * vectors, both for every candidate. A small agent's chunks are all candidates; of a large one those that either side
- * puts in front.
+ * vectors, both for every candidate. A small agent's chunks are all candidates; of a larger one whose vectors are all
+ * compared, those that could score most; of a large one those that either side puts in front.
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -65,11 +65,31 @@ export interface HybridQuery {
   readonly sourceIds: ReadonlyArray<string> | undefined
   /** Candidates by meaning come from the index and may lack some. */
   readonly approximate: boolean
+  /**
+   * So many candidates: those that could score most, by their cosine and by the most that their words can be worth.
+   * {@link isCertain} tells whether any other could have been found. Left out: those that words or meaning put in front.
+   */
+  readonly bounded?: Bounded
 }
+
+/** How many candidates, and whether common words name some, too. */
+interface Bounded {
+  readonly candidates: number
+  readonly everyWord: boolean
+}
+/** The second when the first leaves a doubt; by then two thousand chunks would have to be nearly as good as the best. */
+const narrow: Bounded = { candidates: 300, everyWord: false }
+const wide: Bounded = { candidates: 2_000, everyWord: true }
+
+/** How to search agents of up to `exactUpTo` chunks, one after the other until one {@link isCertain}. */
+export const exactly = (chunks: number, exactUpTo: number): ReadonlyArray<Pick<HybridQuery, "bounded">> =>
+  chunks <= exhaustive || chunks > exactUpTo ? [{}] : [{ bounded: narrow }, { bounded: wide }]
 
 const Found = Schema.Struct({
   /** How many candidates by meaning there were. */
   near: Schema.Int,
+  /** The most that a chunk which is no candidate could score, but for its common words; null when all are candidates. */
+  rest: Schema.NullOr(Schema.Number),
   chunks: Schema.Array(
     Schema.Struct({
       id: ChunkId,
@@ -101,11 +121,31 @@ const breadth = (query: HybridQuery): number => {
 const literal = (vector: Float32Array): string => `[${vector.join(",")}]`
 
 /** Those of the query's words that candidates are looked for by: all in a small agent, else not the common ones. */
-const looked = ({ chunks, terms, vector }: HybridQuery) => {
-  if (chunks <= exhaustive) return terms
-  const limit = vector === undefined ? mostLooked : mostLookedBeside
+const looked = ({ bounded, chunks, terms, vector }: HybridQuery) => {
+  if (chunks <= exhaustive || bounded?.everyWord === true) return terms
+  const limit = vector === undefined || bounded !== undefined ? mostLooked : mostLookedBeside
   let sum = 0
   return terms.filter((term, place) => place === 0 || (sum += term.chunks) <= limit)
+}
+
+const sumOf = (terms: ReadonlyArray<WeighedTerm>) => terms.reduce((sum, { idf }) => sum + idf, 0)
+
+/** What a chunk could reach that has all words without end. */
+const greatest = ({ terms }: HybridQuery) => Math.max(1e-9, sumOf(terms) * (k1 + 1))
+
+/** The most that the words which name no candidates can be worth, 0..1. */
+const unlooked = (query: HybridQuery) => {
+  const names = looked(query)
+  const others = query.terms.filter((term) => !names.includes(term))
+  return Math.min(1, (sumOf(others) * (k1 + 1)) / greatest(query))
+}
+
+/** True when no other chunk could have been found than those of a bounded search. */
+export const isCertain = ({ chunks, rest }: Found, query: HybridQuery): boolean => {
+  const most = Math.max(rest ?? 0, unlooked(query))
+  const last = chunks.at(-1)
+  if (most === 0) return true
+  return last !== undefined && chunks.length >= query.topK ? last.score > most : most < query.minScore
 }
 
 /** A word as a tsquery: a tsvector's text is quoted as one wants it. */
@@ -166,6 +206,68 @@ const wording = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: Hybri
   )`
 }
 
+/**
+ * `picked`: the chunks that could score most, by their cosines and by what their words are worth at most, which is when
+ * they have them without end; `bounds`: those, and the next one.
+ */
+const bounds = (
+  sql: SqlClient.SqlClient,
+  { agentId }: AgentScope,
+  query: HybridQuery,
+  { candidates: count }: Bounded,
+  profile: Profile
+) => {
+  const terms = looked(query)
+  const weight = query.lexicalWeight
+  const any = sql.join(" || ", false)(terms.map(({ term }) => quoted(sql, term)))
+  const worth = terms.map(
+    ({ idf, term }) => sql`case when tsv @@ ${quoted(sql, term)} then ${idf}::float8 else 0 end`
+  )
+  const share = (k1 + 1) / greatest(query)
+  const byWords =
+    terms.length === 0
+      ? sql`select ''::text as id, 0::float8 as most where false`
+      : sql`
+        select id,
+          least(1, (${sql.join(" + ", false)(worth)}) * ${share}::float8 + ${unlooked(query)}::float8) as most
+        from chunks
+        where agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${within(sql, query.sourceIds)}`
+  const byMeaning =
+    query.vector === undefined
+      ? sql`select ''::text as id, 0::float8 as cos where false`
+      : sql`
+        select chunk_id as id, least(1, greatest(0, 1 - ((embedding <=> qv.v) + 0))) as cos
+        from ${sql(profile.table)} cross join qv where agent_id = ${agentId} and ${within(sql, query.sourceIds)}`
+  return sql`
+    lc as materialized (${byWords}),
+    dc as materialized (${byMeaning}),
+    bounds as materialized (
+      select id, bound from (
+        select coalesce(lc.id, dc.id) as id, case when dc.id is null then lc.most else least(1,
+          ${weight}::float8 * coalesce(lc.most, ${unlooked(query)}::float8) + (1 - ${weight}::float8) * dc.cos) end as bound
+        from lc full join dc on dc.id = lc.id
+      ) all_of_them
+      where bound > 0 and bound >= ${query.minScore}::float8
+      order by bound desc limit ${count + 1}::int
+    ),
+    picked as materialized (select id from bounds order by bound desc limit ${count}::int)`
+}
+
+/** `lc` and `dc`, and `picked` of both: the candidates. */
+const picked = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery, profile: Profile) =>
+  query.bounded === undefined
+    ? sql`
+      ${meaning(sql, scope, query, profile)},
+      ${wording(sql, scope, query)},
+      picked as materialized (select id from lc union select id from dc)`
+    : bounds(sql, scope, query, query.bounded, profile)
+
+/** The most that a chunk which is not picked could score. */
+const rest = (sql: SqlClient.SqlClient, { bounded }: HybridQuery) =>
+  bounded === undefined
+    ? sql`null::float8`
+    : sql`(select case when count(*) > ${bounded.candidates}::int then min(bound) end from bounds)`
+
 /** `cand`: the candidates that are live, with their vectors' cosines; `lx`: what their words are worth. */
 const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery, profile: Profile) => {
   const cosine =
@@ -178,7 +280,7 @@ const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQu
   return sql`
     cand as materialized (
       select c.id, c.document_id, c.source_id, s.name as source_name, c.tsv, c.length, v.cos
-      from (select id from lc union select id from dc) k
+      from picked k
       cross join lateral (
         select id, document_id, source_id, generation, tsv, length from chunks
         where id = k.id and agent_id = ${scope.agentId} and version is not null offset 0
@@ -204,8 +306,6 @@ const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQu
 /** Runs the search; `profile`'s table is only read when the query has a vector. */
 export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery, profile: Profile) => {
   const weight = query.lexicalWeight
-  /** What a chunk could reach that has all words without end. */
-  const greatest = Math.max(1e-9, query.terms.reduce((sum, { idf }) => sum + idf, 0) * (k1 + 1))
   const kind = sql.literal(`${profile.dimensions <= 1_900 ? "vector" : "halfvec"}(${profile.dimensions})`)
   const vector = query.vector === undefined ? null : literal(query.vector)
   return SqlSchema.single({
@@ -215,11 +315,10 @@ export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: Hybri
       with asked as materialized (select ${vector}::text as t),
       qv as materialized (select t::${kind} as v from asked),
       ${words(sql, query)},
-      ${meaning(sql, scope, query, profile)},
-      ${wording(sql, scope, query)},
+      ${picked(sql, scope, query, profile)},
       ${candidates(sql, scope, query, profile)},
       parts as (
-        select c.*, least(1, coalesce(lx.worth, 0) / ${greatest}::float8) as lexical,
+        select c.*, least(1, coalesce(lx.worth, 0) / ${greatest(query)}::float8) as lexical,
           least(1, greatest(0, c.cos)) as semantic
         from cand c left join lx on lx.id = c.id
       ),
@@ -232,7 +331,7 @@ export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: Hybri
         select * from scored where score > 0 and score >= ${query.minScore}::float8
         order by score desc, id collate "C" limit ${query.topK}::int
       )
-      select (select count(*)::int from dc) as near, coalesce((
+      select (select count(*)::int from dc) as near, ${rest(sql, query)} as rest, coalesce((
         select json_agg(json_build_object('id', b.id, 'documentId', d.id, 'sourceId', b.source_id,
           'sourceName', b.source_name, 'title', d.title, 'heading', c.heading, 'text', c.content, 'url', d.uri,
           'score', b.score, 'lexical', b.lexical, 'semantic', b.semantic) order by b.score desc, b.id collate "C")

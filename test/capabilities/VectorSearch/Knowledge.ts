@@ -23,6 +23,35 @@ export const page = (content: string, title = "Page", heading = ""): Written => 
   chunks: [{ heading, content }]
 })
 
+export const vocabulary = (
+  "backup restore database connection pool timeout server client install upgrade version license invoice payment " +
+  "refund customer widget channel message webhook signature token secret rotate agent source crawl sitemap chunk " +
+  "vector score citation answer stream browser cookie session password login role tenant usage limit plan quota don't"
+).split(" ")
+
+/** Numbers that look random and are the same every time. */
+const dice = (seed: number) => {
+  let state = seed
+  return (sides: number): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * sides)
+  }
+}
+
+/** The same documents every time, of common words. */
+export const corpus = (documents: number, chunks: number): ReadonlyArray<Written> => {
+  const roll = dice(7)
+  const word = () => vocabulary[Math.min(roll(vocabulary.length), roll(vocabulary.length))] ?? ""
+  const words = (count: number) => Array.from({ length: count }, word).join(" ")
+  return Array.from({ length: documents }, () => ({
+    title: words(2),
+    chunks: Array.from({ length: chunks }, () => ({
+      heading: roll(3) === 0 ? words(2) : "",
+      content: words(5 + roll(60))
+    }))
+  }))
+}
+
 const digest = "00".repeat(32)
 
 export const stores = Layer.mergeAll(

@@ -10,6 +10,7 @@ import * as Schedule from "effect/Schedule"
 import * as Tracer from "effect/Tracer"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import { VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
+import { layerInProcess } from "../../../src/capabilities/VectorSearch/InProcess.ts"
 import { layerPgvector } from "../../../src/capabilities/VectorSearch/Pgvector.ts"
 import { recallMetric } from "../../../src/capabilities/VectorSearch/PgvectorRecall.ts"
 import type { AgentScope } from "../../../src/domain/Access.ts"
@@ -19,7 +20,7 @@ import { EmbeddingProfileStore } from "../../../src/store/EmbeddingProfiles.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { makeHashing } from "../../HashingEmbedder.ts"
 import { reset } from "../../TestDatabase.ts"
-import { embed, ingest, known, page, source, stores } from "./Knowledge.ts"
+import { corpus, embed, ingest, known, page, source, stores, vocabulary } from "./Knowledge.ts"
 
 type Each = (name: string, suite: (it: Vitest.MethodsNonLive<Database, true>) => void) => void
 
@@ -190,6 +191,58 @@ export const pgvectorSuite = (
             expect(yield* ways(20_001)).toEqual([true])
           }).pipe(Effect.provide(byDefault))
         })
+    )
+
+    it.scoped(
+      "finds in an agent of thousands of chunks what the search in memory finds, with the same scores",
+      () =>
+        Effect.gen(function* () {
+          yield* reset
+          const scope = yield* Fixtures.agent()
+          const words = Layer.succeed(Embedder, makeHashing({ lexicalWeight: 0.5 }))
+          const options = { maxBytes: 1e8, sampleRate: 0, heldUpTo: 0 }
+          const byDatabase = Layer.provideMerge(Layer.merge(layerPgvector(options), stores), words)
+          const inMemory = Layer.provide(layerInProcess({ maxBytes: 1e8 }), words)
+          const [one, two] = yield* Effect.gen(function* () {
+            const first = yield* known(scope, corpus(60, 20))
+            const second = yield* source(scope)
+            // Chunks whose vectors are still to come.
+            yield* ingest(scope, second, corpus(80, 20).slice(60))
+            return [first, second] as const
+          }).pipe(Effect.provide(byDatabase))
+          const queries = [
+            "How do I restore the database from a backup?",
+            "rotate the secret token",
+            "zeppelin upgrade",
+            "what is it about",
+            "invoice invoice refund",
+            vocabulary.slice(0, 12).join(" ")
+          ]
+          const asked = queries.flatMap((text) => [
+            { text, topK: 3, minScore: 0 },
+            { text, topK: 20, minScore: 0.2 },
+            { text, topK: 80, minScore: 0, sourceIds: [one] },
+            { text, topK: 10, minScore: 0, sourceIds: [two] }
+          ])
+          const answers = Effect.forEach(asked, (query) =>
+            Effect.flatMap(VectorSearch, (searcher) => searcher.search(scope, query))
+          )
+          const wanted = yield* Effect.provide(answers, inMemory)
+          const found = yield* Effect.provide(answers, byDatabase)
+          for (const [place, { chunks }] of wanted.entries()) {
+            const its = new Map(found[place]?.chunks.map(({ id, score }) => [id, score]))
+            // What differs by less than a vector's last bit may change places.
+            expect([asked[place], [...its.keys()].toSorted()]).toEqual([
+              asked[place],
+              chunks.map(({ id }) => id).toSorted()
+            ])
+            for (const { id, score } of chunks) {
+              expect(Math.abs(score - (its.get(id) ?? Number.NaN))).toBeLessThan(1e-4)
+            }
+          }
+          expect(wanted.reduce((sum, { chunks }) => sum + chunks.length, 0)).toBeGreaterThan(500)
+        }),
+      120_000
     )
 
     it.scoped("measures the recall of sampled approximate searches, for the process and for the agent", () =>

@@ -11,7 +11,7 @@ import { newId } from "../../../src/domain/Ids.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { hashVector, makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
-import { build, embed, ingest, known, page, source, stores, type Written } from "./Knowledge.ts"
+import { build, corpus, embed, ingest, known, page, source, stores, vocabulary } from "./Knowledge.ts"
 import { reference, type ReferenceChunk } from "./Reference.ts"
 
 const weight = 0.7
@@ -23,34 +23,6 @@ const search = (scope: AgentScope, text: string, options: Partial<SearchQuery> =
 
 const texts = (scope: AgentScope, text: string, options: Partial<SearchQuery> = {}) =>
   Effect.map(search(scope, text, options), ({ chunks }) => chunks.map((chunk) => chunk.text))
-
-const vocabulary = (
-  "backup restore database connection pool timeout server client install upgrade version license invoice payment " +
-  "refund customer widget channel message webhook signature token secret rotate agent source crawl sitemap chunk " +
-  "vector score citation answer stream browser cookie session password login role tenant usage limit plan quota don't"
-).split(" ")
-
-/** Numbers that look random and are the same every time. */
-const dice = (seed: number) => {
-  let state = seed
-  return (sides: number): number => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 2 ** 32) * sides)
-  }
-}
-
-const corpus = (documents: number, chunks: number): ReadonlyArray<Written> => {
-  const roll = dice(7)
-  const word = () => vocabulary[Math.min(roll(vocabulary.length), roll(vocabulary.length))] ?? ""
-  const words = (count: number) => Array.from({ length: count }, word).join(" ")
-  return Array.from({ length: documents }, () => ({
-    title: words(2),
-    chunks: Array.from({ length: chunks }, () => ({
-      heading: roll(3) === 0 ? words(2) : "",
-      content: words(5 + roll(60))
-    }))
-  }))
-}
 
 const stored = (scope: AgentScope) =>
   Effect.gen(function* () {
