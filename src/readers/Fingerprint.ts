@@ -10,6 +10,8 @@ export const digestOf = ({ title, content, format }: Words): string =>
 
 /** Shorter texts are compared word for word alone: in few words a single one can be all the difference. */
 const leastWords = 60
+/** So are longer ones: to count their words takes a while, and no two pages of a site are that long and nearly the same. */
+const mostCharacters = 500_000
 /** Of 64: about one word in two hundred. */
 const mostBits = 3
 
@@ -76,8 +78,9 @@ const word = /[\p{L}\p{N}]+/gu
 const ascii = /^[\0-\x7f]*$/
 const asciiWord = /[a-z0-9]+/g
 
-/** The title's hash and the SimHash of the text, `title:bits`; empty for short texts. */
+/** The title's hash and the SimHash of the text, `title:bits`; empty for short texts and for very long ones. */
 export const fingerprintOf = ({ title, content }: Words): string => {
+  if (content.length > mostCharacters) return ""
   const words = content.toLowerCase().match(ascii.test(content) ? asciiWord : word) ?? []
   if (words.length < leastWords) return ""
   const name = createHash("sha256").update(normalized(title)).digest("hex").slice(0, 16)

@@ -12,6 +12,9 @@ export interface Sitemap {
 /** The protocol's own limit. */
 const maxLocations = 50_000
 
+/** Characters between two line feeds that are looked at. */
+const longestLines = 4_194_304
+
 const entities: ReadonlyArray<readonly [string, string]> = [
   ["&lt;", "<"],
   ["&gt;", ">"],
@@ -59,6 +62,21 @@ const locationsIn = (xml: string): ReadonlyArray<Location> => {
   return found
 }
 
+/** The first lines that have something on them: of what is no list of addresses, one shows it. */
+const linesIn = (text: string): ReadonlyArray<string> => {
+  const lines: Array<string> = []
+  for (let at = 0; at < text.length && lines.length < maxLocations;) {
+    const feed = text.indexOf("\n", at)
+    const end = feed === -1 ? text.length : feed
+    // A line may end in a carriage return alone, as on systems of long ago.
+    for (const line of text.slice(at, Math.min(end, at + longestLines)).split("\r")) {
+      if (line.trim() !== "") lines.push(line.trim())
+    }
+    at = end + 1
+  }
+  return lines
+}
+
 const isHttp = (text: string): boolean =>
   text.length <= 2_048 && /^https?:$/.test(urlOf(text)?.protocol ?? "")
 
@@ -81,11 +99,10 @@ export const parseSitemap = (text: string): Sitemap | undefined => {
     return sitemapOf(root === "urlset" ? "pages" : "index", locationsIn(text))
   }
   if (head.trimStart().startsWith("<")) return undefined
-  const lines = text.split(/\r\n|\n|\r/).map((line) => line.trim())
-  const written = lines.filter((line) => line !== "")
+  const written = linesIn(text)
   if (written.length === 0 || !written.every(isHttp)) return undefined
   return sitemapOf(
     "pages",
-    written.slice(0, maxLocations).map((url) => ({ url, modified: null }))
+    written.map((url) => ({ url, modified: null }))
   )
 }

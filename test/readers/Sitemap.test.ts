@@ -128,6 +128,18 @@ describe("A SITEMAP source", () => {
     })
   )
 
+  it("A list of addresses may end its lines in any way, is read up to 50,000 of them, and is no list with another line among those", () => {
+    const list = (end: string) =>
+      ["", "https://a.example/1", " https://a.example/2#x ", "https://a.example/3"].join(end)
+    for (const end of ["\n", "\r\n", "\r"]) {
+      expect(parseSitemap(list(end))?.locations).toEqual([1, 2, 3].map((at) => `https://a.example/${at}`))
+    }
+    const many = Array.from({ length: 50_001 }, (_, at) => `https://a.example/${at}`)
+    expect(parseSitemap(many.join("\n"))?.locations).toEqual(many.slice(0, 50_000))
+    expect(parseSitemap(many.with(40_000, "Words.").join("\n"))).toBeUndefined()
+    expect(parseSitemap(" \n\r\n")).toBeUndefined()
+  })
+
   it("Only locations of pages count: CDATA and entities are read, images, other schemes and long addresses are not", () => {
     const xml = `<urlset xmlns:image="x"><url><loc><![CDATA[https://a.example/x?a=1&b=2]]></loc>
       <image:image><image:loc>https://a.example/i.png</image:loc></image:image></url>
