@@ -96,7 +96,10 @@ const rules: Record<Zone, Rule> = {
     local: ["declaration", "handlers", "http"],
     packages: [effect, platform, /^@effect\/platform-node\//, /^node:/]
   },
-  workers: { local: ["domain", "search", "tag", "backend", "store", "readers", "workers"], packages: [anything] },
+  workers: {
+    local: ["domain", "search", "tag", "backend", "store", "readers", "workers"],
+    packages: [anything]
+  },
   app: { local: everything.filter((zone) => zone !== "entry"), packages: [anything] },
   ui: { local: ["ui"], packages: [anything] },
   client: { local: ["domain", "declaration", "client"], packages: [effect, platform] },

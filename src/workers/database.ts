@@ -5,19 +5,19 @@ import type { Word } from "../store/database/EngineThread.ts"
 
 const say = (word: Word) => parentPort?.postMessage(word)
 
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
+
 const opening: Opening = workerData
 const opened = openGlite(opening)
 
 opened.then(
   (db) => {
     const { ask, isOver } = engineOf(db, () => undefined)
-    const answer = (said: Uint8Array<ArrayBuffer> | Error) => {
-      if (said instanceof Uint8Array) parentPort?.postMessage(said, [said.buffer])
-      else if (isOver()) say({ _tag: "Ended" })
-      else say({ _tag: "Failed", message: said.message })
-    }
+    const failed = (error: unknown) =>
+      say(isOver() ? { _tag: "Ended" } : { _tag: "Failed", message: messageOf(error) })
     parentPort?.on("message", (message: unknown) => {
-      if (message instanceof Uint8Array) ask(message, answer)
+      if (message instanceof Uint8Array)
+        ask(message).then((answer) => parentPort?.postMessage(answer, [answer.buffer]), failed)
       else void (isOver() ? Promise.resolve() : db.close()).finally(() => parentPort?.close())
     })
     say({ _tag: "Opened" })

@@ -19,10 +19,10 @@ export interface Opening {
 
 export interface Engine {
   /**
-   * Hands over messages of the protocol, the last of which is answered. Calls `done` once, in the order of the calls, with
-   * all that the engine says, or with why it says nothing.
+   * Hands over messages of the protocol, the last of which is answered, and resolves to all that the engine says to them.
+   * What is asked first is answered first.
    */
-  readonly ask: (request: Uint8Array, done: (answer: Uint8Array | Error) => void) => void
+  readonly ask: (request: Uint8Array) => Promise<Uint8Array>
 }
 
 /**
@@ -84,7 +84,7 @@ const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array<ArrayBuffer> => {
 
 /** Its answers are in memory of their own, which may move to another thread. */
 export interface GliteEngine extends Engine {
-  readonly ask: (request: Uint8Array, done: (answer: Uint8Array<ArrayBuffer> | Error) => void) => void
+  readonly ask: (request: Uint8Array) => Promise<Uint8Array<ArrayBuffer>>
   readonly isOver: () => boolean
 }
 
@@ -96,22 +96,20 @@ export const engineOf = (db: PGlite, whenEnded: () => void): GliteEngine => {
     over = true
     return crashed()
   }
-  const ask: GliteEngine["ask"] = (request, done) => {
-    if (over) return done(crashed())
+  const ask: GliteEngine["ask"] = async (request) => {
+    if (over) throw crashed()
     const parts: Array<Uint8Array> = []
-    // The engine's memory is its own again after the call.
-    const onRawData = (part: Uint8Array) => void parts.push(part.slice())
-    db.execProtocolRawStream(request, { onRawData }).then(
-      () => {
-        const answer = joined(parts)
-        done(panics(answer) ? end() : answer)
-      },
-      (error: unknown) => {
-        // The engine itself broke: its memory may be in any state.
-        if (error instanceof Error && error.name === "RuntimeError") done(end())
-        else done(error instanceof Error ? error : new Error(String(error)))
-      }
-    )
+    try {
+      // The engine's memory is its own again after the call.
+      await db.execProtocolRawStream(request, { onRawData: (part) => void parts.push(part.slice()) })
+    } catch (error) {
+      // The engine itself broke: its memory may be in any state.
+      if (error instanceof Error && error.name === "RuntimeError") throw end()
+      throw error
+    }
+    const answer = joined(parts)
+    if (panics(answer)) throw end()
+    return answer
   }
   return { ask, isOver: () => over }
 }

@@ -64,10 +64,12 @@ export class EngineSocket extends Duplex {
     if (!answered.has(message[0])) return
     const request = Buffer.concat(this.#held)
     this.#held = []
-    this.#engine.ask(request, (answer) => {
-      if (this.destroyed) return
-      if (answer instanceof Error) this.destroy(answer)
-      else if (answer.length > 0) this.push(Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength))
-    })
+    this.#engine.ask(request).then(
+      (answer) => {
+        if (answer.length > 0 && !this.destroyed)
+          this.push(Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength))
+      },
+      (error: unknown) => void this.destroy(error instanceof Error ? error : new Error(String(error)))
+    )
   }
 }

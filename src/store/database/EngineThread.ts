@@ -38,38 +38,45 @@ const start = (script: URL, opening: Opening) =>
     return Effect.promise(() => worker.terminate())
   })
 
+interface Waiting {
+  readonly resolve: (answer: Uint8Array) => void
+  readonly reject: (error: Error) => void
+}
+
 const engineOn = (worker: Worker, whenEnded: () => void) => {
-  const waiting: Array<Parameters<Engine["ask"]>[1]> = []
+  const waiting: Array<Waiting> = []
   let over = false
   let closing = false
 
-  const settle = (answer: Uint8Array | Error) => {
-    const done = waiting.shift()
+  /** Whose turn it is to be answered. */
+  const next = () => {
+    const first = waiting.shift()
     // A process that does nothing but wait for an answer must not end before it comes; an idle engine holds nobody.
     if (waiting.length === 0) worker.unref()
-    done?.(answer)
+    return first
   }
   const end = () => {
     if (!over && !closing) whenEnded()
     over = true
-    while (waiting.length > 0) settle(crashed())
+    while (waiting.length > 0) next()?.reject(crashed())
   }
   worker.on("message", (message: unknown) => {
-    if (message instanceof Uint8Array) settle(message)
-    else if (isWord(message) && message._tag === "Failed") settle(new Error(message.message))
+    if (message instanceof Uint8Array) next()?.resolve(message)
+    else if (isWord(message) && message._tag === "Failed") next()?.reject(new Error(message.message))
     else end()
   })
   worker.on("error", end).on("exit", end)
   worker.unref()
 
-  const ask: Engine["ask"] = (request, done) => {
-    if (over) return done(crashed())
-    if (waiting.length === 0) worker.ref()
-    waiting.push(done)
-    // A copy, whose memory moves to the thread: the driver's may be part of something larger.
-    const copy = new Uint8Array(request)
-    worker.postMessage(copy, [copy.buffer])
-  }
+  const ask: Engine["ask"] = (request) =>
+    new Promise((resolve, reject) => {
+      if (over) return reject(crashed())
+      if (waiting.length === 0) worker.ref()
+      waiting.push({ resolve, reject })
+      // A copy, whose memory moves to the thread: the driver's may be part of something larger.
+      const copy = new Uint8Array(request)
+      worker.postMessage(copy, [copy.buffer])
+    })
   const ended = Effect.async<void>((resume) => {
     if (over) return resume(Effect.void)
     closing = true

@@ -151,7 +151,7 @@ describe("An embedded database whose engine ends", () => {
     }
     let ended = 0
     const { ask, isOver } = engineOf({ execProtocolRawStream } as unknown as PGlite, () => ended++)
-    const answer = () => new Promise((resolve) => ask(new Uint8Array(1), resolve))
+    const answer = () => ask(new Uint8Array(1)).catch((error: unknown) => error)
     return { answer, state: () => ({ asked: asked.length, ended, over: isOver() }) }
   }
 
