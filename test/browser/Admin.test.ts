@@ -37,6 +37,26 @@ describe.skipIf(!hasBrowser)("The dashboard's usage, team, people and audit", ()
     removeFolder(dataDir)
   })
 
+  it("say so where a page cannot be loaded, and load it when asked again", async () => {
+    // Another window: the browser itself complains of what is withheld here.
+    const other = await page.context().newPage()
+    const usage = other.getByRole("link", { name: "Usage", exact: true })
+    const parts = "**/assets/Usage-*"
+    await other.route(parts, (route) => route.abort())
+    await other.goto(`${spoke.url}/app/agents`)
+    await usage.click()
+    await other.getByRole("alert").getByText("The connection may have broken").waitFor()
+    await look(other, "not-loaded")
+    // The rest of the dashboard goes on.
+    await other.getByRole("link", { name: "Team", exact: true }).click()
+    await other.getByRole("heading", { name: "Team", level: 1 }).waitFor()
+    await usage.click()
+    await other.unroute(parts)
+    await other.getByRole("button", { name: "Load again" }).click()
+    await other.getByRole("heading", { name: "Usage", level: 1 }).waitFor()
+    await other.close()
+  })
+
   it("show what the period has used, as figures, bars and a table", async () => {
     await visit("Usage")
     // By keyboard and screen reader one is at the page's beginning, not at the link that led there.

@@ -60,7 +60,10 @@ const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Galler
     people: "/app/people",
     team: "/app/team",
     audit: "/app/audit",
-    "not-found": "/app/nowhere"
+    "not-found": "/app/nowhere",
+    "no-agent": "/app/agents/agt_nobody",
+    "no-source": "/app/sources/src_nobody",
+    "no-conversation": "/app/conversations/cnv_nobody"
   }) as Readonly<Record<string, string>>
 
 /** By the name of its page, the button that opens each dialog. */

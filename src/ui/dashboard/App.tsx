@@ -5,6 +5,7 @@ import { RouterProvider } from "react-aria-components"
 import { Redirect, Route, Router, Switch, useLocation } from "wouter"
 import { ApiError } from "./api/Client.ts"
 import { atLeast, session, type User } from "./api/Session.ts"
+import { Boundary } from "./components/Boundary.tsx"
 import { Loaded } from "./components/Page.tsx"
 import { NotFound } from "./pages/NotFound.tsx"
 import { SignIn } from "./pages/SignIn.tsx"
@@ -42,48 +43,59 @@ const Sources = lazy(() => import("./pages/sources/Sources.tsx"))
 const Team = lazy(() => import("./pages/team/Team.tsx"))
 const Usage = lazy(() => import("./pages/usage/Usage.tsx"))
 
-const Pages = ({ user }: { readonly user: User }) => (
-  <Shell user={user}>
-    <Suspense>
-      <Switch>
-        <Route path="/agents">
-          <Agents user={user} />
-        </Route>
-        <Route path="/agents/:id/:tab?">
-          {({ id, tab }) => (
-            <AgentPage id={id} tab={tab ?? (atLeast(user.role, "agent") ? "try" : "settings")} user={user} />
-          )}
-        </Route>
-        <Route path="/sources">
-          <Sources user={user} />
-        </Route>
-        <Route path="/sources/:id">{({ id }) => <Source id={id} user={user} />}</Route>
-        <Route path="/conversations">
-          <Conversations />
-        </Route>
-        <Route path="/conversations/:id">{({ id }) => <Conversation key={id} id={id} user={user} />}</Route>
-        <Route path="/usage">
-          <Usage />
-        </Route>
-        <Route path="/team">
-          <Team user={user} />
-        </Route>
-        <Route path="/people">
-          <People />
-        </Route>
-        <Route path="/audit">
-          <Audit />
-        </Route>
-        <Route path="/">
-          <Redirect to="/agents" replace />
-        </Route>
-        <Route>
-          <NotFound />
-        </Route>
-      </Switch>
-    </Suspense>
-  </Shell>
-)
+const Pages = ({ user }: { readonly user: User }) => {
+  const [location] = useLocation()
+  return (
+    <Shell user={user}>
+      <Boundary place={location}>
+        <Suspense>
+          <Switch>
+            <Route path="/agents">
+              <Agents user={user} />
+            </Route>
+            <Route path="/agents/:id/:tab?">
+              {({ id, tab }) => (
+                <AgentPage
+                  id={id}
+                  tab={tab ?? (atLeast(user.role, "agent") ? "try" : "settings")}
+                  user={user}
+                />
+              )}
+            </Route>
+            <Route path="/sources">
+              <Sources user={user} />
+            </Route>
+            <Route path="/sources/:id">{({ id }) => <Source id={id} user={user} />}</Route>
+            <Route path="/conversations">
+              <Conversations />
+            </Route>
+            <Route path="/conversations/:id">
+              {({ id }) => <Conversation key={id} id={id} user={user} />}
+            </Route>
+            <Route path="/usage">
+              <Usage />
+            </Route>
+            <Route path="/team">
+              <Team user={user} />
+            </Route>
+            <Route path="/people">
+              <People />
+            </Route>
+            <Route path="/audit">
+              <Audit />
+            </Route>
+            <Route path="/">
+              <Redirect to="/agents" replace />
+            </Route>
+            <Route>
+              <NotFound />
+            </Route>
+          </Switch>
+        </Suspense>
+      </Boundary>
+    </Shell>
+  )
+}
 
 const Gate = () => {
   const [location, navigate] = useLocation()

@@ -2,6 +2,7 @@
 import { type ReactNode, useEffect, useId, useRef } from "react"
 import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
+import { Button } from "./Button.tsx"
 import { Problem } from "./Problem.tsx"
 import css from "./Page.module.css"
 
@@ -80,13 +81,30 @@ export const Empty = ({ title, children, action }: EmptyProps) => (
   </div>
 )
 
-interface LoadedProps<A> {
+export interface LoadedProps<A> {
   readonly query: {
     readonly data: A | undefined
     readonly error: unknown
     readonly isPending: boolean
+    readonly isFetching: boolean
+    readonly refetch: () => Promise<unknown>
   }
   readonly children: (data: A) => ReactNode
+}
+
+/** Why a query brought nothing, and the means to ask again. */
+export const Unloaded = ({ query }: { readonly query: LoadedProps<unknown>["query"] }) => {
+  const t = useText(everywhere)
+  return (
+    <>
+      <Problem problem={query.error} />
+      <div>
+        <Button busy={query.isFetching} onPress={() => void query.refetch()}>
+          {t.retry}
+        </Button>
+      </div>
+    </>
+  )
 }
 
 /** The data of a query once it is there; until then that it loads, or why it does not come. */
@@ -100,5 +118,5 @@ export const Loaded = <A,>({ query, children }: LoadedProps<A>) => {
       </p>
     )
   }
-  return <Problem problem={query.error} />
+  return <Unloaded query={query} />
 }

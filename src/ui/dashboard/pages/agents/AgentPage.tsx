@@ -6,10 +6,11 @@ import { agent as agentQuery, type Agent, agents, deleteAgent } from "../../api/
 import { atLeast, type User } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
 import { Confirm } from "../../components/Dialog.tsx"
-import { Loaded, Page } from "../../components/Page.tsx"
+import { Page } from "../../components/Page.tsx"
 import { Tabs } from "../../components/Tabs.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { LoadedPage } from "../LoadedPage.tsx"
 
 const Channels = lazy(() => import("./Channels.tsx"))
 const Embed = lazy(() => import("./Embed.tsx"))
@@ -81,7 +82,7 @@ const AgentPage = ({ id, tab, user }: Props) => {
   const mayChange = atLeast(user.role, "admin")
   const shown = (content: ReactNode) => <Suspense>{content}</Suspense>
   return (
-    <Loaded query={query}>
+    <LoadedPage query={query}>
       {(agent) => (
         <Page
           title={agent.name}
@@ -106,7 +107,7 @@ const AgentPage = ({ id, tab, user }: Props) => {
           />
         </Page>
       )}
-    </Loaded>
+    </LoadedPage>
   )
 }
 

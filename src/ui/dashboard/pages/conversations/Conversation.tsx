@@ -13,6 +13,7 @@ import { Problem } from "../../components/Problem.tsx"
 import { type RunEvent, Trace } from "../../components/Trace.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { LoadedPage } from "../LoadedPage.tsx"
 import { Composer, Underway, useDrafts } from "./Composer.tsx"
 import css from "./Conversation.module.css"
 import { useLive } from "./live.ts"
@@ -142,7 +143,7 @@ const Conversation = ({ id, user }: { readonly id: string; readonly user: User }
   const [runId, setRunId] = useState<string | null>(null)
   const may = atLeast(user.role, "agent")
   return (
-    <Loaded query={query}>
+    <LoadedPage query={query}>
       {({ pages }) => {
         const found = pages[0]?.conversation
         if (found === undefined) return null
@@ -185,7 +186,7 @@ const Conversation = ({ id, user }: { readonly id: string; readonly user: User }
           </Page>
         )
       }}
-    </Loaded>
+    </LoadedPage>
   )
 }
 

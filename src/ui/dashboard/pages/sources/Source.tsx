@@ -7,10 +7,11 @@ import { deleteSource, patchSource, source, type SourceDetail, syncSource } from
 import { Button } from "../../components/Button.tsx"
 import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { Card, Loaded, Page } from "../../components/Page.tsx"
+import { Card, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { LoadedPage } from "../LoadedPage.tsx"
 import { configOf, CrawlFields, crawlFormOf } from "./Crawling.tsx"
 import { CrawlReport } from "./CrawlReport.tsx"
 import css from "./Source.module.css"
@@ -185,7 +186,7 @@ const Source = ({ id, user }: { readonly id: string; readonly user: User }) => {
   const names = useText(shared)
   const query = useQuery(source(id))
   return (
-    <Loaded query={query}>
+    <LoadedPage query={query}>
       {(found) => (
         <Page
           title={found.name}
@@ -211,7 +212,7 @@ const Source = ({ id, user }: { readonly id: string; readonly user: User }) => {
           <CrawlReport found={found} />
         </Page>
       )}
-    </Loaded>
+    </LoadedPage>
   )
 }
 

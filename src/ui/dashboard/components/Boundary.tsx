@@ -1,0 +1,60 @@
+/** What is shown where a page could not be loaded or broke: a way on, instead of an empty window. */
+import { Component, type ReactNode } from "react"
+import { texts, useText } from "../text/Language.tsx"
+import { Button } from "./Button.tsx"
+import { Page } from "./Page.tsx"
+
+const words = texts(
+  {
+    title: "This page did not load",
+    lead: "The connection may have broken, or the server has been renewed since this window was opened.",
+    reload: "Load again"
+  },
+  {
+    title: "Diese Seite ließ sich nicht laden",
+    lead: "Die Verbindung ist vielleicht abgerissen, oder der Server wurde erneuert, seit dieses Fenster offen ist.",
+    reload: "Neu laden"
+  }
+)
+
+const Broken = () => {
+  const t = useText(words)
+  return (
+    <Page title={t.title}>
+      <p role="alert">{t.lead}</p>
+      <div>
+        <Button kind="primary" onPress={() => location.reload()}>
+          {t.reload}
+        </Button>
+      </div>
+    </Page>
+  )
+}
+
+interface Props {
+  /** Where this is shown: elsewhere, all is tried anew. */
+  readonly place: string
+  readonly children: ReactNode
+}
+
+interface State {
+  /** The place that broke; null while nothing has. */
+  readonly broken: string | null
+}
+
+export class Boundary extends Component<Props, State> {
+  override state: State = { broken: null }
+
+  static getDerivedStateFromError(): Partial<State> {
+    return { broken: "" }
+  }
+
+  static getDerivedStateFromProps({ place }: Props, { broken }: State): Partial<State> | null {
+    if (broken === "") return { broken: place }
+    return broken === null || broken === place ? null : { broken: null }
+  }
+
+  override render(): ReactNode {
+    return this.state.broken === null ? this.props.children : <Broken />
+  }
+}

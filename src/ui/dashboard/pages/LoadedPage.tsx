@@ -1,0 +1,22 @@
+/** A page about one thing: once it is there, or that there is no such thing, or why it does not come. */
+import type { ReactNode } from "react"
+import { ApiError } from "../api/Client.ts"
+import { type LoadedProps, Page, Unloaded } from "../components/Page.tsx"
+import { everywhere } from "../text/everywhere.ts"
+import { useText } from "../text/Language.tsx"
+import { NotFound } from "./NotFound.tsx"
+
+/** An address that names nothing, or cannot name anything. */
+const isNowhere = (problem: unknown) =>
+  problem instanceof ApiError && (problem.status === 404 || problem.status === 400)
+
+export const LoadedPage = <A,>({ query, children }: LoadedProps<A>): ReactNode => {
+  const t = useText(everywhere)
+  if (query.data !== undefined) return children(query.data)
+  if (isNowhere(query.error)) return <NotFound />
+  return (
+    <Page title={query.isPending ? t.loading : t.failed}>
+      {query.isPending ? null : <Unloaded query={query} />}
+    </Page>
+  )
+}
