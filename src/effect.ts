@@ -71,6 +71,7 @@ export * as VectorSearchInProcess from "./capabilities/VectorSearch/InProcess.ts
 export * as VectorSearchPgvector from "./capabilities/VectorSearch/Pgvector.ts"
 export * as VectorSearchReranked from "./capabilities/VectorSearch/Reranked.ts"
 
+export * as Canaries from "./domain/Canaries.ts"
 export { Accounts } from "./usecases/Accounts.ts"
 export { AgentRuns } from "./usecases/AgentRuns.ts"
 export { Agents } from "./usecases/Agents.ts"

@@ -1,0 +1,66 @@
+/**
+ * A kit for tests that no secret gets out (guarantee G32), ours and those of programs that Spoke is part of: send canaries
+ * through every way in, then search everything that was answered, logged, sent or stored for them.
+ */
+import * as Encoding from "effect/Encoding"
+
+const utf8 = new TextEncoder()
+
+/** A secret that is nothing else's text: 36 characters and more, another one at every call. */
+export const make = (name: string): string => `canary-${name}-${globalThis.crypto.randomUUID()}`
+
+/** What stands for `bytes` in base64, wherever in the encoded text they begin. */
+const base64 = (bytes: Uint8Array): ReadonlyArray<string> =>
+  [0, 1, 2].map((before) => {
+    const encoded = Encoding.encodeBase64(Uint8Array.from([...new Uint8Array(before), ...bytes]))
+    return encoded.slice(before === 0 ? 0 : before + 1, Math.floor(((before + bytes.length) * 8) / 6))
+  })
+
+/** How `secret` may be written: as it is, escaped for JSON and for addresses, in hexadecimal, in base64 of either alphabet. */
+export const formsOf = (secret: string): ReadonlyArray<string> => {
+  const bytes = utf8.encode(secret)
+  const hex = Encoding.encodeHex(bytes)
+  const encoded = base64(bytes)
+  const forms = [
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    encodeURIComponent(secret),
+    hex,
+    hex.toUpperCase(),
+    ...encoded,
+    ...encoded.map((text) => text.replaceAll("+", "-").replaceAll("/", "_"))
+  ]
+  return [...new Set(forms)]
+}
+
+export interface Leak {
+  /** The names under which both were given. */
+  readonly secret: string
+  readonly place: string
+  /** What stands there, the secret itself left out. */
+  readonly around: string
+}
+
+const context = 80
+
+/** Where any of `secrets` stands in `places`, in any of its forms; both by name. A secret has at least 8 characters. */
+export const search = (
+  secrets: Readonly<Record<string, string>>,
+  places: Iterable<readonly [name: string, text: string]>
+): ReadonlyArray<Leak> => {
+  const wanted = Object.entries(secrets).map(([name, secret]) => {
+    if (secret.length < 8) throw new RangeError(`The secret ${name} is too short to be told from other text.`)
+    return [name, formsOf(secret)] as const
+  })
+  return Array.from(places).flatMap(([place, text]) =>
+    wanted.flatMap(([secret, forms]) =>
+      forms.flatMap((form): ReadonlyArray<Leak> => {
+        const at = text.indexOf(form)
+        if (at < 0) return []
+        const end = at + form.length
+        const around = `${text.slice(Math.max(0, at - context), at)}[${secret}]${text.slice(end, end + context)}`
+        return [{ secret, place, around }]
+      })
+    )
+  )
+}
