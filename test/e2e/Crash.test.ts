@@ -1,7 +1,7 @@
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { finished, removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
+import { type Answer, removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 
 const pages = 60
 
@@ -32,19 +32,26 @@ describe("A process killed (-9) during an ingestion", () => {
     removeFolder(dataDir)
   })
 
-  it("loses nothing: started again the job finishes, and no chunk is doubled or lost", async () => {
+  it("loses nothing: started again the job finishes, its progress never goes back, and no chunk is doubled or lost", async () => {
     const url = `http://127.0.0.1:${(site.address() as AddressInfo).port}/part/0`
     const { body } = await spoke.request("POST", "/v1/sources", {
       body: { type: "URL", name: "Parts", config: { url, maxDepth: 2 } }
     })
     const { id } = body.data.ingestionJob
-    await until(
-      async () => served,
-      (count) => count > pages / 3
-    )
+    const progress: Array<number> = []
+    const ask = async () => {
+      const job = await spoke.request("GET", `/v1/ingestion-jobs/${id}`)
+      progress.push(job.body.data.progress)
+      return job
+    }
+    await until(ask, ({ body: { data } }) => served > pages / 3 && data.progress > 5)
     await spoke.kill()
     spoke = await start(dataDir, { SPOKE_FETCH_ALLOW: "127.0.0.1" })
-    const job = await finished(spoke, id, 90_000)
+    const ended = ({ body }: Answer) => !["QUEUED", "RUNNING"].includes(body.data.status)
+    const job = await until(ask, ended, 90_000)
+    // A new attempt begins anew, and is not seen to go back.
+    expect(progress).toEqual(progress.toSorted((one, other) => one - other))
+    expect(new Set(progress).size).toBeGreaterThan(3)
     expect(job.body.data).toMatchObject({ status: "SUCCEEDED", progress: 100, error: null })
     expect(job.body.data.chunksCreated).toBe(pages)
     for (const number of [0, 17, 42, 59]) {
