@@ -1,7 +1,6 @@
 /**
  * Deliveries that arrive while a transaction is under way share the next one: at 64 connections the database commits
- * once for all of them. Each is answered after its commit, and one that cannot be stored fails alone. Where the database
- * is in this process, nothing arrives while it works: there those share one that one look at the sockets brings.
+ * once for all of them. Each is answered after its commit, and one that cannot be stored fails alone.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
