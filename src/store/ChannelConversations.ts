@@ -52,7 +52,10 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** That of the open conversation with a contact of these aliases; it need not be active any more. */
+      /**
+       * That of the open conversation with a contact of these aliases. It need not be active any more, but what comes to an
+       * account that is another tenant's by now is not for this one to read (guarantee G29).
+       */
       const routeOfContact = ({ accountId, aliases, channel }: Correspondence) =>
         SqlSchema.findOne({
           Request: Schema.Void,
@@ -64,6 +67,10 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
             join end_user_aliases a on a.channel = ${channel} and a.kind = given.kind and a.value = given.value
             join conversations c on c.end_user_id = a.end_user_id and c.state <> 'CLOSED'
             join channels ch on ch.id = c.channel_id and ch.channel = ${channel} and ch.external_id = ${accountId}
+            where not exists (
+              select from channels o where o.channel = ch.channel and o.external_id = ch.external_id and o.active
+                and o.tenant_id <> ch.tenant_id
+            )
             order by ch.active desc, c.updated_at desc limit 1`
         })(undefined)
 

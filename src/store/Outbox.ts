@@ -79,10 +79,19 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/Outbox", {
           (select m.channel_message_id from messages m
             where m.conversation_id = c.id and m.role = 'user' and m.channel_message_id is not null
             order by m.position desc limit 1) as "lastMessageId"
-        from conversations c join channels h on h.id = c.channel_id where c.id = ${id}`
+        from conversations c join channels own on own.id = c.channel_id
+        cross join lateral (
+          select * from channels o
+          where o.channel = own.channel and o.external_id = own.external_id and o.tenant_id = own.tenant_id
+          order by o.active desc, o.id = own.id desc limit 1
+        ) h
+        where c.id = ${id}`
     })
 
-    /** Who is written to through which account; none for a conversation without a channel. */
+    /**
+     * Who is written to through which account; none for a conversation without a channel. An account that the tenant has
+     * given to another of its agents goes on with the conversations that it has, by its new token.
+     */
     const correspondent = (id: ConversationId) => Effect.orDie(correspondents(id))
 
     /** Joins the transaction of the caller; a message that is posted already stays as it is. True when it was not. */

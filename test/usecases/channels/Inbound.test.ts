@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import { ModelError, type ModelPart } from "../../../src/capabilities/ModelRuntime.ts"
 import type { AliasUpdate } from "../../../src/domain/Channel.ts"
 import type { AgentScope } from "../../../src/domain/Access.ts"
-import { ConversationId, UserId } from "../../../src/domain/Ids.ts"
+import { ConversationId, newId, UserId } from "../../../src/domain/Ids.ts"
 import { Inbox } from "../../../src/store/Inbox.ts"
 import { Instances } from "../../../src/store/Instances.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
@@ -230,14 +230,42 @@ eachEngineLive("A message of a channel", (it) => {
       const old = yield* channelOf(first)
       yield* receive(yield* message())
       yield* rows(`update channels set active = false where id = '${old}'`)
-      yield* channelOf(yield* Fixtures.agent())
+      // Nobody's for now: it stays with those who know the contact.
       yield* receive(yield* message())
-      expect(yield* rows("select distinct agent_id from conversations")).toEqual([
-        { agent_id: first.agentId }
+      const agentId = yield* newId.agent
+      yield* rows(
+        `insert into agents (id, tenant_id, name) values ('${agentId}', '${first.tenantId}', 'Second')`
+      )
+      yield* channelOf({ ...first, agentId })
+      yield* receive(yield* message())
+      expect(yield* rows("select agent_id, message_count::int as n from conversations")).toEqual([
+        { agent_id: first.agentId, n: 6 }
       ])
       yield* rows("update conversations set state = 'CLOSED'")
       yield* receive(yield* message())
-      expect(yield* rows("select count(distinct tenant_id)::int as n from conversations")).toEqual([{ n: 2 }])
+      expect(yield* rows("select distinct agent_id as id from conversations order by 1")).toEqual(
+        [first.agentId, agentId].toSorted().map((id) => ({ id }))
+      )
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("to an account that is another tenant's by now is read by that tenant alone (G29)", () =>
+    Effect.gen(function* () {
+      const former = yield* Fixtures.agent()
+      const old = yield* channelOf(former)
+      yield* receive(yield* message({ text: "To the former" }))
+      yield* rows(`update channels set active = false where id = '${old}'`)
+      const owner = yield* Fixtures.agent()
+      yield* channelOf(owner)
+      yield* receive(yield* message({ text: "To the owner" }))
+      expect(
+        yield* rows(
+          "select c.tenant_id as id, m.content from messages m join conversations c on c.id = m.conversation_id where m.role = 'user' order by m.content"
+        )
+      ).toEqual([
+        { id: former.tenantId, content: "To the former" },
+        { id: owner.tenantId, content: "To the owner" }
+      ])
     }).pipe(onFreshData)
   )
 

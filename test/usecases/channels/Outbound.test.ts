@@ -173,6 +173,37 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
+  it.effect("goes on by the new configuration of an account, but never by another tenant's", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        const sql = yield* SqlClient.SqlClient
+        const box = yield* SecretBox
+        const configure = (id: string, token: string, tenantId: string, agentId: string) =>
+          Effect.flatMap(
+            box.seal("channel-token", token),
+            (sealed) => sql`
+              insert into channels (id, tenant_id, agent_id, channel, external_id, access_token)
+              values (${id}, ${tenantId}, ${agentId}, 'whatsapp', ${account}, ${sealed})`
+          )
+        yield* sql`update channels set active = false`
+        const other = yield* Fixtures.agent()
+        yield* configure("chn_2", "EAAB-another's", other.tenantId, other.agentId)
+        yield* post()
+        expect(yield* Effect.flip(attempt(1))).toMatchObject({ fatal: true })
+        expect(calls).toEqual([])
+        yield* sql`delete from channels where id = 'chn_2'`
+        const [own] = yield* sql<{ tenant: string; agent: string }>`
+          select tenant_id as tenant, agent_id as agent from channels`
+        if (own === undefined) return expect.unreachable()
+        yield* configure("chn_3", "EAAB-new", own.tenant, own.agent)
+        yield* attempt(1)
+        expect(calls.map(({ token }) => token)).toEqual(["EAAB-new"])
+        expect(yield* rows).toMatchObject([{ state: "sent", attempts: 1, resent: false }])
+      })
+    )
+  )
+
   it.effect("is nothing where the conversation has no channel", () =>
     onFreshData(
       Effect.gen(function* () {
