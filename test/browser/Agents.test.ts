@@ -81,6 +81,9 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     const secret = (await dialog.getByLabel("The key", { exact: true }).textContent()) ?? ""
     expect(secret).toMatch(/^spk_/)
     await look(page, "key-secret")
+    // A slip of the hand does not lose what is shown once.
+    await page.mouse.click(5, 5)
+    expect(await dialog.getByLabel("The key", { exact: true }).textContent()).toBe(secret)
     await dialog.getByRole("button", { name: "Close" }).click()
     expect(await page.getByText(secret).count()).toBe(0)
     const ask = () => spoke.request("POST", "/v1/chat", { key: secret, body: { message: "Hello" } })

@@ -16,11 +16,11 @@ interface DialogProps {
   readonly wide?: boolean
 }
 
+/** A press beside it does not close it: what was typed, or a secret that is shown once, would be lost. Escape does. */
 export const Dialog = ({ title, isOpen, onClose, children, wide = false }: DialogProps) => (
   <ModalOverlay
     className={css["overlay"] ?? ""}
     isOpen={isOpen}
-    isDismissable
     onOpenChange={(open) => {
       if (!open) onClose()
     }}
