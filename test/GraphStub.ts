@@ -53,9 +53,11 @@ export const startGraph = async (fateOf: (message: number, call: number) => Fate
         response.writeHead(status, { "content-type": "application/json", ...headers })
         response.end(JSON.stringify(json))
       }
-      if (body.status === "read") return answer(200, { success: true })
+      if (body.status === "read" || body.sender_action !== undefined) return answer(200, { success: true })
       calls++
-      const outboxId: string = body.biz_opaque_callback_data
+      // Messenger's messages are objects of their own.
+      const isMessenger = body.message !== undefined
+      const outboxId: string = isMessenger ? body.message.metadata : body.biz_opaque_callback_data
       const message = begun.get(outboxId) ?? { place: begun.size + 1, calls: 0, lost: 0 }
       begun.set(outboxId, message)
       const fate = fateOf(message.place, ++message.calls)
@@ -69,12 +71,17 @@ export const startGraph = async (fateOf: (message: number, call: number) => Fate
         path: request.url ?? "",
         token: request.headers.authorization ?? "",
         outboxId,
-        to: body.to,
-        text: body.text.body
+        to: isMessenger ? body.recipient.id : body.to,
+        text: isMessenger ? body.message.text : body.text.body
       })
       if (fate === "lost") return request.socket.destroy()
       if (fate === "silent") return
-      return answer(200, { messages: [{ id: `wamid.out.${taken.length}` }] })
+      return answer(
+        200,
+        isMessenger
+          ? { recipient_id: body.recipient.id, message_id: `m_out.${taken.length}` }
+          : { messages: [{ id: `wamid.out.${taken.length}` }] }
+      )
     })
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
