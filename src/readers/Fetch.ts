@@ -1,7 +1,9 @@
 /** Asks for a page or a file of a source, and says in plain words why it was not to be had. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { OutboundHttp, type OutboundHttpError, type OutboundResponse } from "../capabilities/OutboundHttp.ts"
+import { retryAfter } from "../domain/RetryAfter.ts"
 import { HostPlaces } from "./HostPlaces.ts"
 import type { Known } from "./Journal.ts"
 import { ReaderError } from "./Reader.ts"
@@ -56,11 +58,16 @@ const advice: Readonly<Record<number, string>> = {
 }
 
 /** What a status outside 2xx means; `what` is "page", "file" or "sitemap". */
-export const refusal = (what: string, status: number): ReaderError =>
-  new ReaderError({
-    code: `status_${status}`,
-    message: `The ${what} answered ${status}.${advice[status] ?? ""}`,
-    retryable: status === 408 || status === 425 || status === 429 || status >= 500
+export const refusal = (what: string, { headers: given, status }: OutboundResponse) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const retryable = status === 408 || status === 425 || status === 429 || status >= 500
+    const pause = retryable ? Option.getOrUndefined(retryAfter(given, now)) : undefined
+    return new ReaderError({
+      code: `status_${status}`,
+      message: `The ${what} answered ${status}.${advice[status] ?? ""}`,
+      retryable,
+      ...(pause === undefined ? {} : { retryAfter: pause })
+    })
   })
 
 /** A response with a status of 2xx, else {@link refusal}. */
@@ -70,7 +77,7 @@ export const fetchOk = Effect.fn("Fetch.fetchOk")(function* (
   limits: { readonly maxBytes?: number } = {}
 ) {
   const response = yield* request(url, limits)
-  if (response.status < 200 || response.status > 299) return yield* refusal(what, response.status)
+  if (response.status < 200 || response.status > 299) return yield* refusal(what, response)
   return response
 })
 
@@ -91,6 +98,6 @@ export const fetchChanged = Effect.fn("Fetch.fetchChanged")(function* (
   if (response.status === 304) {
     return response.url === known.url ? Option.none() : Option.some(yield* fetchOk(what, url))
   }
-  if (response.status < 200 || response.status > 299) return yield* refusal(what, response.status)
+  if (response.status < 200 || response.status > 299) return yield* refusal(what, response)
   return Option.some(response)
 })

@@ -1,5 +1,7 @@
 /** One page of a site: permitted by robots.txt, fetched at the site's pace, parsed, and named by its canonical address. */
+import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
@@ -13,6 +15,15 @@ import { allowAll, crawlDelay, mayFetch, parseRobots, type Robots } from "./Robo
 /** A host that asks for longer pauses gets these: a thousand pages must fit the time of a job. */
 const longestDelay = 5
 const maxUri = 2_048
+/** A site that asks for a longer pause is not waited for: what it holds is left to the next sync. */
+const patience = Duration.seconds(30)
+/** How often a page is tried again, and one whose site asked for a pause. */
+const again = 1
+const againAfterPause = 3
+
+/** The pause that a site asked for, where it is worth waiting for. */
+const pauseOf = ({ retryAfter }: ReaderError): Duration.Duration | undefined =>
+  retryAfter !== undefined && Duration.lessThanOrEqualTo(retryAfter, patience) ? retryAfter : undefined
 
 export interface Page {
   readonly document: ReadDocument
@@ -63,11 +74,26 @@ const makeSite = (origin: string) =>
     const robots = yield* loadRobots(origin)
     const delay = Math.min(crawlDelay(robots, agent), longestDelay)
     const turn = yield* Effect.makeSemaphore(1)
+    let resume = 0
+    /** After the pause that the site asked for, whichever page it was asked about. */
+    const patiently = <A, R>(fetch: Effect.Effect<A, ReaderError, R>): Effect.Effect<A, ReaderError, R> =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        resume > now ? Effect.zipRight(Effect.sleep(resume - now), fetch) : fetch
+      ).pipe(
+        Effect.tapError((error) =>
+          Effect.map(Clock.currentTimeMillis, (now) => {
+            const pause = pauseOf(error)
+            if (pause !== undefined) resume = Math.max(resume, now + Duration.toMillis(pause))
+          })
+        )
+      )
     /** One request after another with the site's pause between them, where it asks for one. */
-    const paced = <A, E, R>(fetch: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    const paced = <A, R>(fetch: Effect.Effect<A, ReaderError, R>): Effect.Effect<A, ReaderError, R> =>
       delay === 0
-        ? fetch
-        : turn.withPermits(1)(Effect.zipRight(Effect.when(Effect.sleep(delay * 1_000), takeStarted), fetch))
+        ? patiently(fetch)
+        : turn.withPermits(1)(
+            Effect.zipRight(Effect.when(Effect.sleep(delay * 1_000), takeStarted), patiently(fetch))
+          )
     let started = false
     const takeStarted = () => {
       const before = started
@@ -172,10 +198,19 @@ export const readPage = Effect.fn("Page.read")(function* (
   return visit
 })
 
-/** The visit, or none and why; what may have been a moment's trouble is tried once more. */
+/** Before a page is tried again: a second, unless its site said how long. */
+const retries = Schedule.identity<ReaderError>().pipe(
+  Schedule.intersect(Schedule.recurs(againAfterPause)),
+  Schedule.whileOutput(([error, times]) =>
+    error.retryAfter === undefined ? error.retryable && times < again : pauseOf(error) !== undefined
+  ),
+  Schedule.addDelay(([error]) => pauseOf(error) ?? Duration.seconds(1))
+)
+
+/** The visit, or none and why; what may have been a moment's trouble is tried again. */
 export const tryPage = (sites: Sites, address: string, options?: VisitOptions) =>
   readPage(sites, address, options).pipe(
-    Effect.retry({ times: 1, while: ({ retryable }) => retryable, schedule: Schedule.spaced("1 second") }),
+    Effect.retry(retries),
     Effect.tapError(({ code }) => Effect.logDebug("A page was left out", code)),
     Effect.either
   )

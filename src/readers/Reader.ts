@@ -25,7 +25,9 @@ export class ReaderError extends Schema.TaggedError<ReaderError>()("ReaderError"
   code: Schema.String,
   message: Schema.String,
   /** True when the same attempt may succeed later. */
-  retryable: Schema.Boolean
+  retryable: Schema.Boolean,
+  /** The pause that the site asked for. */
+  retryAfter: Schema.optionalWith(Schema.DurationFromSelf, { exact: true })
 }) {}
 
 export interface ReadOptions {

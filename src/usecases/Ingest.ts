@@ -39,6 +39,8 @@ import { makeCrawlLedger } from "./CrawlLedger.ts"
 const maxDocuments = 2_000
 /** A job that takes longer fails, whatever it is waiting for (guarantee G2). */
 const deadline: Duration.DurationInput = "2 hours"
+/** A site that asks for a longer pause waits no longer for the next attempt: until it has ended the source stays as it is. */
+const longestPause = Duration.minutes(1)
 
 /**
  * Documents that are written with one transaction, by their chunks and one for each; a longer one goes alone. The first of
@@ -204,14 +206,19 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
      * Ends the attempt with a stable code and a reason the caller can act on (guarantee G4); the last one fails job and
      * source.
      */
-    const failed = (task: IngestionTask, job: QueueJob, { code, message: words, retryable }: ReaderError) =>
+    const failed = (
+      task: IngestionTask,
+      job: QueueJob,
+      { code, message: words, retryable, retryAfter }: ReaderError
+    ) =>
       Effect.gen(function* () {
         const message = `${code}: ${words}`
         const final = !retryable || job.lastAttempt
         yield* final ? jobs.fail(task.jobId, message) : jobs.noteFailure(task.jobId, message)
         yield* knowledge.discard(task)
         yield* entries.prune(task)
-        return yield* new JobFailure({ message, fatal: final })
+        const pause = retryAfter === undefined ? {} : { retryAfter: Duration.min(retryAfter, longestPause) }
+        return yield* new JobFailure({ message, fatal: final, ...pause })
       })
 
     /** Handler of queue `ingestion`. */

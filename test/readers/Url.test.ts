@@ -226,6 +226,34 @@ describe("A URL source", () => {
   )
 
   test(
+    "A site that asks for a pause gets it, and one that asks for a long one is left for later",
+    Effect.gen(function* () {
+      const at: Array<number> = []
+      const site = yield* serveSite(() => (path) => {
+        if (path === "/robots.txt") return undefined
+        if (path !== "/") at.push(performance.now())
+        const busy: Answer = { status: 429, headers: { "retry-after": "1" } }
+        if (path === "/late") return { status: 503, headers: { "retry-after": "3600" } }
+        return path === "/" ? page("Home", ["/a", "/b", "/c", "/late"]) : at.length <= 6 ? busy : page(path)
+      })
+      expect((yield* titles({ url: site.origin, maxDepth: 1 })).toSorted()).toEqual([
+        "/a",
+        "/b",
+        "/c",
+        "Home"
+      ])
+      // Four at once, of which three were to wait; two of those once more.
+      expect(at.length).toBe(9)
+      const [first = 0, , , , second = 0, , , third = 0] = at
+      expect(second - first).toBeGreaterThanOrEqual(950)
+      expect(third - second).toBeGreaterThanOrEqual(950)
+      expect(site.asked.filter((path) => path === "/late")).toEqual(["/late"])
+      const later = yield* Effect.flip(documents({ url: `${site.origin}/late` }))
+      expect(later).toMatchObject({ code: "status_503", retryable: true, retryAfter: Duration.hours(1) })
+    })
+  )
+
+  test(
     "After a redirect of the start page the site it led to is read",
     Effect.gen(function* () {
       const target = yield* serveSite(tree)
