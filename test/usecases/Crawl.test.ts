@@ -211,7 +211,7 @@ layer(TestDatabase, { timeout: "60 seconds", excludeTestServices: true })("A cra
         expect([...fourth.values()].filter(({ outcome }) => outcome === "unchanged")).toEqual([])
         expect(yield* embedAll).toBe(chunks)
       }).pipe(Effect.provide(live)),
-    120_000
+    300_000
   )
 })
 
