@@ -1,11 +1,9 @@
 /** Entry of the embedded database's thread: a request a message, its answer back. It ends when it is sent null. */
 import { parentPort, workerData } from "node:worker_threads"
-import { engineOf, openGlite, type Opening } from "../store/database/Engine.ts"
+import { engineOf, messageOf, openGlite, type Opening } from "../store/database/Engine.ts"
 import type { Word } from "../store/database/EngineThread.ts"
 
 const say = (word: Word) => parentPort?.postMessage(word)
-
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
 const opening: Opening = workerData
 const opened = openGlite(opening)
@@ -22,6 +20,5 @@ opened.then(
     })
     say({ _tag: "Opened" })
   },
-  (error: unknown) =>
-    say({ _tag: "Refused", message: error instanceof Error ? error.message : String(error) })
+  (error: unknown) => say({ _tag: "Refused", message: messageOf(error) })
 )

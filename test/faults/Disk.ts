@@ -23,6 +23,7 @@ export const smallDisk = (folder: string, size: string): Disk | null => {
   } catch {
     return null
   }
+  let mounted = true
   const ballast = Path.join(folder, "ballast")
   const free = () => Fs.rmSync(ballast, { force: true })
   return {
@@ -37,7 +38,10 @@ export const smallDisk = (folder: string, size: string): Disk | null => {
       Fs.closeSync(file)
     },
     free,
-    close: () => execFileSync("umount", ["-l", folder], { stdio: "ignore" })
+    close: () => {
+      if (mounted) execFileSync("umount", ["-l", folder], { stdio: "ignore" })
+      mounted = false
+    }
   }
 }
 

@@ -7,7 +7,7 @@ import type * as Scope from "effect/Scope"
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
 import * as v8 from "node:v8"
-import { type Engine, engineOf, openGlite, type Opening } from "./Engine.ts"
+import { type Engine, engineOf, messageOf, openGlite, type Opening } from "./Engine.ts"
 import { openThread } from "./EngineThread.ts"
 import { WhenEnded } from "./Panic.ts"
 
@@ -27,7 +27,7 @@ export interface EngineOptions {
 
 /** The engine's own messages can carry a whole minified source line. */
 const unavailable = (what: string) => (cause: unknown) => {
-  const [line = ""] = (cause instanceof Error ? cause.message : String(cause)).split("\n")
+  const [line = ""] = messageOf(cause).split("\n")
   return new DatabaseUnavailable({ message: `${what}: ${line.slice(0, 200)}` })
 }
 const doesNotOpen = unavailable("The embedded database does not open")

@@ -27,12 +27,31 @@ export interface Engine {
 
 /**
  * For one connection in a process that others share: the defaults would hold 128 MB of pages that the operating system
- * keeps anyway.
+ * keeps anyway, and up to 1 GB of log that nobody reads any more (Upkeep).
  */
-const memory = ["shared_buffers=32MB", "wal_buffers=1MB", "max_connections=20"].flatMap((setting) => [
-  "-c",
-  setting
+const settings = [
+  "shared_buffers=32MB",
+  "wal_buffers=1MB",
+  "max_connections=20",
+  "min_wal_size=32MB",
+  "max_wal_size=96MB"
+].flatMap((setting) => ["-c", setting])
+
+/** What the engine's files throw is no `Error`, but a number of WASI's. */
+const reasons: ReadonlyMap<unknown, string> = new Map([
+  [2, "permission denied"],
+  [29, "input/output error"],
+  [51, "no space left on the device"],
+  [63, "operation not permitted"],
+  [69, "read-only file system"]
 ])
+
+/** Why the engine does not open, in words. */
+export const messageOf = (error: unknown): string => {
+  if (error instanceof Error) return error.message
+  if (typeof error !== "object" || error === null || !("errno" in error)) return String(error)
+  return reasons.get(error.errno) ?? `error ${String(error.errno)} of its files`
+}
 
 /** None when the build made none. */
 const readSeed = async (seed: string) => {
@@ -46,7 +65,7 @@ export const openGlite = async ({ directory, seed, vector }: Opening): Promise<P
   const options = {
     ...(directory !== null && { dataDir: directory }),
     ...(seed !== null && (await readSeed(seed))),
-    startParams: [...PGlite.defaultStartParams, ...memory]
+    startParams: [...PGlite.defaultStartParams, ...settings]
   }
   if (!vector) return await PGlite.create(options)
   const pgvector = await import("@electric-sql/pglite-pgvector")

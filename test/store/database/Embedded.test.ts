@@ -7,7 +7,8 @@ import * as Path from "node:path"
 import { afterAll, beforeAll, describe, inject } from "vitest"
 import { layerEmbedded, migrate } from "../../../src/store/Database.ts"
 import { bundle, discard, run } from "../../Children.ts"
-import { migrations } from "../../TestDatabase.ts"
+import { noDisk, smallDisk } from "../../faults/Disk.ts"
+import { migrations, thread } from "../../TestDatabase.ts"
 
 /** Inserts tenants one after another and tells of each that the database has acknowledged. */
 const writer = `
@@ -100,4 +101,26 @@ describe("The embedded database", () => {
       }),
     60_000
   )
+
+  for (const [where, own] of [
+    ["on the thread of its callers", {}],
+    ["on one of its own", { thread }]
+  ] as const)
+    it.scopedLive.skipIf(noDisk !== null)(
+      `${where} that has no room on its disk says so, and is made once there is some`,
+      () =>
+        Effect.gen(function* () {
+          const dataDir = yield* temporary
+          const options = { dataDir, seed: inject("seed"), ...own }
+          const disk = yield* Effect.acquireRelease(
+            Effect.sync(() => smallDisk(Path.join(dataDir, "database"), "20m")),
+            (disk) => Effect.sync(() => disk?.close())
+          )
+          const refused = Effect.provide(tenants, layerEmbedded(options))
+          expect((yield* Effect.flip(refused)).message).toMatch(/: no space left on the device$/u)
+          disk?.close()
+          expect(yield* Effect.provide(tenants, layerEmbedded(options))).toBe(0)
+        }),
+      60_000
+    )
 })
