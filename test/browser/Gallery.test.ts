@@ -1,7 +1,7 @@
 import type * as Http from "node:http"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
+import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
 import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
 import { addressOf, fill, type Gallery, site } from "./GalleryWorld.ts"
 
@@ -157,7 +157,12 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       for (const [name, button] of dialogs) {
         await page.goto(`${spoke.url}${pages[name]}`)
         await page.getByRole("button", { name: button }).click()
-        await page.getByRole("dialog").waitFor()
+        // Where there is a keyboard on the glass, a window is not shown before that has made room for it.
+        await until(
+          () =>
+            page.getByRole("dialog").evaluate((dialog) => dialog.checkVisibility({ opacityProperty: true })),
+          (visible) => visible
+        )
         await look(page, `gallery-dialog-${name}-${language}-${size}`)
         if (language === "de") expect(await untranslated(page)).toEqual([])
       }
