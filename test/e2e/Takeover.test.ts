@@ -1,12 +1,16 @@
 /**
  * The fence between a human of the team and the agent (guarantee G20), across processes: customers write again and again
- * while humans take over, each at a moment of its own. What the provider was given tells whether the agent ever spoke over
- * a human.
+ * while humans take over, each at a moment of its own, in the middle of replies that are being written and of others that
+ * the provider has refused for now. What it was given tells whether the agent ever spoke over a human.
  */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
 import { createHmac } from "node:crypto"
 import { setTimeout as delay } from "node:timers/promises"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type GraphStub, startGraph } from "../GraphStub.ts"
+import * as ModelStub from "../ModelStub.ts"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 import { makeTeam, type Team } from "./Team.ts"
 
@@ -16,19 +20,31 @@ const contacts = Array.from({ length: 24 }, (_, place) => String(491_700_000_100
 const messagesOfEach = 6
 const between = 500
 const hello = "Ada here, a human."
+/** Milliseconds: a call that was begun before the human wrote has come to the provider by then, a repeated one has not. */
+const underWay = 1_000
 
 /** Between 0 and 1, the same for the same place. */
 const chance = (place: number) => ((place * 7_919) % 101) / 101
 
 describe("Humans who take over while the agent answers", () => {
   const dataDir = temporaryFolder()
+  const scope = Effect.runSync(Scope.make())
   let graph: GraphStub
   let spoke: Spoke
   let team: Team
 
   beforeAll(async () => {
-    graph = await startGraph(() => "taken")
-    spoke = await start(dataDir, { CHANNEL_APP_SECRET: secret, GRAPH_API_URL: graph.url })
+    // Every other message is refused once, and tried again two seconds later.
+    graph = await startGraph((message, call) => (message % 2 === 1 && call === 1 ? "busy" : "taken"))
+    const model = await Effect.runPromise(Scope.extend(ModelStub.make, scope))
+    model.otherwise = { text: "One two three four five six seven eight.", gap: 50 }
+    spoke = await start(dataDir, {
+      CHANNEL_APP_SECRET: secret,
+      GRAPH_API_URL: graph.url,
+      OPENAI_BASE_URL: model.url,
+      OPENAI_API_KEY: "sk-stub",
+      SPOKE_EMBEDDING_MODEL: "offline"
+    })
     team = await makeTeam(spoke)
     const made = await team.owner("POST", `/api/agents/${team.agentId}/channels`, {
       channel: "whatsapp",
@@ -42,6 +58,7 @@ describe("Humans who take over while the agent answers", () => {
     await spoke.kill()
     graph.close()
     removeFolder(dataDir)
+    await Effect.runPromise(Scope.close(scope, Exit.void))
   })
 
   const write = async (from: string, number: number) => {
@@ -93,6 +110,10 @@ describe("Humans who take over while the agent answers", () => {
     await until(unfinished, (count) => count === 0)
     expect(new Set(graph.taken.map(({ to }) => to))).toEqual(new Set(contacts))
     const before = graph.taken.length
+    const ofAgent = (contact: string) =>
+      graph.taken.filter(({ text, to }) => to === contact && text !== hello).length
+    /** What the agent had said to each a moment after its human. */
+    const spoken = new Map<string, number>()
 
     await Promise.all([
       ...contacts.map(async (contact) => {
@@ -103,18 +124,24 @@ describe("Humans who take over while the agent answers", () => {
       }),
       ...contacts.map(async (contact, place) => {
         // Some as soon as the agent has said something more, which it may be about to do again; some whenever.
-        const spoken = async () => graph.taken.filter(({ to }) => to === contact).length
-        if (place % 3 === 0) await until(spoken, (count) => count > 1)
+        if (place % 3 === 0)
+          await until(
+            async () => ofAgent(contact),
+            (count) => count > 1
+          )
         else await delay(chance(place) * messagesOfEach * between)
         const said = await team.owner("POST", `/api/conversations/${known.get(contact)}/messages`, {
           content: hello
         })
         expect(said.status).toBe(201)
+        await delay(underWay)
+        spoken.set(contact, ofAgent(contact))
       })
     ])
     await until(unfinished, (count) => count === 0)
 
     let answeredFirst = 0
+    let takenBack = 0
     for (const [contact, id] of known) {
       const authors = (await transcript(id)).map(({ author }) => author)
       const human = authors.indexOf("human")
@@ -126,14 +153,17 @@ describe("Humans who take over while the agent answers", () => {
         1,
         hello
       ])
+      expect([contact, ofAgent(contact)]).toEqual([contact, spoken.get(contact)])
       // What is not the human's is what the agent is stored to have said.
       expect(texts.length - 1).toBeLessThanOrEqual(authors.filter((author) => author === "agent").length)
+      if (texts.length - 1 < authors.filter((author) => author === "agent").length) takenBack++
       if (texts.length > 2) answeredFirst++
       const state = (await team.owner("GET", `/api/conversations/${id}`)).body.data.state
       expect(state).toBe("HUMAN_ACTIVE")
     }
     // The agent and the humans were at it at the same time, or nothing has been shown.
     expect(answeredFirst).toBeGreaterThan(0)
+    expect(takenBack).toBeGreaterThan(0)
     expect(graph.taken.length - before).toBeGreaterThan(contacts.length)
   }, 180_000)
 })
