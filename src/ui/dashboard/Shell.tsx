@@ -5,6 +5,7 @@ import { Link, useLocation } from "wouter"
 import { atLeast, session, signOut, type User } from "./api/Session.ts"
 import { Button } from "./components/Button.tsx"
 import { Select } from "./components/Field.tsx"
+import { useScheme } from "./Scheme.ts"
 import { type Language, languages, texts, useLanguage, useText } from "./text/Language.tsx"
 import mark from "./mark.svg"
 import css from "./Shell.module.css"
@@ -49,25 +50,6 @@ const words = texts(
     signOut: "Abmelden"
   }
 )
-
-const schemes = ["system", "light", "dark"] as const
-type Scheme = (typeof schemes)[number]
-const schemeKey = "spoke.scheme"
-
-const storedScheme = (): Scheme => {
-  const stored = localStorage.getItem(schemeKey)
-  return schemes.find((scheme) => scheme === stored) ?? "system"
-}
-
-const useScheme = () => {
-  const [scheme, setScheme] = useState(storedScheme)
-  useEffect(() => {
-    localStorage.setItem(schemeKey, scheme)
-    if (scheme === "system") delete document.documentElement.dataset["scheme"]
-    else document.documentElement.dataset["scheme"] = scheme
-  }, [scheme])
-  return [scheme, setScheme] as const
-}
 
 const isLanguage = (key: string): key is Language => Object.hasOwn(languages, key)
 const languageOptions = Object.entries(languages).flatMap(([key, name]) =>
