@@ -89,7 +89,13 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/Channels
     const selectOne = SqlSchema.findOne({
       Request: ChannelId,
       Result: Row,
-      execute: (id) => sql`select ${columns} from channels where id = ${id}`
+      execute: (id) => sql`
+        select ${columns} from (
+          select o.* from channels own
+          join channels o
+            on o.channel = own.channel and o.external_id = own.external_id and o.tenant_id = own.tenant_id
+          where own.id = ${id} order by o.active desc, o.id = own.id desc limit 1
+        ) channels`
     })
 
     const selectAgents = SqlSchema.findAll({
@@ -127,7 +133,10 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/Channels
     const own = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
       Effect.orDie(selectOwn({ tenantId, id }))
 
-    /** Whoever's it is: for the workers that answer through it. Its token is sealed for `channel-token`. */
+    /**
+     * Whoever's it is, for the workers: what the tenant reaches the account of `id` by now, which is its active
+     * configuration, else that one. Its token is sealed for `channel-token`.
+     */
     const find = (id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> => Effect.orDie(selectOne(id))
 
     /** Every active configuration of a provider's account, whoever's: routing needs exactly one (specification 6). */
