@@ -181,6 +181,25 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await page.getByRole("article").nth(3).waitFor()
     await page.getByRole("button", { name: "New conversation" }).click()
     await page.getByText("And how do I stop it?").waitFor({ state: "detached" })
+
+    // What is refused is said in a sentence; the offline model reads no pictures.
+    const choosing = page.waitForEvent("filechooser")
+    await page.getByRole("button", { name: "Attach files" }).click()
+    await (
+      await choosing
+    ).setFiles([
+      { name: "plan.gif", mimeType: "image/gif", buffer: Buffer.from("GIF89a plan") },
+      { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") }
+    ])
+    await page.getByRole("alert").getByText("notes.txt cannot be sent").waitFor()
+    await page.getByLabel("Message").fill("What is on it?")
+    await page.keyboard.press("Enter")
+    await page.getByRole("article", { name: "You" }).getByText("plan.gif").waitFor()
+    const refusal = page.getByRole("alert").filter({ hasText: "No answer" })
+    await refusal.getByText("UNSUPPORTED_ATTACHMENT_TYPE").waitFor()
+    expect(await refusal.textContent()).not.toContain("{")
+    await look(page, "agent-try-refused")
+    await page.getByRole("button", { name: "New conversation" }).click()
   })
 
   it("fit a phone, and are gone when deleted", async () => {
