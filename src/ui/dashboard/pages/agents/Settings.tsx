@@ -10,6 +10,7 @@ import { Card } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { useReason } from "../../text/useReason.ts"
 
 const words = texts(
   {
@@ -44,15 +45,19 @@ const words = texts(
 
 const numberOrNull = (text: string) => (text.trim() === "" ? null : Number(text.replace(",", ".")))
 
-/** What the service says is wrong with `field`. */
-const complaint = (problem: Error | null, field: string) =>
-  problem instanceof ApiError && JSON.stringify(problem.details).includes(`"${field}"`)
-    ? problem.message
-    : undefined
+/** What is wrong with a field, where the service says that something is. */
+const useComplaint = () => {
+  const reason = useReason()
+  return (problem: Error | null, field: string) =>
+    problem instanceof ApiError && JSON.stringify(problem.details).includes(`"${field}"`)
+      ? reason(problem).sentence
+      : undefined
+}
 
 const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayChange: boolean }) => {
   const t = useText(words)
   const common = useText(everywhere)
+  const complaint = useComplaint()
   const queries = useQueryClient()
   const [name, setName] = useState(agent.name)
   const [instructions, setInstructions] = useState(agent.instructions)
