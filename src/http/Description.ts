@@ -204,6 +204,11 @@ const referredTo = (schemas: Readonly<Record<string, unknown>>, paths: unknown) 
   return Object.fromEntries(kept)
 }
 
+/** What the framework describes by its own words, as it is on the wire. */
+const written = {
+  DateTimeUtc: { type: "string", format: "date-time", description: "ISO 8601, in UTC, with milliseconds." }
+}
+
 const transformed = ({ components, info: declared, paths, ...spec }: Record<string, unknown>) => {
   const routes = new Map(
     Routes.table(PublicApi).map((route) => [`${route.method.toLowerCase()} ${template(route.path)}`, route])
@@ -220,12 +225,13 @@ const transformed = ({ components, info: declared, paths, ...spec }: Record<stri
       )
     ])
   )
-  const all = isRecord(components) ? sent(components["schemas"]) : {}
+  const described = isRecord(components) ? sent(components["schemas"]) : {}
+  const all = { ...(isRecord(described) ? described : {}), ...written }
   return {
     ...spec,
     info: { ...(isRecord(declared) ? declared : {}), description },
     paths: operations,
-    components: { schemas: referredTo(isRecord(all) ? all : {}, operations), securitySchemes },
+    components: { schemas: referredTo(all, operations), securitySchemes },
     security: [{ apiKey: [] }, { bearer: [] }]
   }
 }

@@ -70,6 +70,8 @@ export const complaints = (schema: Json, value: Json, at = "$"): ReadonlyArray<s
   if (typeof value === "string") {
     if (schema.pattern !== undefined && !new RegExp(schema.pattern, "u").test(value))
       wrong.push(`${at} does not match`)
+    if (schema.format === "date-time" && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value))
+      wrong.push(`${at} is no ISO 8601 time in UTC with milliseconds`)
     if (value.length < (schema.minLength ?? 0) || value.length > (schema.maxLength ?? Infinity))
       wrong.push(`${at} is too short or long`)
   }

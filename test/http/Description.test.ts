@@ -57,6 +57,9 @@ describe("the full description", () => {
       const referred = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name)
       expect(new Set(referred)).toEqual(new Set(Object.keys(document.components.schemas)))
       expect(text).not.toContain('"$id":"')
+      expect(document.components.schemas.DateTimeUtc).toMatchObject({ type: "string", format: "date-time" })
+      expect(complaints({ $ref: "#/components/schemas/DateTimeUtc" }, "2026-01-01T00:00:00Z")).toHaveLength(1)
+      expect(complaints({ $ref: "#/components/schemas/DateTimeUtc" }, "2026-01-01T00:00:00.000Z")).toEqual([])
       const create = document.paths["/v1/sources"].post
       expect(create.parameters.map(({ name }: { name: string }) => name)).toContain("idempotency-key")
       expect(document.security).toEqual([{ apiKey: [] }, { bearer: [] }])
