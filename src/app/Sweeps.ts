@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { Inbound } from "../usecases/channels/Inbound.ts"
 import { Inbox } from "../store/Inbox.ts"
+import { Ingest } from "../usecases/Ingest.ts"
 import { EmbeddingProfiles } from "../usecases/EmbeddingProfiles.ts"
 import { JobAlerts } from "../usecases/JobAlerts.ts"
 import { Refresh } from "../usecases/Refresh.ts"
@@ -30,6 +31,8 @@ export const start = Effect.gen(function* () {
   const inbound = yield* Inbound
   yield* profiles.aim
   yield* rounds("The sweep of embedding profiles", idle, profiles.sweep)
+  const ingest = yield* Ingest
+  yield* rounds("The sweep of readings that nobody does", idle, ingest.sweep)
   yield* rounds("The sweep of unanswered messages", idle, inbound.sweep)
   const alerts = yield* JobAlerts
   yield* rounds("The alert of failed jobs", Duration.seconds(15), Effect.as(alerts.sweep, false))

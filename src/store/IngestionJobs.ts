@@ -90,6 +90,25 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
           where j.id = ${jobId} and j.status in ('QUEUED', 'RUNNING')`
       })(id).pipe(Effect.orDie)
 
+    /** Jobs that have not ended, although the queue holds nothing any more that would run them. */
+    const forsaken = (limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Schema.Struct({ id: IngestionJobId }),
+        execute: () => sql`
+          select j.id from ingestion_jobs j
+          where j.status in ('QUEUED', 'RUNNING') and not exists (
+            select from queue_jobs q
+            where q.queue = 'ingestion' and q.serial_key = j.source_id and q.state in ('waiting', 'active')
+              and q.payload ->> 'jobId' = j.id
+          )
+          order by j.generation limit ${limit}::int`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.map(({ id }) => id)),
+        Effect.withSpan("IngestionJobStore.forsaken")
+      )
+
     /**
      * `RUNNING`, and the source `PROCESSING`. A source has one running job: an older one that was left running has died. The
      * source is locked first: whoever removes it either sees the job running, or has removed both. The task comes back as
@@ -161,6 +180,6 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         update ingestion_jobs set error = ${reason}, attempt_errors = attempt_errors || ${attemptError(reason)}
         where id = ${id} and status = 'RUNNING'`.pipe(Effect.orDie, Effect.asVoid)
 
-    return { find, queued, insert, task, start, progress, succeed, fail, noteFailure } as const
+    return { find, queued, insert, task, forsaken, start, progress, succeed, fail, noteFailure } as const
   })
 }) {}

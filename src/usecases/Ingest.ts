@@ -66,6 +66,10 @@ const unexpected = new ReaderError({
   retryable: true
 })
 
+const workerStopped = "worker_stopped: The worker stopped before the job ended, each time it was tried."
+/** Jobs that one sweep ends. */
+const mostForsaken = 100
+
 /**
  * What reading needs of all that the service is made of: a context is copied for each span and compared for each fiber, a
  * dozen times a page.
@@ -240,18 +244,31 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
       )
     })
 
+    const stopped = (jobId: IngestionJobId) =>
+      Effect.gen(function* () {
+        const task = yield* jobs.task(jobId)
+        if (Option.isNone(task)) return
+        yield* jobs.fail(jobId, workerStopped)
+        yield* knowledge.discard(task.value)
+      })
+
     /** Ends the job whose worker died on the last attempt: nobody else is left to say so (guarantee G2). */
     const abandoned = Effect.fn("Ingest.abandoned")(function* (job: QueueJob) {
       const { jobId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
-      const task = yield* jobs.task(jobId)
-      if (Option.isNone(task)) return
-      yield* jobs.fail(
-        jobId,
-        "worker_stopped: The worker stopped before the job ended, each time it was tried."
-      )
-      yield* knowledge.discard(task.value)
+      yield* stopped(jobId)
     })
 
-    return { process, abandoned } as const
+    /**
+     * Ends jobs whose last attempt could not even write that it had failed, so that their sources can be read again and
+     * deleted (guarantees G1 and G11).
+     */
+    const sweep = Effect.gen(function* () {
+      const left = yield* jobs.forsaken(mostForsaken)
+      yield* Effect.forEach(left, stopped, { discard: true })
+      if (left.length > 0) yield* Effect.logWarning("Ingestion jobs that nobody runs were ended", left.length)
+      return left.length === mostForsaken
+    }).pipe(Effect.withSpan("Ingest.sweep"))
+
+    return { process, abandoned, sweep } as const
   })
 }) {}

@@ -1,3 +1,4 @@
+import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -5,6 +6,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import * as TestContext from "effect/TestContext"
+import { JobQueue } from "../../src/capabilities/JobQueue.ts"
 import { OutboundHttp } from "../../src/capabilities/OutboundHttp.ts"
 import type { AgentScope } from "../../src/domain/Access.ts"
 import { newId, type SourceId } from "../../src/domain/Ids.ts"
@@ -55,6 +57,53 @@ eachEngineLive("An ingestion job", (it) => {
         error: "timed_out: The source took too long to read."
       })
     }).pipe(Effect.provide(live))
+  )
+
+  it.scoped(
+    "that ended in the queue without a word ends as failed as well, and no job that waits or runs does (G1, G11)",
+    () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        const jobs = yield* IngestionJobStore
+        const queue = yield* JobQueue
+        const ingest = yield* Ingest
+        const add = (state: "waiting" | "active" | "failed" | "gone", running: boolean) =>
+          Effect.gen(function* () {
+            const sourceId = yield* addSource(scope, "URL", { url: "https://example.com/" })
+            const { id: jobId } = yield* jobs.insert(scope, {
+              id: yield* newId.ingestionJob,
+              sourceId,
+              type: "INGEST"
+            })
+            if (running) yield* jobs.start(yield* Effect.flatten(jobs.task(jobId)))
+            const id = yield* queue.enqueue("ingestion", { jobId }, { serialKey: sourceId })
+            if (state === "gone") yield* sql`delete from queue_jobs where id = ${id}`
+            else yield* sql`update queue_jobs set state = ${state} where id = ${id}`
+            return sourceId
+          })
+        const waiting = yield* add("waiting", false)
+        const between = yield* add("waiting", true)
+        const active = yield* add("active", true)
+        const failed = yield* add("failed", true)
+        const gone = yield* add("gone", false)
+        expect(yield* ingest.sweep).toBe(false)
+        const states = Effect.forEach([waiting, between, active, failed, gone], (source) =>
+          Effect.map(seen(scope, source), ({ job, status }) => `${status} ${job}`)
+        )
+        const ended = [
+          "PENDING QUEUED",
+          "PROCESSING RUNNING",
+          "PROCESSING RUNNING",
+          "FAILED FAILED",
+          "FAILED FAILED"
+        ]
+        expect(yield* states).toEqual(ended)
+        expect((yield* seen(scope, gone)).error).toMatch(/^worker_stopped: /)
+        expect(yield* ingest.sweep).toBe(false)
+        expect(yield* states).toEqual(ended)
+      }).pipe(Effect.provide(live))
   )
 
   it.scoped(
