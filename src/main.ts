@@ -3,6 +3,7 @@ import * as V8 from "node:v8"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { hide } from "./app/cli/Hidden.ts"
 import { program } from "./app/cli/Program.ts"
+import { heed } from "./app/cli/Signals.ts"
 
 /**
  * Garbage is looked for when the heap is twice what the last look left; by itself V8 lets a small one grow to four times
@@ -11,4 +12,5 @@ import { program } from "./app/cli/Program.ts"
 V8.setFlagsFromString("--heap-growing-percent=100")
 
 hide()
+heed()
 NodeRuntime.runMain(program(process.argv), { disableErrorReporting: true, disablePrettyLogger: true })
