@@ -68,15 +68,18 @@ const engineOn = (worker: Worker, whenEnded: () => void) => {
   worker.on("error", end).on("exit", end)
   worker.unref()
 
+  const send = (request: Uint8Array, answered: Waiting) => {
+    if (over) return answered.reject(crashed())
+    if (waiting.length === 0) worker.ref()
+    waiting.push(answered)
+    // A copy, whose memory moves to the thread: the driver's may be part of something larger.
+    const copy = new Uint8Array(request)
+    worker.postMessage(copy, [copy.buffer])
+  }
+  // Answers that come while the last is being read are read with it: without a turn for the sockets between, statements that
+  // follow each other would hold all else up.
   const ask: Engine["ask"] = (request) =>
-    new Promise((resolve, reject) => {
-      if (over) return reject(crashed())
-      if (waiting.length === 0) worker.ref()
-      waiting.push({ resolve, reject })
-      // A copy, whose memory moves to the thread: the driver's may be part of something larger.
-      const copy = new Uint8Array(request)
-      worker.postMessage(copy, [copy.buffer])
-    })
+    new Promise((resolve, reject) => void setImmediate(send, request, { resolve, reject }))
   const ended = Effect.async<void>((resume) => {
     if (over) return resume(Effect.void)
     closing = true
