@@ -186,14 +186,14 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
       // Ids begin with the moment they were made.
       const old = typeId("inb", (yield* Clock.currentTimeMillis) - Duration.toMillis(kept))
       const keys = yield* sql`
-        delete from dedupe_keys where key in (
+        delete from dedupe_keys where key = any (array(
           select key from dedupe_keys where expires_at <= now() order by key limit ${handful}::int for update skip locked
-        ) returning key`
+        )) returning key`
       const rows = yield* sql`
-        delete from channel_inbox where id in (
+        delete from channel_inbox where id = any (array(
           select id from channel_inbox where id < ${old} and state <> 'queued' order by id
           limit ${handful}::int for update skip locked
-        ) returning id`
+        )) returning id`
       return keys.length === handful || rows.length === handful
     })
 

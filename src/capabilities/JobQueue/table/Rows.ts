@@ -64,6 +64,8 @@ export const makeRows = (sql: PgClient) => {
   const after = (duration: Duration.Duration) =>
     sql`clock_timestamp() + ${Duration.toMillis(duration)}::float8 * interval '1 millisecond'`
 
+  const limited = (rows: number) => sql.literal(`limit ${Math.trunc(rows)}`)
+
   const attemptError = (message: string) => sql`
     errors || jsonb_build_array(jsonb_build_object('attempt', attempts, 'at', clock_timestamp(), 'message', ${message}::text))`
 
@@ -97,6 +99,9 @@ export const makeRows = (sql: PgClient) => {
   /**
    * Takes up to `limit` jobs: first those whose worker let its lease run out, then those that are due. A job with a
    * serial key waits for every earlier one of its key, also for one that is itself waiting to be tried again.
+   *
+   * The limit is part of the text: of a number that it does not know the planner thinks that it is a tenth of the table, which
+   * it would then read whole, and it would think about that anew each time.
    */
   const claim = (queue: QueueName, limit: number, token: string, lease: Duration.Duration) =>
     SqlSchema.findAll({
@@ -105,8 +110,8 @@ export const makeRows = (sql: PgClient) => {
       execute: () => sql`
         with expired as (
           select id, attempts >= max_attempts as dead from queue_jobs
-          where queue = ${queue} and state = 'active' and lease_until < clock_timestamp()
-          order by lease_until limit ${limit}::int for update skip locked
+          where queue = ${queue} and state = 'active' and lease_until < statement_timestamp()
+          order by lease_until ${limited(limit)} for update skip locked
         ), due as (
           select id from queue_jobs j
           where queue = ${queue} and state = 'waiting' and run_at <= clock_timestamp()
@@ -115,9 +120,9 @@ export const makeRows = (sql: PgClient) => {
               where other.queue = j.queue and other.serial_key = j.serial_key and other.id <> j.id
                 and (other.state = 'active' or other.state = 'waiting' and other.seq < j.seq)
             ))
-          order by run_at, seq limit ${limit}::int - (select count(*) from expired) for update skip locked
+          order by run_at, seq ${limited(limit)} for update skip locked
         ), picked as (
-          select id, dead, true as lost from expired union all select id, false, false from due
+          select id, dead, true as lost from expired union all select id, false, false from due ${limited(limit)}
         ), claimed as (
           update queue_jobs j set state = 'active', lease_token = ${token}, lease_until = ${after(lease)},
             attempts = case when dead then attempts else attempts + 1 end,
@@ -135,11 +140,16 @@ export const makeRows = (sql: PgClient) => {
       Request: Schema.Void,
       Result: Due,
       execute: () => sql`
-        select id, attempts, state = 'active' as lost from queue_jobs
-        where queue = ${queue} and (
-          state = 'waiting' and run_at <= clock_timestamp() or state = 'active' and lease_until < clock_timestamp()
-        )
-        order by run_at, seq limit ${limit}::int`
+        select id, attempts, lost from (
+          (select id, attempts, false as lost, run_at, seq from queue_jobs
+          where queue = ${queue} and state = 'waiting' and run_at <= statement_timestamp()
+          order by run_at, seq ${limited(limit)})
+          union all
+          (select id, attempts, true, run_at, seq from queue_jobs
+          where queue = ${queue} and state = 'active' and lease_until < statement_timestamp()
+          order by lease_until ${limited(limit)})
+        ) found
+        order by run_at, seq ${limited(limit)}`
     })(undefined)
 
   /** Milliseconds until a job of the queue becomes due or a lease runs out, if one will. */
@@ -147,7 +157,7 @@ export const makeRows = (sql: PgClient) => {
     sql<{ wait: number | null }>`
       select extract(epoch from least(
         (select min(run_at) from queue_jobs
-          where queue = ${queue} and state = 'waiting' and run_at > clock_timestamp()),
+          where queue = ${queue} and state = 'waiting' and run_at > statement_timestamp()),
         (select min(lease_until) from queue_jobs where queue = ${queue} and state = 'active')
       ) - clock_timestamp())::float8 * 1000 as wait`.pipe(
       Effect.map(([row]) => Option.fromNullable(row?.wait))
@@ -213,7 +223,9 @@ export const makeRows = (sql: PgClient) => {
         select pg_try_advisory_xact_lock(hashtextextended(${`queue_jobs prune ${queue}`}, 0)) as mine
       ), gone as (
         delete from queue_jobs where (select mine from gate)
-          and (id in (${surplus("completed", policy.keepCompleted)}) or id in (${surplus("failed", policy.keepFailed)}))
+          and id = any (
+            array(${surplus("completed", policy.keepCompleted)}) || array(${surplus("failed", policy.keepFailed)})
+          )
       )
       select mine from gate`.pipe(Effect.map(([row]) => row?.mine === true))
   }
