@@ -1,0 +1,45 @@
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { expect } from "@effect/vitest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { makeRows } from "../../src/capabilities/JobQueue/table/Rows.ts"
+import { policies } from "../../src/capabilities/JobQueue.ts"
+import { eachEngineLive, reset } from "../TestDatabase.ts"
+
+const queue = "channel-inbound"
+
+eachEngineLive("A backlog of jobs", (it) => {
+  it.scoped("is not read to find what is next, to look when that is, or to forget what has ended", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* PgClient.PgClient
+      const rows = makeRows(sql)
+      const lease = Duration.seconds(20)
+      /** Rows of the table that were read without an index. */
+      const read = Effect.gen(function* () {
+        yield* sql`select pg_stat_force_next_flush()`
+        const [row] = yield* sql<{ rows: number }>`
+          select seq_tup_read::int as rows from pg_stat_user_tables where relname = 'queue_jobs'`
+        return row?.rows
+      })
+      // Statements are kept prepared from their eighth run on: with what was known of an empty table.
+      for (let times = 0; times < 10; times++) yield* rows.claim(queue, 1, "before", lease)
+      for (const _ of ["soon", "once the table was looked at"]) {
+        yield* sql`
+          insert into queue_jobs (id, queue, payload, serial_key, max_attempts)
+          select gen_random_uuid(), ${queue}, '{}', 'contact ' || n % 500, 5 from generate_series(1, 10000) n`
+        const before = yield* read
+        for (let times = 0; times < 12; times++) {
+          const [job] = yield* rows.claim(queue, 1, "token", lease)
+          if (job === undefined) return expect.unreachable()
+          yield* rows.fail({ id: job.id, token: "token" }, "No reason.")
+          expect(yield* rows.due(queue, 5)).toHaveLength(5)
+          yield* rows.nextDue(queue)
+          expect(yield* rows.prune(queue, { ...policies[queue], keepFailed: 3 })).toBe(true)
+        }
+        expect(yield* read).toBe(before)
+        yield* sql`analyze queue_jobs`
+      }
+    })
+  )
+})
