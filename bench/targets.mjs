@@ -130,20 +130,19 @@ const targets = [
       )
     ]
   },
-  {
+  ...[
+    [64, "more than it can take at once"],
+    [16, "each of which waits for a commit"]
+  ].map(([clients, why]) => ({
     number: 11,
-    measure: "Webhooks accepted, requests/s of 16 and 64 clients, to a bare server that checks the HMAC",
+    measure: `Webhooks accepted, requests/s of ${clients} clients (${why}), to a bare server that checks the HMAC`,
     must: "≥ 0.3 ×",
     aim: "≥ 0.5 ×",
     of: ({ webhooks }, engine) => {
-      const rows = webhooks?.accepted.filter((row) => row.engine === engine && row.clients > 1) ?? []
-      return [
-        bounded(rows.length === 0 ? undefined : Math.min(...rows.map((row) => row.ratio)), 0.3, 0.5, {
-          up: true
-        })
-      ]
+      const row = webhooks?.accepted.find((each) => each.engine === engine && each.clients === clients)
+      return [bounded(row?.ratio, 0.3, 0.5, { up: true })]
     }
-  },
+  })),
   {
     number: 12,
     measure:
