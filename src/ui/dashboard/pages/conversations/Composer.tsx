@@ -1,8 +1,9 @@
 /** Where the team writes, and what of it has not arrived yet. */
 import { useQueryClient } from "@tanstack/react-query"
-import { type FormEvent, type KeyboardEvent, useRef, useState } from "react"
-import { attachable, isAttachable, mostAttachments, say, type State } from "../../api/Conversations.ts"
+import { useRef, useState } from "react"
+import { say, type State } from "../../api/Conversations.ts"
 import { Button } from "../../components/Button.tsx"
+import { MessageForm } from "../../components/MessageForm.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
@@ -13,31 +14,17 @@ const words = texts(
     reply: "Reply",
     placeholder: "Write to the customer",
     takes: "Sending a message takes the conversation over from the agent.",
-    send: "Send",
     sending: "Sending …",
     unsent: "Not sent",
-    discard: "Discard",
-    attach: "Attach files",
-    attached: "Attached files",
-    remove: (name: string) => `Remove ${name}`,
-    refused: (name: string) =>
-      `${name} cannot be sent: JPEG, PNG, WebP and GIF up to 10 MB, PDF up to 25 MB.`,
-    tooMany: "A message takes at most ten files."
+    discard: "Discard"
   },
   {
     reply: "Antwort",
     placeholder: "Dem Kunden schreiben",
     takes: "Wer eine Nachricht sendet, übernimmt das Gespräch vom Agenten.",
-    send: "Senden",
     sending: "Wird gesendet …",
     unsent: "Nicht gesendet",
-    discard: "Verwerfen",
-    attach: "Dateien anhängen",
-    attached: "Angehängte Dateien",
-    remove: (name: string) => `${name} entfernen`,
-    refused: (name: string) =>
-      `${name} lässt sich nicht senden: JPEG, PNG, WebP und GIF bis 10 MB, PDF bis 25 MB.`,
-    tooMany: "Eine Nachricht fasst höchstens zehn Dateien."
+    discard: "Verwerfen"
   }
 )
 
@@ -113,92 +100,15 @@ export const Underway = ({ discard, drafts, retry }: Drafts) => {
 
 export const Composer = ({ send, state }: Pick<Drafts, "send"> & { readonly state: State }) => {
   const t = useText(words)
-  const [text, setText] = useState("")
-  const [files, setFiles] = useState<ReadonlyArray<File>>([])
-  const [problem, setProblem] = useState("")
-  const picker = useRef<HTMLInputElement>(null)
-  const field = useRef<HTMLTextAreaElement>(null)
-  const add = (more: ReadonlyArray<File>) => {
-    const bad = more.find((file) => !isAttachable(file))
-    const all = [...files, ...more.filter(isAttachable)]
-    setFiles(all.slice(0, mostAttachments))
-    setProblem(bad === undefined ? (all.length > mostAttachments ? t.tooMany : "") : t.refused(bad.name))
-  }
-  const remove = (file: File) => {
-    setFiles(files.filter((other) => other !== file))
-    setProblem("")
-    field.current?.focus()
-  }
-  const submit = () => {
-    const content = text.trim()
-    if (content === "" && files.length === 0) return
-    setText("")
-    setFiles([])
-    setProblem("")
-    send(content, files)
-  }
-  const onSubmit = (event: FormEvent) => {
-    event.preventDefault()
-    submit()
-  }
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return
-    event.preventDefault()
-    submit()
-  }
   return (
-    <form className={css["form"]} onSubmit={onSubmit}>
-      <textarea
-        ref={field}
-        aria-label={t.reply}
+    <div className={css["write"]}>
+      <MessageForm
+        label={t.reply}
         placeholder={t.placeholder}
-        rows={2}
-        maxLength={32_000}
-        value={text}
-        onChange={({ target }) => setText(target.value)}
-        onKeyDown={onKeyDown}
-        onPaste={(event) => {
-          const pasted = [...event.clipboardData.files]
-          if (pasted.length === 0) return
-          event.preventDefault()
-          add(pasted)
-        }}
+        note={state === "HUMAN_ACTIVE" ? "" : t.takes}
+        wordless
+        onSend={send}
       />
-      {files.length === 0 ? null : (
-        <ul className={css["files"]} aria-label={t.attached}>
-          {files.map((file, place) => (
-            <li key={`${place} ${file.name}`}>
-              {file.name}
-              <Button kind="quiet" aria-label={t.remove(file.name)} onPress={() => remove(file)}>
-                ×
-              </Button>
-            </li>
-          ))}
-        </ul>
-      )}
-      <p role="alert" className={css["problem"]} hidden={problem === ""}>
-        {problem}
-      </p>
-      <div className={css["foot"]}>
-        <span className={css["soft"]}>{state === "HUMAN_ACTIVE" ? "" : t.takes}</span>
-        <span className={css["choices"]}>
-          <input
-            ref={picker}
-            type="file"
-            multiple
-            hidden
-            accept={attachable}
-            onChange={({ currentTarget }) => {
-              add([...(currentTarget.files ?? [])])
-              currentTarget.value = ""
-            }}
-          />
-          <Button onPress={() => picker.current?.click()}>{t.attach}</Button>
-          <Button kind="primary" type="submit">
-            {t.send}
-          </Button>
-        </span>
-      </div>
-    </form>
+    </div>
   )
 }
