@@ -43,7 +43,8 @@ const ask = (client: Pg.ClientBase, query: Query, done: Done) => {
 }
 
 abstract class Statements implements Connection {
-  protected abstract run(query: Query): Effect.Effect<Answer, SqlError>
+  /** `often` is false for statements that are planned anew each time. */
+  protected abstract run(query: Query, often?: boolean): Effect.Effect<Answer, SqlError>
 
   execute(text: string, params: ReadonlyArray<unknown>): Effect.Effect<ReadonlyArray<object>, SqlError> {
     return Effect.map(this.run({ text, values: [...params] }), rowsOf)
@@ -64,7 +65,7 @@ abstract class Statements implements Connection {
     text: string,
     params: ReadonlyArray<unknown>
   ): Effect.Effect<ReadonlyArray<object>, SqlError> {
-    return this.execute(text, params)
+    return Effect.map(this.run({ text, values: [...params] }, false), rowsOf)
   }
 
   /** All rows at once: a cursor would hold the only connection of the embedded database. */
@@ -84,14 +85,14 @@ export class PooledStatements extends Statements {
     this.#prepared = prepared
   }
 
-  protected run(query: Query): Effect.Effect<Answer, SqlError> {
+  protected run(query: Query, often = true): Effect.Effect<Answer, SqlError> {
     return Effect.async<Answer, SqlError>((resume) => {
       let given = true
       this.#pool.connect((error, client, release) => {
         if (client === undefined) return resume(failed(error ?? new Error(noConnection), noConnection))
         // Whoever waited for it has gone.
         if (!given) return release()
-        this.#ask(client, release, query, resume)
+        this.#ask(client, release, query, often, resume)
       })
       return Effect.sync(() => {
         given = false
@@ -99,7 +100,7 @@ export class PooledStatements extends Statements {
     })
   }
 
-  #ask(client: Pg.PoolClient, release: (error?: Error) => void, query: Query, resume: Done) {
+  #ask(client: Pg.PoolClient, release: (error?: Error) => void, query: Query, often: boolean, resume: Done) {
     let broken: Error | undefined
     // Without a listener a connection that breaks at work would end the process.
     const onError = (error: Error) => {
@@ -111,7 +112,7 @@ export class PooledStatements extends Statements {
       release(broken)
       resume(answer)
     }
-    const name = this.#prepared.nameOf(query.text)
+    const name = often ? this.#prepared.nameOf(query.text) : undefined
     if (name === undefined) return ask(client, query, done)
     client.query({ ...query, name }, (error: Error | null, answer: Answer) => {
       if (error === null || error === undefined) return done(Effect.succeed(answer))

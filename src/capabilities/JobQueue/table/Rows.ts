@@ -101,13 +101,15 @@ export const makeRows = (sql: PgClient) => {
    * serial key waits for every earlier one of its key, also for one that is itself waiting to be tried again.
    *
    * The limit is part of the text: of a number that it does not know the planner thinks that it is a tenth of the table, which
-   * it would then read whole, and it would think about that anew each time.
+   * it would then read whole. And it plans anew each time: as it was planned for an empty queue, the statement would read a
+   * sudden backlog once for each of its jobs.
    */
   const claim = (queue: QueueName, limit: number, token: string, lease: Duration.Duration) =>
     SqlSchema.findAll({
       Request: Schema.Void,
       Result: Claimed,
-      execute: () => sql`
+      execute: () =>
+        sql`
         with expired as (
           select id, attempts >= max_attempts as dead from queue_jobs
           where queue = ${queue} and state = 'active' and lease_until < statement_timestamp()
@@ -132,6 +134,7 @@ export const makeRows = (sql: PgClient) => {
           returning j.id, payload, attempts, max_attempts, dead, run_at, seq
         )
         select id, payload, attempts, max_attempts as "maxAttempts", dead from claimed order by run_at, seq`
+          .unprepared
     })(undefined)
 
   /** The first of what {@link claim} would take, serial keys aside. */
