@@ -130,7 +130,8 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/Realt
           // Subscribed before the first look, so that nothing happens unnoticed between the two.
           const signals = yield* realtime.subscribe(conversationId)
           const told = yield* beginning(conversationId, lastMessageId)
-          let more = true
+          // Who begins now has seen all there is: what comes first is the first signal.
+          let more = lastMessageId !== null
           let looked = yield* Clock.currentTimeMillis
           const next = Effect.gen(function* () {
             const now = yield* Clock.currentTimeMillis
