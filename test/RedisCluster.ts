@@ -6,6 +6,7 @@ import { createServer } from "node:net"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
+import { inject } from "vitest"
 import { binary } from "./RedisServer.ts"
 
 const masters = 3
@@ -38,6 +39,7 @@ export const startCluster = async () => {
   const file = binary
   const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-cluster-"))
   const servers: Array<ChildProcess> = []
+  const marks: Array<string> = []
   const end = () => {
     for (const server of servers) server.kill("SIGKILL")
     Fs.rmSync(folder, { recursive: true, force: true })
@@ -59,6 +61,10 @@ export const startCluster = async () => {
     }
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)])
     const server = spawn(file, args, { stdio: "ignore" })
+    // The end of the run finds it by this, should this process be killed.
+    const mark = Path.join(inject("servers"), `${server.pid}.redis.pid`)
+    Fs.writeFileSync(mark, String(server.pid))
+    marks.push(mark)
     server.unref()
     servers.push(server)
     ports.push(port)
@@ -88,6 +94,7 @@ export const startCluster = async () => {
     seed: `redis://127.0.0.1:${ports[0]}?cluster=true`,
     stop: async () => {
       process.off("exit", end)
+      for (const mark of marks) Fs.rmSync(mark, { force: true })
       const ended = servers.map((server) => new Promise((resolve) => server.once("exit", resolve)))
       end()
       await Promise.all(ended)

@@ -16,7 +16,7 @@ const base64 = (bytes: Uint8Array): ReadonlyArray<string> =>
     return encoded.slice(before === 0 ? 0 : before + 1, Math.floor(((before + bytes.length) * 8) / 6))
   })
 
-/** How `secret` may be written: as it is, escaped for JSON and for addresses, in hexadecimal, in base64 of either alphabet. */
+/** How `secret` may be written: as it is, escaped for JSON and addresses, in hexadecimal, in base64 of either alphabet. */
 export const formsOf = (secret: string): ReadonlyArray<string> => {
   const bytes = utf8.encode(secret)
   const hex = Encoding.encodeHex(bytes)

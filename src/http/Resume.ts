@@ -16,7 +16,10 @@ const asDelta = Schema.decodeOption(Delta)
 const prefix = "data: "
 const beat = `${prefix}{"type":"data-heartbeat"`
 
-/** `body` without its first `after` counts; comments, heartbeats and `[DONE]` do not count. Each chunk of `body` holds whole frames. */
+/**
+ * `body` without its first `after` counts; comments, heartbeats and `[DONE]` do not count. Each chunk of `body` holds
+ * whole frames.
+ */
 export const skip = <E, R>(
   body: Stream.Stream<Uint8Array, E, R>,
   after: number

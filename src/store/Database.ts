@@ -17,11 +17,16 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { embeddedClient, serverClient, type ServerOptions } from "./database/Clients.ts"
-import { DatabaseUnavailable, type EngineOptions, openDirectory, openMemory } from "./database/Embedded.ts"
+import {
+  DatabaseUnavailable,
+  type EngineOptions,
+  openDirectory,
+  openMemory,
+  WhenEnded
+} from "./database/Embedded.ts"
 import type { Engine } from "./database/Engine.ts"
 import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory } from "./database/Lock.ts"
 import { migrate, pendingMigrations } from "./database/Migrations.ts"
-import { WhenEnded } from "./database/Panic.ts"
 import * as Upkeep from "./database/Upkeep.ts"
 import { prepareVector, VectorUnavailable, vectorVersions } from "./database/Vector.ts"
 

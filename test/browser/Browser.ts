@@ -67,7 +67,7 @@ export const expectAccessible = async (page: Page): Promise<void> => {
 }
 
 /** Where pictures go: `SCREENSHOTS`, else nowhere that lasts. */
-const gallery = process.env["SCREENSHOTS"] ?? Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-pictures-"))
+const gallery = process.env["SCREENSHOTS"] || Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-pictures-"))
 
 /** The page in light and dark, each checked for accessibility, pictured as `<name>-light.png` and `<name>-dark.png`. */
 export const look = async (page: Page, name: string): Promise<void> => {

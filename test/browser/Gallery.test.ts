@@ -11,7 +11,7 @@ const owner = { email: "owner@example.com", password: "correct horse battery" }
 const views = [
   ["en", "desktop", { ...desktop, locale: "en-GB" }],
   ["de", "phone", { ...phone, locale: "de-DE" }],
-  ...(process.env["SCREENSHOTS"] === undefined
+  ...((process.env["SCREENSHOTS"] ?? "") === ""
     ? []
     : ([
         ["en", "phone", { ...phone, locale: "en-GB" }],

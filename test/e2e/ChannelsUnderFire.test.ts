@@ -9,7 +9,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import { createHmac } from "node:crypto"
 import * as Http from "node:http"
 import { setTimeout as delay } from "node:timers/promises"
 import * as Pg from "pg"
@@ -18,6 +17,7 @@ import { type Fate, type GraphStub, startGraph } from "../GraphStub.ts"
 import { binaries } from "../PostgresServer.ts"
 import { binary as redisServer, startRedis } from "../RedisServer.ts"
 import { serverUrl } from "../TestDatabase.ts"
+import { signed, textOf } from "./Deliveries.ts"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 import { makeTeam } from "./Team.ts"
 
@@ -155,12 +155,9 @@ for (const { name, redis, skipped, usual } of backends)
     })
 
     const deliver = ({ from, id }: Given) => {
-      const message = { from, id, timestamp, type: "text", text: { body: `Where is my order ${id}?` } }
-      const value = { metadata: { phone_number_id: "pn_1" }, messages: [message] }
-      const body = JSON.stringify({ entry: [{ id: "waba", changes: [{ field: "messages", value }] }] })
-      const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`
+      const body = textOf({ from, id, timestamp, text: `Where is my order ${id}?` })
       return new Promise<{ status: number | undefined; enqueued: number }>((resolve, reject) => {
-        const headers = { "x-hub-signature-256": signature }
+        const headers = signed(secret, body)
         const request = Http.request(
           `${api.url}/api/webhooks/whatsapp`,
           { method: "POST", agent, headers },

@@ -2,10 +2,10 @@
  * What a real server answers in the lane beside the framework. That both answer alike is in test/http/Direct.test.ts and
  * test/http/Webhooks.test.ts; here nothing but who did.
  */
-import { createHmac } from "node:crypto"
 import * as Path from "node:path"
 import { pathToFileURL } from "node:url"
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { signed } from "./Deliveries.ts"
 import { removeFolder, root, type Spoke, start, temporaryFolder } from "./Spoke.ts"
 
 const folder = temporaryFolder()
@@ -52,10 +52,9 @@ it("Turns, streams, searches and deliveries are answered in the lane, their refu
   expect((await send("/v1/retrieve", "{")).status).toBe(400)
   expect((await send("/v1/chat", turn, { "x-api-key": "spk_unknown" })).status).toBe(401)
   const delivery = JSON.stringify({ entry: [] })
-  const signature = `sha256=${createHmac("sha256", appSecret).update(delivery).digest("hex")}`
   for (const channel of ["whatsapp", "messenger"]) {
     const path = `/api/webhooks/${channel}`
-    expect((await send(path, delivery, { "x-hub-signature-256": signature })).status).toBe(200)
+    expect((await send(path, delivery, signed(appSecret, delivery))).status).toBe(200)
     expect((await send(path, delivery, { "x-hub-signature-256": "sha256=00" })).status).toBe(401)
   }
   expect(await seen()).toEqual([])

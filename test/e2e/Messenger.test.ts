@@ -1,7 +1,7 @@
 /** A Page's messages from delivery to answer: what comes back as an echo, what humans write there, what others own. */
-import { createHmac } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type GraphStub, startGraph } from "../GraphStub.ts"
+import * as Deliveries from "./Deliveries.ts"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 import { makeTeam, type Team } from "./Team.ts"
 
@@ -33,9 +33,7 @@ afterAll(async () => {
 
 const deliver = async (entry: object) => {
   const body = JSON.stringify({ object: "page", entry: [{ id: page, time: Date.now(), ...entry }] })
-  const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`
-  const headers = { "x-hub-signature-256": signature }
-  const response = await fetch(`${spoke.url}/api/webhooks/messenger`, { method: "POST", headers, body })
+  const response = await Deliveries.deliver(spoke, "messenger", secret, body)
   expect(response.status).toBe(200)
   const { dedupedCount, enqueued } = JSON.parse(await response.text()).data
   return { dedupedCount, enqueued }

@@ -2,7 +2,6 @@
  * What is promised of several processes on one PostgreSQL and one Redis (contract 11, guarantee G28): whatever was
  * accepted is there in the end, whichever of them is killed, and whatever becomes of Redis.
  */
-import { createHmac } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -15,6 +14,7 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { type GraphStub, startGraph } from "../GraphStub.ts"
 import * as ModelStub from "../ModelStub.ts"
 import { startRedis, withRedis } from "../RedisServer.ts"
+import * as Deliveries from "./Deliveries.ts"
 import { type Fleet, startFleet } from "./Fleet.ts"
 import { removeFolder, requester, type Spoke, temporaryFolder, until } from "./Spoke.ts"
 import { makeTeam, type Team } from "./Team.ts"
@@ -81,12 +81,8 @@ withRedis("Two API processes and two workers, one PostgreSQL, one Redis", () => 
   })
 
   const deliver = async (id: string) => {
-    const message = { from: "491700000001", id, timestamp: "1767225600", type: "text", text: { body: id } }
-    const value = { metadata: { phone_number_id: "pn_1" }, messages: [message] }
-    const body = JSON.stringify({ entry: [{ id: "waba", changes: [{ field: "messages", value }] }] })
-    const signature = `sha256=${createHmac("sha256", appSecret).update(body).digest("hex")}`
-    const headers = { "x-hub-signature-256": signature }
-    return (await fetch(`${spoke.url}/api/webhooks/whatsapp`, { method: "POST", headers, body })).status
+    const body = Deliveries.textOf({ from: "491700000001", id, text: id, timestamp: "1767225600" })
+    return (await Deliveries.deliver(spoke, "whatsapp", appSecret, body)).status
   }
 
   /** Asks until it is told to stop, and keeps what was accepted; what was cut off was accepted by nobody. */

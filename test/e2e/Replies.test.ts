@@ -1,8 +1,8 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import { createHmac } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Fate, type GraphStub, startGraph } from "../GraphStub.ts"
+import * as Deliveries from "./Deliveries.ts"
 import { storeOf } from "./Engines.ts"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 import { makeTeam } from "./Team.ts"
@@ -29,21 +29,12 @@ describe("Replies through WhatsApp", () => {
   })
 
   const deliver = async (contact: number) => {
-    const message = {
+    const body = Deliveries.textOf({
       from: `49170000000${contact}`,
       id: `wamid.${contact}`,
-      timestamp: String(Math.floor(Date.now() / 1_000)),
-      type: "text",
-      text: { body: `Question of ${contact}` }
-    }
-    const value = { metadata: { phone_number_id: "pn_1" }, messages: [message] }
-    const body = JSON.stringify({ entry: [{ id: "waba", changes: [{ field: "messages", value }] }] })
-    const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`
-    const response = await fetch(`${spoke.url}/api/webhooks/whatsapp`, {
-      method: "POST",
-      headers: { "x-hub-signature-256": signature },
-      body
+      text: `Question of ${contact}`
     })
+    const response = await Deliveries.deliver(spoke, "whatsapp", secret, body)
     expect(response.status).toBe(200)
   }
 

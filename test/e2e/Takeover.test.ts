@@ -6,11 +6,11 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { createHmac } from "node:crypto"
 import { setTimeout as delay } from "node:timers/promises"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type GraphStub, startGraph } from "../GraphStub.ts"
 import * as ModelStub from "../ModelStub.ts"
+import * as Deliveries from "./Deliveries.ts"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 import { makeTeam, type Team } from "./Team.ts"
 
@@ -62,14 +62,9 @@ describe("Humans who take over while the agent answers", () => {
   })
 
   const write = async (from: string, number: number) => {
-    const timestamp = String(Math.floor(Date.now() / 1_000))
-    const text = { body: `Question ${number} of ${from}` }
-    const message = { from, id: `wamid.${from}.${number}`, timestamp, type: "text", text }
-    const value = { metadata: { phone_number_id: "pn_1" }, messages: [message] }
-    const body = JSON.stringify({ entry: [{ id: "waba", changes: [{ field: "messages", value }] }] })
-    const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`
-    const headers = { "x-hub-signature-256": signature }
-    const response = await fetch(`${spoke.url}/api/webhooks/whatsapp`, { method: "POST", headers, body })
+    const id = `wamid.${from}.${number}`
+    const body = Deliveries.textOf({ from, id, text: `Question ${number} of ${from}` })
+    const response = await Deliveries.deliver(spoke, "whatsapp", secret, body)
     expect(response.status).toBe(200)
   }
 

@@ -1,40 +1,15 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import { createHmac } from "node:crypto"
 import { afterAll, describe, expect, it } from "vitest"
+import * as Deliveries from "./Deliveries.ts"
 import { storeOf } from "./Engines.ts"
 import { removeFolder, start, temporaryFolder } from "./Spoke.ts"
 
 const secret = "app-secret-of-the-crash"
 
-const bodyOf = (id: string) =>
-  JSON.stringify({
-    entry: [
-      {
-        id: "waba",
-        changes: [
-          {
-            field: "messages",
-            value: {
-              metadata: { phone_number_id: "pn_1" },
-              messages: [
-                { from: "491700000001", id, timestamp: "1767225600", type: "text", text: { body: id } }
-              ]
-            }
-          }
-        ]
-      }
-    ]
-  })
-
 const deliver = async (url: string, id: string) => {
-  const body = bodyOf(id)
-  const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`
-  const response = await fetch(`${url}/api/webhooks/whatsapp`, {
-    method: "POST",
-    headers: { "x-hub-signature-256": signature },
-    body
-  })
+  const body = Deliveries.textOf({ from: "491700000001", id, text: id, timestamp: "1767225600" })
+  const response = await Deliveries.deliver({ url }, "whatsapp", secret, body)
   return { status: response.status, json: JSON.parse(await response.text()) }
 }
 

@@ -1,5 +1,6 @@
 /** PostgreSQL inside this process (PGlite): opening, first creation, closing. */
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
@@ -9,7 +10,6 @@ import * as Path from "node:path"
 import * as v8 from "node:v8"
 import { type Engine, engineOf, messageOf, openGlite, type Opening } from "./Engine.ts"
 import { openThread } from "./EngineThread.ts"
-import { WhenEnded } from "./Panic.ts"
 
 /** The database cannot be opened or reached. `message` is short and names neither credentials nor address. */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
@@ -38,6 +38,11 @@ const doesNotOpen = unavailable("The embedded database does not open")
  * past this one soon enough.
  */
 const optimiseLater = Effect.sync(() => v8.setFlagsFromString("--wasm-tiering-budget=100000000"))
+
+/** What is done, once, when the embedded engine has ended by itself; by default nothing. */
+export class WhenEnded extends Context.Reference<WhenEnded>()("store/database/WhenEnded", {
+  defaultValue: (): Effect.Effect<unknown> => Effect.void
+}) {}
 
 /** What is done when the engine ends by itself, from wherever that is noticed. */
 const ending = Effect.map(Effect.runtime<never>(), (runtime) => {

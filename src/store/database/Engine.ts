@@ -79,7 +79,12 @@ export const crashed = () => Object.assign(new Error("The embedded database has 
 
 const errorMessage = "E".charCodeAt(0)
 
-/** True when a message of `answer` is an error that ends a server: a type, the length of the rest, and its fields. */
+/**
+ * True when a message of `answer` (a type, the length of the rest, and its fields) is an error that ends a server. A disk
+ * without room for the log is such an end. PGlite goes on after it, and the next statement waits, on the engine's one thread,
+ * for a lock that nobody holds any more: so nothing is asked after it. Everything committed is found again by the process
+ * that opens the directory next.
+ */
 const panics = (answer: Uint8Array): boolean => {
   const view = new DataView(answer.buffer, answer.byteOffset, answer.byteLength)
   for (let at = 0; at + 5 <= answer.length;) {

@@ -80,7 +80,7 @@ export const makeTickets = (redis: Redis | Cluster, queue: QueueName) =>
       })
 
     return {
-      /** Writes what is not there yet; of those that are due at once, as many as may bring somebody: true when that is none. */
+      /** Writes what is not there yet; of what is due at once as many as may bring somebody: true when that is none. */
       write: (given: ReadonlyArray<Ticket>) =>
         Effect.gen(function* () {
           const [later, now] = Array.partition(given, ({ delay }) => Duration.equals(delay, Duration.zero))

@@ -100,9 +100,9 @@ export const makeRows = (sql: PgClient) => {
    * Takes up to `limit` jobs: first those whose worker let its lease run out, then those that are due. A job with a
    * serial key waits for every earlier one of its key, also for one that is itself waiting to be tried again.
    *
-   * The limit is part of the text: of a number that it does not know the planner thinks that it is a tenth of the table, which
-   * it would then read whole. And it plans anew each time: as it was planned for an empty queue, the statement would read a
-   * sudden backlog once for each of its jobs.
+   * The limit is part of the text: of a number that it does not know the planner thinks that it is a tenth of the table,
+   * which it would then read whole. And it plans anew each time: as it was planned for an empty queue, the statement would
+   * read a sudden backlog once for each of its jobs.
    */
   const claim = (queue: QueueName, limit: number, token: string, lease: Duration.Duration) =>
     SqlSchema.findAll({
