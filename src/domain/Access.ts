@@ -54,6 +54,9 @@ const rank: Record<Role, number> = { owner: 3, admin: 2, agent: 1, viewer: 0 }
 /** True when `role` is `least` or above it: owner > admin > agent > viewer. */
 export const atLeast = (role: Role, least: Role): boolean => rank[role] >= rank[least]
 
+/** True when a member of role `by` may invite, change and remove members of `role`: admins all but owners. */
+export const manages = (by: Role, role: Role): boolean => atLeast(by, "admin") && atLeast(by, role)
+
 /** A dashboard user, read once from the session. */
 export interface SessionUser {
   readonly userId: UserId

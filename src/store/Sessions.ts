@@ -17,6 +17,7 @@ export interface Attempt {
 const NewSession = Schema.Struct({
   fingerprint: Schema.Uint8ArrayFromSelf,
   userId: UserId,
+  passwordHash: Schema.String,
   seconds: Schema.Number
 })
 
@@ -33,12 +34,16 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/Sessions
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const insertRow = SqlSchema.void({
+    // The lock makes it wait for a change of the password that is under way, which ends the sessions of the old one.
+    const insertRow = SqlSchema.findOne({
       Request: NewSession,
-      execute: ({ fingerprint, userId, seconds }) => sql`
+      Result: Schema.Struct({ userId: UserId }),
+      execute: ({ fingerprint, userId, passwordHash, seconds }) => sql`
         with expired as (delete from user_sessions where expires_at <= now())
         insert into user_sessions (token_hash, user_id, expires_at)
-        values (${fingerprint}, ${userId}, now() + make_interval(secs => ${seconds}))`
+        select ${fingerprint}::bytea, id, now() + make_interval(secs => ${seconds})
+        from users where id = ${userId} and password_hash = ${passwordHash} for share
+        returning user_id as "userId"`
     })
 
     const selectUser = SqlSchema.findOne({
@@ -60,12 +65,20 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/Sessions
         order by at desc, id desc offset ${limit - 1} limit 1`
     })
 
-    /** Opens a session of the user; expired ones of anybody are swept on the way. */
+    /**
+     * Opens a session of the user; expired ones of anybody are swept on the way. False when the password of
+     * `passwordHash` is no longer the user's.
+     */
     const insert = (session: {
       readonly fingerprint: Uint8Array
       readonly userId: UserId
+      readonly passwordHash: string
       readonly lasts: Duration.Duration
-    }) => insertRow({ ...session, seconds: Duration.toSeconds(session.lasts) }).pipe(Effect.orDie)
+    }) =>
+      insertRow({ ...session, seconds: Duration.toSeconds(session.lasts) }).pipe(
+        Effect.orDie,
+        Effect.map(Option.isSome)
+      )
 
     /** The user of a session that has not expired, as the user is now. */
     const findUser = (fingerprint: Uint8Array) => selectUser(fingerprint).pipe(Effect.orDie)

@@ -7,8 +7,8 @@ import { Role } from "../domain/Access.ts"
 import { Email, type TenantScope, User } from "../domain/Account.ts"
 import { TenantId, UserId } from "../domain/Ids.ts"
 
-/** A user and what the password is checked against. */
-export const Account = Schema.Struct({ ...User.fields, passwordHash: Schema.String })
+/** A user and what the password is checked against: null until there is one. */
+export const Account = Schema.Struct({ ...User.fields, passwordHash: Schema.NullOr(Schema.String) })
 export type Account = typeof Account.Type
 
 const NewUser = Schema.Struct({
@@ -16,7 +16,9 @@ const NewUser = Schema.Struct({
   tenantId: TenantId,
   email: Email,
   role: Role,
-  passwordHash: Schema.String
+  passwordHash: Schema.NullOr(Schema.String),
+  /** The member who chose the password for the user; null when the user, or the operator, did. */
+  passwordBy: Schema.NullOr(UserId)
 })
 
 export class UserStore extends Effect.Service<UserStore>()("store/Users", {
@@ -27,8 +29,8 @@ export class UserStore extends Effect.Service<UserStore>()("store/Users", {
       Request: NewUser,
       Result: User,
       execute: (user) => sql`
-        insert into users (id, tenant_id, email, password_hash, role)
-        values (${user.id}, ${user.tenantId}, ${user.email}, ${user.passwordHash}, ${user.role})
+        insert into users (id, tenant_id, email, password_hash, password_by, role)
+        values (${user.id}, ${user.tenantId}, ${user.email}, ${user.passwordHash}, ${user.passwordBy}, ${user.role})
         on conflict (email) do nothing
         returning id, tenant_id as "tenantId", email, role`
     })

@@ -57,7 +57,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/Accounts", {
         )
         const user = yield* users.insert(
           { tenantId },
-          { id: userId, email: owner.email, role: "owner", passwordHash }
+          { id: userId, email: owner.email, role: "owner", passwordHash, passwordBy: null }
         )
         if (Option.isNone(user)) {
           return yield* new Conflict({ message: "Another user has this e-mail address." })
@@ -90,18 +90,20 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/Accounts", {
       const attempt = { email, address }
       yield* notThrottled(attempt)
       const account = yield* users.findByEmail(email)
-      const hash = Option.isSome(account) ? account.value.passwordHash : null
+      const hash = Option.match(account, { onNone: () => null, onSome: ({ passwordHash }) => passwordHash })
       const right = yield* Effect.mapError(credentials.verifyPassword(password, hash), busy)
-      if (!right || Option.isNone(account)) return yield* refuse(attempt)
+      if (!right || hash === null || Option.isNone(account)) return yield* refuse(attempt)
       // Guesses that ran beside this one may have used the attempts up.
       yield* notThrottled(attempt)
       const token = Redacted.make(yield* credentials.token)
       const { id, tenantId, role } = account.value
-      yield* sessions.insert({
+      const opened = yield* sessions.insert({
         fingerprint: yield* credentials.fingerprint(token),
         userId: id,
+        passwordHash: hash,
         lasts: sessionLasts
       })
+      if (!opened) return yield* refuse(attempt)
       return { user: User.make({ id, tenantId, email: account.value.email, role }), token }
     })
 

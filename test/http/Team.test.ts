@@ -42,6 +42,11 @@ layer(Server, { excludeTestServices: true })("The team (contract 3)", (it) => {
       const body = { token, password: "bob's own password" }
       const chosen = yield* call("POST", "/api/auth/password", { body })
       expect([chosen.status, chosen.data.user.invited]).toEqual([200, false])
+      const { data: trail } = yield* call("GET", "/api/audit?limit=1", { cookie })
+      const { id } = made.data.user
+      expect(trail.entries).toMatchObject([
+        { action: "user.password", actor: { type: "user", id }, target: id }
+      ])
       expect(outcome(yield* call("POST", "/api/auth/password", { body }))).toEqual([401, "UNAUTHORIZED"])
       expect((yield* signIn("bob@example.com", body.password)).status).toBe(200)
       expect(outcome(yield* add(cookie, "ada@example.com", "viewer"))).toEqual([409, "CONFLICT"])

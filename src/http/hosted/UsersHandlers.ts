@@ -5,6 +5,7 @@ import { Team } from "../../usecases/Team.ts"
 import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
 import * as Cursor from "../Cursor.ts"
+import { RequestId } from "../RequestId.ts"
 import { actor } from "./Actor.ts"
 
 /** The people of the tenant. */
@@ -47,7 +48,14 @@ export const UsersHandlers = HttpApiBuilder.group(Api, "users", (handlers) =>
         })
       )
       .handle("choosePassword", ({ payload }) =>
-        Effect.map(team.choosePassword(payload), (user) => ({ user }))
+        Effect.gen(function* () {
+          const requestId = yield* RequestId
+          const user = yield* team.choosePassword(payload)
+          const by = { tenantId: user.tenantId, actor: { type: "user" as const, id: user.id }, requestId }
+          yield* audit.record(by, "user.password", user.id)
+          return { user }
+          // Nobody who goes away in between leaves a deed without its entry.
+        }).pipe(Effect.uninterruptible)
       )
   })
 )

@@ -30,6 +30,7 @@ const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "user.create": { en: "Somebody invited", de: "Jemand eingeladen" },
   "user.delete": { en: "Member removed", de: "Mitglied entfernt" },
   "user.invite": { en: "Invitation renewed", de: "Einladung erneuert" },
+  "user.password": { en: "Password chosen", de: "Passwort gewählt" },
   "user.update": { en: "Member changed", de: "Mitglied geändert" }
 }
 
