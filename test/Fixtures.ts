@@ -17,7 +17,12 @@ const unlimited = 1_000_000
 export const agent = (limits: Limits = {}) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const scope: AgentScope = { tenantId: yield* newId.tenant, agentId: yield* newId.agent }
+    const scope: AgentScope & Pick<AgentKey, "keyId"> = {
+      tenantId: yield* newId.tenant,
+      agentId: yield* newId.agent,
+      // Of no row: see {@link key}.
+      keyId: yield* newId.key
+    }
     yield* sql`insert into tenants (id, name) values (${scope.tenantId}, 'Test')`
     yield* sql`
       insert into subscriptions (

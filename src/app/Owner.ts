@@ -10,10 +10,10 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import type { Caller, SessionUser } from "../domain/Access.ts"
+import { type Caller, hostKey, type SessionUser } from "../domain/Access.ts"
 import { CreateTenant } from "../domain/Account.ts"
 import { ValidationError } from "../domain/Errors.ts"
-import { AgentId, KeyId, TenantId, UserId } from "../domain/Ids.ts"
+import { AgentId, TenantId, UserId } from "../domain/Ids.ts"
 import { AgentKeyAuth, CallerAuth, OperatorAuth, SessionAuth } from "../http/Auth.ts"
 import { SameOrigin } from "../http/hosted/SameOrigin.ts"
 import { Accounts } from "../usecases/Accounts.ts"
@@ -23,9 +23,6 @@ import type { Settings } from "./Config.ts"
 export class HostAgent extends Context.Reference<HostAgent>()("app/HostAgent", {
   defaultValue: () => Option.none<AgentId>()
 }) {}
-
-/** What the audit trail says read a trace, where else a key would stand. */
-const hostKey = KeyId.make("host")
 
 const Row = Schema.Struct({ id: UserId, tenantId: TenantId, email: Schema.String })
 const decodeRows = Schema.decodeUnknown(Schema.Array(Row))
@@ -65,7 +62,7 @@ export const find = Effect.fn("Owner.find")(function* (settings: Settings, tenan
     return yield* new ValidationError({ message: "The database has several tenants: name one as tenant." })
   }
   const { email, id: userId, tenantId } = owner
-  const user: SessionUser = { userId, tenantId, email, role: "owner" }
+  const user: SessionUser = { userId, tenantId, email, role: "owner", session: null }
   return user
 })
 

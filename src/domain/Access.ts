@@ -63,7 +63,24 @@ export interface SessionUser {
   readonly tenantId: TenantId
   readonly email: string
   readonly role: Role
+  /** The fingerprint of the session's token, in base64url; null for a host of the library, who has no session. */
+  readonly session: string | null
 }
+
+/** The key that a host of the library acts by: no row of the database, and nobody revokes it. */
+export const hostKey = KeyId.make("host")
+
+/** What a token stands on that is used without the credential of whoever it was given to: void once that is revoked. */
+export const Grantor = Schema.Union(Schema.Struct({ key: KeyId }), Schema.Struct({ session: Schema.String }))
+export type Grantor = typeof Grantor.Type
+
+/** Null for a host of the library. */
+export const grantorOfKey = ({ keyId }: Pick<AgentKey, "keyId">): Grantor | null =>
+  keyId === hostKey ? null : { key: keyId }
+
+/** Null for a host of the library. */
+export const grantorOfUser = ({ session }: Pick<SessionUser, "session">): Grantor | null =>
+  session === null ? null : { session }
 
 /** Who calls a hosted route that takes an agent key or, without one, a dashboard session. */
 export type Caller =

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { RunEvent } from "../domain/AgentRun.ts"
 import { Citation } from "../domain/ChatTurn.ts"
+import type { Grantor } from "../domain/Access.ts"
 import { ConversationState, Message } from "../domain/Conversation.ts"
 import type { ConversationId, MessageId, RunId } from "../domain/Ids.ts"
 
@@ -37,15 +38,29 @@ export class ConversationFeedStore extends Effect.Service<ConversationFeedStore>
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** None when the conversation is gone. */
-    const head = (conversationId: ConversationId, seen: MessageId | null) =>
+    /** True while what a reader of conversation `c` stands on has not been revoked. */
+    const stands = (by: Grantor | null) => {
+      if (by === null) return sql`true`
+      if ("key" in by) {
+        return sql`exists (
+          select from api_keys k where k.id = ${by.key} and k.tenant_id = c.tenant_id and k.status = 'ACTIVE'
+            and (k.expires_at is null or k.expires_at > now()))`
+      }
+      return sql`exists (
+        select from user_sessions s join users u on u.id = s.user_id
+        where s.token_hash = ${Buffer.from(by.session, "base64url")}::bytea and s.expires_at > now()
+          and u.tenant_id = c.tenant_id)`
+    }
+
+    /** None when the conversation is gone, or what its reader stands on. */
+    const head = (conversationId: ConversationId, seen: MessageId | null, by: Grantor | null) =>
       SqlSchema.findOne({
         Request: Schema.Void,
         Result: Head,
         execute: () => sql`
           select c.state, c.message_count::int as position,
             (select m.position::int from messages m where m.conversation_id = c.id and m.id = ${seen}) as seen
-          from conversations c where c.id = ${conversationId}`
+          from conversations c where c.id = ${conversationId} and ${stands(by)}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.head"))
 
     /** At most {@link pageSize} messages after `position`, oldest first. */

@@ -2,6 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Encoding from "effect/Encoding"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { Credentials } from "../capabilities/Credentials.ts"
@@ -114,10 +115,12 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/Accounts", {
 
     /** Whose session it is; UNAUTHORIZED when there is none, or no longer. */
     const authenticate = Effect.fn("Accounts.authenticate")(function* (token: Redacted.Redacted) {
-      const found = yield* sessions.findUser(yield* credentials.fingerprint(token))
+      const fingerprint = yield* credentials.fingerprint(token)
+      const found = yield* sessions.findUser(fingerprint)
       if (Option.isNone(found)) return yield* new Unauthorized({ message: "Sign in first." })
       const { id, tenantId, email, role } = found.value
-      const user: SessionUser = { userId: id, tenantId, email, role }
+      const session = Encoding.encodeBase64Url(fingerprint)
+      const user: SessionUser = { userId: id, tenantId, email, role, session }
       return user
     })
 

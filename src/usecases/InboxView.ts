@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { ArtifactStore } from "../capabilities/ArtifactStore.ts"
+import { grantorOfUser, type SessionUser } from "../domain/Access.ts"
 import type { TenantScope } from "../domain/Account.ts"
 import type { AuthoredMessage, ConversationFilter, ConversationScope } from "../domain/Conversation.ts"
 import { NotFound } from "../domain/Errors.ts"
@@ -92,9 +93,9 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/InboxView",
     })
 
     /** A token that opens the realtime socket of a conversation. */
-    const realtime = Effect.fn("InboxView.realtime")(function* (scope: TenantScope, id: ConversationId) {
-      yield* found(scope, id)
-      return yield* access.issue(id)
+    const realtime = Effect.fn("InboxView.realtime")(function* (user: SessionUser, id: ConversationId) {
+      yield* found({ tenantId: user.tenantId }, id)
+      return yield* access.issue(id, grantorOfUser(user))
     })
 
     /** One page of a run's trace, after an audit entry says who reads it; without the entry nothing is shown. */

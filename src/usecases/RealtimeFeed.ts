@@ -11,6 +11,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { Realtime, type Signal } from "../capabilities/Realtime.ts"
 import { redactedForEndUser, RunEvent } from "../domain/AgentRun.ts"
+import type { Grantor } from "../domain/Access.ts"
 import { Citation } from "../domain/ChatTurn.ts"
 import { ConversationState, Message } from "../domain/Conversation.ts"
 import { ConversationId, type MessageId, type RunId } from "../domain/Ids.ts"
@@ -42,8 +43,14 @@ export const Frame = Schema.Union(
 )
 export type Frame = typeof Frame.Type
 
-/** The conversation does not exist any more. */
+/** The conversation does not exist any more, or its reader may not read it any more. */
 export class ConversationGone extends Schema.TaggedError<ConversationGone>()("ConversationGone", {}) {}
+
+/** What is read, and what the reader stands on; null: on nothing that could be revoked. */
+export interface Reading {
+  readonly conversationId: ConversationId
+  readonly by: Grantor | null
+}
 
 /** What one reader has been told. */
 interface Told {
@@ -60,8 +67,8 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/Realt
     const store = yield* ConversationFeedStore
 
     /** A page of what is new, oldest first; empty when nothing is. */
-    const news = Traced.fn("RealtimeFeed.news")(function* (conversationId: ConversationId, told: Told) {
-      const head = yield* store.head(conversationId, null)
+    const news = Traced.fn("RealtimeFeed.news")(function* ({ by, conversationId }: Reading, told: Told) {
+      const head = yield* store.head(conversationId, null, by)
       if (Option.isNone(head)) return yield* new ConversationGone()
       const frames: Array<Frame> = []
       const { position, state } = head.value
@@ -94,20 +101,21 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/Realt
       return events.map((event): Frame => ({ type: "run.event", event: redactedForEndUser(event) }))
     })
 
-    const answer = (conversationId: ConversationId, told: Told, signal: Option.Option<Signal>) =>
+    const answer = (reading: Reading, told: Told, signal: Option.Option<Signal>) =>
       Effect.gen(function* () {
+        const { conversationId } = reading
         if (Option.isSome(signal) && signal.value._tag === "Typing") {
           return [{ type: "typing", conversationId } as const]
         }
         const runId = Option.isSome(signal) && signal.value._tag === "Changed" ? signal.value.runId : null
         const events = runId === null ? [] : yield* runNews(conversationId, runId, told)
-        return [...events, ...(yield* news(conversationId, told))]
+        return [...events, ...(yield* news(reading, told))]
       })
 
     /** What the reader has seen already when it comes. */
-    const beginning = (conversationId: ConversationId, lastMessageId: MessageId | null) =>
+    const beginning = ({ by, conversationId }: Reading, lastMessageId: MessageId | null) =>
       Effect.gen(function* () {
-        const head = yield* store.head(conversationId, lastMessageId)
+        const head = yield* store.head(conversationId, lastMessageId, by)
         if (Option.isNone(head)) return yield* new ConversationGone()
         const { position, seen, state } = head.value
         const told: Told =
@@ -119,27 +127,30 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/Realt
 
     /**
      * From now on, or from after `lastMessageId` on: then the state comes as well. An id that the conversation does not
-     * have stands for its beginning. Nothing is read ahead of the reader.
+     * have stands for its beginning. Nothing is read ahead of the reader. After what the reader stands on is revoked, no
+     * message, state or event comes, and the stream fails at the next look.
      */
     const follow = (
-      conversationId: ConversationId,
+      reading: Reading,
       lastMessageId: MessageId | null
     ): Stream.Stream<Frame, ConversationGone> =>
       Stream.unwrapScoped(
         Effect.gen(function* () {
           // Subscribed before the first look, so that nothing happens unnoticed between the two.
-          const signals = yield* realtime.subscribe(conversationId)
-          const told = yield* beginning(conversationId, lastMessageId)
+          const signals = yield* realtime.subscribe(reading.conversationId)
+          const told = yield* beginning(reading, lastMessageId)
           // Who begins now has seen all there is: what comes first is the first signal.
           let more = lastMessageId !== null
           let looked = yield* Clock.currentTimeMillis
           const next = Effect.gen(function* () {
             const now = yield* Clock.currentTimeMillis
-            const wait = Duration.millis(Math.max(0, Duration.toMillis(tick) - (now - looked)))
-            const signal = more
-              ? Option.none<Signal>()
-              : yield* Queue.take(signals).pipe(Effect.timeoutOption(wait))
-            const frames = yield* answer(conversationId, told, signal)
+            const wait = Duration.toMillis(tick) - (now - looked)
+            // Signals that come without end do not keep the next look off.
+            const signal =
+              more || wait <= 0
+                ? Option.none<Signal>()
+                : yield* Queue.take(signals).pipe(Effect.timeoutOption(wait))
+            const frames = yield* answer(reading, told, signal)
             if (Option.isNone(signal) || signal.value._tag === "Changed") {
               looked = yield* Clock.currentTimeMillis
               more = frames.length >= pageSize

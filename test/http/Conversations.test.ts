@@ -50,7 +50,13 @@ const keyStore = Layer.succeed(KeyStore, {
 })
 
 const current: { user: SessionUser } = {
-  user: { userId: UserId.make("mbr_1"), tenantId: TenantId.make("ten_1"), email: "a@b.test", role: "viewer" }
+  user: {
+    userId: UserId.make("mbr_1"),
+    tenantId: TenantId.make("ten_1"),
+    email: "a@b.test",
+    role: "viewer",
+    session: null
+  }
 }
 const session = Layer.succeed(
   SessionAuth,

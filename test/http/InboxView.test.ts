@@ -32,7 +32,13 @@ import { request, settings } from "../usecases/chat/TurnHarness.ts"
 import * as TestServer from "./TestServer.ts"
 
 const current: { user: SessionUser } = {
-  user: { userId: UserId.make("mbr_1"), tenantId: TenantId.make("ten_1"), email: "a@b.test", role: "agent" }
+  user: {
+    userId: UserId.make("mbr_1"),
+    tenantId: TenantId.make("ten_1"),
+    email: "a@b.test",
+    role: "agent",
+    session: null
+  }
 }
 const session = Layer.succeed(
   SessionAuth,

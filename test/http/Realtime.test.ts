@@ -9,9 +9,11 @@ import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import { afterAll, describe, expect } from "vitest"
 import { SecretBox } from "../../src/capabilities/SecretBox.ts"
+import type { Grantor } from "../../src/domain/Access.ts"
 import { type ConversationId, newId } from "../../src/domain/Ids.ts"
 import { RealtimeAccess } from "../../src/usecases/chat/RealtimeAccess.ts"
 import { RealtimeFeed } from "../../src/usecases/RealtimeFeed.ts"
+import * as Fixtures from "../Fixtures.ts"
 import { restoreIt } from "../setup.ts"
 import { reset, TestDatabase } from "../TestDatabase.ts"
 import * as Realtime from "./RealtimeServer.ts"
@@ -23,16 +25,16 @@ const live = { timeout: "60 seconds", excludeTestServices: true } as const
 const served = (limits?: Parameters<typeof Realtime.layer>[0]) =>
   Realtime.layer(limits).pipe(Layer.provideMerge(TestDatabase))
 
-const tokenFor = (conversationId: ConversationId) =>
+const tokenFor = (conversationId: ConversationId, by: Grantor | null = null) =>
   Effect.map(
-    Effect.flatMap(RealtimeAccess, (access) => access.issue(conversationId)),
+    Effect.flatMap(RealtimeAccess, (access) => access.issue(conversationId, by)),
     ({ realtimeToken }) => realtimeToken
   )
 
 /** Connected, and followed from now on. */
-const follower = (conversationId: ConversationId, lastMessageId?: string) =>
+const follower = (conversationId: ConversationId, lastMessageId?: string, by: Grantor | null = null) =>
   Effect.gen(function* () {
-    const token = yield* tokenFor(conversationId)
+    const token = yield* tokenFor(conversationId, by)
     const last = lastMessageId === undefined ? "" : `&lastMessageId=${lastMessageId}`
     const client = yield* Realtime.connect(`?token=${token}${last}`)
     expect(yield* client.opened).toBe(true)
@@ -165,6 +167,61 @@ layer(served(), live)("The realtime socket", (it) => {
       expect(yield* client.opened).toBe(true)
       expect(yield* client.closed).toBe(4401)
       expect(Date.now()).toBeGreaterThanOrEqual(expires)
+    })
+  )
+
+  for (const [event, revoke] of [
+    ["the key that the token was given to is revoked", "update api_keys set status = 'REVOKED'"],
+    ["the key is made inactive", "update api_keys set status = 'INACTIVE'"],
+    ["the key expires", "update api_keys set expires_at = now()"],
+    ["the agent is deleted", "delete from agents"],
+    ["the session that the token was given to is signed out", "delete from user_sessions"],
+    ["the session expires", "update user_sessions set expires_at = now()"],
+    ["the user is removed", "delete from users"]
+  ] as const) {
+    it.scoped(`tells nothing more and closes with 4401 once ${event}`, () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        const { agentId, id, tenantId } = yield* Realtime.conversation
+        const { keyId } = yield* Fixtures.key({ agentId, tenantId })
+        yield* sql`insert into users (id, tenant_id, email, role) values ('mbr_1', ${tenantId}, 'a@b.test', 'agent')`
+        const hash = Buffer.from("a session")
+        yield* sql`
+          insert into user_sessions (token_hash, user_id, expires_at)
+          values (${hash}, 'mbr_1', now() + interval '1 day')`
+        const ofKey: Grantor = { key: keyId }
+        const ofSession: Grantor = { session: hash.toString("base64url") }
+        const [by, other] = /key|agent/u.test(event) ? [ofKey, ofSession] : [ofSession, ofKey]
+        const client = yield* follower(id, undefined, by)
+        const kept = yield* follower(id, undefined, other)
+        const token = yield* tokenFor(id, by)
+        yield* Realtime.say(id, "Before")
+        yield* client.until((frames) => contents(frames).length === 1)
+        yield* sql.unsafe(revoke)
+        const gone = event.includes("agent")
+        if (!gone) yield* Realtime.say(id, "After")
+        expect(yield* client.closed).toBe(4401)
+        expect(contents(client.frames)).toEqual(["Before"])
+        const late = yield* Realtime.connect(`?token=${token}&lastMessageId=none`)
+        expect([yield* late.closed, late.frames]).toEqual([4401, []])
+        // Whoever stands on something else goes on.
+        if (!gone) yield* kept.until((frames) => contents(frames).length === 2)
+      })
+    )
+  }
+
+  it.scoped("closes within seconds of a revocation, however many signals of typing come", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const { agentId, id, tenantId } = yield* Realtime.conversation
+      const { keyId } = yield* Fixtures.key({ agentId, tenantId })
+      const feed = yield* RealtimeFeed
+      yield* Effect.forkScoped(Effect.forever(Effect.delay(feed.typing(id), "5 millis")))
+      const client = yield* follower(id, undefined, { key: keyId })
+      yield* sql`update api_keys set status = 'REVOKED'`
+      expect(yield* client.closed).toBe(4401)
     })
   )
 

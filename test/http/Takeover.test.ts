@@ -36,7 +36,13 @@ import * as TestServer from "./TestServer.ts"
 const Surface = HttpApi.make("spoke").add(HostedConversationsApi).add(TakeoverApi)
 
 const current: { user: SessionUser } = {
-  user: { userId: UserId.make("mbr_1"), tenantId: TenantId.make("ten_1"), email: "a@b.test", role: "agent" }
+  user: {
+    userId: UserId.make("mbr_1"),
+    tenantId: TenantId.make("ten_1"),
+    email: "a@b.test",
+    role: "agent",
+    session: null
+  }
 }
 const session = Layer.succeed(
   SessionAuth,

@@ -71,7 +71,8 @@ const accounts = Layer.mock(Accounts, {
           userId: UserId.make(`mbr_${role}`),
           tenantId: TenantId.make("ten_1"),
           email: `${role}@example.com`,
-          role
+          role,
+          session: null
         })
   }
 })
@@ -125,5 +126,8 @@ export const begin = Effect.gen(function* () {
     insert into agents (id, tenant_id, name, greeting) values
       ('agt_1', 'ten_1', 'Helper', 'Hello! How can I help?'), ('agt_2', 'ten_1', 'Second', null),
       ('agt_3', 'ten_2', 'Foreign', null)`
+  yield* sql`
+    insert into api_keys (id, tenant_id, agent_id, name, prefix, secret_hash, scope, permissions)
+    values ('key_1', 'ten_1', 'agt_1', 'Page', 'spk_chat', sha256('key_1'), 'agent', '{chat}')`
   return sql
 })

@@ -30,7 +30,7 @@ export const InboxViewHandlers = HttpApiBuilder.group(Api, "inboxView", (handler
         )
       )
       .handle("realtime", ({ path: { id } }) =>
-        Effect.flatMap(CurrentUser, ({ tenantId }) => inbox.realtime({ tenantId }, id))
+        Effect.flatMap(CurrentUser, (user) => inbox.realtime(user, id))
       )
       .handle("trace", ({ path: { runId }, urlParams: { cursor = 0, limit = 20 } }) =>
         Effect.flatMap(actor, (by) => inbox.trace(by, runId, { limit, after: cursor }))

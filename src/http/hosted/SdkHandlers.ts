@@ -28,11 +28,11 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
     const chat = yield* WidgetChat
     const sessions = yield* WidgetSessions
 
+    const standing = (agentId: AgentId | undefined) =>
+      Effect.flatMap(CurrentCaller, (caller) => callers.standing(caller, agentId))
+
     /** The agent that the request is about. */
-    const scopeOf = (agentId: AgentId | undefined) =>
-      Effect.flatMap(CurrentCaller, (caller) =>
-        Effect.map(callers.standing(caller, agentId), ({ scope }) => scope)
-      )
+    const scopeOf = (agentId: AgentId | undefined) => Effect.map(standing(agentId), ({ scope }) => scope)
 
     const page = Effect.fn("SdkHandlers.page")(function* (
       scope: AgentScope,
@@ -51,10 +51,10 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
 
     return handlers
       .handle("init", ({ payload: { agentId, ...given } }) =>
-        Effect.flatMap(scopeOf(agentId), (scope) => chat.init(scope, given))
+        Effect.flatMap(standing(agentId), (caller) => chat.init(caller, given))
       )
       .handle("conversation", ({ urlParams: { agentId, sessionId } }) =>
-        Effect.flatMap(scopeOf(agentId), (scope) => chat.conversation(scope, sessionId))
+        Effect.flatMap(standing(agentId), (caller) => chat.conversation(caller, sessionId))
       )
       .handle("messages", ({ urlParams: { agentId, ...params } }) =>
         Effect.flatMap(scopeOf(agentId), (scope) => page(scope, params))
@@ -73,11 +73,11 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
         )
       )
       .handle("handoff", ({ payload: { agentId, reason, sessionId } }) =>
-        Effect.flatMap(scopeOf(agentId), (scope) => chat.handoff(scope, sessionId, reason))
+        Effect.flatMap(standing(agentId), (caller) => chat.handoff(caller, sessionId, reason))
       )
       .handle("voice", ({ payload: { agentId, ...given } }) =>
-        Effect.flatMap(scopeOf(agentId), (scope) =>
-          Effect.map(chat.init(scope, given), (session) => ({ ...session, voice: null }))
+        Effect.flatMap(standing(agentId), (caller) =>
+          Effect.map(chat.init(caller, given), (session) => ({ ...session, voice: null }))
         )
       )
   })

@@ -53,9 +53,9 @@ const MessageReference = Schema.NullOr(MessageId)
 
 /** What the socket of `grant` sends. */
 const framesOf = (feed: RealtimeFeed, grant: Grant, lastMessageId: MessageId | null) =>
-  feed.follow(grant.conversationId, lastMessageId).pipe(
+  feed.follow(grant, lastMessageId).pipe(
     Stream.mapEffect((frame) => Effect.orDie(encode(frame))),
-    // A conversation that is gone makes its tokens worthless.
+    // A conversation that is gone makes its tokens worthless, and so does a key or a session.
     Stream.mapError(() => unauthorized)
   )
 

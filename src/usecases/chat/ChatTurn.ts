@@ -15,7 +15,7 @@ import * as Tracer from "effect/Tracer"
 import { Embedder } from "../../capabilities/Embedder.ts"
 import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import { VectorSearch } from "../../capabilities/VectorSearch.ts"
-import type { AgentScope } from "../../domain/Access.ts"
+import { type AgentKey, type AgentScope, grantorOfKey } from "../../domain/Access.ts"
 import { type ChatTurnRequest, hasRuntimeData, type TurnPart } from "../../domain/ChatTurn.ts"
 import type { ConversationChannel } from "../../domain/Conversation.ts"
 import { type ConversationNotActive, RuntimeDataUnavailable } from "../../domain/Errors.ts"
@@ -282,15 +282,15 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
 
     /** The complete reply, with a realtime token when a conversation exists (specification 2.2). */
     const complete = Traced.fn("ChatTurn.complete")(function* (
-      scope: AgentScope,
+      key: AgentScope & Pick<AgentKey, "keyId">,
       request: ChatTurnRequest & { readonly includeRealtimeToken: boolean }
     ) {
-      const turn = yield* begun(scope, request, "api", noExtras)
+      const turn = yield* begun(key, request, "api", noExtras)
       yield* ended(turn)
       const { result } = turn
       if (result === null) return yield* ModelStep.turnFailed()
       if (result.conversationId === undefined || !request.includeRealtimeToken) return result
-      const access = yield* realtime.issue(result.conversationId)
+      const access = yield* realtime.issue(result.conversationId, grantorOfKey(key))
       return { ...result, ...access }
     })
 

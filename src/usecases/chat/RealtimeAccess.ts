@@ -1,10 +1,14 @@
-/** Tokens that open the realtime socket for one conversation, for one hour (contract 9). */
+/**
+ * Tokens that open the realtime socket for one conversation, for one hour at most: they end with the key or the session
+ * that they were given to.
+ */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
+import { Grantor } from "../../domain/Access.ts"
 import { ConversationId } from "../../domain/Ids.ts"
 import * as Traced from "../../domain/Traced.ts"
 import { TurnSettings } from "./TurnSettings.ts"
@@ -14,6 +18,8 @@ const validity = Duration.hours(1)
 /** What a token says. */
 const Grant = Schema.Struct({
   conversationId: ConversationId,
+  /** Left out for a host of the library. */
+  by: Schema.optionalWith(Schema.NullOr(Grantor), { exact: true, default: () => null }),
   /** Milliseconds since 1970; the token is good until then. */
   expires: Schema.Int
 })
@@ -27,10 +33,13 @@ export class RealtimeAccess extends Effect.Service<RealtimeAccess>()("usecases/c
   effect: Effect.gen(function* () {
     const box = yield* SecretBox
     const { realtimeUrl } = yield* TurnSettings
-    /** A signed token and where to use it. */
-    const issue = Traced.fn("RealtimeAccess.issue")(function* (conversationId: ConversationId) {
+    /** A signed token and where to use it; `by` is what it stands on. */
+    const issue = Traced.fn("RealtimeAccess.issue")(function* (
+      conversationId: ConversationId,
+      by: Grantor | null
+    ) {
       const expires = (yield* Clock.currentTimeMillis) + Duration.toMillis(validity)
-      const realtimeToken = yield* box.sign("realtime", write({ conversationId, expires }))
+      const realtimeToken = yield* box.sign("realtime", write({ conversationId, by, expires }))
       return { realtimeToken, realtimeUrl }
     })
     /** What `token` grants, or none when it is not ours or its hour is over. */

@@ -1,6 +1,13 @@
 /** For which agent a caller of the hosted chat speaks, and what it may see (contract 9 and 11). */
 import * as Effect from "effect/Effect"
-import { type AgentScope, allows, type Caller } from "../../domain/Access.ts"
+import {
+  type AgentScope,
+  allows,
+  type Caller,
+  type Grantor,
+  grantorOfKey,
+  grantorOfUser
+} from "../../domain/Access.ts"
 import { ValidationError } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { SourceScopes } from "../SourceScopes.ts"
@@ -9,6 +16,8 @@ import { SourceScopes } from "../SourceScopes.ts"
 export interface Standing {
   readonly scope: AgentScope
   readonly full: boolean
+  /** What a realtime token of the caller's stands on. */
+  readonly by: Grantor | null
 }
 
 export class Callers extends Effect.Service<Callers>()("usecases/widget/Callers", {
@@ -20,7 +29,11 @@ export class Callers extends Effect.Service<Callers>()("usecases/widget/Callers"
       if (caller._tag === "Key") {
         const { permissions, ...key } = caller.key
         const scope: AgentScope = { tenantId: key.tenantId, agentId: key.agentId }
-        const view: Standing = { scope, full: allows(permissions, "trace_read") }
+        const view: Standing = {
+          scope,
+          full: allows(permissions, "trace_read"),
+          by: grantorOfKey(caller.key)
+        }
         return view
       }
       if (agentId === undefined) {
@@ -29,7 +42,8 @@ export class Callers extends Effect.Service<Callers>()("usecases/widget/Callers"
           details: { issues: [{ path: ["agentId"], message: "Expected the id of an agent" }] }
         })
       }
-      const view: Standing = { scope: yield* scopes.ofAgent(caller.user, agentId), full: true }
+      const scope = yield* scopes.ofAgent(caller.user, agentId)
+      const view: Standing = { scope, full: true, by: grantorOfUser(caller.user) }
       return view
     })
 

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
-import type { AgentScope } from "../../domain/Access.ts"
+import type { AgentScope, Grantor } from "../../domain/Access.ts"
 import type { StoredAttachment } from "../../domain/Attachment.ts"
 import type { ExternalEndUserId, Media } from "../../domain/ChatTurn.ts"
 import { NotFound } from "../../domain/Errors.ts"
@@ -17,6 +17,7 @@ import { RealtimeAccess } from "../chat/RealtimeAccess.ts"
 import { TurnSettings } from "../chat/TurnSettings.ts"
 import * as Farewell from "../chat/Farewell.ts"
 import { Handoff } from "../Handoff.ts"
+import type { Standing } from "./Callers.ts"
 import { WidgetSessions } from "./Sessions.ts"
 
 const prefix = "sha256:"
@@ -45,12 +46,12 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/widget/Wi
     const { realtimeUrl } = yield* TurnSettings
 
     /** A token exists only for a conversation. */
-    const realtime = (id: ConversationId | null) =>
-      id === null ? Effect.succeed({ realtimeToken: null, realtimeUrl }) : access.issue(id)
+    const realtime = (id: ConversationId | null, by: Grantor | null) =>
+      id === null ? Effect.succeed({ realtimeToken: null, realtimeUrl }) : access.issue(id, by)
 
     /** What a page needs to begin: the session that is named, else a new one. */
     const init = Effect.fn("WidgetChat.init")(function* (
-      scope: AgentScope,
+      { by, scope }: Standing,
       given: {
         readonly sessionId?: SessionId | undefined
         readonly externalEndUserId?: ExternalEndUserId | undefined
@@ -63,18 +64,18 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/widget/Wi
       return {
         ...session,
         agent: { id, name, greeting },
-        ...(yield* realtime(session.conversationId))
+        ...(yield* realtime(session.conversationId, by))
       }
     })
 
     /** The session's conversation, null until something has been said. */
     const conversation = Effect.fn("WidgetChat.conversation")(function* (
-      scope: AgentScope,
+      { by, scope }: Standing,
       sessionId: SessionId
     ) {
       const { conversationId } = yield* sessions.find(scope, sessionId)
       const found = conversationId === null ? Option.none() : yield* conversations.find(scope, conversationId)
-      return { conversation: Option.getOrNull(found), ...(yield* realtime(conversationId)) }
+      return { conversation: Option.getOrNull(found), ...(yield* realtime(conversationId, by)) }
     })
 
     /** At most `limit` messages of the conversation after the place `after`, oldest first; none before the first one. */
@@ -108,13 +109,15 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/widget/Wi
 
     /** Asks for a human, also before the first message; who already has one changes nothing. */
     const handoff = Effect.fn("WidgetChat.handoff")(function* (
-      scope: AgentScope,
+      caller: Standing,
       sessionId: SessionId,
       reason: string | undefined
     ) {
-      const { conversationId } = yield* sessions.place(scope, sessionId)
-      yield* handoffs.request(scope, conversationId, { reason: reason ?? "The person asked for a human." })
-      return yield* conversation(scope, sessionId)
+      const { conversationId } = yield* sessions.place(caller.scope, sessionId)
+      yield* handoffs.request(caller.scope, conversationId, {
+        reason: reason ?? "The person asked for a human."
+      })
+      return yield* conversation(caller, sessionId)
     })
 
     /** A file of the session's conversation, by the last part of its address in `media`. */

@@ -50,7 +50,8 @@ const member = (tenantId: AgentScope["tenantId"]) => ({
   userId: UserId.make("mbr_1"),
   tenantId,
   email: "a@b.test",
-  role: "agent" as const
+  role: "agent" as const,
+  session: null
 })
 
 const asksForHuman = (reason: string, ...then: ReadonlyArray<string>) => {
