@@ -17,3 +17,12 @@ export interface Page<A> {
   readonly rows: ReadonlyArray<A>
   readonly next: string | null
 }
+
+/** The page of `limit` rows of a list in the order of ids, from up to one more row that was read. */
+export const pageOf = <A extends { readonly id: string }>(
+  found: ReadonlyArray<A>,
+  limit: number
+): Page<A> => {
+  const rows = found.slice(0, limit)
+  return { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
+}

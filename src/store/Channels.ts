@@ -10,6 +10,8 @@ import type { AgentScope } from "../domain/Access.ts"
 import type { TenantScope } from "../domain/Account.ts"
 import { MessagingChannel } from "../domain/Channel.ts"
 import { AgentId, ChannelId, TenantId } from "../domain/Ids.ts"
+import { type Page, pageOf } from "../domain/Page.ts"
+import type { PageRequest } from "./Tenants.ts"
 
 const Row = Schema.Struct({
   id: ChannelId,
@@ -98,11 +100,19 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/Channels
         ) channels`
     })
 
-    const selectAgents = SqlSchema.findAll({
-      Request: Schema.Struct({ tenantId: TenantId, agentId: AgentId }),
+    const selectPage = SqlSchema.findAll({
+      Request: Schema.Struct({
+        tenantId: TenantId,
+        agentId: AgentId,
+        limit: Schema.Int,
+        after: Schema.NullOr(Schema.String)
+      }),
       Result: Row,
-      execute: ({ tenantId, agentId }) => sql`
-        select ${columns} from channels where tenant_id = ${tenantId} and agent_id = ${agentId} order by id`
+      execute: ({ tenantId, agentId, limit, after }) => sql`
+        select ${columns} from channels
+        where tenant_id = ${tenantId} and agent_id = ${agentId}
+          and ${after === null ? sql`true` : sql`id > ${after}`}
+        order by id limit ${limit}`
     })
 
     const selectAccount = SqlSchema.findAll({
@@ -146,8 +156,14 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/Channels
     ): Effect.Effect<ReadonlyArray<StoredChannel>> => Effect.orDie(selectAccount({ channel, externalId }))
 
     /** Oldest first. */
-    const list = ({ tenantId, agentId }: AgentScope): Effect.Effect<ReadonlyArray<StoredChannel>> =>
-      Effect.orDie(selectAgents({ tenantId, agentId }))
+    const page = (
+      { tenantId, agentId }: AgentScope,
+      { limit, after }: PageRequest
+    ): Effect.Effect<Page<StoredChannel>> =>
+      selectPage({ tenantId, agentId, limit: limit + 1, after: after ?? null }).pipe(
+        Effect.orDie,
+        Effect.map((found) => pageOf(found, limit))
+      )
 
     /** False when the tenant has no such configuration. Its conversations stay, and can be answered no more. */
     const remove = ({ tenantId }: TenantScope, id: ChannelId) =>
@@ -156,6 +172,6 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/Channels
         Effect.map((rows) => rows.length === 1)
       )
 
-    return { insert, update, own, find, byAccount, list, remove } as const
+    return { insert, update, own, find, byAccount, page, remove } as const
   })
 }) {}

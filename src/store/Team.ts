@@ -9,7 +9,7 @@ import { manages, Role } from "../domain/Access.ts"
 import type { TenantScope } from "../domain/Account.ts"
 import { UserId } from "../domain/Ids.ts"
 import { Member } from "../domain/Team.ts"
-import type { Page } from "../domain/Page.ts"
+import { pageOf } from "../domain/Page.ts"
 import type { PageRequest } from "./Tenants.ts"
 
 const Row = Schema.Struct({ ...Member.fields, createdAt: Schema.DateTimeUtcFromDate })
@@ -113,10 +113,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/Team", {
       { tenantId }: TenantScope,
       { limit, after }: PageRequest
     ) {
-      const found = yield* selectPage({ tenantId, limit: limit + 1, after: after ?? null })
-      const rows = found.slice(0, limit)
-      const page: Page<Member> = { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
-      return page
+      return pageOf(yield* selectPage({ tenantId, limit: limit + 1, after: after ?? null }), limit)
     }, Effect.orDie)
 
     const find = ({ tenantId }: TenantScope, id: UserId) => selectOne({ tenantId, id }).pipe(Effect.orDie)

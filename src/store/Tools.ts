@@ -7,7 +7,9 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
 import type { TenantScope } from "../domain/Account.ts"
 import { AgentId, TenantId } from "../domain/Ids.ts"
+import { type Page, pageOf } from "../domain/Page.ts"
 import { ToolDefinition, ToolId, ToolName } from "../domain/Tool.ts"
+import type { PageRequest } from "./Tenants.ts"
 
 /** Most tools of one agent. */
 export const mostTools = 64
@@ -69,11 +71,19 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/Tools", {
         sql`select ${columns} from tools where tenant_id = ${tenantId} and id = ${id}`
     })
 
-    const selectAll = SqlSchema.findAll({
-      Request: Schema.Struct({ tenantId: TenantId, agentId: AgentId }),
+    const selectPage = SqlSchema.findAll({
+      Request: Schema.Struct({
+        tenantId: TenantId,
+        agentId: AgentId,
+        limit: Schema.Int,
+        after: Schema.NullOr(Schema.String)
+      }),
       Result: Row,
-      execute: ({ tenantId, agentId }) => sql`
-        select ${columns} from tools where tenant_id = ${tenantId} and agent_id = ${agentId} order by id`
+      execute: ({ tenantId, agentId, limit, after }) => sql`
+        select ${columns} from tools
+        where tenant_id = ${tenantId} and agent_id = ${agentId}
+          and ${after === null ? sql`true` : sql`id > ${after}`}
+        order by id limit ${limit}`
     })
 
     /** None when the agent is not the tenant's, its tools are too many or the name is taken. */
@@ -93,9 +103,19 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/Tools", {
     const find = ({ tenantId }: TenantScope, id: ToolId): Effect.Effect<Option.Option<StoredTool>> =>
       Effect.orDie(selectRow({ tenantId, id }))
 
-    /** Oldest first. */
+    /** All of them, oldest first. */
     const list = ({ tenantId, agentId }: AgentScope): Effect.Effect<ReadonlyArray<StoredTool>> =>
-      Effect.orDie(selectAll({ tenantId, agentId }))
+      Effect.orDie(selectPage({ tenantId, agentId, limit: mostTools, after: null }))
+
+    /** Oldest first. */
+    const page = (
+      { tenantId, agentId }: AgentScope,
+      { limit, after }: PageRequest
+    ): Effect.Effect<Page<StoredTool>> =>
+      selectPage({ tenantId, agentId, limit: limit + 1, after: after ?? null }).pipe(
+        Effect.orDie,
+        Effect.map((found) => pageOf(found, limit))
+      )
 
     /** False when the tenant has no such tool. */
     const remove = ({ tenantId }: TenantScope, id: ToolId) =>
@@ -104,6 +124,6 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/Tools", {
         Effect.map((rows) => rows.length === 1)
       )
 
-    return { insert, update, find, list, remove } as const
+    return { insert, update, find, list, page, remove } as const
   })
 }) {}

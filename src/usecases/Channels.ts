@@ -9,6 +9,7 @@ import { Conflict, NotFound, ValidationError } from "../domain/Errors.ts"
 import { type AgentId, type ChannelId, newId } from "../domain/Ids.ts"
 import { AgentStore } from "../store/Agents.ts"
 import { ChannelStore, type StoredChannel } from "../store/Channels.ts"
+import type { PageRequest } from "../store/Tenants.ts"
 
 const missing = () => new NotFound({ message: "There is no such channel." })
 const missingAgent = () => new NotFound({ message: "There is no such agent." })
@@ -34,9 +35,14 @@ export class Channels extends Effect.Service<Channels>()("usecases/Channels", {
       return { tenantId: scope.tenantId, agentId }
     })
 
-    /** All of the agent's, oldest first. */
-    const list = Effect.fn("Channels.list")(function* (scope: TenantScope, agentId: AgentId) {
-      return (yield* store.list(yield* known(scope, agentId))).map(shown)
+    /** The agent's, oldest first. */
+    const list = Effect.fn("Channels.list")(function* (
+      scope: TenantScope,
+      agentId: AgentId,
+      request: PageRequest
+    ) {
+      const { next, rows } = yield* store.page(yield* known(scope, agentId), request)
+      return { rows: rows.map(shown), next }
     })
 
     const create = Effect.fn("Channels.create")(function* (

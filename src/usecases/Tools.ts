@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { SecretBox } from "../capabilities/SecretBox.ts"
+import { atLeast, type SessionUser } from "../domain/Access.ts"
 import type { TenantScope } from "../domain/Account.ts"
 import { Conflict, NotFound, ValidationError } from "../domain/Errors.ts"
 import type { AgentId } from "../domain/Ids.ts"
@@ -16,6 +17,7 @@ import {
   type ToolId
 } from "../domain/Tool.ts"
 import { AgentStore } from "../store/Agents.ts"
+import type { PageRequest } from "../store/Tenants.ts"
 import { mostTools, type StoredTool, ToolStore } from "../store/Tools.ts"
 
 const missing = () => new NotFound({ message: "There is no such tool." })
@@ -34,6 +36,20 @@ const shown = ({ definition, secret, ...row }: StoredTool): Tool => ({
   ...definition,
   auth: { ...definition.auth, hasSecret: secret !== null }
 })
+
+const hidden = "***"
+const hide = (values: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.keys(values).map((name) => [name, hidden]))
+
+const withoutQuery = (url: string): string => url.replace(/\?.*$/su, "")
+
+/** What a tool sends with every call may hold a key that somebody wrote there: its places are shown, not its values. */
+const withoutValues = ({ http, mcp, ...tool }: Tool): Tool => {
+  if (http === undefined) return mcp === undefined ? tool : { ...tool, mcp: { url: withoutQuery(mcp.url) } }
+  const { body: _, ...rest } = http
+  const { headers, query, url } = http
+  return { ...tool, http: { ...rest, url: withoutQuery(url), headers: hide(headers), query: hide(query) } }
+}
 
 const originOf = ({ http, mcp }: ToolDefinition) => {
   const [origin = ""] = /^https?:\/\/[^/?#]+/i.exec(http?.url ?? mcp?.url ?? "") ?? []
@@ -70,9 +86,15 @@ export class Tools extends Effect.Service<Tools>()("usecases/Tools", {
       return { tenantId: scope.tenantId, agentId }
     })
 
-    /** All of the agent's tools, oldest first. */
-    const list = Effect.fn("Tools.list")(function* (scope: TenantScope, agentId: AgentId) {
-      return (yield* store.list(yield* known(scope, agentId))).map(shown)
+    /** The agent's tools, oldest first; whoever may not change them does not see what they send. */
+    const list = Effect.fn("Tools.list")(function* (
+      user: SessionUser,
+      agentId: AgentId,
+      request: PageRequest
+    ) {
+      const { next, rows } = yield* store.page(yield* known(user, agentId), request)
+      const tools = rows.map(shown)
+      return { rows: atLeast(user.role, "admin") ? tools : tools.map(withoutValues), next }
     })
 
     const create = Effect.fn("Tools.create")(function* (

@@ -98,6 +98,29 @@ const start = Effect.gen(function* () {
 const served = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.scoped(Effect.provide(effect, Server))
 
 eachEngineLive("Channel configurations", (it) => {
+  it.effect(
+    "are listed page by page, oldest first, by cursors that are good for one agent's list alone",
+    () =>
+      served(
+        Effect.gen(function* () {
+          const { channels, cookie } = yield* start
+          const accounts = ["11", "12", "13"]
+          for (const externalId of accounts) {
+            yield* call("POST", channels, { cookie, body: { ...whatsapp, externalId } })
+          }
+          const first = yield* call("GET", `${channels}?limit=2`, { cookie })
+          const cursor = `?limit=2&cursor=${encodeURIComponent(first.data.nextCursor)}`
+          const second = yield* call("GET", `${channels}${cursor}`, { cookie })
+          const listed = [...first.data.channels, ...second.data.channels]
+          expect(listed.map(({ externalId }) => externalId)).toEqual(accounts)
+          expect([first.data.channels.length, second.data.nextCursor]).toEqual([2, null])
+          const other = yield* call("POST", "/api/agents", { cookie, body: { name: "Second" } })
+          const others = `/api/agents/${other.data.agent.id}/channels`
+          expect((yield* call("GET", `${others}${cursor}`, { cookie })).status).toBe(400)
+        })
+      )
+  )
+
   it.effect("are made, listed, changed and removed; the token is sealed and never returned", () =>
     served(
       Effect.gen(function* () {

@@ -120,6 +120,64 @@ layer(Server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true
       })
   )
 
+  it.effect(
+    "are listed page by page, oldest first, by cursors that are good for one agent's list alone",
+    () =>
+      Effect.gen(function* () {
+        const { cookie, tools } = yield* start
+        const names = ["a", "b", "c", "d", "e"]
+        for (const name of names) yield* call("POST", tools, { cookie, body: { ...order, name } })
+        const seen: Array<string> = []
+        let query = "?limit=2"
+        for (const left of [3, 1, 0]) {
+          const { data, status } = yield* call("GET", `${tools}${query}`, { cookie })
+          expect(status).toBe(200)
+          seen.push(...data.tools.map(({ name }: { name: string }) => name))
+          expect(names.length - seen.length).toBe(left)
+          expect(data.nextCursor === null).toBe(left === 0)
+          if (left > 0) query = `?limit=2&cursor=${encodeURIComponent(data.nextCursor)}`
+        }
+        expect(seen).toEqual(names)
+        const second = yield* call("POST", "/api/agents", { cookie, body: { name: "Second" } })
+        const others = `/api/agents/${second.data.agent.id}/tools`
+        expect((yield* call("GET", `${others}${query}`, { cookie })).status).toBe(400)
+        expect((yield* call("GET", `${tools}?limit=101`, { cookie })).status).toBe(400)
+        expect((yield* call("GET", others, { cookie })).data).toEqual({ tools: [], nextCursor: null })
+      })
+  )
+
+  it.effect("hide from whoever may not change them what they send with every call", () =>
+    Effect.gen(function* () {
+      const { cookie, tools } = yield* start
+      const canary = "canary-of-a-fixed-header"
+      const http = {
+        method: "POST",
+        url: `https://shop.example/orders/{id}?key=${canary}`,
+        headers: { "x-api-key": canary },
+        query: { token: canary },
+        body: { password: canary }
+      }
+      yield* call("POST", tools, { cookie, body: { ...order, http } })
+      const mcp = { name: "remote", mcp: { url: `https://mcp.example/mcp?key=${canary}` } }
+      yield* call("POST", tools, { cookie, body: mcp })
+      const sql = yield* SqlClient.SqlClient
+      for (const role of ["viewer", "agent"]) {
+        yield* sql`update users set role = ${role}`
+        const { data, text } = yield* call("GET", tools, { cookie })
+        expect(text).not.toContain(canary)
+        expect(data.tools[0].http).toEqual({
+          method: "POST",
+          url: "https://shop.example/orders/{id}",
+          headers: { "x-api-key": "***" },
+          query: { token: "***" }
+        })
+        expect(data.tools[1].mcp).toEqual({ url: "https://mcp.example/mcp" })
+      }
+      yield* sql`update users set role = 'admin'`
+      expect((yield* call("GET", tools, { cookie })).data.tools[0].http).toEqual(http)
+    })
+  )
+
   it.effect("a stored secret does not follow the tool to another server, nor to another kind of auth", () =>
     Effect.gen(function* () {
       const { cookie, tools } = yield* start

@@ -5,11 +5,11 @@ import * as Schema from "effect/Schema"
 import { ChannelConfiguration, CreateChannel, PatchChannel } from "../../domain/ChannelConfiguration.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { AgentId, ChannelId } from "../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../domain/Page.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
 const One = success(Schema.Struct({ channel: ChannelConfiguration }))
-/** All of them: `nextCursor` is null. */
 const Many = success(
   Schema.Struct({ channels: Schema.Array(ChannelConfiguration), nextCursor: Schema.NullOr(Schema.String) })
 )
@@ -17,8 +17,10 @@ const Deleted = success(Schema.Struct({ id: ChannelId, deleted: Schema.Literal(t
 const agentPath = Schema.Struct({ id: AgentId })
 const channelPath = Schema.Struct({ id: ChannelId })
 
+/** Oldest first. */
 const list = HttpApiEndpoint.get("list", "/api/agents/:id/channels")
   .setPath(agentPath)
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
   .addSuccess(Many)
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")

@@ -4,6 +4,7 @@ import { AuditTrail } from "../../usecases/AuditTrail.ts"
 import { Channels } from "../../usecases/Channels.ts"
 import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
+import * as Cursor from "../Cursor.ts"
 import { actor } from "./Actor.ts"
 
 /** Messaging channels of the tenant's agents. */
@@ -12,9 +13,12 @@ export const ChannelsHandlers = HttpApiBuilder.group(Api, "channels", (handlers)
     const channels = yield* Channels
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ path }) =>
+      .handle("list", ({ path, urlParams: { limit = 20, cursor } }) =>
         Effect.gen(function* () {
-          return { channels: yield* channels.list(yield* CurrentUser, path.id), nextCursor: null }
+          const user = yield* CurrentUser
+          const of = { scope: user.tenantId, route: "/api/agents/:id/channels", filter: { id: path.id } }
+          const page = yield* channels.list(user, path.id, { limit, after: yield* Cursor.open(of, cursor) })
+          return { channels: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
         })
       )
       .handle("create", ({ path, payload }) =>

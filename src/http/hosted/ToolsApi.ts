@@ -4,19 +4,21 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { AgentId } from "../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../domain/Page.ts"
 import { CreateTool, PatchTool, Tool, ToolId } from "../../domain/Tool.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
 const One = success(Schema.Struct({ tool: Tool }))
-const Many = success(Schema.Struct({ tools: Schema.Array(Tool) }))
+const Many = success(Schema.Struct({ tools: Schema.Array(Tool), nextCursor: Schema.NullOr(Schema.String) }))
 const Deleted = success(Schema.Struct({ id: ToolId, deleted: Schema.Literal(true) }))
 const agentPath = Schema.Struct({ id: AgentId })
 const toolPath = Schema.Struct({ id: ToolId })
 
-/** All of them: an agent has at most 64. */
+/** Oldest first. For roles below admin the values of fixed headers, queries and bodies are left out. */
 const list = HttpApiEndpoint.get("list", "/api/agents/:id/tools")
   .setPath(agentPath)
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
   .addSuccess(Many)
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")

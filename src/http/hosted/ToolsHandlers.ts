@@ -4,6 +4,7 @@ import { AuditTrail } from "../../usecases/AuditTrail.ts"
 import { Tools } from "../../usecases/Tools.ts"
 import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
+import * as Cursor from "../Cursor.ts"
 import { actor } from "./Actor.ts"
 
 /** Tools of the tenant's agents. */
@@ -12,9 +13,12 @@ export const ToolsHandlers = HttpApiBuilder.group(Api, "tools", (handlers) =>
     const tools = yield* Tools
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ path }) =>
+      .handle("list", ({ path, urlParams: { limit = 20, cursor } }) =>
         Effect.gen(function* () {
-          return { tools: yield* tools.list(yield* CurrentUser, path.id) }
+          const user = yield* CurrentUser
+          const of = { scope: user.tenantId, route: "/api/agents/:id/tools", filter: { id: path.id } }
+          const page = yield* tools.list(user, path.id, { limit, after: yield* Cursor.open(of, cursor) })
+          return { tools: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
         })
       )
       .handle("create", ({ path, payload }) =>

@@ -1,6 +1,6 @@
 /** An agent's accounts at messaging providers. */
-import { queryOptions } from "@tanstack/react-query"
-import { call } from "./Client.ts"
+import { infiniteQueryOptions } from "@tanstack/react-query"
+import { call, firstPage } from "./Client.ts"
 
 export const providers = ["whatsapp", "messenger"] as const
 export type Provider = (typeof providers)[number]
@@ -13,13 +13,21 @@ export interface Channel {
   readonly createdAt: string
 }
 
+interface ChannelPage {
+  readonly channels: ReadonlyArray<Channel>
+  readonly nextCursor: string | null
+}
+
 export const channels = (agentId: string) =>
-  queryOptions({
+  infiniteQueryOptions({
     queryKey: ["agents", agentId, "channels"],
-    queryFn: ({ signal }) =>
-      call<{ readonly channels: ReadonlyArray<Channel> }>("GET", `/api/agents/${agentId}/channels`, {
+    queryFn: ({ pageParam, signal }) =>
+      call<ChannelPage>("GET", `/api/agents/${agentId}/channels`, {
+        query: { limit: 100, cursor: pageParam },
         signal
-      }).then((data) => data.channels)
+      }),
+    initialPageParam: firstPage(),
+    getNextPageParam: ({ nextCursor }) => nextCursor
   })
 
 interface NewChannel {

@@ -1,6 +1,6 @@
 /** Tools that an agent may call. */
-import { queryOptions } from "@tanstack/react-query"
-import { call } from "./Client.ts"
+import { infiniteQueryOptions } from "@tanstack/react-query"
+import { call, firstPage } from "./Client.ts"
 
 export const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const
 export type Method = (typeof methods)[number]
@@ -46,13 +46,21 @@ export interface ToolInput extends Partial<Definition> {
   readonly auth?: Auth & { readonly secret?: string }
 }
 
+interface ToolPage {
+  readonly tools: ReadonlyArray<Tool>
+  readonly nextCursor: string | null
+}
+
 export const tools = (agentId: string) =>
-  queryOptions({
+  infiniteQueryOptions({
     queryKey: ["agents", agentId, "tools"],
-    queryFn: ({ signal }) =>
-      call<{ readonly tools: ReadonlyArray<Tool> }>("GET", `/api/agents/${agentId}/tools`, { signal }).then(
-        (data) => data.tools
-      )
+    queryFn: ({ pageParam, signal }) =>
+      call<ToolPage>("GET", `/api/agents/${agentId}/tools`, {
+        query: { limit: 100, cursor: pageParam },
+        signal
+      }),
+    initialPageParam: firstPage(),
+    getNextPageParam: ({ nextCursor }) => nextCursor
   })
 
 export const createTool = (agentId: string, body: ToolInput) =>

@@ -1,5 +1,5 @@
 /** The messaging channels of an agent, and what the provider has to be told. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, useState } from "react"
 import {
   type Channel,
@@ -181,8 +181,9 @@ interface Props {
 
 const Channels = ({ agentId, mayChange }: Props) => {
   const t = useText(words)
+  const common = useText(everywhere)
   const { ago } = useFormat()
-  const query = useQuery(channels(agentId))
+  const query = useInfiniteQuery(channels(agentId))
   const [creating, setCreating] = useState(false)
   const add = mayChange ? (
     <Button kind="primary" onPress={() => setCreating(true)}>
@@ -195,8 +196,9 @@ const Channels = ({ agentId, mayChange }: Props) => {
         <Create agentId={agentId} onClose={() => setCreating(false)} />
       </Dialog>
       <Loaded query={query}>
-        {(rows) =>
-          rows.length === 0 ? (
+        {({ pages }) => {
+          const rows = pages.flatMap((page) => page.channels)
+          return rows.length === 0 ? (
             <Empty title={t.empty} action={add}>
               {t.emptyLead}
             </Empty>
@@ -231,8 +233,11 @@ const Channels = ({ agentId, mayChange }: Props) => {
               />
             </>
           )
-        }
+        }}
       </Loaded>
+      {query.hasNextPage ? (
+        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+      ) : null}
       <Card title={t.webhooks}>
         <p>{t.webhooksLead}</p>
         <Copyable label={t.webhookOf(t.whatsapp)} value={`${location.origin}/api/webhooks/whatsapp`} />

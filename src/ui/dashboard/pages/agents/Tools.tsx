@@ -1,5 +1,5 @@
 /** Tools: what an agent may call during a turn. */
-import { useQuery, useQueryClient } from "@tanstack/react-query"
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { deleteTool, type Tool, tools } from "../../api/Tools.ts"
 import { Badge } from "../../components/Badge.tsx"
@@ -86,7 +86,7 @@ const Deeds = ({ agentId, tool }: { readonly agentId: string; readonly tool: Too
 const Tools = ({ agentId, mayChange }: Props) => {
   const t = useText(words)
   const common = useText(everywhere)
-  const query = useQuery(tools(agentId))
+  const query = useInfiniteQuery(tools(agentId))
   const [creating, setCreating] = useState(false)
   const add = mayChange ? (
     <Button kind="primary" onPress={() => setCreating(true)}>
@@ -103,8 +103,9 @@ const Tools = ({ agentId, mayChange }: Props) => {
         <ToolForm agentId={agentId} tool={null} onClose={() => setCreating(false)} />
       </Dialog>
       <Loaded query={query}>
-        {(rows) =>
-          rows.length === 0 ? (
+        {({ pages }) => {
+          const rows = pages.flatMap((page) => page.tools)
+          return rows.length === 0 ? (
             <Empty title={t.empty} action={add}>
               {t.emptyLead}
             </Empty>
@@ -151,8 +152,11 @@ const Tools = ({ agentId, mayChange }: Props) => {
               />
             </>
           )
-        }
+        }}
       </Loaded>
+      {query.hasNextPage ? (
+        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+      ) : null}
     </>
   )
 }
