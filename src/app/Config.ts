@@ -123,9 +123,12 @@ export const Variables = Schema.Struct({
   SPOKE_OPERATOR_TOKEN: variable(hidden, "Bearer token of the operator routes; generated when embedded."),
   SPOKE_ADMIN_EMAIL: variable(
     email,
-    "First dashboard owner of an embedded start; admin@localhost by default."
+    "First dashboard owner, made with a tenant while there is no user; admin@localhost by default."
   ),
-  SPOKE_ADMIN_PASSWORD: variable(password, "The owner's password; generated and printed once by default."),
+  SPOKE_ADMIN_PASSWORD: variable(
+    password,
+    "The owner's password; generated and printed once when embedded, else without it no owner is made."
+  ),
   APP_URL: variable(httpUrl, "Public address of the hosted app; from HOST and PORT by default."),
   API_URL: variable(apiUrl, "Public base address of the API, ends in /v1; from APP_URL by default."),
   REALTIME_URL: variable(

@@ -8,6 +8,16 @@ export const contradictions = (given: Readonly<Record<string, string | undefined
   ...(given["DATABASE_URL"] !== undefined && given["SPOKE_SECRET"] === undefined
     ? [{ variable: "SPOKE_SECRET", message: "Required with DATABASE_URL: at least 32 random bytes" }]
     : []),
+  ...(given["DATABASE_URL"] !== undefined &&
+  given["SPOKE_ADMIN_EMAIL"] !== undefined &&
+  given["SPOKE_ADMIN_PASSWORD"] === undefined
+    ? [
+        {
+          variable: "SPOKE_ADMIN_PASSWORD",
+          message: "Required with SPOKE_ADMIN_EMAIL and DATABASE_URL: only an embedded start makes one up"
+        }
+      ]
+    : []),
   ...(given["SPOKE_VECTOR"]?.trim().toLowerCase() === "pgvector" && given["DATABASE_URL"] === undefined
     ? [{ variable: "DATABASE_URL", message: "Required with SPOKE_VECTOR=pgvector" }]
     : []),

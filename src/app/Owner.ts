@@ -11,13 +11,12 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { type Caller, hostKey, type SessionUser } from "../domain/Access.ts"
-import { CreateTenant } from "../domain/Account.ts"
 import { ValidationError } from "../domain/Errors.ts"
 import { AgentId, TenantId, UserId } from "../domain/Ids.ts"
 import { AgentKeyAuth, CallerAuth, OperatorAuth, SessionAuth } from "../http/Auth.ts"
 import { SameOrigin } from "../http/hosted/SameOrigin.ts"
-import { Accounts } from "../usecases/Accounts.ts"
 import type { Settings } from "./Config.ts"
+import * as FirstOwner from "./FirstOwner.ts"
 
 /** The agent that a request of the host is about. */
 export class HostAgent extends Context.Reference<HostAgent>()("app/HostAgent", {
@@ -26,8 +25,6 @@ export class HostAgent extends Context.Reference<HostAgent>()("app/HostAgent", {
 
 const Row = Schema.Struct({ id: UserId, tenantId: TenantId, email: Schema.String })
 const decodeRows = Schema.decodeUnknown(Schema.Array(Row))
-
-const decodeTenant = Schema.decodeUnknown(CreateTenant)
 
 /** The first owner of each tenant, of `tenant` alone where it is given; two at most. */
 const owners = (tenant: string | undefined) =>
@@ -40,22 +37,13 @@ const owners = (tenant: string | undefined) =>
     return yield* decodeRows(rows)
   }).pipe(Effect.orDie)
 
-const make = ({ admin }: Settings) =>
-  Effect.gen(function* () {
-    const accounts = yield* Accounts
-    const password = Option.getOrElse(admin.password, () =>
-      Redacted.make(randomBytes(24).toString("base64url"))
-    )
-    const given = { name: "Spoke", owner: { email: admin.email, password: Redacted.value(password) } }
-    yield* accounts.createTenant(yield* Effect.orDie(decodeTenant(given)))
-  })
-
 /** The owner of `tenant`; without it of the only tenant, which is made where there is none. */
 export const find = Effect.fn("Owner.find")(function* (settings: Settings, tenant: string | undefined) {
   const before = yield* owners(tenant)
-  // Another process may have made it meanwhile.
-  if (before.length === 0 && tenant === undefined)
-    yield* Effect.catchTag(make(settings), "CONFLICT", () => Effect.void)
+  if (before.length === 0 && tenant === undefined) {
+    const unknown = () => Redacted.make(randomBytes(24).toString("base64url"))
+    yield* FirstOwner.create(settings, Option.getOrElse(settings.admin.password, unknown))
+  }
   const [owner, another] = before.length === 0 ? yield* owners(tenant) : before
   if (owner === undefined) return yield* new ValidationError({ message: "There is no such tenant." })
   if (another !== undefined) {

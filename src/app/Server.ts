@@ -15,6 +15,7 @@ import type { Settings } from "./Config.ts"
 import * as Build from "./Build.ts"
 import * as EventLoop from "./EventLoop.ts"
 import * as Http from "./Http.ts"
+import * as FirstOwner from "./FirstOwner.ts"
 import * as FirstRun from "./FirstRun.ts"
 import * as Live from "./Live.ts"
 import * as Package from "./Package.ts"
@@ -52,6 +53,7 @@ export const run = (settings: Settings, role: Role) =>
       settings.database === null
         ? yield* FirstRun.run(settings, Package.docs).pipe(Effect.provide(live))
         : Option.none()
+    yield* FirstOwner.ensure(settings).pipe(Effect.provide(live))
     yield* QueueAges.watch.pipe(Effect.provide(live))
     const work = yield* Scope.make()
     // Closing twice would return at once the second time; whoever asks waits for the same end.

@@ -43,6 +43,15 @@ export class UserStore extends Effect.Service<UserStore>()("store/Users", {
         from users where email = ${email}`
     })
 
+    /** True while there is no user, of any tenant. */
+    const none = sql<{ readonly none: boolean }>`select not exists (select from users) as none`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => row?.none === true)
+    )
+
+    /** Nobody else adds or changes a user until the transaction around it ends. */
+    const lock = Effect.orDie(sql`lock table users in share row exclusive mode`)
+
     /** None when the e-mail address is taken, by whatever tenant. */
     const insert = (scope: TenantScope, user: Omit<typeof NewUser.Type, "tenantId">) =>
       insertRow({ ...user, tenantId: scope.tenantId }).pipe(Effect.orDie)
@@ -50,6 +59,6 @@ export class UserStore extends Effect.Service<UserStore>()("store/Users", {
     /** The only look-up without a tenant: it is how the tenant of somebody who signs in is found. */
     const findByEmail = (email: Email) => selectByEmail(email).pipe(Effect.orDie)
 
-    return { insert, findByEmail } as const
+    return { none, lock, insert, findByEmail } as const
   })
 }) {}

@@ -39,13 +39,11 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/Accounts", {
     const subscriptions = yield* SubscriptionStore
     const sessions = yield* SessionStore
 
-    /** A tenant on plan `self-hosted` and its owner, both or neither; CONFLICT when the e-mail address is taken. */
-    const createTenant = Effect.fn("Accounts.createTenant")(function* ({ name, owner }: CreateTenant) {
-      const tenantId = yield* newId.tenant
-      const userId = yield* newId.user
-      // Hashing takes long, and a transaction keeps others waiting.
-      const passwordHash = yield* Effect.mapError(credentials.hashPassword(owner.password), busy)
-      const insert = Effect.gen(function* () {
+    /** To be called in a transaction. Hashing takes long, and a transaction keeps others waiting: it comes before. */
+    const insertTenant = ({ name, owner }: CreateTenant, passwordHash: string) =>
+      Effect.gen(function* () {
+        const tenantId = yield* newId.tenant
+        const userId = yield* newId.user
         const tenant = yield* tenants.insert({ id: tenantId, name })
         yield* subscriptions.put(
           { tenantId },
@@ -65,7 +63,27 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/Accounts", {
         }
         return { tenant, owner: user.value }
       })
-      return yield* insert.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+
+    /** A tenant on plan `self-hosted` and its owner, both or neither; CONFLICT when the e-mail address is taken. */
+    const createTenant = Effect.fn("Accounts.createTenant")(function* (given: CreateTenant) {
+      const passwordHash = yield* Effect.mapError(credentials.hashPassword(given.owner.password), busy)
+      return yield* insertTenant(given, passwordHash).pipe(
+        sql.withTransaction,
+        Effect.catchTag("SqlError", Effect.die)
+      )
+    })
+
+    /** {@link createTenant} while there is no user at all; of several processes that try at once one does it. */
+    const createFirst = Effect.fn("Accounts.createFirst")(function* (given: CreateTenant) {
+      if (!(yield* users.none)) return false
+      const passwordHash = yield* Effect.mapError(credentials.hashPassword(given.owner.password), busy)
+      const creation = Effect.gen(function* () {
+        yield* users.lock
+        if (!(yield* users.none)) return false
+        yield* insertTenant(given, passwordHash)
+        return true
+      })
+      return yield* creation.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
     })
 
     /** Newest first. */
@@ -124,6 +142,6 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/Accounts", {
       return user
     })
 
-    return { createTenant, listTenants, signIn, signOut, authenticate } as const
+    return { createTenant, createFirst, listTenants, signIn, signOut, authenticate } as const
   })
 }) {}

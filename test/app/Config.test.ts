@@ -138,6 +138,20 @@ describe("The configuration", () => {
     })
   )
 
+  it.effect("wants the first owner's password where no start makes one up and prints it", () =>
+    Effect.gen(function* () {
+      const embedded = { SPOKE_ADMIN_EMAIL: "ada@example.com" }
+      expect(yield* problems(embedded)).toEqual({})
+      const given = {
+        ...embedded,
+        DATABASE_URL: "postgres://localhost/spoke",
+        SPOKE_SECRET: "x".repeat(32)
+      }
+      expect(Object.keys(yield* problems(given))).toEqual(["SPOKE_ADMIN_PASSWORD"])
+      expect(yield* problems({ ...given, SPOKE_ADMIN_PASSWORD: "correct horse" })).toEqual({})
+    })
+  )
+
   it.effect("knows beforehand what no owner can sign in with, and does not repeat it", () =>
     Effect.gen(function* () {
       const found = yield* problems({ SPOKE_ADMIN_EMAIL: "nobody", SPOKE_ADMIN_PASSWORD: "hunter2" })

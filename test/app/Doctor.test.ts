@@ -15,13 +15,13 @@ import { clockOf } from "../../src/app/cli/doctor/Database.ts"
 import { spaceOf } from "../../src/app/cli/doctor/Files.ts"
 import { redisOf } from "../../src/app/cli/doctor/Services.ts"
 import { fromRecord } from "../../src/app/Config.ts"
-import { layerPostgres } from "../../src/store/Database.ts"
+import { layerPostgres, migrate } from "../../src/store/Database.ts"
 import { bucket, s3Server } from "../capabilities/S3Server.ts"
 import { mailServer } from "../MailServer.ts"
 import * as ModelStub from "../ModelStub.ts"
 import { binaries } from "../PostgresServer.ts"
 import { startRedis, withRedis } from "../RedisServer.ts"
-import { serverUrl } from "../TestDatabase.ts"
+import { migrations, serverUrl } from "../TestDatabase.ts"
 
 const folder = Effect.acquireRelease(
   Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-doctor-"))),
@@ -52,6 +52,9 @@ describe("spoke doctor", () => {
     Effect.gen(function* () {
       const { found, parent } = yield* findings({})
       expect(found.filter(({ status }) => status === "problem")).toEqual([])
+      expect(found.filter(({ check }) => check === "queue").map(({ message }) => message)).toEqual([
+        "in the embedded database"
+      ])
       expect(Fs.readdirSync(parent)).toEqual([])
     }).pipe(Effect.scoped)
   )
@@ -187,7 +190,9 @@ withRedis("spoke doctor", () => {
         ({ stop }) => Effect.promise(stop)
       )
       const redis = { REDIS_URL: server.url }
-      expect((yield* findings(redis)).of("redis")).toMatch(/^ok: answers, version \S+$/u)
+      const well = yield* findings(redis)
+      expect(well.of("redis")).toMatch(/^ok: answers, version \S+$/u)
+      expect(well.of("queue")).toBe("ok: in the embedded database, handed out by Redis")
       yield* Effect.promise(async () => {
         const client = new Redis(server.url)
         await client.config("SET", "maxmemory-policy", "allkeys-lru")
@@ -219,6 +224,7 @@ describe.skipIf(binaries === undefined)("spoke doctor (PostgreSQL server)", () =
         const { of } = yield* findings(given)
         expect(of("migrations"), `round ${round}`).toMatch(/^warning: \d+ wait/u)
         expect(of("database")).toMatch(/^ok: PostgreSQL 1\d/u)
+        expect(of("queue")).toBe("ok: in PostgreSQL")
         expect(of("clock")).toMatch(/^ok: /u)
         expect(of("connections")).toMatch(/^ok: .* 11 connections a process/u)
         expect(of("search")).toMatch(/^(ok: pgvector|warning: in-process)/u)
@@ -230,7 +236,12 @@ describe.skipIf(binaries === undefined)("spoke doctor (PostgreSQL server)", () =
         DATABASE_URL: `postgres://spoke:canary-password@${nowhere}/spoke`
       })
       expect(strange.of("database")).toBe("problem: The PostgreSQL server cannot be reached (ECONNREFUSED).")
+      expect(strange.of("queue")).toBe("warning: in PostgreSQL, which could not be asked: see database")
       expect(JSON.stringify(strange.found)).not.toContain("canary")
+      yield* migrate(migrations).pipe(
+        Effect.provide(layerPostgres({ url: Redacted.make(address.href), maxConnections: 2 }))
+      )
+      expect((yield* findings(given)).of("queue")).toBe("ok: in PostgreSQL: 0 jobs wait, none has failed")
     }).pipe(Effect.scoped)
   )
 })

@@ -127,8 +127,6 @@ const firstStart = async (spoke: Spoke, variables: Readonly<Record<string, strin
     if (answer.status >= 300) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`)
     return answer
   }
-  const operator = { authorization: `Bearer ${spoke.operatorToken}` }
-  await good("POST", "/api/operator/tenants", operator, { name: "Spoke", owner: { email, password } })
   const csrf = { "x-spoke-csrf": "1" }
   const entered = await good("POST", "/api/auth/login", csrf, { email, password })
   const session = { ...csrf, cookie: entered.headers.get("set-cookie")?.split(";")[0] ?? "" }
@@ -156,10 +154,11 @@ export const startProduction = async (
   variables: Readonly<Record<string, string>>
 ): Promise<Spoke> => {
   const known = folders.has(dataDir)
+  const owner = variables["DATABASE_URL"] === undefined ? defaults : {}
   const services = await servicesOf(dataDir, variables["DATABASE_URL"])
   const fleet = await startFleet(
     dataDir,
-    { ...variables, DATABASE_URL: services.databaseUrl },
+    { ...owner, ...variables, DATABASE_URL: services.databaseUrl },
     services.redis
   )
   const { url } = fleet.balancer

@@ -113,25 +113,43 @@ const vector = (settings: Settings) =>
     return settings.vector === "pgvector" ? problem("search", why) : warning("search", `in-process: ${why}`)
   })
 
-const queues = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const [there] = yield* sql<{
-    readonly found: boolean
-  }>`select to_regclass('queue_jobs') is not null as found`
-  if (there?.found !== true) return []
-  const [row] = yield* sql<{ readonly waiting: number; readonly failed: number }>`
+/** Where jobs wait, whether it can be looked at or not. */
+const queueOf = ({ database: options, redis }: Settings): string => {
+  const kept = options === null ? "the embedded database" : "PostgreSQL"
+  return redis === null ? `in ${kept}` : `in ${kept}, handed out by Redis`
+}
+
+/** The last word on the queue where nothing else was said of it. */
+const unseenQueue = (settings: Settings, found: ReadonlyArray<Finding>): ReadonlyArray<Finding> => {
+  if (found.some(({ check }) => check === "queue")) return []
+  const broken = found.some(({ check, status }) => check === "database" && status === "problem")
+  return [
+    broken
+      ? warning("queue", `${queueOf(settings)}, which could not be asked: see database`)
+      : ok("queue", queueOf(settings))
+  ]
+}
+
+const queues = (settings: Settings) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [there] = yield* sql<{
+      readonly found: boolean
+    }>`select to_regclass('queue_jobs') is not null as found`
+    if (there?.found !== true) return []
+    const [row] = yield* sql<{ readonly waiting: number; readonly failed: number }>`
     select (count(*) filter (where state = 'waiting'))::int as waiting,
       (count(*) filter (where state = 'failed'))::int as failed from queue_jobs`
-  const { failed, waiting } = row ?? { failed: 0, waiting: 0 }
-  return [
-    failed === 0
-      ? ok("queue", `${waiting} jobs wait, none has failed`)
-      : warning(
-          "queue",
-          `${waiting} jobs wait, ${failed} have failed: the operator's routes say why and retry`
-        )
-  ]
-})
+    const { failed, waiting } = row ?? { failed: 0, waiting: 0 }
+    return [
+      failed === 0
+        ? ok("queue", `${queueOf(settings)}: ${waiting} jobs wait, none has failed`)
+        : warning(
+            "queue",
+            `${queueOf(settings)}: ${waiting} jobs wait, ${failed} have failed: the operator's routes say why and retry`
+          )
+    ]
+  })
 
 const opened = (settings: Settings) =>
   Effect.gen(function* () {
@@ -143,14 +161,14 @@ const opened = (settings: Settings) =>
       yield* migrations,
       yield* vector(settings),
       clockOf(yield* skew),
-      ...(yield* queues)
+      ...(yield* queues(settings))
     ]
   }).pipe(Effect.provide(database(settings)))
 
 const fresh = ({ database: options, dataDir }: Settings): boolean =>
   options === null && !fs.existsSync(path.join(dataDir, "database"))
 
-export const checkDatabase = (settings: Settings) =>
+const found = (settings: Settings) =>
   Effect.suspend(() =>
     fresh(settings)
       ? Effect.succeed([ok("database", "embedded; the first start makes it")])
@@ -166,3 +184,7 @@ export const checkDatabase = (settings: Settings) =>
           Effect.catchAll(({ message }) => Effect.succeed([problem("database", message)]))
         )
   )
+
+/** The database and, on every engine, the queue. */
+export const checkDatabase = (settings: Settings) =>
+  Effect.map(found(settings), (findings) => [...findings, ...unseenQueue(settings, findings)])
