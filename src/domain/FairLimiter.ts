@@ -1,0 +1,389 @@
+/**
+ * A limit that many owners (tenants, keys, tokens, addresses) share, so that none of them can use all of it up.
+ *
+ * - **Permits** are held while something is done. An owner may be given a cap (`maxPermitsPerOwner`): for permits that are
+ *   held for long, since what one owner holds cannot be taken back from it.
+ * - **Waiting** is bounded. Owners are served round-robin, each of them first come, first served: an owner with one waiter
+ *   waits for at most one permit of each other owner, however many waiters those have. When the waiting line is full, the
+ *   newest waiter of the owner with the most of them gives way to an owner with fewer.
+ * - **Revocable** permits (an idle connection, a body that is still being read) may be held beyond any fair share while
+ *   nobody else wants them: they are taken back, the oldest first, from the owner that holds most.
+ *
+ * The class is synchronous, for Node's events, and never yields; {@link FairLimiter.withPermit} and
+ * {@link FairLimiter.acquire} are its Effect interface. Each operation takes O(log owners). An owner that holds nothing and
+ * waits for nothing is forgotten.
+ */
+import * as Data from "effect/Data"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import type * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import { FairQueue, Heap, type Waiter } from "./FairQueue.ts"
+
+/** There is no permit, and no place to wait for one. `limit` is the name of the limit. */
+export class LimitReached extends Data.TaggedError("LimitReached")<{ readonly limit: string }> {}
+
+export interface Limits {
+  /** What errors and metrics call the limit. */
+  readonly name: string
+  /** Of all owners together. */
+  readonly permits: number
+  /** Most that one owner holds at a time; all of them by default. */
+  readonly maxPermitsPerOwner?: number
+  /** Most that wait, of all owners together; nobody waits by default. */
+  readonly maxWaiting?: number
+}
+
+export interface PermitOptions {
+  /** How many permits are held as one; 1 by default. More than one owner may hold count as that many. */
+  readonly amount?: number
+  /** Lets the request wait: called when it has been granted, or refused to make room for others. Not for what is decided at once. */
+  readonly onSettled?: (granted: boolean) => void
+  /** Makes the permit revocable: called when it has been taken back. */
+  readonly onRevoked?: () => void
+}
+
+/** What an owner has asked for. Its fields are changed by the limiter alone. */
+export class Permit {
+  readonly owner: string
+  readonly options: PermitOptions
+  state: "waiting" | "granted" | "refused" | "revoked" | "released" = "refused"
+  amount: number
+  waiter: Waiter<Permit> | null = null
+  readonly #limiter: FairLimiter
+
+  constructor(limiter: FairLimiter, owner: string, amount: number, options: PermitOptions) {
+    this.#limiter = limiter
+    this.owner = owner
+    this.amount = amount
+    this.options = options
+  }
+
+  /** Gives the permit back, or stops waiting for it. Does nothing when there is nothing to give back. */
+  release(): void {
+    this.#limiter.release(this)
+  }
+
+  /** Holds `amount` from now on. False when that many are not to be had: then nothing changes. */
+  resize(amount: number): boolean {
+    return this.#limiter.resize(this, amount)
+  }
+
+  /** A revocable permit is not taken back while it is in use. Afterwards it is the owner's newest one. */
+  setInUse(inUse: boolean): void {
+    this.#limiter.setInUse(this, inUse)
+  }
+}
+
+interface Account {
+  readonly permits: Set<Permit>
+  /** Their amounts together. */
+  held: number
+  /** Those that may be taken back, oldest first. */
+  readonly revocable: Set<Permit>
+}
+
+const gauge = (limit: string, name: string, description: string) =>
+  Metric.tagged(Metric.gauge(name, { description }), "limit", limit)
+const counter = (limit: string, name: string, description: string) =>
+  Metric.tagged(Metric.counter(name, { description, incremental: true }), "limit", limit)
+
+const metricsOf = (limit: string) => ({
+  permits: gauge(limit, "spoke_limit_permits", "Permits of a shared limit"),
+  held: gauge(limit, "spoke_limit_held", "Permits of a shared limit that are held"),
+  owners: gauge(limit, "spoke_limit_owners", "Owners that hold permits of a shared limit"),
+  waiting: gauge(limit, "spoke_limit_waiting", "Requests that wait for a permit of a shared limit"),
+  refused: counter(
+    limit,
+    "spoke_limit_refused_total",
+    "Requests for a permit of a shared limit that were refused"
+  ),
+  revoked: counter(limit, "spoke_limit_revoked_total", "Permits of a shared limit that were taken back")
+})
+
+export class FairLimiter {
+  readonly #limits: Required<Limits>
+  readonly #accounts = new Map<string, Account>()
+  /** Accounts with permits that may be taken back; the one that holds most is on top. */
+  readonly #heaviest = new Heap<Account>(({ held }) => held)
+  readonly #queue: FairQueue<Permit>
+  readonly #metrics: ReturnType<typeof metricsOf>
+  /** Callbacks that wait until the limiter's own work is done: they may use it. */
+  readonly #calls: Array<() => void> = []
+  #held = 0
+  #calling = false
+
+  constructor(limits: Limits) {
+    const { maxPermitsPerOwner = limits.permits, maxWaiting = 0 } = limits
+    this.#limits = {
+      ...limits,
+      maxWaiting,
+      maxPermitsPerOwner: Math.max(1, Math.min(limits.permits, maxPermitsPerOwner))
+    }
+    this.#queue = new FairQueue(maxWaiting)
+    this.#metrics = metricsOf(limits.name)
+    this.#metrics.permits.unsafeUpdate(limits.permits, [])
+    this.#metrics.refused.unsafeUpdate(0, [])
+    this.#metrics.revoked.unsafeUpdate(0, [])
+    this.#done()
+  }
+
+  get held(): number {
+    return this.#held
+  }
+
+  get waiting(): number {
+    return this.#queue.size
+  }
+
+  /** How many owners hold permits. */
+  get holders(): number {
+    return this.#accounts.size
+  }
+
+  /** How many owners wait for permits. */
+  get waitingOwners(): number {
+    return this.#queue.owners
+  }
+
+  heldBy(owner: string): number {
+    return this.#accounts.get(owner)?.held ?? 0
+  }
+
+  waitingOf(owner: string): number {
+    return this.#queue.sizeOf(owner)
+  }
+
+  /** Grants a permit, has the request wait where it may, or refuses it: the `state` of what is returned says which. */
+  request(owner: string, options: PermitOptions = {}): Permit {
+    const amount = Math.min(options.amount ?? 1, this.#limits.maxPermitsPerOwner)
+    const permit = new Permit(this, owner, amount, options)
+    const first = this.#queue.next === null && this.#queue.sizeOf(owner) === 0
+    if (first && this.#fits(owner, amount) && this.#makeRoom(owner, amount)) this.#grant(permit)
+    else if (options.onSettled !== undefined) this.#wait(permit)
+    if (permit.state === "refused") this.#metrics.refused.unsafeUpdate(1, [])
+    this.#done()
+    return permit
+  }
+
+  /** A permit that is there now, else null. */
+  tryAcquire(owner: string, options: Omit<PermitOptions, "onSettled"> = {}): Permit | null {
+    const permit = this.request(owner, options)
+    return permit.state === "granted" ? permit : null
+  }
+
+  /** Takes back the oldest permit of `owner` that may be taken back; false when it has none. */
+  revokeOldestOf(owner: string): boolean {
+    const [oldest] = this.#accounts.get(owner)?.revocable ?? []
+    if (oldest === undefined) return false
+    this.#revoke(oldest)
+    this.#done()
+    return true
+  }
+
+  release(permit: Permit): void {
+    const { state } = permit
+    if (state !== "granted" && state !== "waiting") return
+    if (state === "granted") this.#takeBack(permit, "released")
+    else this.#leave(permit, "released")
+    this.#done()
+  }
+
+  resize(permit: Permit, amount: number): boolean {
+    if (permit.state !== "granted") return false
+    const more = amount - permit.amount
+    if (more > 0 && !(this.#fits(permit.owner, more) && this.#makeRoom(permit.owner, more))) return false
+    permit.amount = amount
+    this.#count(this.#accountOf(permit.owner), permit.owner, more)
+    this.#done()
+    return true
+  }
+
+  setInUse(permit: Permit, inUse: boolean): void {
+    if (permit.state !== "granted" || permit.options.onRevoked === undefined) return
+    const account = this.#accountOf(permit.owner)
+    account.revocable.delete(permit)
+    if (!inUse) account.revocable.add(permit)
+    this.#rank(account)
+    this.#done()
+  }
+
+  #accountOf(owner: string): Account {
+    const known = this.#accounts.get(owner)
+    if (known !== undefined) return known
+    const account: Account = { permits: new Set(), held: 0, revocable: new Set() }
+    this.#accounts.set(owner, account)
+    return account
+  }
+
+  #fits(owner: string, amount: number): boolean {
+    return this.heldBy(owner) + amount <= this.#limits.maxPermitsPerOwner
+  }
+
+  /** Takes permits back until `amount` are free, from owners that hold more than `owner` is going to. */
+  #makeRoom(owner: string, amount: number): boolean {
+    while (this.#limits.permits - this.#held < amount) {
+      const heaviest = this.#heaviest.top
+      const [oldest] = heaviest?.revocable ?? []
+      if (heaviest === undefined || oldest === undefined) return false
+      if (heaviest.held <= this.heldBy(owner) + amount) return false
+      this.#revoke(oldest)
+    }
+    return true
+  }
+
+  #grant(permit: Permit): void {
+    permit.state = "granted"
+    const account = this.#accountOf(permit.owner)
+    account.permits.add(permit)
+    if (permit.options.onRevoked !== undefined) account.revocable.add(permit)
+    this.#count(account, permit.owner, permit.amount)
+  }
+
+  #takeBack(permit: Permit, state: "released" | "revoked"): void {
+    permit.state = state
+    const account = this.#accountOf(permit.owner)
+    account.permits.delete(permit)
+    account.revocable.delete(permit)
+    this.#count(account, permit.owner, -permit.amount)
+  }
+
+  #revoke(permit: Permit): void {
+    this.#takeBack(permit, "revoked")
+    this.#metrics.revoked.unsafeUpdate(1, [])
+    this.#calls.push(() => permit.options.onRevoked?.())
+  }
+
+  /** `account` holds so many more, or fewer. */
+  #count(account: Account, owner: string, more: number): void {
+    account.held += more
+    this.#held += more
+    this.#rank(account)
+    if (account.permits.size === 0) this.#accounts.delete(owner)
+    this.#review(owner)
+  }
+
+  #rank(account: Account): void {
+    if (account.revocable.size > 0) this.#heaviest.update(account)
+    else this.#heaviest.remove(account)
+  }
+
+  #wait(permit: Permit): void {
+    const added = this.#queue.add(permit.owner, permit)
+    if (added === null) return
+    permit.state = "waiting"
+    permit.waiter = added.waiter
+    this.#review(permit.owner)
+    if (added.displaced === null) return
+    const displaced = added.displaced.item
+    this.#leave(displaced, "refused")
+    this.#metrics.refused.unsafeUpdate(1, [])
+    this.#calls.push(() => displaced.options.onSettled?.(false))
+  }
+
+  #leave(permit: Permit, state: "released" | "refused"): void {
+    permit.state = state
+    if (permit.waiter !== null) this.#queue.delete(permit.waiter)
+    permit.waiter = null
+    this.#review(permit.owner)
+  }
+
+  /** An owner that may not hold what it waits for is passed over. */
+  #review(owner: string): void {
+    const first = this.#queue.firstOf(owner)
+    if (first === null) return
+    if (this.#fits(owner, first.item.amount)) this.#queue.resume(owner)
+    else this.#queue.pause(owner)
+  }
+
+  /** Grants what can be granted now, and then calls who has to be told. A callback may use the limiter. */
+  #done(): void {
+    for (let next = this.#queue.next; next !== null; next = this.#queue.next) {
+      if (!this.#makeRoom(next.owner, next.item.amount)) break
+      this.#queue.shift()
+      const { item: permit } = next
+      permit.waiter = null
+      this.#grant(permit)
+      this.#calls.push(() => permit.options.onSettled?.(true))
+    }
+    this.#metrics.held.unsafeUpdate(this.#held, [])
+    this.#metrics.waiting.unsafeUpdate(this.#queue.size, [])
+    this.#metrics.owners.unsafeUpdate(this.#accounts.size, [])
+    if (this.#calling) return
+    this.#calling = true
+    let called = 0
+    try {
+      for (const call of this.#calls) {
+        called++
+        call()
+      }
+    } finally {
+      // Those behind one that threw are called the next time.
+      this.#calls.splice(0, called)
+      this.#calling = false
+    }
+  }
+
+  /** Runs the effect with a permit of `owner`; waits for it, as far as there is a place to wait. */
+  withPermit(owner: string, amount = 1) {
+    return <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | LimitReached, R> =>
+      Effect.uninterruptibleMask((restore) => {
+        const { granted, permit } = this.#asked(owner, amount)
+        return Effect.ensuring(
+          restore(Effect.zipRight(granted, effect)),
+          Effect.sync(() => permit.release())
+        )
+      })
+  }
+
+  /** Runs the effect with a permit of `owner` that is there now; none when there is none. */
+  withPermitIfAvailable(owner: string, amount = 1) {
+    return <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, E, R> =>
+      Effect.uninterruptibleMask((restore) => {
+        const permit = this.tryAcquire(owner, { amount })
+        if (permit === null) return Effect.succeedNone
+        return Effect.ensuring(
+          restore(Effect.asSome(effect)),
+          Effect.sync(() => permit.release())
+        )
+      })
+  }
+
+  /** A permit of `owner` until the scope closes; waits for it, as far as there is a place to wait. */
+  acquire(owner: string, amount = 1): Effect.Effect<void, LimitReached, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.sync(() => this.#asked(owner, amount)),
+      ({ permit }) => Effect.sync(() => permit.release())
+    ).pipe(Effect.flatMap(({ granted }) => granted))
+  }
+
+  /** A revocable permit of `owner` that is there now, until the scope closes. Returns what ends when it is taken back. */
+  acquireRevocable(owner: string, amount = 1): Effect.Effect<Effect.Effect<void>, LimitReached, Scope.Scope> {
+    return Effect.gen(this, function* () {
+      const revoked = yield* Deferred.make<void>()
+      const onRevoked = () => Deferred.unsafeDone(revoked, Effect.void)
+      const permit = yield* Effect.acquireRelease(
+        Effect.sync(() => this.request(owner, { amount, onRevoked })),
+        (asked) => Effect.sync(() => asked.release())
+      )
+      if (permit.state === "refused") return yield* this.#reached
+      return Deferred.await(revoked)
+    })
+  }
+
+  get #reached() {
+    return new LimitReached({ limit: this.#limits.name })
+  }
+
+  #asked(owner: string, amount: number) {
+    let settle: (granted: boolean) => void = () => {}
+    const permit = this.request(owner, { amount, onSettled: (granted) => settle(granted) })
+    const decided = (granted: boolean) => (granted ? Effect.void : this.#reached)
+    const granted = Effect.async<void, LimitReached>((resume) => {
+      if (permit.state !== "waiting") return resume(decided(permit.state === "granted"))
+      settle = (granted) => resume(decided(granted))
+    })
+    return { permit, granted: permit.state === "granted" ? Effect.void : granted } as const
+  }
+}
