@@ -2,8 +2,8 @@
  * Every environment variable, its default and its meaning, once (contract 1). All problems are reported together, by
  * variable name, before anything starts; values are never repeated in a message.
  */
+import { BlockList } from "node:net"
 import * as path from "node:path"
-import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -12,9 +12,6 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { selfHosted } from "../domain/Agent.ts"
 import type { Plans } from "../domain/Billing.ts"
-import type { RateLimit } from "../domain/RateLimit.ts"
-import type { ServerOptions } from "../store/database/Clients.ts"
-import type { ChannelSettings } from "../usecases/channels/ChannelSettings.ts"
 import {
   allowList,
   apiUrl,
@@ -28,6 +25,7 @@ import {
   issues,
   password,
   plans,
+  proxyList,
   reachable,
   redisUrl,
   secret,
@@ -36,7 +34,9 @@ import {
   Value
 } from "./ConfigValues.ts"
 import { contradictions, offline } from "./Contradictions.ts"
+import { InvalidConfig } from "./InvalidConfig.ts"
 import { withFiles } from "./SecretFiles.ts"
+import type { Settings } from "./Settings.ts"
 import * as Telemetry from "./Telemetry.ts"
 
 const providerUrl = "https://api.openai.com/v1"
@@ -173,6 +173,14 @@ export const Variables = Schema.Struct({
     allowList,
     "Private hosts, host:port, addresses or CIDRs that crawling may reach, separated by commas; none by default."
   ),
+  SPOKE_TRUSTED_PROXIES: variable(
+    proxyList,
+    "Addresses or CIDRs of proxies whose x-forwarded-for is believed, separated by commas; none by default."
+  ),
+  SPOKE_MAX_CONNECTIONS: variable(
+    count(64, 200_000),
+    "Most connections of clients to one process; 8192 by default, half of them for one address."
+  ),
   SPOKE_MAX_WAIT: variable(duration, "Requests that would wait longer get a 503; 30 seconds by default."),
   SPOKE_DRAIN_DELAY: variable(duration, "From SIGTERM to the closed listener; 1 second by default."),
   ...Telemetry.variables,
@@ -184,84 +192,7 @@ export const Variables = Schema.Struct({
 })
 
 export type Variables = typeof Variables.Type
-
-/** What has to be mended before the service can start. */
-export class InvalidConfig extends Schema.TaggedError<InvalidConfig>()("InvalidConfig", {
-  problems: Schema.Array(Schema.Struct({ variable: Schema.String, message: Schema.String }))
-}) {
-  override get message() {
-    const lines = this.problems.map(({ variable: name, message }) => `  ${name}: ${message}`)
-    return ["The configuration has to be mended before Spoke can start:", ...lines].join("\n")
-  }
-}
-
-/** The settings that everything else is wired from. */
-export interface Settings {
-  readonly host: string
-  readonly port: number
-  readonly dataDir: string
-  /** Null: the embedded database. */
-  readonly database: ServerOptions | null
-  /** Null: the database does without. */
-  readonly redis: Redacted.Redacted | null
-  /** Null: no mail is sent. */
-  readonly mail: { readonly url: Redacted.Redacted; readonly from: string } | null
-  /** Null: nobody is mailed when jobs fail. */
-  readonly alertEmail: string | null
-  /** Null: pgvector when the server has it. */
-  readonly vector: "pgvector" | "in-process" | null
-  /** Null: the data directory. */
-  readonly artifacts: {
-    readonly bucket: string
-    readonly prefix: string
-    readonly endpoint: string | null
-    readonly region: string
-    readonly accessKeyId: Redacted.Redacted
-    readonly secretAccessKey: Redacted.Redacted
-    readonly sessionToken: Redacted.Redacted | null
-  } | null
-  /** Null: offline extracts. */
-  readonly model: {
-    readonly apiKey: Redacted.Redacted
-    readonly baseUrl: string
-    readonly api: "responses" | "chat-completions"
-    readonly chatModel: string
-    readonly contextWindow: number
-  } | null
-  /** Null: the built-in model. */
-  readonly embedding: { readonly model: string; readonly dimensions: number } | null
-  /** Null: search results stay in the order of their scores. */
-  readonly rerank: {
-    readonly url: string
-    readonly model: string
-    readonly apiKey: Redacted.Redacted | undefined
-  } | null
-  /** The current master secret first. Empty: generated and kept in the data directory. */
-  readonly secrets: ReadonlyArray<Redacted.Redacted>
-  readonly operatorToken: Option.Option<Redacted.Redacted>
-  readonly admin: { readonly email: string; readonly password: Option.Option<Redacted.Redacted> }
-  readonly appUrl: string
-  readonly apiUrl: string
-  readonly realtimeUrl: string
-  readonly channels: Context.Tag.Service<ChannelSettings>
-  readonly billing: {
-    /** None: no billing event is taken. */
-    readonly webhookSecret: Option.Option<Redacted.Redacted>
-    readonly plans: Plans
-    readonly defaultPlan: string
-  }
-  readonly turnTimeout: Duration.Duration
-  readonly runtimeData: boolean
-  /** Null: keys without a limit of their own have none. */
-  readonly rateLimit: RateLimit | null
-  readonly fetchAllow: Schema.Schema.Type<typeof allowList> | null
-  readonly maxWait: Duration.Duration
-  readonly drainDelay: Duration.Duration
-  /** Null: nothing is traced. */
-  readonly telemetry: Telemetry.Telemetry | null
-  readonly logLevel: "trace" | "debug" | "info" | "warning" | "error" | "none"
-  readonly logFormat: "pretty" | "json"
-}
+export type { Settings } from "./Settings.ts"
 
 const decode = Schema.decodeUnknown(Variables, { errors: "all" })
 
@@ -372,6 +303,8 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
     runtimeData: given.SPOKE_RUNTIME_DATA !== "disabled",
     rateLimit: given.SPOKE_RATE_LIMIT ?? null,
     fetchAllow: given.SPOKE_FETCH_ALLOW ?? null,
+    trustedProxies: given.SPOKE_TRUSTED_PROXIES ?? new BlockList(),
+    maxConnections: given.SPOKE_MAX_CONNECTIONS ?? 8_192,
     maxWait: given.SPOKE_MAX_WAIT ?? Duration.seconds(30),
     drainDelay: given.SPOKE_DRAIN_DELAY ?? Duration.seconds(1),
     telemetry: Telemetry.telemetryOf(given),

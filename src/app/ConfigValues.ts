@@ -1,4 +1,5 @@
 /** The forms that values of environment variables have. What does not fit is never repeated. */
+import { BlockList, isIP } from "node:net"
 import * as Duration from "effect/Duration"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -77,6 +78,23 @@ export const choice = <const L extends ReadonlyArray<string>>(...choices: L) =>
 export const allowList = parsed("a comma-separated list of hosts, host:port, addresses or CIDRs", (text) =>
   Either.getRight(parseAllow(text))
 )
+const addProxy = (list: BlockList, entry: string): boolean => {
+  const [, address = "", prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/u.exec(entry) ?? []
+  const version = isIP(address)
+  if (version === 0) return false
+  const [family, bits] = version === 6 ? (["ipv6", 128] as const) : (["ipv4", 32] as const)
+  const length = Number(prefix ?? bits)
+  // Whoever trusts everybody lets everybody choose the address that limits count by.
+  if (length < 1 || length > bits) return false
+  list.addSubnet(address, length, family)
+  return true
+}
+
+export const proxyList = parsed("a comma-separated list of addresses or CIDRs", (text) => {
+  const list = new BlockList()
+  const entries = text.split(",").map((entry) => entry.trim())
+  return entries.every((entry) => addProxy(list, entry)) ? Option.some(list) : Option.none()
+})
 const windowOf = (text: string) =>
   Option.map(Duration.decodeUnknown(/^\d/u.test(text) ? text : `1 ${text}`), (window) =>
     Math.round(Duration.toSeconds(window))

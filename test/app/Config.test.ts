@@ -104,6 +104,24 @@ describe("The configuration", () => {
     })
   )
 
+  it.effect("trusts no proxy unless it is told to, and never everybody", () =>
+    Effect.gen(function* () {
+      expect((yield* fromRecord({}, false)).trustedProxies.rules).toEqual([])
+      const { trustedProxies } = yield* fromRecord(
+        { SPOKE_TRUSTED_PROXIES: "10.0.0.0/8, 192.0.2.7,fd00::/8" },
+        false
+      )
+      expect(trustedProxies.check("10.1.2.3")).toBe(true)
+      expect(trustedProxies.check("192.0.2.7")).toBe(true)
+      expect(trustedProxies.check("192.0.2.8")).toBe(false)
+      expect(trustedProxies.check("fd00::1", "ipv6")).toBe(true)
+      for (const wrong of ["proxy.internal", "10.0.0.0/33", "0.0.0.0/0", "::/0", "10.0.0.1,", "*"]) {
+        const found = yield* problems({ SPOKE_TRUSTED_PROXIES: wrong })
+        expect([wrong, Object.keys(found)]).toEqual([wrong, ["SPOKE_TRUSTED_PROXIES"]])
+      }
+    })
+  )
+
   it.effect("demands SPOKE_SECRET with DATABASE_URL, and an API_URL that ends in /v1", () =>
     Effect.gen(function* () {
       const found = yield* problems({

@@ -1,0 +1,11 @@
+import * as Schema from "effect/Schema"
+
+/** What has to be mended before the service can start. */
+export class InvalidConfig extends Schema.TaggedError<InvalidConfig>()("InvalidConfig", {
+  problems: Schema.Array(Schema.Struct({ variable: Schema.String, message: Schema.String }))
+}) {
+  override get message() {
+    const lines = this.problems.map(({ variable: name, message }) => `  ${name}: ${message}`)
+    return ["The configuration has to be mended before Spoke can start:", ...lines].join("\n")
+  }
+}
