@@ -38,6 +38,7 @@ import { BillingHandlers } from "../http/webhooks/BillingHandlers.ts"
 import * as DirectMessaging from "../http/webhooks/DirectMessaging.ts"
 import { MessagingHandlers } from "../http/webhooks/MessagingHandlers.ts"
 import type * as Auth from "../http/Auth.ts"
+import { TrustedProxies } from "../http/ClientAddress.ts"
 import * as Headers from "../http/Headers.ts"
 import * as KeyAuth from "../http/KeyAuth.ts"
 import type { SameOrigin } from "../http/hosted/SameOrigin.ts"
@@ -90,7 +91,8 @@ export const api = <E, R>(settings: Settings, guards: Layer.Layer<Doors, E, R>) 
     Layer.provide(RealtimeSocket.layer()),
     Layer.provide(McpRoute.layer({ appUrl: settings.appUrl, version: Package.version })),
     Layer.provide(Assets.layer(Package.ui, settings.realtimeUrl)),
-    Layer.provide(Lifecycle.readiness)
+    Layer.provide(Lifecycle.readiness),
+    Layer.provide(Layer.succeed(TrustedProxies, settings.trustedProxies))
   )
 
 /** {@link api} for everybody who comes over the network. */

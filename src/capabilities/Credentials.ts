@@ -4,7 +4,7 @@ import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 
-/** More passwords wait to be hashed than this process can take on. */
+/** More passwords wait to be hashed than this process takes on, and nobody has more of them in line than `owner`. */
 export class CredentialsBusy extends Schema.TaggedError<CredentialsBusy>()("CredentialsBusy", {}) {}
 
 export class Credentials extends Context.Tag("capabilities/Credentials")<
@@ -14,12 +14,19 @@ export class Credentials extends Context.Tag("capabilities/Credentials")<
     readonly token: Effect.Effect<string>
     /** What is stored of a secret that {@link token} made: its SHA-256. Too weak for a password. */
     readonly fingerprint: (secret: Redacted.Redacted) => Effect.Effect<Uint8Array>
-    /** A slow, salted hash that names its own parameters. */
-    readonly hashPassword: (password: Redacted.Redacted) => Effect.Effect<string, CredentialsBusy>
+    /**
+     * A slow, salted hash that names its own parameters. `owner` is whom the work is done for, a client or a tenant: it
+     * takes turns with all others, and never all of the process's share of hashing.
+     */
+    readonly hashPassword: (
+      password: Redacted.Redacted,
+      owner: string
+    ) => Effect.Effect<string, CredentialsBusy>
     /** Compares in constant time; with `null` (nobody of that name) it takes just as long and is false. */
     readonly verifyPassword: (
       password: Redacted.Redacted,
-      hash: string | null
+      hash: string | null,
+      owner: string
     ) => Effect.Effect<boolean, CredentialsBusy>
   }
 >() {}

@@ -2,9 +2,11 @@
  * Where a request comes from. Behind a proxy the connection tells the proxy's address, and `x-forwarded-for` the client's: it
  * is believed only as far as those who wrote it are trusted (`SPOKE_TRUSTED_PROXIES`), because anybody can send the header.
  */
-import type { IncomingMessage } from "node:http"
+import { IncomingMessage } from "node:http"
 import { BlockList, isIP } from "node:net"
+import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Context from "effect/Context"
+import * as Option from "effect/Option"
 import { networkOf } from "../domain/ClientNetwork.ts"
 
 /** Addresses whose `x-forwarded-for` is believed. */
@@ -67,6 +69,15 @@ export const addressOf = (proxies: BlockList, request: IncomingMessage): string 
   addresses.set(request, address)
   return address
 }
+
+/** What limits shared by address count a request for that a handler has. */
+export const networkOfRequest = (
+  proxies: BlockList,
+  { remoteAddress, source }: HttpServerRequest.HttpServerRequest
+): string =>
+  source instanceof IncomingMessage
+    ? ownerOf(proxies, source)
+    : networkOf(Option.getOrUndefined(remoteAddress))
 
 /** What shared limits count the request for while nobody has said whose it is. */
 export const ownerOf = (proxies: BlockList, request: IncomingMessage): string =>

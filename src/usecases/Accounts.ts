@@ -9,6 +9,7 @@ import { Credentials } from "../capabilities/Credentials.ts"
 import type { SessionUser } from "../domain/Access.ts"
 import { type CreateTenant, type Login, User } from "../domain/Account.ts"
 import { selfHosted, Subscription } from "../domain/Agent.ts"
+import { FairLimiter } from "../domain/FairLimiter.ts"
 import { Conflict, RateLimited, ServiceUnavailable, Unauthorized } from "../domain/Errors.ts"
 import { newId } from "../domain/Ids.ts"
 import { type Attempt, SessionStore } from "../store/Sessions.ts"
@@ -21,6 +22,15 @@ export const sessionLasts = Duration.days(30)
 
 /** After `failures` failed sign-ins of an account from an address within `window`, further ones are refused. */
 const throttle = { failures: 10, window: Duration.minutes(15) }
+
+/** Sign-ins of one account from one network that are worked on at a time: further ones wait, and cost nothing. */
+const concurrentAttempts = 1
+/** Of all accounts and networks together. */
+const maxAttempts = 4_096
+const maxWaitingAttempts = 1_024
+
+/** Whom tenants are made for. */
+const operator = "operator"
 
 const busy = () => new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
 
@@ -38,6 +48,12 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/Accounts", {
     const users = yield* UserStore
     const subscriptions = yield* SubscriptionStore
     const sessions = yield* SessionStore
+    const attempts = new FairLimiter({
+      name: "sign_ins",
+      permits: maxAttempts,
+      maxPermitsPerOwner: concurrentAttempts,
+      maxWaiting: maxWaitingAttempts
+    })
 
     /** To be called in a transaction. Hashing takes long, and a transaction keeps others waiting: it comes before. */
     const insertTenant = ({ name, owner }: CreateTenant, passwordHash: string) =>
@@ -66,7 +82,10 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/Accounts", {
 
     /** A tenant on plan `self-hosted` and its owner, both or neither; CONFLICT when the e-mail address is taken. */
     const createTenant = Effect.fn("Accounts.createTenant")(function* (given: CreateTenant) {
-      const passwordHash = yield* Effect.mapError(credentials.hashPassword(given.owner.password), busy)
+      const passwordHash = yield* Effect.mapError(
+        credentials.hashPassword(given.owner.password, operator),
+        busy
+      )
       return yield* insertTenant(given, passwordHash).pipe(
         sql.withTransaction,
         Effect.catchTag("SqlError", Effect.die)
@@ -76,7 +95,10 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/Accounts", {
     /** {@link createTenant} while there is no user at all; of several processes that try at once one does it. */
     const createFirst = Effect.fn("Accounts.createFirst")(function* (given: CreateTenant) {
       if (!(yield* users.none)) return false
-      const passwordHash = yield* Effect.mapError(credentials.hashPassword(given.owner.password), busy)
+      const passwordHash = yield* Effect.mapError(
+        credentials.hashPassword(given.owner.password, operator),
+        busy
+      )
       const creation = Effect.gen(function* () {
         yield* users.lock
         if (!(yield* users.none)) return false
@@ -101,16 +123,15 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/Accounts", {
         Option.isSome(wait) ? Effect.fail(rateLimited(wait.value)) : Effect.void
       )
 
-    /**
-     * Opens a session for whoever has that password. `address` is where the request came from. An unknown e-mail
-     * address fails like a wrong password does, and takes as long.
-     */
-    const signIn = Effect.fn("Accounts.signIn")(function* ({ email, password }: Login, address: string) {
-      const attempt = { email, address }
+    const verified = Effect.fn("Accounts.verified")(function* (
+      attempt: Attempt,
+      password: Login["password"]
+    ) {
+      const { email, address } = attempt
       yield* notThrottled(attempt)
       const account = yield* users.findByEmail(email)
       const hash = Option.match(account, { onNone: () => null, onSome: ({ passwordHash }) => passwordHash })
-      const right = yield* Effect.mapError(credentials.verifyPassword(password, hash), busy)
+      const right = yield* Effect.mapError(credentials.verifyPassword(password, hash, address), busy)
       if (!right || hash === null || Option.isNone(account)) return yield* refuse(attempt)
       // Guesses that ran beside this one may have used the attempts up.
       yield* notThrottled(attempt)
@@ -124,6 +145,19 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/Accounts", {
       })
       if (!opened) return yield* refuse(attempt)
       return { user: User.make({ id, tenantId, email: account.value.email, role }), token }
+    })
+
+    /**
+     * Opens a session for whoever has that password. `network` is where the request came from. An unknown e-mail address
+     * fails like a wrong password does, and takes the same work. Guesses at one account from one network are worked on one
+     * after another, so that those beyond the tenth cost no hash.
+     */
+    const signIn = Effect.fn("Accounts.signIn")(function* ({ email, password }: Login, network: string) {
+      const attempt = { email, address: network }
+      return yield* verified(attempt, password).pipe(
+        attempts.withPermit(`${network} ${email}`),
+        Effect.catchTag("LimitReached", () => Effect.fail(busy()))
+      )
     })
 
     /** Ends the session, if it is one. */

@@ -86,7 +86,9 @@ export class Team extends Effect.Service<Team>()("usecases/Team", {
     ) {
       yield* mayTouch(by.role, role)
       const passwordHash =
-        password === undefined ? null : yield* Effect.mapError(credentials.hashPassword(password), busy)
+        password === undefined
+          ? null
+          : yield* Effect.mapError(credentials.hashPassword(password, by.tenantId), busy)
       const passwordBy = passwordHash === null ? null : by.userId
       const { token, fingerprint } = yield* freshToken
       const id = yield* newId.user
@@ -167,7 +169,7 @@ export class Team extends Effect.Service<Team>()("usecases/Team", {
       const found = yield* store.invited(fingerprint)
       if (Option.isNone(found)) return yield* notInvited()
       const user = found.value
-      const passwordHash = yield* Effect.mapError(credentials.hashPassword(password), busy)
+      const passwordHash = yield* Effect.mapError(credentials.hashPassword(password, user.tenantId), busy)
       const acceptance = Effect.gen(function* () {
         yield* store.lockOwners(user)
         if (!(yield* store.redeem(fingerprint, passwordHash))) return yield* notInvited()

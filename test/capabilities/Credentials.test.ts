@@ -2,11 +2,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
 import type * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Credentials } from "../../src/capabilities/Credentials.ts"
 import { layerScrypt } from "../../src/capabilities/Credentials/Scrypt.ts"
 
+const owner = "somebody"
 const cheap = { log2N: 10, r: 8, p: 1 }
 
 const suite = (name: string, backend: Layer.Layer<Credentials>, other: Layer.Layer<Credentials>) =>
@@ -40,15 +42,17 @@ const suite = (name: string, backend: Layer.Layer<Credentials>, other: Layer.Lay
       Effect.gen(function* () {
         const { hashPassword, verifyPassword } = yield* Credentials
         const password = Redacted.make("correct horse battery é")
-        const [one, two] = [yield* hashPassword(password), yield* hashPassword(password)]
+        const [one, two] = [yield* hashPassword(password, owner), yield* hashPassword(password, owner)]
         expect(one).not.toBe(two)
         expect(`${one}${two}`).not.toContain("horse")
         for (const hash of [one, two]) {
-          expect(yield* verifyPassword(password, hash)).toBe(true)
+          expect(yield* verifyPassword(password, hash, owner)).toBe(true)
           // The same letter as another keyboard writes it.
-          expect(yield* verifyPassword(Redacted.make("correct horse battery e\u0301"), hash)).toBe(true)
+          expect(yield* verifyPassword(Redacted.make("correct horse battery e\u0301"), hash, owner)).toBe(
+            true
+          )
           for (const wrong of ["correct horse battery e", "", "correct horse battery é "])
-            expect(yield* verifyPassword(Redacted.make(wrong), hash)).toBe(false)
+            expect(yield* verifyPassword(Redacted.make(wrong), hash, owner)).toBe(false)
         }
       })
     )
@@ -58,7 +62,7 @@ const suite = (name: string, backend: Layer.Layer<Credentials>, other: Layer.Lay
       Effect.gen(function* () {
         const { verifyPassword } = yield* Credentials
         for (const hash of [null, "", "plain", "$scrypt$ln=10,r=8,p=1$AAAA$AAAA"])
-          expect(yield* verifyPassword(Redacted.make("x"), hash)).toBe(false)
+          expect(yield* verifyPassword(Redacted.make("x"), hash, owner)).toBe(false)
       })
     )
 
@@ -66,10 +70,10 @@ const suite = (name: string, backend: Layer.Layer<Credentials>, other: Layer.Lay
       "knows passwords that were hashed at another cost",
       Effect.gen(function* () {
         const password = Redacted.make("moved")
-        const hash = yield* Effect.flatMap(Credentials, ({ hashPassword }) => hashPassword(password)).pipe(
-          Effect.provide(other)
-        )
-        expect(yield* (yield* Credentials).verifyPassword(password, hash)).toBe(true)
+        const hash = yield* Effect.flatMap(Credentials, ({ hashPassword }) =>
+          hashPassword(password, owner)
+        ).pipe(Effect.provide(other))
+        expect(yield* (yield* Credentials).verifyPassword(password, hash, owner)).toBe(true)
       })
     )
 
@@ -78,13 +82,38 @@ const suite = (name: string, backend: Layer.Layer<Credentials>, other: Layer.Lay
       Effect.gen(function* () {
         const { hashPassword, verifyPassword } = yield* Credentials
         const password = Redacted.make("many")
-        const asked = Array.from({ length: 200 }, () => Effect.either(hashPassword(password)))
+        const asked = Array.from({ length: 200 }, () => Effect.either(hashPassword(password, owner)))
         const answers = yield* Effect.all(asked, { concurrency: "unbounded" })
         const refused = answers.filter(Either.isLeft)
         expect(refused.length).toBeGreaterThan(0)
         expect(refused.length).toBeLessThan(200)
         expect(refused.every(({ left }) => left._tag === "CredentialsBusy")).toBe(true)
-        expect(yield* verifyPassword(password, yield* hashPassword(password))).toBe(true)
+        expect(yield* verifyPassword(password, yield* hashPassword(password, owner), owner)).toBe(true)
+      })
+    )
+
+    live(
+      "serves owners in turns: one with a full line keeps nobody else waiting, nor has them refused",
+      Effect.gen(function* () {
+        const { hashPassword } = yield* Credentials
+        const order: Array<string> = []
+        const hash = (of: string) =>
+          hashPassword(Redacted.make("many"), of).pipe(
+            Effect.tap(() => Effect.sync(() => order.push(of))),
+            Effect.either
+          )
+        const crowd = yield* Effect.fork(
+          Effect.all(
+            Array.from({ length: 200 }, () => hash("crowd")),
+            { concurrency: "unbounded" }
+          )
+        )
+        yield* Effect.yieldNow()
+        for (const of of ["one", "two", "three"]) expect(Either.isRight(yield* hash(of))).toBe(true)
+        // The crowd has two of the three hashes at a time: it is far from its end.
+        expect(order.filter((of) => of === "crowd").length).toBeLessThan(40)
+        yield* Fiber.interrupt(crowd)
+        expect(Either.isRight(yield* hash("crowd"))).toBe(true)
       })
     )
   })

@@ -25,7 +25,7 @@ describe("On the embedded database", () => {
   afterAll(() => removeFolder(folder))
 
   it("the named owner signs in with the given password, which is not printed", async () => {
-    const spoke = await start(folder, owner, ["--role", "api"])
+    const spoke = await start(folder, owner)
     try {
       expect(await signIn(spoke)).toEqual([200, "owner"])
       expect(spoke.output()).not.toContain(owner.SPOKE_ADMIN_PASSWORD)

@@ -1,4 +1,5 @@
 /** Who may ask what, of every route that is declared: made from the declarations, so that a new route is asked too. */
+import * as HttpApi from "@effect/platform/HttpApi"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
@@ -6,6 +7,9 @@ import * as Scope from "effect/Scope"
 import * as Pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { allows, atLeast, type Requirement, type Role } from "../../src/domain/Access.ts"
+import { Api } from "../../src/http/Api.ts"
+import { AgentKeyAuth, CallerAuth, OperatorAuth, SessionAuth } from "../../src/http/Auth.ts"
+import { SameOrigin } from "../../src/http/hosted/SameOrigin.ts"
 import { keyOf, type Route } from "../../src/http/Routes.ts"
 import * as ModelStub from "../ModelStub.ts"
 import { binaries } from "../PostgresServer.ts"
@@ -204,6 +208,34 @@ describe.skipIf(skipped)("Every declared route", () => {
         expect([keyOf(route), received.status, codeOf(received)]).toEqual([keyOf(route), 403, "FORBIDDEN"])
       }
     }
+  })
+
+  it("that begins a session or chooses a password is 403 for a page of another site, too", async () => {
+    for (const path of ["/api/auth/login", "/api/auth/password"]) {
+      for (const headers of [{}, { origin: "https://evil.example", ...csrf }, { "x-spoke-csrf": "0" }]) {
+        const received = await ask(spoke, "POST", path, { headers, body: {} })
+        expect([path, received.status, codeOf(received)]).toEqual([path, 403, "FORBIDDEN"])
+      }
+    }
+  })
+
+  it("that changes something by a cookie is declared to ask where the request comes from", () => {
+    const unguarded: Array<string> = []
+    HttpApi.reflect(Api, {
+      onGroup: () => undefined,
+      onEndpoint: ({ endpoint, middleware }) => {
+        const keys = [...middleware].map(({ key }) => key)
+        const checked = [SessionAuth, CallerAuth, SameOrigin, AgentKeyAuth, OperatorAuth].some(({ key }) =>
+          keys.includes(key)
+        )
+        if (!["GET", "HEAD"].includes(endpoint.method) && !checked) unguarded.push(endpoint.path)
+      }
+    })
+    // Signed by their senders, and shims that say where they went.
+    expect(unguarded.filter((path) => !path.startsWith("/api/webhooks/"))).toEqual([
+      "/api/v1/chat",
+      "/api/v1/retrieve"
+    ])
   })
 
   for (const role of roles) {

@@ -8,12 +8,15 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { createServer } from "node:http"
+import { BlockList } from "node:net"
 import { layerTable } from "../../src/capabilities/JobQueue/Table.ts"
 import * as SqlAudit from "../../src/capabilities/AuditLog/Sql.ts"
+import type { Credentials } from "../../src/capabilities/Credentials.ts"
 import { layerScrypt } from "../../src/capabilities/Credentials/Scrypt.ts"
 import { layerSql } from "../../src/capabilities/KeyStore/Sql.ts"
 import { layer as layerSecretBox } from "../../src/capabilities/SecretBox/DerivedKeys.ts"
 import * as Boundary from "../../src/http/Boundary.ts"
+import { TrustedProxies } from "../../src/http/ClientAddress.ts"
 import { AgentsApi } from "../../src/http/hosted/AgentsApi.ts"
 import { AgentsHandlers } from "../../src/http/hosted/AgentsHandlers.ts"
 import { AuditApi } from "../../src/http/hosted/AuditApi.ts"
@@ -94,13 +97,15 @@ const UseCases = Layer.mergeAll(
 ).pipe(
   Layer.provide(layerArtifacts),
   Layer.provideMerge(Layer.mergeAll(layerSql, SqlAudit.layerSql, layerTable)),
-  Layer.provideMerge(layerScrypt({ log2N: 10, r: 8, p: 1 })),
   Layer.provide(Stores)
 )
 
 export interface Options {
   readonly token?: Option.Option<Redacted.Redacted>
   readonly appUrl?: string
+  readonly credentials?: Layer.Layer<Credentials>
+  /** Whose `x-forwarded-for` is believed. */
+  readonly trustedProxies?: BlockList
 }
 
 /** `HttpServer`, and `KeyStore` as the server uses it. */
@@ -119,13 +124,16 @@ export const accountsServer = (options: Options = {}) => {
   ).pipe(
     Layer.provide(SessionAuth.layer(Surface, url)),
     Layer.provide(SessionCookie.layer(url)),
+    Layer.provide(Layer.succeed(TrustedProxies, options.trustedProxies ?? new BlockList())),
     Layer.provide(OperatorAuth.layer(options.token ?? Option.some(Redacted.make(operatorToken)))),
     Layer.provide(layerSecretBox([Redacted.make("a master secret of the tests, long enough")]))
   )
   return HttpApiBuilder.serve().pipe(
     Layer.provide(Boundary.layer),
     Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), handlers)),
-    Layer.provideMerge(UseCases),
+    Layer.provideMerge(
+      Layer.provideMerge(UseCases, options.credentials ?? layerScrypt({ log2N: 10, r: 8, p: 1 }))
+    ),
     Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" }))
   )
 }

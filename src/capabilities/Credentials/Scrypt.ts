@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { createHash, randomBytes, scrypt, timingSafeEqual } from "node:crypto"
+import { FairLimiter } from "../../domain/FairLimiter.ts"
 import { Credentials, CredentialsBusy } from "../Credentials.ts"
 
 /** Cost of one hash: 2^`log2N` · `r` · 128 bytes of memory, `p` times over. */
@@ -15,10 +16,12 @@ export interface Cost {
 /** What OWASP recommends where 32 MiB a hash is the budget. */
 const recommended: Cost = { log2N: 15, r: 8, p: 3 }
 
-/** Hashes at a time: libuv has four threads, and files and DNS want some of them too. */
-const concurrency = 2
-/** Hashes that may wait for their turn. */
-const waitingLimit = 64
+/** Hashes at a time: libuv has four threads, and files and DNS want one of them too. */
+const concurrentHashes = 3
+/** One owner's part of them: the rest is there for whoever else comes. */
+const concurrentHashesPerOwner = 2
+/** Hashes of all owners that wait for their turn. */
+const maxWaitingHashes = 128
 const hashBytes = 32
 
 interface Encoded extends Cost {
@@ -55,43 +58,35 @@ const derive = (password: Redacted.Redacted, salt: Buffer, { log2N, r, p }: Cost
     )
   })
 
-/** At most `concurrency` at a time and `waitingLimit` in line; the rest is refused at once. */
-const makeQueue = Effect.map(Effect.makeSemaphore(concurrency), (running) => {
-  let present = 0
-  return <A>(work: Effect.Effect<A>): Effect.Effect<A, CredentialsBusy> =>
-    Effect.suspend((): Effect.Effect<A, CredentialsBusy> => {
-      if (present >= concurrency + waitingLimit) return Effect.fail(new CredentialsBusy())
-      present += 1
-      // A hash that has begun cannot be stopped, so its place is not given away before it ends.
-      return running
-        .withPermits(1)(Effect.uninterruptible(work))
-        .pipe(
-          Effect.ensuring(
-            Effect.sync(() => {
-              present -= 1
-            })
-          )
-        )
-    })
-})
-
 const make = (cost: Cost) =>
-  Effect.map(makeQueue, (queued) => {
+  Effect.sync(() => {
+    const limiter = new FairLimiter({
+      name: "password_hashing",
+      permits: concurrentHashes,
+      maxPermitsPerOwner: concurrentHashesPerOwner,
+      maxWaiting: maxWaitingHashes
+    })
+    /** A hash that has begun cannot be stopped, so its permit is not given back before it ends. */
+    const queued = (owner: string, work: Effect.Effect<Buffer>) =>
+      limiter
+        .withPermit(owner)(Effect.uninterruptible(work))
+        .pipe(Effect.mapError(() => new CredentialsBusy()))
+
     const nobody: Encoded = { ...cost, salt: randomBytes(16), hash: randomBytes(hashBytes) }
 
-    const hashPassword = (password: Redacted.Redacted) =>
+    const hashPassword = (password: Redacted.Redacted, owner: string) =>
       Effect.suspend(() => {
         const salt = randomBytes(16)
-        return queued(derive(password, salt, cost)).pipe(
+        return queued(owner, derive(password, salt, cost)).pipe(
           Effect.map((hash) => encode({ ...cost, salt, hash })),
           Effect.withSpan("Credentials.hashPassword")
         )
       })
 
-    const verifyPassword = (password: Redacted.Redacted, text: string | null) => {
+    const verifyPassword = (password: Redacted.Redacted, text: string | null, owner: string) => {
       const known = text === null ? null : decode(text)
       const against = known ?? nobody
-      return queued(derive(password, against.salt, against)).pipe(
+      return queued(owner, derive(password, against.salt, against)).pipe(
         Effect.map((hash) => timingSafeEqual(hash, against.hash) && known !== null),
         Effect.withSpan("Credentials.verifyPassword")
       )

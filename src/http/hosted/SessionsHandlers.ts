@@ -1,9 +1,9 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import { Accounts, sessionLasts } from "../../usecases/Accounts.ts"
 import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
+import { networkOfRequest, TrustedProxies } from "../ClientAddress.ts"
 import { SessionCookie, sessionToken } from "./SessionCookie.ts"
 
 /** Sign-in, sign-out and who is signed in. */
@@ -11,11 +11,11 @@ export const SessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const cookie = yield* SessionCookie
+    const proxies = yield* TrustedProxies
     return handlers
       .handle("login", ({ payload, request }) =>
         Effect.gen(function* () {
-          const address = Option.getOrElse(request.remoteAddress, () => "unknown")
-          const { user, token } = yield* accounts.signIn(payload, address)
+          const { user, token } = yield* accounts.signIn(payload, networkOfRequest(proxies, request))
           yield* cookie.set(token, sessionLasts)
           return { user }
         })
