@@ -60,6 +60,18 @@ const refuseStrangers = (known: ReadonlyArray<Migrator.ResolvedMigration>, table
     }
   })
 
+const pendingOf = (loaded: ReadonlyArray<Migrator.ResolvedMigration>, table: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const names = loaded.map(([id, name]) => [id, name] as const)
+    const [there] = yield* sql<{ readonly found: boolean }>`select to_regclass(${table}) is not null as found`
+    if (there?.found !== true) return names
+    yield* refuseStrangers(loaded, table)
+    const applied = yield* sql<{ readonly migration_id: number }>`select migration_id from ${sql(table)}`
+    const known = new Set(applied.map(({ migration_id: id }) => id))
+    return names.filter(([id]) => !known.has(id))
+  })
+
 /**
  * Brings the database up to date and answers what was applied. Two processes may start on an empty database: the table
  * of migrations is made outside the lock, so the slower one fails and tries again. All pending migrations commit
@@ -75,6 +87,8 @@ export const migrate = (
 > =>
   Effect.gen(function* () {
     const loaded = yield* load(directory)
+    // Then nothing is locked or made: a role that may not change tables can start on what their owner has migrated.
+    if ((yield* pendingOf(loaded, table)).length === 0) return []
     const applied = yield* Migrator.make({})({ loader: Effect.succeed(loaded), table }).pipe(
       // The migrator dies of a failing migration; it is the caller who knows what to say.
       Effect.catchAllCause((cause) =>
@@ -102,14 +116,6 @@ export const pendingMigrations = (
   Migrator.MigrationError | SqlError,
   SqlClient.SqlClient
 > =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const loaded = yield* load(directory)
-    const names = loaded.map(([id, name]) => [id, name] as const)
-    const [there] = yield* sql<{ readonly found: boolean }>`select to_regclass(${table}) is not null as found`
-    if (there?.found !== true) return names
-    yield* refuseStrangers(loaded, table)
-    const applied = yield* sql<{ readonly migration_id: number }>`select migration_id from ${sql(table)}`
-    const known = new Set(applied.map(({ migration_id: id }) => id))
-    return names.filter(([id]) => !known.has(id))
-  }).pipe(Effect.withSpan("Database.pendingMigrations"))
+  Effect.flatMap(load(directory), (loaded) => pendingOf(loaded, table)).pipe(
+    Effect.withSpan("Database.pendingMigrations")
+  )

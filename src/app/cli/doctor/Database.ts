@@ -100,17 +100,12 @@ const vector = (settings: Settings) =>
   Effect.gen(function* () {
     if (settings.database === null) return ok("search", "in-process: the embedded database needs no other")
     if (settings.vector === "in-process") return ok("search", "in-process: SPOKE_VECTOR says so")
-    const { creatable, installed, offered, sufficient } = yield* vectorVersions
-    const version = installed ?? offered
-    if (sufficient && installed !== null) return ok("search", `pgvector: ${installed} is there`)
-    if (sufficient && creatable) return ok("search", `pgvector: ${version}, which the next start makes`)
-    const why =
-      version === null
-        ? "the server has no pgvector: install its package there (postgresql-NN-pgvector)"
-        : sufficient
-          ? "this user may not make the extension: let a superuser run CREATE EXTENSION vector"
-          : `pgvector ${version} is too old, 0.8 is needed: update its package, then ALTER EXTENSION vector UPDATE`
-    return settings.vector === "pgvector" ? problem("search", why) : warning("search", `in-process: ${why}`)
+    const { installed, obstacle, version } = yield* vectorVersions
+    if (obstacle === null && installed !== null) return ok("search", `pgvector: ${installed} is there`)
+    if (obstacle === null) return ok("search", `pgvector: ${version}, which the next start makes`)
+    return settings.vector === "pgvector"
+      ? problem("search", obstacle)
+      : warning("search", `in-process: ${obstacle}`)
   })
 
 const queues = Effect.gen(function* () {
