@@ -42,6 +42,11 @@ export const readiness = Layer.effect(
         Effect.as(true),
         Effect.catchAllCause(() => Effect.succeed(false))
       )
+    // A database that has become a standby answers, and takes nothing that a request brings.
+    const writable = Effect.filterOrFail(
+      sql<{ readonly ok: boolean }>`select current_setting('transaction_read_only') = 'off' as ok`,
+      ([row]) => row?.ok === true
+    )
     // Says how things go, and is no reason to send requests elsewhere: every process shares the queue.
     const oldestWaiting = sql<{ readonly seconds: number }>`
       select greatest(0, extract(epoch from clock_timestamp() - min(created_at)))::int as seconds
@@ -54,7 +59,7 @@ export const readiness = Layer.effect(
       check: Effect.gen(function* () {
         const checks = [
           { name: "accepting", ok: !(yield* draining.begun) },
-          { name: "database", ok: yield* answers(sql`select 1`) },
+          { name: "database", ok: yield* answers(writable) },
           { name: "queue", ok: yield* answers(sql`select 1 from queue_jobs limit 1`) },
           ...(redis === null ? [] : [{ name: redisCheck, ok: yield* answers(Redis.ping(redis)) }]),
           { name: "migrations", ok: yield* answers(sql`select 1 from agent_usage limit 1`) }

@@ -5,6 +5,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
@@ -12,6 +13,16 @@ import * as Path from "node:path"
 const pattern = /^(\d{4})_(\w+)\.sql$/
 
 const badState = (message: string) => new Migrator.MigrationError({ reason: "bad-state", message })
+
+/** The migrator keeps to itself why a migration failed. */
+const withReason = (error: Migrator.MigrationError) =>
+  Predicate.isTagged(error.cause, "SqlError") && Predicate.hasProperty(error.cause, "message")
+    ? new Migrator.MigrationError({
+        cause: error.cause,
+        reason: error.reason,
+        message: `${error.message}: ${String(error.cause.message)}`
+      })
+    : error
 
 /** The files of a directory as migrations; the numbers must be 1, 2, 3 … with none missing and none twice. */
 const load = (directory: string): Migrator.Loader =>
@@ -94,7 +105,7 @@ export const migrate = (
       Effect.catchAllCause((cause) =>
         Option.match(
           Option.filter(Cause.dieOption(cause), (defect) => defect instanceof Migrator.MigrationError),
-          { onNone: () => Effect.failCause(cause), onSome: Effect.fail }
+          { onNone: () => Effect.failCause(cause), onSome: (error) => Effect.fail(withReason(error)) }
         )
       ),
       Effect.retry({

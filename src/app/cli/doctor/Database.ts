@@ -6,7 +6,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { pendingMigrations, vectorVersions } from "../../../store/Database.ts"
+import { pendingMigrations, refuseReadOnly, vectorVersions } from "../../../store/Database.ts"
 import type { Settings } from "../../Config.ts"
 import * as DataDirectory from "../../DataDirectory.ts"
 import { database } from "../../Live.ts"
@@ -72,8 +72,7 @@ const migrations = Effect.map(pendingMigrations(Package.migrations), (pending) =
     ? ok("migrations", "all are applied")
     : warning("migrations", `${pending.length} wait; the next start applies them, and so does spoke migrate`)
 ).pipe(
-  Effect.catchTag("MigrationError", ({ message }) => Effect.succeed(problem("migrations", message))),
-  Effect.orDie
+  Effect.catchTag("MigrationError", ({ message }) => Effect.succeed(problem("migrations", message)))
 )
 
 /** Seconds by which the clock of the database goes before ours. */
@@ -132,6 +131,7 @@ const opened = (settings: Settings) =>
   Effect.gen(function* () {
     const [found] = yield* server
     if (found === undefined) return [problem("database", "does not say what it is")]
+    yield* refuseReadOnly
     return [
       versionOf(settings, found),
       ...poolOf(settings, found),
@@ -155,9 +155,6 @@ export const checkDatabase = (settings: Settings) =>
             onTimeout: () => ({ _tag: "NoAnswer", message: "The database does not answer in time." }) as const
           }),
           Effect.catchTag("DataDirectoryLocked", () => Effect.map(running(settings), (finding) => [finding])),
-          Effect.catchTag("SqlError", () =>
-            Effect.succeed([problem("database", "refuses what is asked of it: is the user allowed to read?")])
-          ),
           Effect.catchAll(({ message }) => Effect.succeed([problem("database", message)]))
         )
   )
