@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
+import { VectorSearch } from "../capabilities/VectorSearch.ts"
 import * as QueueAges from "./QueueAges.ts"
 import * as Redis from "./Redis.ts"
 import { Readiness } from "../http/system/Readiness.ts"
@@ -36,6 +37,7 @@ export const readiness = Layer.effect(
     const sql = yield* SqlClient.SqlClient
     const draining = yield* Draining
     const redis = yield* Redis.RedisConnection
+    const search = yield* VectorSearch
     const answers = (query: Effect.Effect<unknown, unknown>) =>
       query.pipe(
         Effect.timeout(patience),
@@ -62,7 +64,8 @@ export const readiness = Layer.effect(
           { name: "database", ok: yield* answers(writable) },
           { name: "queue", ok: yield* answers(sql`select 1 from queue_jobs limit 1`) },
           ...(redis === null ? [] : [{ name: redisCheck, ok: yield* answers(Redis.ping(redis)) }]),
-          { name: "migrations", ok: yield* answers(sql`select 1 from agent_usage limit 1`) }
+          { name: "migrations", ok: yield* answers(sql`select 1 from agent_usage limit 1`) },
+          { name: "search", ok: yield* search.warm }
         ]
         const waiting = yield* Effect.option(Effect.timeout(oldestWaiting, patience))
         const queues = yield* Effect.option(Effect.timeout(ages, patience))
