@@ -25,7 +25,7 @@ import {
   WhenEnded
 } from "./database/Embedded.ts"
 import type { Engine } from "./database/Engine.ts"
-import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory } from "./database/Lock.ts"
+import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory, refuseUsers } from "./database/Lock.ts"
 import { sqlStateOf } from "./database/Failure.ts"
 import { migrate, pendingMigrations } from "./database/Migrations.ts"
 import * as Upkeep from "./database/Upkeep.ts"
@@ -67,7 +67,8 @@ const clientOf = <E>(engine: Effect.Effect<Engine, E, Scope.Scope>) =>
 export const layerEmbedded = (
   options: EngineOptions & { readonly dataDir: string }
 ): Layer.Layer<Database, DataDirectoryLocked | DataDirectoryUnusable | DatabaseUnavailable> =>
-  lockDirectory(options.dataDir).pipe(
+  Effect.flatMap(WhenEnded, (tell) => lockDirectory(options.dataDir, tell)).pipe(
+    Effect.zipRight(refuseUsers(options.dataDir)),
     Effect.zipRight(openDirectory(options.dataDir, options)),
     clientOf,
     Effect.tap(Upkeep.keep),
