@@ -71,9 +71,7 @@ const migrations = Effect.map(pendingMigrations(Package.migrations), (pending) =
   pending.length === 0
     ? ok("migrations", "all are applied")
     : warning("migrations", `${pending.length} wait; the next start applies them, and so does spoke migrate`)
-).pipe(
-  Effect.catchTag("MigrationError", ({ message }) => Effect.succeed(problem("migrations", message)))
-)
+).pipe(Effect.catchTag("MigrationError", ({ message }) => Effect.succeed(problem("migrations", message))))
 
 /** Seconds by which the clock of the database goes before ours. */
 const skew = Effect.gen(function* () {
