@@ -4,10 +4,12 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import * as Pg from "pg"
+import * as Path from "node:path"
+import { noDisk, smallDisk } from "../faults/Disk.ts"
 import { binaries } from "../PostgresServer.ts"
 import { postgresStub } from "../PostgresStub.ts"
 import { freshDatabase } from "./Fleet.ts"
-import { run } from "./Spoke.ts"
+import { removeFolder, run, start, temporaryFolder } from "./Spoke.ts"
 
 const secret = { SPOKE_SECRET: "a secret of these tests, thirty-two bytes", PORT: "0" }
 
@@ -80,4 +82,42 @@ describe.skipIf(binaries === undefined)("A role that may not make tables", () =>
       await client.end()
     }
   }, 120_000)
+})
+
+describe.skipIf(noDisk !== null)("An embedded store on a disk that is full", () => {
+  it("says so at its start, makes nothing, and starts with all it had once there is room", async () => {
+    const folder = temporaryFolder()
+    const disk = smallDisk(Path.join(folder, "disk"), "256m")
+    const dataDir = Path.join(folder, "disk/data")
+    try {
+      disk?.fill()
+      const variables = {
+        SPOKE_DATA_DIR: dataDir,
+        PORT: "0",
+        LOG_FORMAT: "pretty",
+        SPOKE_EMBEDDING_MODEL: "offline"
+      }
+      const first = await run(["serve"], variables)
+      expect(first.code).toBe(1)
+      expect(first.stderr).toMatch(/make room|Make room/u)
+      disk?.free()
+      const spoke = await start(dataDir, variables)
+      const made = await spoke.request("POST", "/v1/chat", { body: { message: "How do I add a source?" } })
+      expect(made.status).toBe(200)
+      expect(await spoke.stop()).toBe(0)
+      disk?.fill()
+      const full = await run(["serve"], variables)
+      expect(full.code).toBe(1)
+      expect(full.stderr).toMatch(/make room|Make room/u)
+      expect(full.stderr).not.toContain("    at ")
+      disk?.free()
+      const again = await start(dataDir, variables)
+      const path = `/v1/conversations/${made.body.data.conversationId}`
+      expect((await again.request("GET", path)).status).toBe(200)
+      expect(await again.stop()).toBe(0)
+    } finally {
+      disk?.close()
+      removeFolder(folder)
+    }
+  }, 240_000)
 })

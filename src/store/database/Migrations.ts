@@ -47,11 +47,14 @@ const load = (directory: string): Migrator.Loader =>
     })
   })
 
+/** An index of a large table takes longer than any statement of a request may. */
+const unlimited = "set local statement_timeout = 0;\n"
+
 /** Resolves to the effect that runs the file: text without parameters may hold many statements. */
 const read = (path: string) =>
   Effect.map(
     Effect.promise(() => Fs.readFile(path, "utf8")),
-    (text) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(text))
+    (text) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(`${unlimited}${text}`))
   )
 
 /** Every applied migration must be one of ours: else the database belongs to another version of the program. */

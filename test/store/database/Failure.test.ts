@@ -211,4 +211,30 @@ describe.skipIf(binaries === undefined)("A role that may not do what it has to",
       expect(message).toContain("took too long")
     })
   )
+
+  plain.scopedLive(
+    "on a connection that takes no writes any more gets another one, within a transaction and without",
+    () =>
+      Effect.gen(function* () {
+        const { superuser } = yield* setUp(() => ["create table kept (id int)"])
+        const one = layerPostgres({ url: Redacted.make(superuser), maxConnections: 1 })
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const insert = sql`insert into kept values (1)`
+          const session = Effect.map(
+            sql<{ pid: number }>`select pg_backend_pid() as pid`,
+            ([row]) => row?.pid
+          )
+          // As that of a primary which has become a standby.
+          const demote = sql`set session characteristics as transaction read only`
+          for (const write of [insert, sql.withTransaction(insert)]) {
+            const before = yield* session
+            yield* demote
+            expect((yield* Effect.flip(write)).message).toContain("SQLSTATE 25006")
+            yield* write
+            expect(yield* session).not.toBe(before)
+          }
+        }).pipe(Effect.provide(one))
+      })
+  )
 })
