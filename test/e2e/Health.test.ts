@@ -91,6 +91,6 @@ describe.skipIf(skipped)("A worker with SPOKE_HEALTH_PORT", () => {
       error: { details: { checks: expect.arrayContaining([{ name: "accepting", ok: false }]) } }
     })
     expect(await ended).toBe(0)
-    await expect(fetch(`${url}/healthz`)).rejects.toThrow()
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow("fetch failed")
   }, 60_000)
 })

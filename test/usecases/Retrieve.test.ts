@@ -19,7 +19,11 @@ import { eachEngineLive, reset } from "../TestDatabase.ts"
 
 const live = Retrieve.Default.pipe(
   Layer.provideMerge(
-    Layer.mergeAll(layerInProcess({ maxBytes: 1e8, wordsFirstAbove: Infinity }), SourceSelection.Default, stores)
+    Layer.mergeAll(
+      layerInProcess({ maxBytes: 1e8, wordsFirstAbove: Infinity }),
+      SourceSelection.Default,
+      stores
+    )
   ),
   Layer.provideMerge(Layer.succeed(Embedder, makeHashing()))
 )
