@@ -82,10 +82,15 @@ const killed = async (place: string, moment: "before" | "during") => {
   return { found, end: undefined }
 }
 
-const check = ({ end, found }: Awaited<ReturnType<typeof killed>>) => {
+/**
+ * Statements at which it was killed at least: of the table of migrations, the transaction, each migration, and what goes before
+ * and after. Those under way may have ended, and the migration with them, before the process has.
+ */
+const kills = { before: 9, during: 5 } as const
+
+const check = ({ end, found }: Awaited<ReturnType<typeof killed>>, least: number) => {
   expect(end).toBe("migrated")
-  // The table of migrations, the transaction, a statement for each migration, and what goes before and after.
-  expect(found.length).toBeGreaterThan(8)
+  expect(found.length).toBeGreaterThanOrEqual(least)
   expect(found.filter((one) => one !== "all" && one !== "nothing")).toEqual([])
 }
 
@@ -93,14 +98,17 @@ describe("A migration that is killed at any of its statements", () => {
   for (const moment of ["before", "during"] as const) {
     it.live(
       `is there whole or not at all on the embedded database, ${moment} each`,
-      () => Effect.promise(async () => check(await killed(Path.join(temporary, `data-${moment}`), moment))),
+      () =>
+        Effect.promise(async () =>
+          check(await killed(Path.join(temporary, `data-${moment}`), moment), kills[moment])
+        ),
       300_000
     )
     it.live.skipIf(binaries === undefined)(
       `is there whole or not at all on a server, ${moment} each`,
       () =>
         Effect.flatMap(serverUrl, (url) =>
-          Effect.promise(async () => check(await killed(Redacted.value(url), moment)))
+          Effect.promise(async () => check(await killed(Redacted.value(url), moment), kills[moment]))
         ),
       300_000
     )
