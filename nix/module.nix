@@ -38,6 +38,14 @@ let
     exec ${lib.getExe cfg.package} "$@"
   '';
 
+  # As the first argument says which worker it is.
+  workerStart = pkgs.writeShellScript "spoke-worker-start" ''
+    set -eu
+    export SPOKE_HEALTH_PORT=$((${toString cfg.workerHealthPort} + $1 - 1))
+    shift
+    exec ${start} "$@"
+  '';
+
   extension = lib.optional cfg.database.createLocally "spoke-extension.service";
   # Wanted, not required: the service bears that its stores are restarted, and migrates by itself when this has not.
   first =
@@ -147,6 +155,13 @@ in
       type = lib.types.ints.unsigned;
       default = 1;
       description = "How many worker processes do background work on this machine.";
+    };
+
+    workerHealthPort = lib.mkOption {
+      type = lib.types.nullOr lib.types.port;
+      default = null;
+      example = 9464;
+      description = "Where the first worker tells its health and metrics (SPOKE_HEALTH_PORT); each further one a port higher. By default nowhere.";
     };
 
     migrate = lib.mkOption {
@@ -264,7 +279,12 @@ in
           wants = [ "network-online.target" ] ++ first;
           inherit environment;
           serviceConfig = serving // {
-            ExecStart = "${start} serve --role worker";
+            ExecStart =
+              if cfg.workerHealthPort == null then
+                "${start} serve --role worker"
+              else
+                # An instance is a number; systemd does not reckon.
+                "${workerStart} %i serve --role worker";
           };
         };
       })

@@ -14,7 +14,7 @@ import * as Path from "node:path"
 import * as Pg from "pg"
 import { inject, it } from "vitest"
 import { type Database, layerMemory, layerPostgres, migrate, prepareVector } from "../src/store/Database.ts"
-import { binaries, startServer } from "./PostgresServer.ts"
+import { installations, startServer } from "./PostgresServer.ts"
 import { restoreIt } from "./setup.ts"
 import { forever, migrations, once } from "./TestDatabase.ts"
 
@@ -30,9 +30,10 @@ const shared = (folder: string): ReadonlyArray<string> => {
   }
 }
 
-const installed =
-  binaries !== undefined &&
-  shared(binaries).some((folder) => Fs.existsSync(Path.join(folder, "extension/vector.control")))
+/** Programs of a PostgreSQL that has the extension. */
+const installed = installations.find((programs) =>
+  shared(programs).some((folder) => Fs.existsSync(Path.join(folder, "extension/vector.control")))
+)
 
 /** An empty database of the given server. */
 const ownDatabase = async (url: string): Promise<string> => {
@@ -65,7 +66,7 @@ export const EmbeddedPgvector: Layer.Layer<Database> = forever(
 export const pgvectorUrl = Effect.promise(() =>
   once("pgvector server", () =>
     given === undefined
-      ? startServer(Fs.mkdtempSync(Path.join(inject("servers"), "pgvector-")))
+      ? startServer(inject("servers"), { kind: "pgvector", programs: installed })
       : ownDatabase(given)
   )
 ).pipe(Effect.map(Redacted.make))
@@ -90,6 +91,6 @@ export const onEmbeddedPgvector = (name: string, suite: Suite): void =>
 /** A suite on a PostgreSQL server with pgvector; a visible skip where there is none. */
 export const onPgvectorServer = (name: string, suite: Suite): void => {
   const title = `${name} (PostgreSQL server with pgvector)`
-  if (given !== undefined || installed) run(ServerPgvector, title, "server", suite)
+  if (given !== undefined || installed !== undefined) run(ServerPgvector, title, "server", suite)
   else it.skipIf(true)(`${title}: no such server was found; .ci/pgvector makes one`, () => {})
 }

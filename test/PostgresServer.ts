@@ -15,10 +15,13 @@ const folders = () => {
   ]
 }
 
-/** Where `initdb` and `postgres` are, or undefined. */
-export const binaries = folders().find((folder) =>
+/** The folders that have `initdb` and `postgres`, of the newest version first. */
+export const installations: ReadonlyArray<string> = folders().filter((folder) =>
   ["initdb", "postgres"].every((name) => Fs.existsSync(Path.join(folder, name)))
 )
+
+/** Where `initdb` and `postgres` are, or undefined. */
+export const binaries = installations[0]
 
 /** PostgreSQL refuses to run as root: then somebody else runs it. */
 const account = () => {
@@ -54,17 +57,29 @@ const answers = async (url: string, server: ChildProcess, attempts = 150): Promi
   }
 }
 
-/** Starts a server that lives as long as this process and answers its address, `…/postgres`. */
-export const startServer = async (parent: string): Promise<string> => {
-  if (binaries === undefined) throw new Error("No PostgreSQL binaries were found.")
-  const folder = Path.join(parent, `server-${process.pid}`)
+/** Of a server: the folder of its programs, and a word that tells its own folder from those of this process's others. */
+export interface ServerKind {
+  readonly programs?: string | undefined
+  readonly kind?: string
+}
+
+/**
+ * Starts a server that lives as long as this process and answers its address, `…/postgres`. Its files are in a folder of
+ * `parent`, which whoever runs it has to reach: `parent` is open to all where tests run as root.
+ */
+export const startServer = async (
+  parent: string,
+  { kind = "server", programs = binaries }: ServerKind = {}
+): Promise<string> => {
+  if (programs === undefined) throw new Error("No PostgreSQL binaries were found.")
+  const folder = Path.join(parent, `${kind}-${process.pid}`)
   const data = Path.join(folder, "data")
   const owner = account()
   Fs.mkdirSync(folder)
   if (owner.uid !== undefined && owner.gid !== undefined) Fs.chownSync(folder, owner.uid, owner.gid)
   const options = { ...owner, cwd: folder, env: { LC_ALL: "C", TZ: "UTC" } }
   execFileSync(
-    Path.join(binaries, "initdb"),
+    Path.join(programs, "initdb"),
     ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
     { ...options, stdio: "ignore" }
   )
@@ -77,7 +92,7 @@ export const startServer = async (parent: string): Promise<string> => {
     "max_connections=200"
   ]
   const server = spawn(
-    Path.join(binaries, "postgres"),
+    Path.join(programs, "postgres"),
     ["-D", data, ...settings.flatMap((setting) => ["-c", setting])],
     { ...options, stdio: "ignore" }
   )

@@ -91,7 +91,7 @@ const rankings = (
       ...embedder,
       lexicalWeight: lexicalWeight ?? embedder.lexicalWeight
     })
-    const search = layerInProcess({ maxBytes: 1e9 }).pipe(Layer.provide(weighted))
+    const search = layerInProcess({ maxBytes: 1e9, wordsFirstAbove: Infinity }).pipe(Layer.provide(weighted))
     const ask = Effect.flatMap(Retrieve, ({ run }) =>
       Effect.forEach(queries, ({ text }) =>
         Effect.map(run(scope, { query: text.slice(0, 1_000), topK, minScore: 0 }), ({ chunks }) => [

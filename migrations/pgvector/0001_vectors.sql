@@ -172,10 +172,6 @@ end $$;
 -- index for agents that are read exactly in less time. Too few rows can come of it: the caller looks at their number.
 create function spoke_nearest(vectors text, agent text, query text, sources jsonb, wanted int)
 returns setof text language plpgsql stable
-  set hnsw.iterative_scan = 'relaxed_order'
-  set hnsw.ef_search = '200'
-  set hnsw.max_scan_tuples = '200000'
-  set hnsw.scan_mem_multiplier = '4'
   set enable_sort = off
   set enable_seqscan = off
   set enable_bitmapscan = off
@@ -184,6 +180,11 @@ declare
   kind text := (select spoke_vector_type(dimensions) from vector_profiles
     where 'chunk_vectors_' || number = vectors);
 begin
+  -- Not settings of the function, like those above: only a superuser may attach settings of an extension to a function
+  -- where a session has not loaded its library, as in every session that migrates or restores a dump. They end with the
+  -- transaction, which is the caller's one statement.
+  perform set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true),
+    set_config('hnsw.max_scan_tuples', '200000', true), set_config('hnsw.scan_mem_multiplier', '4', true);
   return query execute format('
     select chunk_id from %I
     where agent_id = $1 and ($3 is null or source_id in (select jsonb_array_elements_text($3)))

@@ -46,9 +46,19 @@ const introduction = (settings: Settings, { apiKey, email, password }: FirstRun)
     request(settings, apiKey)
   ].join("\n")
 
-export const print = (settings: Settings, role: string, first: Option.Option<FirstRun>) =>
+/** `health`: where health and metrics are beside. */
+export const print = (
+  settings: Settings,
+  role: string,
+  first: Option.Option<FirstRun>,
+  health: string | null
+) =>
   Effect.gen(function* () {
-    if (role === "worker") return yield* Console.log("Spoke is working.")
+    if (role === "worker") {
+      return yield* Console.log(
+        `Spoke is working.${health === null ? "" : ` Health and metrics are at ${health}.`}`
+      )
+    }
     if (Option.isSome(first)) yield* ingested(first.value)
     yield* Console.log(
       [
@@ -59,6 +69,7 @@ export const print = (settings: Settings, role: string, first: Option.Option<Fir
         `  API        ${settings.apiUrl}`,
         `  Data       ${settings.database === null ? settings.dataDir : "PostgreSQL"}`,
         `  Model      ${settings.model?.chatModel ?? "none: replies are extracts from the sources (set OPENAI_API_KEY)"}`,
+        ...(health === null ? [] : [`  Health     ${health}`]),
         ...(Option.isSome(first) ? [introduction(settings, first.value)] : []),
         ""
       ].join("\n")

@@ -7,12 +7,12 @@ import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientError from "@effect/platform/HttpClientError"
 import type * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
+import { monotonicMillis } from "../domain/Elapsed.ts"
 
 const patience = Duration.seconds(5)
 /** Batches that are under way or wait for another try; further ones are lost. */
@@ -40,7 +40,7 @@ const make = (inner: HttpClient.HttpClient) => {
   /** Heard of once a minute. */
   const lost = (request: HttpClientRequest.HttpClientRequest) =>
     Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* monotonicMillis
       if (now - told >= quiet) {
         told = now
         yield* Effect.logWarning("The collector of telemetry does not take it; some is lost")
@@ -48,7 +48,7 @@ const make = (inner: HttpClient.HttpClient) => {
       return HttpClientResponse.fromWeb(request, new Response(null, { status: 204 }))
     })
 
-  const leaveAlone = Effect.map(Clock.currentTimeMillis, (now) => {
+  const leaveAlone = Effect.map(monotonicMillis, (now) => {
     rest = Math.min(rests.longest, Math.max(rests.first, rest * 2))
     until = now + rest
   })
@@ -74,7 +74,7 @@ const make = (inner: HttpClient.HttpClient) => {
         return Effect.zipRight(fault ? Effect.void : leaveAlone, lost(request))
       })
     )
-    return Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    return Effect.flatMap(monotonicMillis, (now) =>
       now < until
         ? lost(request)
         : Effect.flatMap(

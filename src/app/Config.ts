@@ -152,10 +152,7 @@ export const Variables = Schema.Struct({
     hidden,
     "Secret that messaging providers sign webhooks with; none by default, and none is accepted."
   ),
-  CHANNEL_APP_ID: variable(
-    Value,
-    "Id of our app at messaging providers: its echoes are ours; none by default."
-  ),
+  CHANNEL_APP_ID: variable(Value, "Our app at messaging providers, whose echoes are ours; none by default."),
   GRAPH_API_URL: variable(httpUrl, `Base address of channel replies; ${graphUrl} by default.`),
   SPOKE_TURN_TIMEOUT: variable(
     duration,
@@ -308,6 +305,7 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
     maxWait: given.SPOKE_MAX_WAIT ?? Duration.seconds(30),
     drainDelay: given.SPOKE_DRAIN_DELAY ?? Duration.seconds(1),
     telemetry: Telemetry.telemetryOf(given),
+    healthPort: given.SPOKE_HEALTH_PORT ?? null,
     logLevel: given.LOG_LEVEL === "warn" ? "warning" : (given.LOG_LEVEL ?? "info"),
     logFormat: given.LOG_FORMAT ?? (terminal ? "pretty" : "json")
   }

@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
+import { VectorSearch } from "../capabilities/VectorSearch.ts"
 import * as QueueAges from "./QueueAges.ts"
 import * as Redis from "./Redis.ts"
 import { Readiness } from "../http/system/Readiness.ts"
@@ -36,12 +37,18 @@ export const readiness = Layer.effect(
     const sql = yield* SqlClient.SqlClient
     const draining = yield* Draining
     const redis = yield* Redis.RedisConnection
+    const search = yield* VectorSearch
     const answers = (query: Effect.Effect<unknown, unknown>) =>
       query.pipe(
         Effect.timeout(patience),
         Effect.as(true),
         Effect.catchAllCause(() => Effect.succeed(false))
       )
+    // A database that has become a standby answers, and takes nothing that a request brings.
+    const writable = Effect.filterOrFail(
+      sql<{ readonly ok: boolean }>`select current_setting('transaction_read_only') = 'off' as ok`,
+      ([row]) => row?.ok === true
+    )
     // Says how things go, and is no reason to send requests elsewhere: every process shares the queue.
     const oldestWaiting = sql<{ readonly seconds: number }>`
       select greatest(0, extract(epoch from clock_timestamp() - min(created_at)))::int as seconds
@@ -54,10 +61,11 @@ export const readiness = Layer.effect(
       check: Effect.gen(function* () {
         const checks = [
           { name: "accepting", ok: !(yield* draining.begun) },
-          { name: "database", ok: yield* answers(sql`select 1`) },
+          { name: "database", ok: yield* answers(writable) },
           { name: "queue", ok: yield* answers(sql`select 1 from queue_jobs limit 1`) },
           ...(redis === null ? [] : [{ name: redisCheck, ok: yield* answers(Redis.ping(redis)) }]),
-          { name: "migrations", ok: yield* answers(sql`select 1 from agent_usage limit 1`) }
+          { name: "migrations", ok: yield* answers(sql`select 1 from agent_usage limit 1`) },
+          { name: "search", ok: yield* search.warm }
         ]
         const waiting = yield* Effect.option(Effect.timeout(oldestWaiting, patience))
         const queues = yield* Effect.option(Effect.timeout(ages, patience))

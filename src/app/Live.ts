@@ -44,7 +44,7 @@ import { ConversationImports } from "../store/ConversationImports.ts"
 import { ConversationStates } from "../store/ConversationStates.ts"
 import { ConversationStore } from "../store/Conversations.ts"
 import { CrawlEntryStore } from "../store/CrawlEntries.ts"
-import { layerEmbedded, layerPostgres, migrate } from "../store/Database.ts"
+import { layerEmbedded, layerPostgres, migrate, refuseReadOnly } from "../store/Database.ts"
 import { EmbeddingProfileStore } from "../store/EmbeddingProfiles.ts"
 import { EmbeddingStore } from "../store/Embeddings.ts"
 import { EmailDeliveryStore } from "../store/EmailDeliveries.ts"
@@ -147,6 +147,7 @@ export const database = (settings: Settings) =>
 const ready = (settings: Settings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
+      yield* refuseReadOnly
       yield* migrate(Package.migrations)
       if (settings.database !== null) return
       yield* (yield* Instances).leaveAll

@@ -1,5 +1,6 @@
 /** What the process tells of itself. Log lines: one JSON object a line for machines, readable ones on a terminal. Causes are cut: some carry whole statements. */
 import * as Cause from "effect/Cause"
+import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
@@ -10,6 +11,7 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
+import { sqlStateOf } from "../store/Database.ts"
 import type { Settings } from "./Config.ts"
 import * as Telemetry from "./Telemetry.ts"
 
@@ -37,6 +39,14 @@ const traceOf = (refs: FiberRefs.FiberRefs) =>
     onSome: ({ traceId }) => ({ traceId })
   })
 
+/** What the database said went wrong, as a field to search by. */
+const sqlStateIn = (cause: Cause.Cause<unknown>) => {
+  const states = Chunk.filterMap(Chunk.appendAll(Cause.failures(cause), Cause.defects(cause)), (thrown) =>
+    Option.fromNullable(sqlStateOf(thrown))
+  )
+  return Option.match(Chunk.head(states), { onNone: () => ({}), onSome: (sqlState) => ({ sqlState }) })
+}
+
 const lineOf = ({
   annotations,
   cause,
@@ -52,6 +62,7 @@ const lineOf = ({
   ...Object.fromEntries(HashMap.toEntries(annotations)),
   ...traceOf(context),
   ...(List.isNil(spans) ? {} : { spans: List.toArray(spans).map(({ label }) => label) }),
+  ...sqlStateIn(cause),
   ...(Cause.isEmpty(cause) ? {} : { cause: Cause.pretty(cause).slice(0, causeLimit) })
 })
 

@@ -4,19 +4,20 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Settings } from "./Config.ts"
 
-type Address = Pick<Settings, "host" | "port">
+/** `variable` is where the port comes from. */
+type Address = Pick<Settings, "host" | "port"> & { readonly variable?: string }
 
 /** The address cannot be listened on; the message says what to change. */
 export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", {
   message: Schema.String
 }) {}
 
-const reasonOf = (code: unknown, { host, port }: Address): string => {
+const reasonOf = (code: unknown, { host, port, variable = "PORT" }: Address): string => {
   if (code === "EADDRINUSE") {
-    return `${host}:${port} cannot be listened on: another program has it. Choose another with PORT.`
+    return `${host}:${port} cannot be listened on: another program has it. Choose another with ${variable}.`
   }
   return code === "EACCES"
-    ? `Listening on port ${port} is not allowed. Choose another with PORT.`
+    ? `Listening on port ${port} is not allowed. Choose another with ${variable}.`
     : `${host} is not an address to listen on. Choose another with HOST.`
 }
 

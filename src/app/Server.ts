@@ -14,6 +14,7 @@ import { Draining } from "./Lifecycle.ts"
 import type { Settings } from "./Config.ts"
 import * as Build from "./Build.ts"
 import * as EventLoop from "./EventLoop.ts"
+import * as Health from "./Health.ts"
 import * as Http from "./Http.ts"
 import * as FirstOwner from "./FirstOwner.ts"
 import * as FirstRun from "./FirstRun.ts"
@@ -28,10 +29,6 @@ export type Role = "all" | "api" | "worker"
 /** Open requests get this long after the listener has closed; a running turn settles within 30 seconds. */
 const grace = Duration.seconds(35)
 
-const ended = new DatabaseUnavailable({
-  message: "The embedded database could not go on and has ended. Make room on its disk, and start again."
-})
-
 /**
  * Runs until it is interrupted; then workers take no more jobs, requests are served for the drain delay, turns settle.
  * Fails when its own database ends.
@@ -45,7 +42,9 @@ export const run = (settings: Settings, role: Role) =>
     const live = yield* Layer.buildWithScope(
       Live.layer(settings).pipe(Layer.provideMerge(Draining.Default)),
       scope
-    ).pipe(Effect.provideService(WhenEnded, Deferred.fail(end, ended)))
+    ).pipe(
+      Effect.provideService(WhenEnded, (message) => Deferred.fail(end, new DatabaseUnavailable({ message })))
+    )
     const draining = Context.get(live, Draining)
     // Before the first start, whose password nobody would see if the server failed after it.
     if (role !== "worker") yield* Port.attempt(settings)
@@ -55,6 +54,11 @@ export const run = (settings: Settings, role: Role) =>
         : Option.none()
     yield* FirstOwner.ensure(settings).pipe(Effect.provide(live))
     yield* QueueAges.watch.pipe(Effect.provide(live))
+    // Closed after the workers have ended: it tells of the drain.
+    const health = yield* Health.layer(settings).pipe(
+      Layer.provide(Layer.succeedContext(live)),
+      Layer.buildWithScope(scope)
+    )
     const work = yield* Scope.make()
     // Closing twice would return at once the second time; whoever asks waits for the same end.
     const stopWork = yield* Effect.cached(Scope.close(work, Exit.void))
@@ -73,7 +77,9 @@ export const run = (settings: Settings, role: Role) =>
       yield* Layer.buildWithScope(served, scope)
     }
     if (settings.database === null) yield* FirstRun.rememberAddress(settings)
-    yield* Banner.print(settings, role, first).pipe(Effect.provide(live))
+    yield* Banner.print(settings, role, first, Context.get(health, Health.HealthAddress)).pipe(
+      Effect.provide(live)
+    )
     yield* Deferred.await(end).pipe(
       Effect.onInterrupt(() =>
         Effect.gen(function* () {

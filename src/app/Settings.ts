@@ -76,6 +76,8 @@ export interface Settings {
   readonly drainDelay: Duration.Duration
   /** Null: nothing is traced. */
   readonly telemetry: Telemetry | null
+  /** Null: health and metrics are at `port` alone. */
+  readonly healthPort: number | null
   readonly logLevel: "trace" | "debug" | "info" | "warning" | "error" | "none"
   readonly logFormat: "pretty" | "json"
 }

@@ -16,14 +16,18 @@ import * as Tracer from "effect/Tracer"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
 import { sampling } from "../http/Span.ts"
 import * as Collector from "./Collector.ts"
-import { headerList, httpUrl, ratio, Value } from "./ConfigValues.ts"
+import { count, headerList, httpUrl, ratio, Value } from "./ConfigValues.ts"
 import * as Package from "./Package.ts"
 
 const variable = <A, I>(schema: Schema.Schema<A, I>, meaning: string) =>
   Schema.optionalWith(schema, { exact: true }).annotations({ description: meaning })
 
-/** The variables of `app/Config` that telemetry has. */
+/** The variables of `app/Config` that telemetry has, and the port where the process is looked at. */
 export const variables = {
+  SPOKE_HEALTH_PORT: variable(
+    count(0, 65_535),
+    "Port of /healthz, /readyz and /metrics beside PORT, in workers too; none by default, 0 takes a free one."
+  ),
   OTEL_EXPORTER_OTLP_ENDPOINT: variable(
     httpUrl,
     "Base address of an OpenTelemetry collector (OTLP over HTTP); without it nothing is traced."

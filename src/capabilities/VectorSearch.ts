@@ -39,7 +39,10 @@ export interface FoundChunk {
 export interface SearchResult {
   /** Best first; ties by id. */
   readonly chunks: ReadonlyArray<FoundChunk>
-  /** True when the query could not be embedded and words alone decided; such a result has no error. */
+  /**
+   * True when words alone decided, because the query could not be embedded or the agent's vectors are still being read; such a
+   * result has no error.
+   */
   readonly degraded: boolean
 }
 
@@ -48,5 +51,10 @@ export class VectorSearch extends Context.Tag("capabilities/VectorSearch")<
   {
     /** Sees everything that was committed before it began. A database that fails is a defect. */
     readonly search: (scope: AgentScope, query: SearchQuery) => Effect.Effect<SearchResult>
+    /**
+     * True once the agents that are asked most are searched as fast as they ever will be, or nobody should wait for it any
+     * longer. False for some time after a start at most.
+     */
+    readonly warm: Effect.Effect<boolean>
   }
 >() {}

@@ -11,7 +11,6 @@ import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Multipart from "@effect/platform/Multipart"
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -21,6 +20,7 @@ import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { monotonicMillis } from "../domain/Elapsed.ts"
 import {
   type CodedError,
   InternalError,
@@ -206,7 +206,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
         }
         const pattern = patternOf(request)
         yield* annotateLogs(requestId, request.method, pathOf(request))
-        const began = yield* Clock.currentTimeMillis
+        const began = yield* monotonicMillis
         const response = yield* app.pipe(
           Effect.catchAllCause((cause) =>
             clientLeft(cause) ? Effect.failCause(cause) : recover(cause, request, methods, requestId)
@@ -224,7 +224,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
             ({ status }: HttpServerResponse.HttpServerResponse) => status
           )
         )
-        const took = (yield* Clock.currentTimeMillis) - began
+        const took = (yield* monotonicMillis) - began
         RequestMetrics.observe(request.method, yield* pattern, response.status, took)
         return Headers.complete(response, requestId, overHttps, yield* FiberRef.get(Headers.besides))
       })

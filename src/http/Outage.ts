@@ -1,8 +1,11 @@
 /** Defects that say no more than that the database is away for the moment. */
 import * as Predicate from "effect/Predicate"
 
-/** Codes of connections, of a server that stops or has no place or disk left, and of the operating system's network. */
-const away = /^(?:08|53[13]00$|57P0|ECONN|EPIPE$|EHOSTUNREACH$|ETIMEDOUT$|ENOTFOUND$|EAI_AGAIN$)/
+/**
+ * Codes of connections, of a server that stops, has become a standby, or has no place or disk left, and of the operating
+ * system's network.
+ */
+const away = /^(?:08|25006$|53[13]00$|57P0|ECONN|EPIPE$|EHOSTUNREACH$|ETIMEDOUT$|ENOTFOUND$|EAI_AGAIN$)/
 
 /** What the driver says, without a code, when a connection breaks or none is to be had in time. */
 const broken =

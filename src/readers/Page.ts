@@ -1,10 +1,10 @@
 /** One page of a site: permitted by robots.txt, fetched at the site's pace, parsed, and named by its canonical address. */
-import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
+import { monotonicMillis } from "../domain/Elapsed.ts"
 import { DocumentParser, type ParseError, type ParsedDocument } from "../capabilities/DocumentParser.ts"
 import type { OutboundResponse } from "../capabilities/OutboundHttp.ts"
 import { agent, fetchChanged, request } from "./Fetch.ts"
@@ -77,11 +77,11 @@ const makeSite = (origin: string) =>
     let resume = 0
     /** After the pause that the site asked for, whichever page it was asked about. */
     const patiently = <A, R>(fetch: Effect.Effect<A, ReaderError, R>): Effect.Effect<A, ReaderError, R> =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      Effect.flatMap(monotonicMillis, (now) =>
         resume > now ? Effect.zipRight(Effect.sleep(resume - now), fetch) : fetch
       ).pipe(
         Effect.tapError((error) =>
-          Effect.map(Clock.currentTimeMillis, (now) => {
+          Effect.map(monotonicMillis, (now) => {
             const pause = pauseOf(error)
             if (pause !== undefined) resume = Math.max(resume, now + Duration.toMillis(pause))
           })

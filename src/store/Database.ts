@@ -16,7 +16,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { embeddedClient, serverClient, type ServerOptions } from "./database/Clients.ts"
+import { embeddedClient, refuseReadOnly, serverClient, type ServerOptions } from "./database/Clients.ts"
 import {
   DatabaseUnavailable,
   type EngineOptions,
@@ -25,7 +25,8 @@ import {
   WhenEnded
 } from "./database/Embedded.ts"
 import type { Engine } from "./database/Engine.ts"
-import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory } from "./database/Lock.ts"
+import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory, refuseUsers } from "./database/Lock.ts"
+import { sqlStateOf } from "./database/Failure.ts"
 import { migrate, pendingMigrations } from "./database/Migrations.ts"
 import * as Upkeep from "./database/Upkeep.ts"
 import { prepareVector, VectorUnavailable, vectorVersions } from "./database/Vector.ts"
@@ -37,6 +38,8 @@ export {
   migrate,
   pendingMigrations,
   prepareVector,
+  refuseReadOnly,
+  sqlStateOf,
   VectorUnavailable,
   vectorVersions,
   WhenEnded
@@ -64,7 +67,8 @@ const clientOf = <E>(engine: Effect.Effect<Engine, E, Scope.Scope>) =>
 export const layerEmbedded = (
   options: EngineOptions & { readonly dataDir: string }
 ): Layer.Layer<Database, DataDirectoryLocked | DataDirectoryUnusable | DatabaseUnavailable> =>
-  lockDirectory(options.dataDir).pipe(
+  Effect.flatMap(WhenEnded, (tell) => lockDirectory(options.dataDir, tell)).pipe(
+    Effect.zipRight(refuseUsers(options.dataDir)),
     Effect.zipRight(openDirectory(options.dataDir, options)),
     clientOf,
     Effect.tap(Upkeep.keep),
@@ -75,18 +79,21 @@ export const layerEmbedded = (
 export const layerMemory = (options: EngineOptions = {}): Layer.Layer<Database, DatabaseUnavailable> =>
   layerOf(clientOf(openMemory(options)))
 
-const refusal = ({ cause }: SqlError) => {
+/** The address and what it says of the system's own errors stay unsaid: it can hold the password. */
+const refusal = ({ cause, message }: SqlError) => {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : ""
-  const reason = code === "" ? "" : ` (${code})`
   // The operating system's codes are words of capitals; a server that answers has codes of digits.
-  const problem = /^E[A-Z_]+$/u.test(code) ? "cannot be reached" : "does not let us in"
-  return new DatabaseUnavailable({ message: `The PostgreSQL server ${problem}${reason}.` })
+  return new DatabaseUnavailable({
+    message: /^E[A-Z_]+$/u.test(code)
+      ? `The PostgreSQL server cannot be reached (${code}).`
+      : `The PostgreSQL server does not let us in: ${message}.`
+  })
 }
 
 /** A PostgreSQL server, 15 or later; fails within ten seconds when it does not answer. Not migrated yet. */
 export const layerPostgres = (options: ServerOptions): Layer.Layer<Database, DatabaseUnavailable> =>
   serverClient(options).pipe(
-    Effect.mapError(refusal),
+    Effect.catchTag("SqlError", (error) => refusal(error)),
     Effect.catchAllDefect(
       () => new DatabaseUnavailable({ message: "The address of the PostgreSQL server cannot be read." })
     ),

@@ -3,10 +3,10 @@
  * nothing to count. A key that is bound to origins stands in web pages, where one stranger could use up what all the others
  * need: its limit holds for each caller's address by itself.
  */
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
+import { monotonicMillis } from "../domain/Elapsed.ts"
 import type { LiveKey } from "../capabilities/KeyStore.ts"
 import { RateLimiter, RateLimiterError, type Taken } from "../capabilities/RateLimiter.ts"
 import type { RateLimit } from "../domain/RateLimit.ts"
@@ -90,7 +90,7 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/RateLimit
       if (limit === null) return null
       const name = key.allowedOrigins.length === 0 ? key.keyId : `${key.keyId}@${address}`
       const place = `${name} ${limit.requests} ${limit.window}`
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* monotonicMillis
       const until = refused.get(place) ?? 0
       if (until > now) {
         yield* Metric.increment(refusals)

@@ -2,13 +2,13 @@
  * What the realtime socket tells about one conversation (contract 9 and 11). Messages are read from the database by their
  * place, whatever signals come or get lost: none is missed, none comes twice, and a slow reader only reads later.
  */
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { monotonicMillis } from "../domain/Elapsed.ts"
 import { Realtime, type Signal } from "../capabilities/Realtime.ts"
 import { redactedForEndUser, RunEvent } from "../domain/AgentRun.ts"
 import type { Grantor } from "../domain/Access.ts"
@@ -141,9 +141,9 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/Realt
           const told = yield* beginning(reading, lastMessageId)
           // Who begins now has seen all there is: what comes first is the first signal.
           let more = lastMessageId !== null
-          let looked = yield* Clock.currentTimeMillis
+          let looked = yield* monotonicMillis
           const next = Effect.gen(function* () {
-            const now = yield* Clock.currentTimeMillis
+            const now = yield* monotonicMillis
             const wait = Duration.toMillis(tick) - (now - looked)
             // Signals that come without end do not keep the next look off.
             const signal =
@@ -152,7 +152,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/Realt
                 : yield* Queue.take(signals).pipe(Effect.timeoutOption(wait))
             const frames = yield* answer(reading, told, signal)
             if (Option.isNone(signal) || signal.value._tag === "Changed") {
-              looked = yield* Clock.currentTimeMillis
+              looked = yield* monotonicMillis
               more = frames.length >= pageSize
             }
             return frames

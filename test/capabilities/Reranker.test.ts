@@ -163,6 +163,7 @@ const searching = (asked: Ref.Ref<ReadonlyArray<SearchQuery>>, reranker: Layer.L
   layerReranked.pipe(
     Layer.provide(
       Layer.succeed(VectorSearch, {
+        warm: Effect.succeed(true),
         search: (_, query) =>
           Effect.as(
             Ref.update(asked, (before) => [...before, query]),

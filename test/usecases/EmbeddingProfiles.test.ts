@@ -32,7 +32,11 @@ const large = makeHashing({ dimensions: 256 })
 
 /** A process whose configuration names `current`; `others` are models that it can still reach. */
 const started = (current: EmbedderService, others: ReadonlyArray<EmbedderService> = []) =>
-  Layer.mergeAll(Embed.Default, EmbeddingProfiles.Default, layerInProcess({ maxBytes: 1e8 })).pipe(
+  Layer.mergeAll(
+    Embed.Default,
+    EmbeddingProfiles.Default,
+    layerInProcess({ maxBytes: 1e8, wordsFirstAbove: Infinity })
+  ).pipe(
     Layer.provideMerge(
       Layer.mergeAll(stores, EmbeddingProfileStore.Default, SourceStore.Default, layerTable)
     ),

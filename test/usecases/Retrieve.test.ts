@@ -18,7 +18,13 @@ import { makeHashing } from "../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 
 const live = Retrieve.Default.pipe(
-  Layer.provideMerge(Layer.mergeAll(layerInProcess({ maxBytes: 1e8 }), SourceSelection.Default, stores)),
+  Layer.provideMerge(
+    Layer.mergeAll(
+      layerInProcess({ maxBytes: 1e8, wordsFirstAbove: Infinity }),
+      SourceSelection.Default,
+      stores
+    )
+  ),
   Layer.provideMerge(Layer.succeed(Embedder, makeHashing()))
 )
 

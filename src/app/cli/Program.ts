@@ -20,6 +20,7 @@ import { mcp } from "./Mcp.ts"
 import { migrateCommand } from "./Migrate.ts"
 import { retrieve } from "./Retrieve.ts"
 import { serve } from "./Serve.ts"
+import { ToldInLog, wordsOf } from "./Words.ts"
 
 const spoke = Command.make("spoke").pipe(
   Command.withDescription("AI agents that answer chat messages from your own sources"),
@@ -38,27 +39,12 @@ const spoke = Command.make("spoke").pipe(
 
 const cli = Command.run(spoke, { name: "Spoke", version: Package.version, executable: "spoke" })
 
-/** Failures whose message is written for the person at the terminal. */
-const spoken = new Set([
-  "CannotListen",
-  "CommandFailed",
-  "InvalidConfig",
-  "DataDirectoryError",
-  "DataDirectoryLocked",
-  "DataDirectoryUnusable",
-  "DatabaseUnavailable",
-  "MigrationError"
-])
-
 /** What the person at the terminal is told; an unknown failure shows its cause, for a report. */
 const explanation = (cause: Cause.Cause<unknown>): Option.Option<string> => {
   const failure = Option.getOrNull(Cause.failureOption(cause))
   // The parser has printed its own help already.
-  if (ValidationError.isValidationError(failure)) return Option.none()
-  if (failure instanceof Error && "_tag" in failure && spoken.has(String(failure._tag))) {
-    return Option.some(failure.message)
-  }
-  return Option.some(Cause.pretty(cause).slice(0, 4_000))
+  if (ValidationError.isValidationError(failure) || failure instanceof ToldInLog) return Option.none()
+  return Option.some(Option.getOrElse(wordsOf(cause), () => Cause.pretty(cause).slice(0, 4_000)))
 }
 
 /** Colours are for terminals that want them: the parser prints its help in colour to files and pipes too. */

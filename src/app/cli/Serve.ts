@@ -1,20 +1,40 @@
 /** `spoke serve`: the server in the foreground, until a signal drains it. */
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as RuntimeFlagsPatch from "effect/RuntimeFlagsPatch"
-import { fromEnvironment } from "../Config.ts"
+import { fromEnvironment, type Settings } from "../Config.ts"
 import { warnOfStrangers } from "../Strangers.ts"
 import * as Observability from "../Observability.ts"
 import * as Port from "../Port.ts"
 import * as Server from "../Server.ts"
 import { CommandFailed } from "./Connection.ts"
+import { ToldInLog, wordsOf } from "./Words.ts"
 
 const role = Options.choice("role", ["all", "api", "worker"]).pipe(
   Options.withDefault("all" as const),
   Options.withDescription("api answers requests, worker does background work, all does both")
 )
+
+/** Whoever reads the log as JSON finds there, too, why the server did not start or had to end. */
+const logFailure = <A, E, R>(
+  running: Effect.Effect<A, E, R>,
+  { logFormat, logLevel }: Settings
+): Effect.Effect<A, E | ToldInLog, R> =>
+  logFormat !== "json" || logLevel === "none"
+    ? running
+    : Effect.catchAllCause(running, (cause): Effect.Effect<never, E | ToldInLog> => {
+        if (Cause.isInterruptedOnly(cause)) return Effect.failCause(cause)
+        const told = Option.match(wordsOf(cause), {
+          onNone: () => Effect.logFatal("The server cannot go on", cause),
+          // They say it all: a stack is for those who look for a fault in the program.
+          onSome: (words) => Effect.logFatal(words)
+        })
+        return Effect.zipRight(told, new ToldInLog())
+      })
 
 export const serve = Command.make("serve", { role }, ({ role: chosen }) =>
   Effect.gen(function* () {
@@ -30,6 +50,7 @@ export const serve = Command.make("serve", { role }, ({ role: chosen }) =>
     yield* warnOfStrangers.pipe(
       Effect.zipRight(Server.run(settings, chosen)),
       Effect.catchTag("ServeError", () => Port.taken(settings)),
+      (running) => logFailure(running, settings),
       Effect.provide(Observability.layer(settings)),
       // The framework's own counters of fibers cost as much as some of the fibers, and nobody reads them.
       Effect.withRuntimeFlagsPatch(RuntimeFlagsPatch.disable(RuntimeFlags.RuntimeMetrics))

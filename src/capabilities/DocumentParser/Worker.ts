@@ -5,7 +5,6 @@
  */
 import { memoryUsage } from "node:process"
 import { Worker } from "node:worker_threads"
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -13,6 +12,7 @@ import * as Exit from "effect/Exit"
 import * as FiberHandle from "effect/FiberHandle"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { DocumentParser, ParseError, type ParseRequest } from "../DocumentParser.ts"
 import { defaultLimits } from "./Limits.ts"
 import { type Answer, Answers, type Job } from "./Messages.ts"
@@ -166,7 +166,7 @@ const make = (options: WorkerOptions) =>
     let used = 0
     /** Ends the thread unless it was used meanwhile; then it says for how many milliseconds it may stay. */
     const endUnused = Effect.gen(function* () {
-      const left = used + Duration.toMillis(idleTimeout) - (yield* Clock.currentTimeMillis)
+      const left = used + Duration.toMillis(idleTimeout) - (yield* monotonicMillis)
       if (left <= 0) yield* end
       return left
     }).pipe(turn.withPermits(1))
@@ -175,7 +175,7 @@ const make = (options: WorkerOptions) =>
         Effect.flatMap((left) => (left > 0 ? endAfter(left) : Effect.void))
       )
     const endLater = Effect.gen(function* () {
-      used = yield* Clock.currentTimeMillis
+      used = yield* monotonicMillis
       yield* FiberHandle.run(idle, endAfter(Duration.toMillis(idleTimeout)), { onlyIfMissing: true })
     })
 

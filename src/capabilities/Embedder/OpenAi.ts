@@ -1,6 +1,5 @@
 /** Any provider that speaks OpenAI's `POST /embeddings`. */
 import * as Arr from "effect/Array"
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -9,6 +8,7 @@ import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { retryAfter } from "../../domain/RetryAfter.ts"
 import * as Together from "../../domain/Together.ts"
 import * as Traced from "../../domain/Traced.ts"
@@ -171,13 +171,13 @@ const pauses = Metric.counter("spoke_provider_pauses_total", {
 const makePause = (provider: string, shared: ProviderPausesService) => {
   let until = 0
   const hold = (millis: number) =>
-    Effect.map(Clock.currentTimeMillis, (now) => {
+    Effect.map(monotonicMillis, (now) => {
       if (millis > 0) until = Math.max(until, now + millis)
     })
   /** Learns of pauses that other processes were asked for. */
   const learn = Effect.flatMap(shared.left(provider), (left) => hold(Duration.toMillis(left)))
   /** Milliseconds that are left of it. */
-  const left = Effect.map(Clock.currentTimeMillis, (now) => Math.max(0, until - now))
+  const left = Effect.map(monotonicMillis, (now) => Math.max(0, until - now))
   const begin = ({ retryAfter: pause }: EmbedderError) =>
     pause === undefined
       ? Effect.void

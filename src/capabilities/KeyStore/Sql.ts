@@ -4,7 +4,6 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -12,6 +11,7 @@ import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { Permission } from "../../domain/Access.ts"
 import { AgentId, KeyId, TenantId } from "../../domain/Ids.ts"
 import { RateLimit } from "../../domain/RateLimit.ts"
@@ -149,7 +149,7 @@ const make = Effect.gen(function* () {
       if (Redacted.value(secret).length > longestSecret) return Option.none<LiveKey>()
       const bytes = yield* credentials.fingerprint(secret)
       const fingerprint = Buffer.from(bytes).toString("base64url")
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* monotonicMillis
       const known = cache.get(fingerprint, now)
       return known === undefined ? yield* lookUp(bytes, fingerprint, now) : Option.some(known)
     })

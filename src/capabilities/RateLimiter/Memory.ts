@@ -1,7 +1,7 @@
 /** {@link RateLimiter} of a single process. What is counted ends with it. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { RateLimit } from "../../domain/RateLimit.ts"
 import { counterOf, partAt, parts, RateLimiter, taken } from "../RateLimiter.ts"
 
@@ -36,6 +36,6 @@ export const layerMemory = Layer.sync(RateLimiter, () => {
   const counters = new Map<string, Counter>()
   return {
     take: (name, limit) =>
-      Effect.map(Clock.currentTimeMillis, (now) => count(counters, counterOf(name, limit), limit, now))
+      Effect.map(monotonicMillis, (now) => count(counters, counterOf(name, limit), limit, now))
   }
 })

@@ -5,12 +5,12 @@
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { Reranker, RerankerError } from "../Reranker.ts"
 
 export interface HttpOptions {
@@ -86,14 +86,14 @@ const make = ({ apiKey, model, timeout = "2 seconds", url }: HttpOptions) =>
       )
     }
 
-    const begin = Effect.map(Clock.currentTimeMillis, (now) => {
+    const begin = Effect.map(monotonicMillis, (now) => {
       restUntil = now + Duration.toMillis(rest)
     })
 
     const rerank = Effect.fn("Reranker.rerank")(function* (query: string, passages: ReadonlyArray<string>) {
       if (passages.length === 0) return []
       yield* Effect.annotateCurrentSpan({ passages: passages.length })
-      if ((yield* Clock.currentTimeMillis) < restUntil) return yield* failure("The reranker failed just now.")
+      if ((yield* monotonicMillis) < restUntil) return yield* failure("The reranker failed just now.")
       return yield* Effect.tapError(ask(query, passages), () => begin)
     })
 

@@ -1,6 +1,6 @@
 /** Which agents are worth their memory: those that are searched often. They are read in the background. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { Recent } from "./InProcessRecent.ts"
 
@@ -57,7 +57,7 @@ export const makeBusy = ({ forget, holds, remember }: Memory, { largest, often }
         Effect.catchAllCause((cause) =>
           Effect.logWarning("An agent's chunks could not be read into memory", cause)
         ),
-        Effect.zipRight(Clock.currentTimeMillis),
+        Effect.zipRight(monotonicMillis),
         Effect.tap((now) =>
           Effect.sync(() => {
             const latest = agents.use(agentId) ?? seen
@@ -70,7 +70,7 @@ export const makeBusy = ({ forget, holds, remember }: Memory, { largest, often }
       )
 
     return (agentId: AgentId, chunks: number): Effect.Effect<void> =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      Effect.flatMap(monotonicMillis, (now) => {
         if (chunks > largest) return Effect.sync(() => forget(agentId))
         const seen = seenOf(agentId, now)
         seen.count += 1

@@ -3,8 +3,12 @@
  * then reads the texts together with the agent's version in one statement, which searches at the same time share. When that
  * is the version of the index, nothing has changed and the result stands; else the index catches up and the search ranks again. What has been deleted is not
  * among the texts, so it never answers (guarantee G6). Not to be called inside a transaction.
+ *
+ * The busiest agents are read at the start, any other when it is first asked: of a large one the words first, by which it is
+ * searched until its vectors have followed.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -20,10 +24,13 @@ import { makeAgents } from "./InProcessAgents.ts"
 import type { InProcessIndex } from "./InProcessIndex.ts"
 import { makeQueryVectors } from "./InProcessQueryVectors.ts"
 import { type Hit, makeRows } from "./InProcessRows.ts"
+import { warmUp } from "./InProcessWarmUp.ts"
 
 export interface InProcessOptions {
   /** Memory for the indexes of all agents, in bytes; the one used last stays even when it alone takes more. */
   readonly maxBytes: number
+  /** Chunks above which an agent is searched by its words as soon as these are read, and its vectors follow; 200 by default. */
+  readonly wordsFirstAbove?: number
 }
 
 /** Searches whose texts one statement reads at most. */
@@ -53,7 +60,7 @@ const sourcesOf = ({ sourceIds }: SearchQuery) =>
   sourceIds === undefined ? undefined : new Set<string>(sourceIds)
 
 /** Searches, and what decides beside them which agents are held in memory. */
-export const makeInProcess = ({ maxBytes }: InProcessOptions) =>
+export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOptions) =>
   Effect.gen(function* () {
     const queryVector = makeQueryVectors()
     const sql = yield* SqlClient.SqlClient
@@ -63,7 +70,7 @@ export const makeInProcess = ({ maxBytes }: InProcessOptions) =>
     const hits = yield* Together.makeTogether(readTogether, rows.hits)
     const dimensionsOf = (profile: string) =>
       Effect.map(embedders(profile), (found) => (Option.isSome(found) ? found.value.dimensions : 0))
-    const agents = yield* makeAgents(rows, dimensionsOf, maxBytes)
+    const agents = yield* makeAgents(rows, dimensionsOf, { maxBytes, wordsFirstAbove })
 
     const ranked = (index: InProcessIndex, embedder: EmbedderService, query: SearchQuery, asked: Asked) =>
       index.rank({
@@ -88,12 +95,13 @@ export const makeInProcess = ({ maxBytes }: InProcessOptions) =>
       for (let refreshes = 0; ; refreshes++) {
         const { index } = held
         if (index === null) {
-          yield* agents.refresh(agentId, held, { anew: true })
+          yield* agents.read(scope, held)
           continue
         }
         const embedder = Option.getOrElse(yield* embedders(index.profile), () => current)
         // Nothing to compare with: the model is left alone.
-        const asked = index.hasVectors && text.trim() !== ""
+        const { complete: whole } = index
+        const asked = whole && index.hasVectors && text.trim() !== ""
         if (asked && vectorOf?.profile !== index.profile) {
           vectorOf = { profile: index.profile, vector: yield* queryVector(embedder, text) }
         }
@@ -106,7 +114,7 @@ export const makeInProcess = ({ maxBytes }: InProcessOptions) =>
         if ((fresh && complete) || refreshes >= most) {
           return {
             chunks: joined(best, found.hits),
-            degraded: !index.comparable || (asked && Option.isNone(vector))
+            degraded: !whole || !index.comparable || (asked && Option.isNone(vector))
           }
         }
         // A chunk that went without a new version: whoever removed it bypassed the stores, so nothing seen is trusted.
@@ -118,7 +126,8 @@ export const makeInProcess = ({ maxBytes }: InProcessOptions) =>
     const remembered = (scope: AgentScope, query: SearchQuery, terms: ReadonlyMap<string, number>) =>
       Effect.gen(function* () {
         const index = agents.held(scope.agentId)?.index ?? null
-        if (index === null || index.profile !== current.profile) return Option.none<SearchResult>()
+        if (index === null || !index.complete || index.profile !== current.profile)
+          return Option.none<SearchResult>()
         const asked = index.hasVectors
         const vector = asked ? yield* queryVector(current, query.text) : Option.none<Float32Array>()
         const { version } = index
@@ -139,14 +148,24 @@ export const makeInProcess = ({ maxBytes }: InProcessOptions) =>
       })
 
     const holds = (agentId: AgentId) => agents.held(agentId) !== undefined
-    return { search, queryVector, remembered, remember, holds, forget: agents.forget } as const
+    return { agents, search, queryVector, remembered, remember, holds, forget: agents.forget } as const
   })
 
-/** Hybrid search of the rows of `chunks` and `chunk_embeddings`, ranked in this process. */
-export const layerInProcess = (
-  options: InProcessOptions
-): Layer.Layer<VectorSearch, never, SqlClient.SqlClient | Embedder> =>
+export interface LayerOptions extends InProcessOptions {
+  /** Longest time that the busiest agents are waited for before the search is called warm; 30 seconds by default. */
+  readonly warmUpTimeout?: Duration.DurationInput
+}
+
+/** Hybrid search of the rows of `chunks` and `chunk_embeddings`, ranked in this process. Begins to read the busiest agents. */
+export const layerInProcess = ({
+  warmUpTimeout = "30 seconds",
+  ...options
+}: LayerOptions): Layer.Layer<VectorSearch, never, SqlClient.SqlClient | Embedder> =>
   Layer.scoped(
     VectorSearch,
-    Effect.map(makeInProcess(options), ({ search }) => VectorSearch.of({ search }))
+    Effect.gen(function* () {
+      const { agents, search } = yield* makeInProcess(options)
+      const warm = yield* warmUp(agents, { maxBytes: options.maxBytes, timeout: warmUpTimeout })
+      return VectorSearch.of({ search, warm })
+    })
   )

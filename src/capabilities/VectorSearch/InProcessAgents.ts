@@ -1,28 +1,60 @@
-/** The agents' indexes: built when first asked for, brought up to date by one fiber at a time, forgotten oldest first. */
+/**
+ * The agents' indexes: built when first asked for, brought up to date by one fiber at a time, forgotten oldest first. The words
+ * of a large agent are read first, by which it can be searched; its vectors, which take most of the time, follow.
+ */
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import type * as Scope from "effect/Scope"
+import type { AgentScope } from "../../domain/Access.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { generationKey, InProcessIndex } from "./InProcessIndex.ts"
 import { Recent } from "./InProcessRecent.ts"
 import type { Rows } from "./InProcessRows.ts"
+import { makeTurns } from "./InProcessTurns.ts"
 
 /** An agent with very much to read is given up after this, and read again by the next search. */
 const catchUpLimit = Duration.minutes(5)
 /** Chunks read by one statement; the process and the database do other things between two. */
 const batch = 200
+/** Vectors read by one statement beside searches: to put one of a large model in place takes half a millisecond. */
+const vectorBatch = 25
+/** Agents that are read at the same time by one process: one comes from the database while another is put in order. */
+const readings = 2
+/** Agents whose vectors are read at the same time beside searches, which all of this thread's time would go to else. */
+const vectorReadings = 1
+/** Longest wait of an agent's first search for its vectors, as for a query's: only where nobody else is being read. */
+const vectorsTimeout = Duration.seconds(1)
 
 /** An agent's place in memory. `index` is null until it has been read once. */
 export interface Held {
   index: InProcessIndex | null
   /** The catching up that is under way, which all searches share. */
   underway: Deferred.Deferred<void> | null
+  /** The reading that waits for its turn, or has it. */
+  reading: Fiber.RuntimeFiber<void> | null
+  /** The reading of its vectors, once its words are in memory. */
+  vectors: Fiber.RuntimeFiber<void> | null
+  /** Null until it has been in line. */
+  tenantId: string | null
 }
 
 /** Dimensions of a profile; 0 when nothing at hand can embed a query for it. */
 export type DimensionsOf = (profile: string) => Effect.Effect<number>
+
+export interface AgentsOptions {
+  /** Memory for all indexes, in bytes. */
+  readonly maxBytes: number
+  /** Chunks above which an agent's words are read before its vectors. */
+  readonly wordsFirstAbove: number
+}
+
+interface Source extends Pick<AgentsOptions, "wordsFirstAbove"> {
+  readonly rows: Rows
+  readonly dimensionsOf: DimensionsOf
+}
 
 /** Lets timers and sockets have their turn, which a yield among fibers does not. */
 const otherWork = Effect.async<void>((resume) => {
@@ -33,11 +65,12 @@ const otherWork = Effect.async<void>((resume) => {
 const inBatches = <A>(
   ids: ReadonlyArray<string>,
   read: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<A>>,
-  each: (row: A) => void
+  each: (row: A) => void,
+  size = batch
 ) =>
   Effect.gen(function* () {
-    for (let from = 0; from < ids.length; from += batch) {
-      for (const row of yield* read(ids.slice(from, from + batch))) each(row)
+    for (let from = 0; from < ids.length; from += size) {
+      for (const row of yield* read(ids.slice(from, from + size))) each(row)
       yield* otherWork
     }
   })
@@ -47,24 +80,26 @@ const inBatches = <A>(
  * is older than the index. May stop at any point and be repeated: until the end the index keeps its old version, by which
  * no search that sees a half of the changes lets its result stand.
  */
-const catchUp = (rows: Rows, dimensionsOf: DimensionsOf, agentId: AgentId, held: Held, anew: boolean) =>
+const catchUp = (source: Source, agentId: AgentId, held: Held, anew: boolean) =>
   Effect.gen(function* () {
+    const { dimensionsOf, rows, wordsFirstAbove } = source
     const old = anew ? null : held.index
     const seen = old?.version ?? 0
     const changes = yield* rows.changes(agentId, seen)
     const { profile } = changes
     if (changes.version < seen || (old !== null && old.profile !== profile)) {
-      return yield* catchUpAnew(rows, dimensionsOf, agentId, held)
+      return yield* catchUpAnew(source, agentId, held)
     }
     const index = old ?? new InProcessIndex(yield* dimensionsOf(profile), profile)
     // First: a chunk that was carried over into a new generation is dropped with the old one and comes anew.
     index.retain(new Set(changes.live.map(([sourceId, generation]) => generationKey(sourceId, generation))))
     const known = changes.vectors.filter((id) => index.has(id))
     const added = changes.chunks.filter((id) => !index.has(id))
+    const wordsFirst = old === null && index.comparable && added.length > wordsFirstAbove
     index.expect(added.length)
     yield* inBatches(
       added,
-      (ids) => rows.chunks(profile, ids),
+      (ids) => (wordsFirst ? rows.words(ids) : rows.chunks(profile, ids)),
       (row) => index.add(row)
     )
     yield* inBatches(
@@ -73,15 +108,29 @@ const catchUp = (rows: Rows, dimensionsOf: DimensionsOf, agentId: AgentId, held:
       (row) => index.setVector(row.id, row.embedding)
     )
     index.version = changes.version
+    if (old === null) index.complete = !wordsFirst
     held.index = index
+    return wordsFirst ? added : []
   })
 
-const catchUpAnew = (
-  rows: Rows,
-  dimensionsOf: DimensionsOf,
-  agentId: AgentId,
-  held: Held
-): Effect.Effect<void> => catchUp(rows, dimensionsOf, agentId, held, true)
+const catchUpAnew = (source: Source, agentId: AgentId, held: Held): Effect.Effect<ReadonlyArray<string>> =>
+  catchUp(source, agentId, held, true)
+
+/** Reads the vectors of chunks whose words are in memory. Chunks that have come since have brought theirs. */
+const readVectors = (rows: Rows, held: Held, index: InProcessIndex, ids: ReadonlyArray<string>) =>
+  inBatches(
+    ids,
+    // None for an index that another has taken the place of.
+    (some) => (held.index === index ? rows.vectors(index.profile, some) : Effect.succeed([])),
+    (row) => index.setVector(row.id, row.embedding),
+    vectorBatch
+  ).pipe(
+    Effect.zipRight(
+      Effect.sync(() => {
+        index.complete = true
+      })
+    )
+  )
 
 export interface Agents {
   /** The agent's place; its index may be behind the database. */
@@ -91,33 +140,80 @@ export interface Agents {
   readonly forget: (agentId: AgentId) => void
   /** Brings it up to date, or waits for the one who does. The work goes on when the caller is interrupted. */
   readonly refresh: (agentId: AgentId, held: Held, options: { readonly anew: boolean }) => Effect.Effect<void>
+  /**
+   * Waits until an agent that is not in memory can be searched, in a line that is fair among tenants, and where nobody else is
+   * in it a little longer, for its vectors. The work goes on when the caller is interrupted.
+   */
+  readonly read: (scope: AgentScope, held: Held) => Effect.Effect<void>
+  /** As `read`, until its vectors are there too. */
+  readonly readWhole: (scope: AgentScope) => Effect.Effect<void>
+  /** Memory of all indexes. */
+  readonly bytes: () => number
 }
 
 export const makeAgents = (
   rows: Rows,
   dimensionsOf: DimensionsOf,
-  maxBytes: number
+  { maxBytes, wordsFirstAbove }: AgentsOptions
 ): Effect.Effect<Agents, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
     const all = new Recent<Held>()
+    const turns = makeTurns(readings)
+    const vectorTurns = makeTurns(vectorReadings)
+    const cost = ({ index }: Held) => index?.bytes ?? 1_024
+    const source = { rows, dimensionsOf, wordsFirstAbove }
 
     const hold = (agentId: AgentId): Held => {
-      const held = all.use(agentId) ?? { index: null, underway: null }
+      const held = all.use(agentId) ?? {
+        index: null,
+        underway: null,
+        reading: null,
+        vectors: null,
+        tenantId: null
+      }
       all.put(agentId, held)
       return held
     }
 
+    const addVectors = (agentId: AgentId, held: Held, ids: ReadonlyArray<string>) =>
+      Effect.gen(function* () {
+        const { index } = held
+        if (index === null || index.complete) return
+        held.vectors = yield* vectorTurns
+          .inTurn(held.tenantId ?? agentId, readVectors(rows, held, index, ids))
+          .pipe(
+            Effect.catchAllCause((cause) =>
+              // The next search reads the agent again.
+              Effect.zipRight(
+                Effect.sync(() => {
+                  if (held.index === index) held.index = null
+                }),
+                Effect.logWarning("An agent's vectors could not be read into memory", cause)
+              )
+            ),
+            Effect.ensuring(
+              Effect.sync(() => {
+                held.vectors = null
+                all.fit(maxBytes, cost)
+              })
+            ),
+            Effect.withSpan("VectorSearch.readVectors", { attributes: { agentId } }),
+            Effect.forkIn(scope)
+          )
+      })
+
     const work = (agentId: AgentId, held: Held, anew: boolean) =>
-      catchUp(rows, dimensionsOf, agentId, held, anew).pipe(
+      catchUp(source, agentId, held, anew).pipe(
         Effect.timeoutFail({
           duration: catchUpLimit,
           onTimeout: () => new Error("Reading an agent's chunks took too long.")
         }),
         Effect.orDie,
+        Effect.flatMap((ids) => addVectors(agentId, held, ids)),
         Effect.ensuring(
           Effect.sync(() => {
             held.underway = null
-            all.fit(maxBytes, ({ index }) => index?.bytes ?? 1_024)
+            all.fit(maxBytes, cost)
           })
         ),
         Effect.withSpan("VectorSearch.catchUp", { attributes: { agentId } })
@@ -135,5 +231,48 @@ export const makeAgents = (
         )
       })
 
-    return { hold, held: (agentId) => all.use(agentId), forget: (agentId) => all.drop(agentId), refresh }
+    const inLine = ({ agentId, tenantId }: AgentScope, held: Held) =>
+      Effect.gen(function* () {
+        if (held.reading !== null) return held.reading
+        held.tenantId = tenantId
+        const reading = Effect.suspend(() =>
+          held.index === null ? refresh(agentId, held, { anew: true }) : Effect.void
+        )
+        held.reading = yield* turns.inTurn(tenantId, reading).pipe(
+          Effect.ensuring(
+            Effect.sync(() => {
+              held.reading = null
+            })
+          ),
+          Effect.forkIn(scope)
+        )
+        return held.reading
+      })
+
+    const vectorsOf = ({ vectors }: Held) =>
+      vectors === null ? Effect.void : Effect.asVoid(Fiber.await(vectors))
+
+    const read: Agents["read"] = (agent, held) =>
+      Effect.gen(function* () {
+        const alone = turns.free() && vectorTurns.free()
+        yield* Effect.flatMap(inLine(agent, held), Fiber.join)
+        if (alone) yield* Effect.timeoutOption(vectorsOf(held), vectorsTimeout)
+      })
+
+    const readWhole: Agents["readWhole"] = (agent) =>
+      Effect.gen(function* () {
+        const held = hold(agent.agentId)
+        if (held.index === null) yield* Effect.flatMap(inLine(agent, held), Fiber.join)
+        yield* vectorsOf(held)
+      })
+
+    return {
+      hold,
+      held: (agentId) => all.use(agentId),
+      forget: (agentId) => all.drop(agentId),
+      refresh,
+      read,
+      readWhole,
+      bytes: () => all.sum(cost)
+    }
   })

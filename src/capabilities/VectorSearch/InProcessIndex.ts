@@ -27,6 +27,8 @@ const slotBytes = 200
 export class InProcessIndex {
   /** The agent's index version whose chunks are all in here. */
   version = 0
+  /** False while its vectors are still being read: until then words alone decide. */
+  complete = true
   readonly #postings = new Postings()
   readonly #vectors: Vectors
   readonly #slots = new Map<string, number>()

@@ -26,6 +26,13 @@ export class Recent<V> {
     }
   }
 
+  /** What all values cost together. */
+  sum(cost: (value: V) => number): number {
+    let sum = 0
+    for (const value of this.#entries.values()) sum += cost(value)
+    return sum
+  }
+
   /** Keeps the most recently used ones whose costs fit in `limit` together, and always the last. */
   fit(limit: number, cost: (value: V) => number): void {
     let sum = 0

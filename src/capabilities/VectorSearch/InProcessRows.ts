@@ -53,8 +53,17 @@ const changesOf =
    * One statement, one snapshot. Whatever has at most the version it answers has been committed before it: writers raise
    * the version under its row lock, so later statements may read those rows one batch at a time.
    */
-  (agentId: AgentId, seen: number) =>
-    SqlSchema.single({
+  (agentId: AgentId, seen: number) => {
+    // Whoever has seen nothing reads them with their chunks.
+    const vectors =
+      seen === 0
+        ? sql`'[]'::json`
+        : sql`(
+            select coalesce(json_agg(e.chunk_id), '[]') from chunk_embeddings e
+            where e.agent_id = ${agentId} and e.profile = coalesce((select profile from stats), ${current})
+              and e.version > ${seen}::bigint
+          )`
+    return SqlSchema.single({
       Request: Schema.Void,
       Result: Changes,
       execute: () => sql`
@@ -75,12 +84,9 @@ const changesOf =
             ) c
             join live on live.id = c.source_id and live.generation = c.generation
           ) as chunks,
-          (
-            select coalesce(json_agg(e.chunk_id), '[]') from chunk_embeddings e
-            where e.agent_id = ${agentId} and e.profile = coalesce((select profile from stats), ${current}) and e.version > ${seen}::bigint
-              and ${seen}::bigint > 0
-          ) as vectors`
+          ${vectors} as vectors`
     })(undefined).pipe(Effect.orDie)
+  }
 
 const indexRowsOf = (sql: SqlClient.SqlClient) => {
   /** The chunks of `ids` that still exist, with their vectors. */
@@ -98,6 +104,19 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
       ) e on true`
   })
 
+  /** As `chunks`, without vectors: a tenth of the work. */
+  const words = SqlSchema.findAll({
+    Request: Schema.Array(Schema.String),
+    Result: IndexedRow,
+    execute: (ids) => sql`
+      select c.id, c.source_id as "sourceId", c.generation::text as generation, c.tsv::text as tsv, c.length,
+        null as embedding
+      from ${wanted(sql, ids)} w
+      cross join lateral (
+        select id, source_id, generation, tsv, length from chunks where id = w.id offset 0
+      ) c`
+  })
+
   /** The vectors of `ids` that still exist. */
   const vectors = SqlSchema.findAll({
     Request: Wanted,
@@ -110,6 +129,7 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
   })
 
   return {
+    words: (ids: ReadonlyArray<string>) => Effect.orDie(words(ids)),
     chunks: (profile: string, ids: ReadonlyArray<string>) => Effect.orDie(chunks({ profile, ids })),
     vectors: (profile: string, ids: ReadonlyArray<string>) => Effect.orDie(vectors({ profile, ids }))
   } as const

@@ -152,7 +152,7 @@ const make = (options: PgvectorOptions) =>
       return { chunks, degraded: agent.vectors && Option.isNone(vector) }
     }, Effect.orDie)
 
-    return VectorSearch.of({ search })
+    return VectorSearch.of({ search, warm: Effect.succeed(true) })
   })
 
 /** Hybrid search in PostgreSQL. Makes the table of the embedder's profile when there is none. */

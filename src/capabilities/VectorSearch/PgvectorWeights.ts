@@ -3,8 +3,8 @@
  * a search, so the counts are remembered for as long as the agent's chunks are the same.
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { idf } from "../../search/Bm25.ts"
 import { Recent } from "./InProcessRecent.ts"
 import type { WeighedTerm } from "./PgvectorQuery.ts"
@@ -71,7 +71,7 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
   /** Weighs the words with what has been counted of them in the same moment as the agent's chunks. */
   const weigh = (agentId: string, agent: Chunks, terms: ReadonlyMap<string, number>, fresh: Counts) =>
     Effect.gen(function* () {
-      const counted = countedOf(agentId, agent, yield* Clock.currentTimeMillis)
+      const counted = countedOf(agentId, agent, yield* monotonicMillis)
       for (const [term, chunks] of fresh) counted.counts.set(term, chunks)
       // The agent has changed since they were remembered.
       const missing = [...terms.keys()].filter((term) => !counted.counts.has(term))

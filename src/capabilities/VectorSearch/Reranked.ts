@@ -40,6 +40,6 @@ export const layerReranked: Layer.Layer<VectorSearch, never, VectorSearch | Rera
         return { ...found, chunks: chunks.slice(0, query.topK) }
       })
 
-    return VectorSearch.of({ search })
+    return VectorSearch.of({ ...inner, search })
   })
 )

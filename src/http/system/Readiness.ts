@@ -5,7 +5,7 @@ import type * as Effect from "effect/Effect"
 export interface Report {
   /** False while draining, too. */
   readonly ready: boolean
-  /** Names are public: `database`, `queue`, `migrations`, `draining`. */
+  /** Names are public: `accepting`, `database`, `queue`, `redis`, `migrations`, `search`. */
   readonly checks: ReadonlyArray<{ readonly name: string; readonly ok: boolean }>
   /** How long the oldest reading of a source has waited for a worker; null when none waits (guarantee G1). */
   readonly queue?: { readonly oldestWaitingSeconds: number | null }

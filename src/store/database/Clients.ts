@@ -1,12 +1,14 @@
 /** A `PgClient` over each engine, with our own `listen` and `notify`. */
 import type * as Reactivity from "@effect/experimental/Reactivity"
 import type * as PgClient from "@effect/sql-pg/PgClient"
+import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Pg from "pg"
+import { DatabaseUnavailable } from "./Embedded.ts"
 import type { Engine } from "./Engine.ts"
 import { EngineSocket } from "./EngineSocket.ts"
 import { listenEmbedded, listenNative, notifyBy } from "./Notifications.ts"
@@ -22,11 +24,13 @@ export interface ServerOptions {
   readonly directUrl?: Redacted.Redacted | null
 }
 
-type Client = Effect.Effect<PgClient.PgClient, SqlError, Scope.Scope | Reactivity.Reactivity>
+type Client<E = never> = Effect.Effect<PgClient.PgClient, E | SqlError, Scope.Scope | Reactivity.Reactivity>
 
 const connectTimeout = Duration.seconds(10)
 /** No statement of ours takes longer; one that does is cancelled by the server. */
 const statementTimeout = Duration.seconds(60)
+/** As the server numbers its versions. */
+const oldestServer = 150_000
 
 /**
  * Compiling a statement takes a tenth of a second and more, and the planner asks for it where it saves nothing. Through a
@@ -86,14 +90,39 @@ const warnUnlimited = (client: PgClient.PgClient) =>
   )
 
 /** A pooler in transaction mode refuses settings that a connection would bring along, as a protocol violation. */
-const refusesSettings = ({ cause }: SqlError) =>
-  cause instanceof Error &&
-  "code" in cause &&
-  cause.code === "08P01" &&
-  /startup parameter/u.test(cause.message)
+const refusesSettings = (error: DatabaseUnavailable | SqlError) =>
+  error._tag === "SqlError" &&
+  error.cause instanceof Error &&
+  "code" in error.cause &&
+  error.cause.code === "08P01" &&
+  /startup parameter/u.test(error.cause.message)
+
+/** The server answers, and is of a version that the migrations work on. */
+const refuseOld = (client: PgClient.PgClient) =>
+  Effect.gen(function* () {
+    const [server] = yield* client<{ readonly number: number; readonly version: string }>`
+      select current_setting('server_version_num')::int as number, current_setting('server_version') as version`
+    if (server === undefined || server.number >= oldestServer) return
+    return yield* new DatabaseUnavailable({
+      message: `PostgreSQL ${server.version} is too old: 15 is needed. Update the server, or let DATABASE_URL name another.`
+    })
+  })
+
+/** Fails where nothing can be written: at a standby, or where the role's transactions are set to read only. */
+export const refuseReadOnly = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [found] = yield* sql<{ readonly standby: boolean; readonly writable: boolean }>`
+    select pg_is_in_recovery() as standby, current_setting('transaction_read_only') = 'off' as writable`
+  if (found === undefined || found.writable) return
+  return yield* new DatabaseUnavailable({
+    message: found.standby
+      ? "The PostgreSQL server is a standby, which takes no writes: let DATABASE_URL name the primary."
+      : "The PostgreSQL server takes no writes: default_transaction_read_only is on for this role or database. Set it to off."
+  })
+})
 
 /** A client of a PostgreSQL server that has answered once. Dies when the address cannot be read. */
-export const serverClient = (options: ServerOptions): Client =>
+export const serverClient = (options: ServerOptions): Client<DatabaseUnavailable> =>
   Effect.gen(function* () {
     const connection = {
       connectionString: Redacted.value(options.url),
@@ -105,7 +134,7 @@ export const serverClient = (options: ServerOptions): Client =>
       poolOf({ ...connection, ...limits, max: options.maxConnections, verify: withoutJit }).pipe(
         // A pooler gives each statement another connection.
         Effect.flatMap((pool) => sqlOver(pool, new Prepared(!pooled))),
-        Effect.tap((client) => client`select 1`)
+        Effect.tap(refuseOld)
       )
     const limits = {
       statement_timeout: Duration.toMillis(statementTimeout),

@@ -4,11 +4,12 @@
  * which by then may be somebody else's statement.)
  */
 import type { Connection } from "@effect/sql/SqlConnection"
-import { SqlError } from "@effect/sql/SqlError"
+import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as Pg from "pg"
+import { sqlErrorOf } from "./Failure.ts"
 import type { Prepared } from "./Prepared.ts"
 
 interface Query {
@@ -21,9 +22,6 @@ interface Query {
 type Answer = Pg.QueryResult | ReadonlyArray<Pg.QueryResult>
 type Done = (answer: Effect.Effect<Answer, SqlError>) => void
 
-const failed = (cause: Error, message = "The statement failed.") =>
-  Effect.fail(new SqlError({ cause, message }))
-
 /** The driver answers several statements of one text with several results. */
 const isSeveral = (answer: Answer): answer is ReadonlyArray<Pg.QueryResult> => Array.isArray(answer)
 
@@ -33,13 +31,22 @@ const rowsOf = (answer: Answer): ReadonlyArray<object> =>
 const listsOf = (answer: Answer): ReadonlyArray<ReadonlyArray<unknown>> =>
   isSeveral(answer) ? [] : answer.rows
 
-const noConnection = "There is no connection to the database."
+const unconnected = (error: Error | undefined) =>
+  Effect.fail(sqlErrorOf(error ?? new Error("There is no connection to the database.")))
 
-/** Runs one query; `release` says that the connection is free again, and whether it is broken. */
-const ask = (client: Pg.ClientBase, query: Query, done: Done) => {
-  client.query(query, (error: Error | null, answer: Answer) =>
-    done(error === null || error === undefined ? Effect.succeed(answer) : failed(error))
-  )
+/**
+ * The server takes no writes (any more), as a primary that has become a standby: another connection may lead to the new
+ * primary, this one never will.
+ */
+const isReadOnly = (error: Error) => "code" in error && error.code === "25006"
+
+/** Runs one query. `onBroken` hears of an error after which the connection is of no use. */
+const ask = (client: Pg.ClientBase, query: Query, onBroken: (error: Error) => void, done: Done) => {
+  client.query(query, (error: Error | null, answer: Answer) => {
+    if (error === null || error === undefined) return done(Effect.succeed(answer))
+    if (isReadOnly(error)) onBroken(error)
+    done(Effect.fail(sqlErrorOf(error, client)))
+  })
 }
 
 abstract class Statements implements Connection {
@@ -89,7 +96,7 @@ export class PooledStatements extends Statements {
     return Effect.async<Answer, SqlError>((resume) => {
       let given = true
       this.#pool.connect((error, client, release) => {
-        if (client === undefined) return resume(failed(error ?? new Error(noConnection), noConnection))
+        if (client === undefined) return resume(unconnected(error))
         // Whoever waited for it has gone.
         if (!given) return release()
         this.#ask(client, release, query, often, resume)
@@ -113,11 +120,12 @@ export class PooledStatements extends Statements {
       resume(answer)
     }
     const name = often ? this.#prepared.nameOf(query.text) : undefined
-    if (name === undefined) return ask(client, query, done)
+    if (name === undefined) return ask(client, query, onError, done)
     client.query({ ...query, name }, (error: Error | null, answer: Answer) => {
       if (error === null || error === undefined) return done(Effect.succeed(answer))
-      if (this.#prepared.failed(error)) return ask(client, query, done)
-      return done(failed(error))
+      if (this.#prepared.failed(error)) return ask(client, query, onError, done)
+      if (isReadOnly(error)) onError(error)
+      return done(Effect.fail(sqlErrorOf(error, client)))
     })
   }
 }
@@ -125,14 +133,16 @@ export class PooledStatements extends Statements {
 /** The statements of a transaction. None of them is kept prepared: a failed one would end the transaction. */
 class HeldStatements extends Statements {
   readonly #client: Pg.PoolClient
+  readonly #onBroken: (error: Error) => void
 
-  constructor(client: Pg.PoolClient) {
+  constructor(client: Pg.PoolClient, onBroken: (error: Error) => void) {
     super()
     this.#client = client
+    this.#onBroken = onBroken
   }
 
   protected run(query: Query): Effect.Effect<Answer, SqlError> {
-    return Effect.async<Answer, SqlError>((resume) => ask(this.#client, query, resume))
+    return Effect.async<Answer, SqlError>((resume) => ask(this.#client, query, this.#onBroken, resume))
   }
 }
 
@@ -145,7 +155,7 @@ export const held = (pool: Pg.Pool): Effect.Effect<Connection, SqlError, Scope.S
           (resume) => {
             let given = true
             pool.connect((error, client, release) => {
-              if (client === undefined) resume(failed(error ?? new Error(noConnection), noConnection))
+              if (client === undefined) resume(unconnected(error))
               else if (given) resume(Effect.succeed({ client, release }))
               else release()
             })
@@ -165,7 +175,7 @@ export const held = (pool: Pg.Pool): Effect.Effect<Connection, SqlError, Scope.S
             client.off("error", onError)
             release(broken)
           })
-          return Effect.as(Scope.addFinalizer(scope, end), new HeldStatements(client))
+          return Effect.as(Scope.addFinalizer(scope, end), new HeldStatements(client, onError))
         })
       )
     )

@@ -32,6 +32,24 @@ const unavailable = (what: string) => (cause: unknown) => {
 }
 const doesNotOpen = unavailable("The embedded database does not open")
 
+/** Bytes without which it does not: room for its log, and for what a start writes. */
+const leastRoom = 32 * 1_048_576
+
+/** The engine says of a full disk no more than that it did not start. */
+const orNoRoom = (directory: string) => (error: DatabaseUnavailable) =>
+  Effect.tryPromise(() => Fs.statfs(directory)).pipe(
+    Effect.match({
+      onFailure: () => error,
+      onSuccess: ({ bavail, bsize }) =>
+        bavail * bsize >= leastRoom
+          ? error
+          : new DatabaseUnavailable({
+              message: `${error.message}. Only ${Math.floor((bavail * bsize) / 1_048_576)} MiB are free on the disk of ${directory}: make room, and start again.`
+            })
+    }),
+    Effect.flip
+  )
+
 /**
  * WebAssembly is optimised, on threads beside ours, once a function has run this much. The engine's start runs thousands
  * of functions past V8's own budget, which costs more than the whole rest of the start; those of a busy service come
@@ -39,16 +57,18 @@ const doesNotOpen = unavailable("The embedded database does not open")
  */
 const optimiseLater = Effect.sync(() => v8.setFlagsFromString("--wasm-tiering-budget=100000000"))
 
-/** What is done, once, when the embedded engine has ended by itself; by default nothing. */
+/** What is done when the embedded database cannot go on, with a sentence that says why; by default nothing. */
 export class WhenEnded extends Context.Reference<WhenEnded>()("store/database/WhenEnded", {
-  defaultValue: (): Effect.Effect<unknown> => Effect.void
+  defaultValue: (): ((reason: string) => Effect.Effect<unknown>) => () => Effect.void
 }) {}
 
 /** What is done when the engine ends by itself, from wherever that is noticed. */
 const ending = Effect.map(Effect.runtime<never>(), (runtime) => {
   const told = Effect.zipRight(
     Effect.logFatal("The embedded database has ended: is its disk full?"),
-    Effect.flatten(WhenEnded)
+    Effect.flatMap(WhenEnded, (tell) =>
+      tell("The embedded database could not go on and has ended. Make room on its disk, and start again.")
+    )
   )
   return () => void Runtime.runFork(runtime)(told)
 })
@@ -135,7 +155,7 @@ export const openDirectory = (dataDir: string, options: EngineOptions) =>
     yield* files(() => Fs.rm(mark))
     yield* syncDirectory(dataDir)
     return engine
-  })
+  }).pipe(Effect.catchTag("DatabaseUnavailable", orNoRoom(dataDir)))
 
 const inMemory = ({ seed, vector }: EngineOptions): Opening => ({
   directory: null,

@@ -6,6 +6,7 @@
  */
 import type { PGlite } from "@electric-sql/pglite"
 import * as Fs from "node:fs/promises"
+import * as Path from "node:path"
 
 /** How an engine is opened; plain data, which crosses to a thread. */
 export interface Opening {
@@ -61,7 +62,26 @@ const readSeed = async (seed: string) => {
   return bytes === null ? {} : { loadDataDir: new Blob([bytes], { type: "application/x-gzip" }) }
 }
 
-export const openGlite = async ({ directory, seed, vector }: Opening): Promise<PGlite> => {
+/**
+ * Where PostgreSQL notes who uses a directory. The engine notes what means nothing outside of it, and takes no notice of what
+ * another has noted, but neither it nor a server opens a directory whose note it cannot read, and both leave it as it is.
+ */
+const noteOf = (directory: string) => Path.join(directory, "postmaster.pid")
+
+const note = () =>
+  `Spoke uses this database, process ${process.pid}: opened a second time, it would be damaged.\n`
+
+/** The caller holds the directory's lock: what is noted there is what a dead process left. */
+export const openGlite = async (opening: Opening): Promise<PGlite> => {
+  const { directory } = opening
+  if (directory === null) return await open(opening)
+  await Fs.rm(noteOf(directory), { force: true })
+  const db = await open(opening)
+  await Fs.writeFile(noteOf(directory), note(), { mode: 0o600 })
+  return db
+}
+
+const open = async ({ directory, seed, vector }: Opening): Promise<PGlite> => {
   // Loaded here and not above, so that a process on a server never reads the embedded engine.
   const { PGlite } = await import("@electric-sql/pglite")
   const options = {

@@ -8,6 +8,7 @@
  * process is dead can be removed by anybody at any time, because its name never comes back. Everything that is known
  * about the owner is in the name, so a file is never half written.
  */
+import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -22,6 +23,7 @@ import * as Fs from "node:fs/promises"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { makeFolder } from "./Folder.ts"
+import { userOf } from "./Users.ts"
 
 /** Another process uses the directory; `pid` is its process id (in its own container, when it runs in another). */
 export class DataDirectoryLocked extends Schema.TaggedError<DataDirectoryLocked>()("DataDirectoryLocked", {
@@ -39,6 +41,15 @@ export class DataDirectoryUnusable extends Schema.TaggedError<DataDirectoryUnusa
 const heartbeat = Duration.seconds(2)
 /** Four heartbeats: a process in another container is dead when its file has not been touched for so long. */
 const silence = Duration.seconds(8)
+/** What the system says of a directory that cannot be used, and what to do. */
+const reasons: ReadonlyMap<string, readonly [reason: string, remedy: string]> = new Map([
+  ["EACCES", ["may not be written by this user", "Let it own the directory, or see SPOKE_DATA_DIR."]],
+  ["EPERM", ["may not be written by this user", "Let it own the directory, or see SPOKE_DATA_DIR."]],
+  ["EROFS", ["is on a read-only file system", "Mount it for writing, or see SPOKE_DATA_DIR."]],
+  ["ENOSPC", ["is on a full disk", "Make room there, and start again."]],
+  ["EDQUOT", ["is on a disk whose quota is used up", "Make room there, and start again."]]
+])
+
 /** A claim older than this is no starter that is about to withdraw. */
 const settledAfter = 1_000
 
@@ -99,11 +110,16 @@ const startedAt = Effect.fnUntraced(function* (pid: number) {
   return process.platform === "linux" ? Option.none<string>() : yield* startedByPs(pid)
 })
 
+/** Opened for it: a file system of another machine answers a mere question from what it remembers, for up to a minute. */
 const touchedAt = (file: string) =>
-  Effect.map(
-    attempt(() => Fs.stat(file)),
-    Option.map((found) => found.mtimeMs)
-  )
+  attempt(async () => {
+    const handle = await Fs.open(file, "r")
+    try {
+      return (await handle.stat()).mtimeMs
+    } finally {
+      await handle.close()
+    }
+  })
 
 /** True when the file is touched while we watch. */
 const beats = Effect.fnUntraced(function* (claim: Claim) {
@@ -137,11 +153,35 @@ const rivals = Effect.fnUntraced(function* (directory: string, own: string, plac
   )
 })
 
-const unusable = (directory: string) => () =>
-  new DataDirectoryUnusable({
+const unusable =
+  (directory: string) =>
+  ({ error }: Cause.UnknownException) => {
+    const code = error instanceof Error && "code" in error ? String(error.code) : ""
+    const [reason, remedy] = reasons.get(code) ?? ["cannot be made or written", "See SPOKE_DATA_DIR."]
+    return new DataDirectoryUnusable({
+      directory,
+      message: `The data directory ${directory} ${reason}${code === "" ? "" : ` (${code})`}. ${remedy}`
+    })
+  }
+
+const locked = (directory: string, pid: number) =>
+  new DataDirectoryLocked({
     directory,
-    message: `The data directory ${directory} cannot be made or written.`
+    pid,
+    message: `The data directory ${directory} is in use by process ${pid}. Stop that process, or choose another directory.`
   })
+
+/** Fails when a process that takes no lock has the database in `directory` open. */
+export const refuseUsers = (directory: string) =>
+  Effect.suspend(() => {
+    const pid = userOf(Path.join(directory, "database"))
+    return pid === undefined ? Effect.void : Effect.fail(locked(directory, pid))
+  })
+
+/** Somebody has cleared our claim away, who took us for dead: as after a pause of the whole machine. */
+const lost = (directory: string) =>
+  `The lock of the data directory ${directory} is gone: the directory was removed, or another process has taken it while this one ` +
+  "stood still. This process ends, to damage nothing."
 
 const refuseRivals = (directory: string, own: string, place: string) =>
   Effect.gen(function* () {
@@ -166,32 +206,43 @@ const claim = (directory: string, place: string, started: string) =>
 /**
  * Holds `directory` (made with mode 0700 when missing) for the life of the scope. A lock that a dead process left, also
  * after `kill -9` or a power cut, is no obstacle. Fails within about two seconds when another process holds it, and
- * within ten when that one may be in another container.
+ * within ten when that one may be in another container. When the lock is lost, `whenLost` is run with a sentence that says so.
  */
 export const lockDirectory = (
-  directory: string
+  directory: string,
+  whenLost: (reason: string) => Effect.Effect<unknown> = () => Effect.void
 ): Effect.Effect<void, DataDirectoryLocked | DataDirectoryUnusable, Scope.Scope> =>
   Effect.gen(function* () {
     yield* Effect.tryPromise(() => makeFolder(directory))
-    const place = yield* here
-    const started = Option.getOrElse(yield* startedAt(process.pid), () => "0")
+    const born = yield* startedAt(process.pid)
+    // Where nothing is known of processes, only heartbeats tell who lives.
+    const place = Option.isNone(born) ? digest(Crypto.randomUUID()) : yield* here
+    const started = Option.getOrElse(born, () => "0")
     const own = yield* Effect.retry(claim(directory, place, started), {
       // Starters that met withdraw both, so they come back at different times.
       schedule: Schedule.jitteredWith(Schedule.spaced("150 millis"), { min: 0.1, max: 2 }),
       times: 12,
       while: (error) => error._tag === "Contended" && !error.settled
     })
-    yield* Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    const beat = Effect.flatMap(Clock.currentTimeMillis, (now) =>
       Effect.tryPromise(() => Fs.utimes(own, now / 1_000, now / 1_000))
-    ).pipe(Effect.ignore, Effect.repeat(Schedule.spaced(heartbeat)), Effect.interruptible, Effect.forkScoped)
+    ).pipe(
+      Effect.as(true),
+      // Whatever else goes wrong with it may pass.
+      Effect.catchAll(({ error }) =>
+        Effect.succeed(!(error instanceof Error && "code" in error && error.code === "ENOENT"))
+      )
+    )
+    yield* beat.pipe(
+      Effect.repeat({ while: (held) => held, schedule: Schedule.spaced(heartbeat) }),
+      Effect.zipRight(Effect.logFatal(lost(directory))),
+      Effect.zipRight(Effect.suspend(() => whenLost(lost(directory)))),
+      Effect.interruptible,
+      Effect.forkScoped
+    )
   }).pipe(
     Effect.catchTags({
-      Contended: ({ by }) =>
-        new DataDirectoryLocked({
-          directory,
-          pid: by.pid,
-          message: `The data directory ${directory} is in use by process ${by.pid}. Stop that process, or choose another directory.`
-        }),
+      Contended: ({ by }) => locked(directory, by.pid),
       UnknownException: unusable(directory)
     })
   )

@@ -5,6 +5,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
@@ -12,6 +13,16 @@ import * as Path from "node:path"
 const pattern = /^(\d{4})_(\w+)\.sql$/
 
 const badState = (message: string) => new Migrator.MigrationError({ reason: "bad-state", message })
+
+/** The migrator keeps to itself why a migration failed. */
+const withReason = (error: Migrator.MigrationError) =>
+  Predicate.isTagged(error.cause, "SqlError") && Predicate.hasProperty(error.cause, "message")
+    ? new Migrator.MigrationError({
+        cause: error.cause,
+        reason: error.reason,
+        message: `${error.message}: ${String(error.cause.message)}`
+      })
+    : error
 
 /** The files of a directory as migrations; the numbers must be 1, 2, 3 … with none missing and none twice. */
 const load = (directory: string): Migrator.Loader =>
@@ -36,11 +47,14 @@ const load = (directory: string): Migrator.Loader =>
     })
   })
 
+/** An index of a large table takes longer than any statement of a request may. */
+const unlimited = "set local statement_timeout = 0;\n"
+
 /** Resolves to the effect that runs the file: text without parameters may hold many statements. */
 const read = (path: string) =>
   Effect.map(
     Effect.promise(() => Fs.readFile(path, "utf8")),
-    (text) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(text))
+    (text) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(`${unlimited}${text}`))
   )
 
 /** Every applied migration must be one of ours: else the database belongs to another version of the program. */
@@ -60,6 +74,18 @@ const refuseStrangers = (known: ReadonlyArray<Migrator.ResolvedMigration>, table
     }
   })
 
+const pendingOf = (loaded: ReadonlyArray<Migrator.ResolvedMigration>, table: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const names = loaded.map(([id, name]) => [id, name] as const)
+    const [there] = yield* sql<{ readonly found: boolean }>`select to_regclass(${table}) is not null as found`
+    if (there?.found !== true) return names
+    yield* refuseStrangers(loaded, table)
+    const applied = yield* sql<{ readonly migration_id: number }>`select migration_id from ${sql(table)}`
+    const known = new Set(applied.map(({ migration_id: id }) => id))
+    return names.filter(([id]) => !known.has(id))
+  })
+
 /**
  * Brings the database up to date and answers what was applied. Two processes may start on an empty database: the table
  * of migrations is made outside the lock, so the slower one fails and tries again. All pending migrations commit
@@ -75,12 +101,14 @@ export const migrate = (
 > =>
   Effect.gen(function* () {
     const loaded = yield* load(directory)
+    // Then nothing is locked or made: a role that may not change tables can start on what their owner has migrated.
+    if ((yield* pendingOf(loaded, table)).length === 0) return []
     const applied = yield* Migrator.make({})({ loader: Effect.succeed(loaded), table }).pipe(
       // The migrator dies of a failing migration; it is the caller who knows what to say.
       Effect.catchAllCause((cause) =>
         Option.match(
           Option.filter(Cause.dieOption(cause), (defect) => defect instanceof Migrator.MigrationError),
-          { onNone: () => Effect.failCause(cause), onSome: Effect.fail }
+          { onNone: () => Effect.failCause(cause), onSome: (error) => Effect.fail(withReason(error)) }
         )
       ),
       Effect.retry({
@@ -102,14 +130,6 @@ export const pendingMigrations = (
   Migrator.MigrationError | SqlError,
   SqlClient.SqlClient
 > =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const loaded = yield* load(directory)
-    const names = loaded.map(([id, name]) => [id, name] as const)
-    const [there] = yield* sql<{ readonly found: boolean }>`select to_regclass(${table}) is not null as found`
-    if (there?.found !== true) return names
-    yield* refuseStrangers(loaded, table)
-    const applied = yield* sql<{ readonly migration_id: number }>`select migration_id from ${sql(table)}`
-    const known = new Set(applied.map(({ migration_id: id }) => id))
-    return names.filter(([id]) => !known.has(id))
-  }).pipe(Effect.withSpan("Database.pendingMigrations"))
+  Effect.flatMap(load(directory), (loaded) => pendingOf(loaded, table)).pipe(
+    Effect.withSpan("Database.pendingMigrations")
+  )

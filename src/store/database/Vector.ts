@@ -21,28 +21,53 @@ const recent = (version: string): boolean => {
   return major > oldest[0] || (major === oldest[0] && minor >= oldest[1])
 }
 
-const versions = Effect.gen(function* () {
+interface Found {
+  readonly offered: string | null
+  readonly installed: string | null
+  /** This user may make the extension. */
+  readonly creatable: boolean
+  /** What makes the extension visible to this user; null where it is, or is not installed. */
+  readonly unseen: string | null
+}
+
+const look = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{ readonly offered: string | null; readonly installed: string | null }>`
+  const [row] = yield* sql<Found>`
     select (select default_version from pg_available_extensions where name = 'vector') as offered,
-      (select extversion from pg_extension where extname = 'vector') as installed`
-  return { offered: row?.offered ?? null, installed: row?.installed ?? null }
+      (select extversion from pg_extension where extname = 'vector') as installed,
+      (select rolsuper from pg_roles where rolname = current_user)
+        or (has_database_privilege(current_database(), 'CREATE')
+          and exists (select 1 from pg_available_extension_versions where name = 'vector' and trusted)) as creatable,
+      (select format('GRANT USAGE ON SCHEMA %1$I TO %2$I; ALTER ROLE %2$I SET search_path = %3$s, %1$I',
+          n.nspname, current_user, current_setting('search_path'))
+        from pg_extension e
+        join pg_namespace n on n.oid = e.extnamespace
+        join pg_type t on t.typnamespace = n.oid and t.typname = 'vector'
+        where e.extname = 'vector' and not pg_type_is_visible(t.oid)) as unseen`
+  return row ?? { offered: null, installed: null, creatable: false, unseen: null }
 })
 
-/** What {@link prepareVector} would find: `creatable` when this user may make the extension. Nothing is changed. */
-export const vectorVersions = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const found = yield* versions
-  const [row] = yield* sql<{ readonly creatable: boolean }>`
-    select (select rolsuper from pg_roles where rolname = current_user)
-      or (has_database_privilege(current_database(), 'CREATE')
-        and exists (select 1 from pg_available_extension_versions where name = 'vector' and trusted)) as creatable`
-  return {
-    ...found,
-    sufficient: recent(found.installed ?? found.offered ?? "0"),
-    creatable: row?.creatable === true
-  }
-})
+const notCreatable =
+  "pgvector is there, but this user may not make it: let a superuser run CREATE EXTENSION vector in this database"
+
+/** Why pgvector cannot be used, and what to do about it; null where it can. */
+const obstacle = ({ installed, offered, unseen }: Found): string | null => {
+  const version = installed ?? offered
+  if (version === null)
+    return "the server has no pgvector: install its package there (postgresql-NN-pgvector)"
+  if (!recent(version))
+    return `pgvector ${version} is too old, 0.8 is needed: update its package, then let a superuser run ALTER EXTENSION vector UPDATE`
+  if (unseen !== null)
+    return `pgvector is in a schema where this user does not look: let a superuser run ${unseen}`
+  return null
+}
+
+/** What {@link prepareVector} would find. Nothing is changed. */
+export const vectorVersions = Effect.map(look, (found) => ({
+  installed: found.installed,
+  version: found.installed ?? found.offered,
+  obstacle: obstacle(found) ?? (found.installed === null && !found.creatable ? notCreatable : null)
+}))
 
 const codeOf = ({ cause }: SqlError): string =>
   cause instanceof Error && "code" in cause ? String(cause.code) : ""
@@ -56,34 +81,24 @@ export const prepareVector = (
 ): Effect.Effect<string, VectorUnavailable | Migrator.MigrationError | SqlError, SqlClient.SqlClient> =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { installed, offered } = yield* versions
-    const version = installed ?? offered
-    if (version === null) {
-      return yield* new VectorUnavailable({
-        message: "The PostgreSQL server has no pgvector: install its package (postgresql-NN-pgvector) there."
-      })
+    const found = yield* look
+    const problem = obstacle(found)
+    if (problem !== null) return yield* new VectorUnavailable({ message: `${problem}.` })
+    if (found.installed === null) {
+      // Tried whatever the catalogue says of who may: hosted databases let others than superusers make it.
+      yield* sql`create extension if not exists vector`.pipe(
+        Effect.catchIf(
+          (error) => codeOf(error) === "42501",
+          () => new VectorUnavailable({ message: `${notCreatable}.` })
+        ),
+        // Of two processes that make it at the same time, one fails and finds it there.
+        Effect.retry({
+          times: 3,
+          schedule: Schedule.spaced("200 millis"),
+          while: (error) => error._tag === "SqlError"
+        })
+      )
     }
-    if (!recent(version)) {
-      return yield* new VectorUnavailable({
-        message: `pgvector ${version} is too old, 0.8 is needed: update its package, then ALTER EXTENSION vector UPDATE.`
-      })
-    }
-    yield* sql`create extension if not exists vector`.pipe(
-      Effect.catchIf(
-        (error) => codeOf(error) === "42501",
-        () =>
-          new VectorUnavailable({
-            message:
-              "pgvector is there, but this user may not create it: let a superuser run CREATE EXTENSION vector."
-          })
-      ),
-      // Of two processes that create it at the same time, one fails and finds it there.
-      Effect.retry({
-        times: 3,
-        schedule: Schedule.spaced("200 millis"),
-        while: (error) => error._tag === "SqlError"
-      })
-    )
     yield* migrate(Path.join(migrations, "pgvector"), "migrations_pgvector")
-    return version
+    return found.installed ?? found.offered ?? ""
   }).pipe(Effect.withSpan("Database.prepareVector"))

@@ -2,11 +2,11 @@
  * The turns that this process runs: what they have emitted, how to stop them, and, for those that take long, the events
  * that are stored while they run. Short turns cost nothing here: their events are stored when they settle.
  */
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { AgentScope } from "../../domain/Access.ts"
 import type { RunId } from "../../domain/Ids.ts"
 import { AgentRunStore } from "../../store/AgentRuns.ts"
@@ -35,7 +35,7 @@ export class LiveRuns extends Effect.Service<LiveRuns>()("usecases/chat/LiveRuns
     const runs = new Map<RunId, LiveRun & { readonly since: number }>()
 
     const add = (run: LiveRun) =>
-      Effect.map(Clock.currentTimeMillis, (since) => void runs.set(run.runId, { ...run, since }))
+      Effect.map(monotonicMillis, (since) => void runs.set(run.runId, { ...run, since }))
     const remove = (runId: RunId) => Effect.sync(() => void runs.delete(runId))
 
     /** None when the run is not of this agent, or not of this process. */
@@ -64,7 +64,7 @@ export class LiveRuns extends Effect.Service<LiveRuns>()("usecases/chat/LiveRuns
       Effect.catchAllCause(effect, (cause) => Effect.logWarning(what, cause))
 
     const look = Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* monotonicMillis
       const long = [...runs.values()].filter(({ since }) => now - since >= Duration.toMillis(tick))
       if (long.length === 0) return
       // One may fail without the other; both come again at the next tick.

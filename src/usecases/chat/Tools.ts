@@ -1,10 +1,10 @@
 /** The tools of one turn: what the model is told of them, and what comes of calling them, scrubbed (contract 6). */
 import { createHash } from "node:crypto"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { ToolDeclaration } from "../../capabilities/ModelRuntime.ts"
 import { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
@@ -122,7 +122,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
       key: string,
       list: Effect.Effect<ReadonlyArray<McpTool.RemoteTool>, E>
     ) {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* monotonicMillis
       const kept = lists.get(key)
       if (kept !== undefined && kept.until > now) return kept.tools
       const tools = yield* list

@@ -55,7 +55,10 @@ const counting = Layer.sync(Embedder, () => {
   })
 })
 
-const live = Layer.provideMerge(Layer.merge(layerInProcess({ maxBytes: 1e8 }), stores), counting)
+const live = Layer.provideMerge(
+  Layer.merge(layerInProcess({ maxBytes: 1e8, wordsFirstAbove: Infinity }), stores),
+  counting
+)
 
 eachEngineLive("VectorSearch in process", (it) => {
   it.scoped("asks the database once for a search when nothing has changed", () =>
@@ -158,10 +161,13 @@ const row = (id: string, content: string) => ({
   embedding: null
 })
 
+const options = { maxBytes: 1e8, wordsFirstAbove: Infinity }
+
 /** Rows of one agent, as a test says. */
 const rowsOf = (over: Partial<Rows>): Rows => ({
   changes: () => Effect.succeed({ version: 1, profile, live: [["src_1", "1"]], chunks: ["a"], vectors: [] }),
   chunks: (_, ids) => Effect.succeed(ids.map((id) => row(id, "backup"))),
+  words: (ids) => Effect.succeed(ids.map((id) => row(id, "backup"))),
   vectors: () => Effect.succeed([]),
   hits: () => Effect.succeed([]),
   ...over
@@ -181,7 +187,7 @@ it.scoped("A search that goes away leaves the reading of the index to the others
           return ids.map((id) => row(id, "backup"))
         })
     })
-    const agents = yield* makeAgents(rows, () => Effect.succeed(dimensions), 1e8)
+    const agents = yield* makeAgents(rows, () => Effect.succeed(dimensions), options)
     const held = agents.hold(agentId)
     const first = yield* Effect.fork(agents.refresh(agentId, held, { anew: true }))
     yield* Deferred.await(reading)
@@ -210,7 +216,7 @@ it.scoped("A reading that failed half-way is repeated by the next search, and no
       chunks: (_, some) =>
         ++reads === 3 ? Effect.die("connection lost") : Effect.succeed(some.map((id) => row(id, "backup")))
     })
-    const agents = yield* makeAgents(rows, () => Effect.succeed(dimensions), 1e8)
+    const agents = yield* makeAgents(rows, () => Effect.succeed(dimensions), options)
     const held = agents.hold(agentId)
     yield* agents.refresh(agentId, held, { anew: true })
     const failed = yield* Effect.exit(agents.refresh(agentId, held, { anew: false }))
@@ -223,7 +229,10 @@ it.scoped("A reading that failed half-way is repeated by the next search, and no
 
 it.scoped("Indexes that were not used for longest are forgotten when memory is short", () =>
   Effect.gen(function* () {
-    const agents = yield* makeAgents(rowsOf({}), () => Effect.succeed(dimensions), 3 * 5_000)
+    const agents = yield* makeAgents(rowsOf({}), () => Effect.succeed(dimensions), {
+      ...options,
+      maxBytes: 3 * 5_000
+    })
     const ids = ["one", "two", "three", "four"].map((name) => AgentId.make(name))
     const [one, two, ...others] = ids.map(agents.hold)
     const fill = (place: number, held: typeof one) => {

@@ -3,5 +3,9 @@ import { onEmbeddedPgvector } from "../../PgvectorServer.ts"
 import { pgvectorSuite } from "./PgvectorSuite.ts"
 import { vectorSearchSuite } from "./Suite.ts"
 
-vectorSearchSuite("by pgvector", layerPgvector({ maxBytes: 1e8 }), onEmbeddedPgvector)
+vectorSearchSuite(
+  "by pgvector",
+  layerPgvector({ maxBytes: 1e8, wordsFirstAbove: Infinity }),
+  onEmbeddedPgvector
+)
 pgvectorSuite(onEmbeddedPgvector, { exactUpTo: 1_500, large: 3_000 })

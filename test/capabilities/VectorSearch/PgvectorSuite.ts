@@ -119,7 +119,10 @@ export const pgvectorSuite = (
 ): void => {
   const over = (limit: number, sampleRate = 0, profile?: string) =>
     Layer.provideMerge(
-      Layer.merge(layerPgvector({ maxBytes: 1e8, exactUpTo: limit, sampleRate }), stores),
+      Layer.merge(
+        layerPgvector({ maxBytes: 1e8, wordsFirstAbove: Infinity, exactUpTo: limit, sampleRate }),
+        stores
+      ),
       embedder(profile)
     )
 
@@ -173,7 +176,10 @@ export const pgvectorSuite = (
           const scope = yield* Fixtures.agent()
           const id = yield* source(scope)
           const byDefault = Layer.provideMerge(
-            Layer.merge(layerPgvector({ maxBytes: 1e8, sampleRate: 0, heldUpTo: 0 }), stores),
+            Layer.merge(
+              layerPgvector({ maxBytes: 1e8, wordsFirstAbove: Infinity, sampleRate: 0, heldUpTo: 0 }),
+              stores
+            ),
             embedder()
           )
           yield* Effect.provide(Effect.void, byDefault)
@@ -200,9 +206,9 @@ export const pgvectorSuite = (
           yield* reset
           const scope = yield* Fixtures.agent()
           const words = Layer.succeed(Embedder, makeHashing({ lexicalWeight: 0.5 }))
-          const options = { maxBytes: 1e8, sampleRate: 0, heldUpTo: 0 }
+          const options = { maxBytes: 1e8, wordsFirstAbove: Infinity, sampleRate: 0, heldUpTo: 0 }
           const byDatabase = Layer.provideMerge(Layer.merge(layerPgvector(options), stores), words)
-          const inMemory = Layer.provide(layerInProcess({ maxBytes: 1e8 }), words)
+          const inMemory = Layer.provide(layerInProcess({ maxBytes: 1e8, wordsFirstAbove: Infinity }), words)
           const [one, two] = yield* Effect.gen(function* () {
             const first = yield* known(scope, corpus(60, 20))
             const second = yield* source(scope)
@@ -325,7 +331,14 @@ export const pgvectorSuite = (
           )
           const held = Layer.provideMerge(
             Layer.merge(
-              layerPgvector({ maxBytes: 1e8, exactUpTo, sampleRate: 0, often: 2, heldUpTo: 100 }),
+              layerPgvector({
+                maxBytes: 1e8,
+                wordsFirstAbove: Infinity,
+                exactUpTo,
+                sampleRate: 0,
+                often: 2,
+                heldUpTo: 100
+              }),
               stores
             ),
             embedder()

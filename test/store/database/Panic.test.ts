@@ -43,7 +43,7 @@ const writer = `
     console.log("told " + JSON.stringify({ times, outages }))
   }).pipe(
     Effect.provide(layerEmbedded({ dataDir, seed, ...(thread && { thread: new URL(thread) }) })),
-    Effect.provideService(WhenEnded, Effect.sync(() => console.log("ended"))),
+    Effect.provideService(WhenEnded, () => Effect.sync(() => console.log("ended"))),
     Effect.runPromise
   ).then(() => console.log("closed"), (error) => console.log(String(error)))`
 

@@ -104,7 +104,8 @@ const model = Layer.effect(
 const search = Layer.effect(
   VectorSearch,
   Effect.map(Script, ({ chunks }) => ({
-    search: () => Effect.map(Ref.get(chunks), (found) => ({ chunks: found, degraded: false }))
+    search: () => Effect.map(Ref.get(chunks), (found) => ({ chunks: found, degraded: false })),
+    warm: Effect.succeed(true)
   }))
 )
 

@@ -6,7 +6,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { pendingMigrations, vectorVersions } from "../../../store/Database.ts"
+import { pendingMigrations, refuseReadOnly, vectorVersions } from "../../../store/Database.ts"
 import type { Settings } from "../../Config.ts"
 import * as DataDirectory from "../../DataDirectory.ts"
 import { database } from "../../Live.ts"
@@ -71,10 +71,7 @@ const migrations = Effect.map(pendingMigrations(Package.migrations), (pending) =
   pending.length === 0
     ? ok("migrations", "all are applied")
     : warning("migrations", `${pending.length} wait; the next start applies them, and so does spoke migrate`)
-).pipe(
-  Effect.catchTag("MigrationError", ({ message }) => Effect.succeed(problem("migrations", message))),
-  Effect.orDie
-)
+).pipe(Effect.catchTag("MigrationError", ({ message }) => Effect.succeed(problem("migrations", message))))
 
 /** Seconds by which the clock of the database goes before ours. */
 const skew = Effect.gen(function* () {
@@ -100,17 +97,12 @@ const vector = (settings: Settings) =>
   Effect.gen(function* () {
     if (settings.database === null) return ok("search", "in-process: the embedded database needs no other")
     if (settings.vector === "in-process") return ok("search", "in-process: SPOKE_VECTOR says so")
-    const { creatable, installed, offered, sufficient } = yield* vectorVersions
-    const version = installed ?? offered
-    if (sufficient && installed !== null) return ok("search", `pgvector: ${installed} is there`)
-    if (sufficient && creatable) return ok("search", `pgvector: ${version}, which the next start makes`)
-    const why =
-      version === null
-        ? "the server has no pgvector: install its package there (postgresql-NN-pgvector)"
-        : sufficient
-          ? "this user may not make the extension: let a superuser run CREATE EXTENSION vector"
-          : `pgvector ${version} is too old, 0.8 is needed: update its package, then ALTER EXTENSION vector UPDATE`
-    return settings.vector === "pgvector" ? problem("search", why) : warning("search", `in-process: ${why}`)
+    const { installed, obstacle, version } = yield* vectorVersions
+    if (obstacle === null && installed !== null) return ok("search", `pgvector: ${installed} is there`)
+    if (obstacle === null) return ok("search", `pgvector: ${version}, which the next start makes`)
+    return settings.vector === "pgvector"
+      ? problem("search", obstacle)
+      : warning("search", `in-process: ${obstacle}`)
   })
 
 /** Where jobs wait, whether it can be looked at or not. */
@@ -155,6 +147,7 @@ const opened = (settings: Settings) =>
   Effect.gen(function* () {
     const [found] = yield* server
     if (found === undefined) return [problem("database", "does not say what it is")]
+    yield* refuseReadOnly
     return [
       versionOf(settings, found),
       ...poolOf(settings, found),
@@ -178,9 +171,6 @@ const found = (settings: Settings) =>
             onTimeout: () => ({ _tag: "NoAnswer", message: "The database does not answer in time." }) as const
           }),
           Effect.catchTag("DataDirectoryLocked", () => Effect.map(running(settings), (finding) => [finding])),
-          Effect.catchTag("SqlError", () =>
-            Effect.succeed([problem("database", "refuses what is asked of it: is the user allowed to read?")])
-          ),
           Effect.catchAll(({ message }) => Effect.succeed([problem("database", message)]))
         )
   )

@@ -216,6 +216,22 @@ export const makeRows = (sql: PgClient) => {
       )
       select pg_notify(${channel}, queue) from job`)
 
+  /**
+   * While jobs are worked on, what `expireLeases` does at the start of a store that one process holds: when the clock of
+   * the database has been set back, jobs of a later time are due, and no lease goes on for longer than it was given for.
+   */
+  const afterClockSetBack = (queue: QueueName, lease: Duration.Duration) =>
+    Effect.zipRight(
+      sql`
+        update queue_jobs set run_at = clock_timestamp()
+        where queue = ${queue} and state = 'waiting' and run_at > clock_timestamp() + interval '1 minute'
+          and (created_at > clock_timestamp() + interval '1 minute'
+            or run_at > clock_timestamp() + interval '61 minutes')`,
+      sql`
+        update queue_jobs set lease_until = ${after(lease)}
+        where queue = ${queue} and state = 'active' and lease_until > ${after(lease)} + interval '1 minute'`
+    )
+
   /** Keeps the newest finished jobs of a queue. False when another process is at it: two at once would deadlock. */
   const prune = (queue: QueueName, policy: QueuePolicy) => {
     const surplus = (state: "completed" | "failed", keep: number) => sql`
@@ -300,6 +316,7 @@ export const makeRows = (sql: PgClient) => {
     retry,
     giveBack,
     prune,
+    afterClockSetBack,
     counts
   } as const
 }

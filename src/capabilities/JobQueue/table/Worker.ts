@@ -6,13 +6,13 @@
  * ended, and `idle` is open when there is none.
  */
 import { SqlError } from "@effect/sql/SqlError"
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
+import { monotonicMillis } from "../../../domain/Elapsed.ts"
 import { randomUUID } from "node:crypto"
 import type { JobFailure, QueueJob, QueuePolicy } from "../../JobQueue.ts"
 import { endEarly, type Held, nameOf, settle } from "./Held.ts"
@@ -95,7 +95,7 @@ const takeUp = <R>(worker: Worker<R>, most: number) =>
     const room = Math.min(most, worker.concurrency - worker.running.size)
     if (room <= 0) return []
     const token = randomUUID()
-    const renewedAt = yield* Clock.currentTimeMillis
+    const renewedAt = yield* monotonicMillis
     const claimed = yield* worker.rows.claim(worker.queue, room, token, worker.lease).pipe(
       // Another worker has claimed a job of the same serial key in this very moment: look again.
       Effect.catchIf(isUniqueViolation, () => Effect.as(wake(worker), []))
@@ -142,13 +142,13 @@ const loop = <R>(worker: Worker<R>) =>
 const heartbeat = (worker: State) => {
   const third = Duration.times(worker.lease, 1 / 3)
   return Effect.gen(function* () {
-    const before = yield* Clock.currentTimeMillis
+    const before = yield* monotonicMillis
     const all = [...worker.running.values()].filter(
       ({ ending, fiber }) => ending === undefined && fiber !== undefined
     )
     if (all.length === 0) return
     const kept = yield* Effect.option(Effect.timeout(worker.rows.renew(all, worker.lease), third))
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* monotonicMillis
     for (const held of all) {
       const mine = Option.map(kept, (names) => names.has(nameOf(held)))
       // Without an answer the lease is ours until it must have run out.
@@ -165,6 +165,11 @@ const prune = (worker: State) =>
     yield* Effect.sleep(pruneEvery)
     if (done) yield* Queue.take(worker.finished)
   }).pipe(Effect.forever)
+
+const putRight = (worker: State) =>
+  worker.rows
+    .afterClockSetBack(worker.queue, worker.lease)
+    .pipe(Effect.zipRight(wake(worker)), Effect.ignore, Effect.repeat(Schedule.spaced("1 minute")))
 
 /** Also where nothing can be interrupted, as in a finalizer. */
 const until = (effect: Effect.Effect<void>, limit: Duration.DurationInput) =>
@@ -195,6 +200,7 @@ export const openWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
     // Finalizers run from the last to the first: no more claims, then the end of what runs, then of its heartbeat.
     yield* Effect.forkScoped(Effect.interruptible(heartbeat(worker)))
     yield* Effect.forkScoped(Effect.interruptible(prune(worker)))
+    yield* Effect.forkScoped(Effect.interruptible(putRight(worker)))
     yield* Effect.addFinalizer(() => stop(worker))
     return {
       worker,

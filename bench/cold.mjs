@@ -1,0 +1,79 @@
+/**
+ * A server right after its start, when no agent's chunks are in memory: searches of many agents at a steady rate, how long they
+ * take, and when `/readyz` is 200; then the same once more, warm. `node bench/cold.mjs` prints both and their ratio.
+ * `--agents=24`, `--chunks=2000`, `--rate=10`, `--seconds=30`, `--server` (PostgreSQL, searched in process). Linux only.
+ */
+import { parseArgs } from "node:util"
+import { startPostgres } from "./databases.mjs"
+import { quantile, rounded, startScript, startSpoke } from "./machine.mjs"
+import { embeddedSpoke, keyHeader, serverSpoke } from "./spoke.mjs"
+
+const { values } = parseArgs({
+  options: {
+    agents: { type: "string", default: "24" },
+    chunks: { type: "string", default: "2000" },
+    rate: { type: "string", default: "10" },
+    seconds: { type: "string", default: "30" },
+    server: { type: "boolean", default: false }
+  }
+})
+const { agents, chunks, rate, seconds } = Object.fromEntries(
+  Object.entries(values).map(([name, value]) => [name, Number(value)])
+)
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+const ask = async (url, agent, place) => {
+  const from = performance.now()
+  const answer = await fetch(`${url}/v1/retrieve`, {
+    method: "POST",
+    headers: { ...keyHeader(agent), "content-type": "application/json" },
+    body: JSON.stringify({ query: `change the order of customer ${place} before the delivery`, topK: 5 })
+  })
+  const { data } = await answer.json()
+  if (data?.chunks.length !== 5) throw new Error(`A search was answered ${answer.status}.`)
+  return performance.now() - from
+}
+
+/** Every agent as often as every other, and none twice before all have had their turn. */
+const searches = async (url, known) => {
+  const asked = []
+  for (let place = 0; place < rate * seconds; place++) {
+    asked.push(ask(url, known[place % known.length], place))
+    await pause(1_000 / rate)
+  }
+  return await Promise.all(asked)
+}
+
+const readiness = async (url) => {
+  const from = performance.now()
+  for (;;) {
+    if ((await fetch(`${url}/readyz`)).status === 200) return performance.now() - from
+    await pause(50)
+  }
+}
+
+const told = (name, times) => {
+  const at = (share) => rounded(quantile(times, share))
+  process.stdout.write(`${name}: p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, longest ${at(1)} ms\n`)
+  return quantile(times, 0.5)
+}
+
+const model = await startScript("model.mjs")
+const options = { variables: { SPOKE_VECTOR: values.server ? "in-process" : undefined } }
+const passages = Array.from({ length: agents }, () => chunks)
+const postgres = values.server ? await startPostgres() : undefined
+const first = values.server
+  ? await serverSpoke(model, { postgres: { ...postgres, vector: false } }, passages, options)
+  : await embeddedSpoke(model, passages, { variables: {} })
+await first.stop()
+
+const spoke = await startSpoke(first.variables)
+const [times, ready] = await Promise.all([searches(spoke.url, first.agents), readiness(spoke.url)])
+const cold = told("Cold", times)
+process.stdout.write(`/readyz is 200 after ${rounded(ready)} ms\n`)
+const warm = told("Warm", await searches(spoke.url, first.agents))
+process.stdout.write(`Cold is ${rounded(cold / warm)} times warm\n`)
+await spoke.stop()
+await model.stop()
+await postgres?.stop()
+process.exit(0)

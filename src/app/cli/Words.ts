@@ -1,0 +1,31 @@
+/** The words of a failure for the person who gave the command. */
+import * as Cause from "effect/Cause"
+import * as Chunk from "effect/Chunk"
+import * as Data from "effect/Data"
+import * as Option from "effect/Option"
+
+/** The command failed, and its log says why. */
+export class ToldInLog extends Data.TaggedError("ToldInLog") {}
+
+/** Failures whose message is written for the person at the terminal. */
+const spoken = new Set([
+  "CannotListen",
+  "CommandFailed",
+  "InvalidConfig",
+  "DataDirectoryError",
+  "DataDirectoryLocked",
+  "DataDirectoryUnusable",
+  "DatabaseUnavailable",
+  "MigrationError",
+  "SqlError",
+  "VectorUnavailable"
+])
+
+const isSpoken = (thrown: unknown): thrown is Error =>
+  thrown instanceof Error && "_tag" in thrown && spoken.has(String(thrown._tag))
+
+/** Of the first failure or defect that has words of its own; none for anything unknown. */
+export const wordsOf = (cause: Cause.Cause<unknown>): Option.Option<string> =>
+  Chunk.findFirst(Chunk.appendAll(Cause.failures(cause), Cause.defects(cause)), isSpoken).pipe(
+    Option.map(({ message }) => message)
+  )

@@ -1,0 +1,63 @@
+/**
+ * Reads the busiest agents when the server starts. Those with the most turns in this period and the last come first, then those
+ * whose keys were used last, as by callers that only retrieve: both are counted anyway.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+import type { AgentScope } from "../../domain/Access.ts"
+import type { Agents } from "./InProcessAgents.ts"
+
+/** Agents that are looked up; memory is full before, or time has run out. */
+const maxAgents = 200
+/** Of the memory, that is not filled: agents that are asked for meanwhile come after, and must not push these out. */
+const memoryShare = 0.8
+/** Agents that are read at the same time. */
+const concurrency = 2
+
+export interface WarmUpOptions {
+  /** Memory for all agents, in bytes. */
+  readonly maxBytes: number
+  /** Then the server is ready, however many agents are still to be read; they go on being read. */
+  readonly timeout: Duration.DurationInput
+}
+
+const busiest = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<AgentScope>`
+    with asked as (
+      (select agent_id, sum(turns) as turns, null::timestamptz as used from agent_usage
+        where period_start > now() - interval '62 days' and turns > 0
+        group by agent_id order by sum(turns) desc limit ${maxAgents}::int)
+      union all
+      (select agent_id, 0, max(last_used_at) from api_keys
+        where last_used_at > now() - interval '7 days' and agent_id is not null
+        group by agent_id order by max(last_used_at) desc limit ${maxAgents}::int)
+    )
+    select a.id as "agentId", a.tenant_id as "tenantId"
+    from asked join agents a on a.id = asked.agent_id join agent_stats s on s.agent_id = a.id
+    where s.chunk_count > 0
+    group by a.id, a.tenant_id order by sum(turns) desc, max(used) desc nulls last, a.id limit ${maxAgents}::int`
+)
+
+/** Begins, for the life of the scope; answers whether the server is warm. A failure is logged, and warm enough. */
+export const warmUp = (agents: Agents, { maxBytes, timeout }: WarmUpOptions) =>
+  Effect.gen(function* () {
+    const warm = yield* Ref.make(false)
+    const read = (scope: AgentScope) =>
+      Effect.suspend(() => (agents.bytes() > memoryShare * maxBytes ? Effect.void : agents.readWhole(scope)))
+    const all = Effect.flatMap(busiest, (scopes) =>
+      Effect.forEach(scopes, read, { concurrency, discard: true })
+    )
+    yield* all.pipe(
+      Effect.catchAllCause((cause) =>
+        Effect.logWarning("The busiest agents could not be read into memory", cause)
+      ),
+      Effect.zipRight(Ref.set(warm, true)),
+      Effect.withSpan("VectorSearch.warmUp", { root: true }),
+      Effect.forkScoped
+    )
+    yield* Effect.forkScoped(Effect.delay(Ref.set(warm, true), timeout))
+    return Ref.get(warm)
+  })

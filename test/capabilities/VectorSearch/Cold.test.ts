@@ -1,0 +1,168 @@
+/** A search in process right after a start, when no agent's chunks are in memory. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect, it as plain } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import * as Pg from "pg"
+import { Embedder } from "../../../src/capabilities/Embedder.ts"
+import { VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
+import { layerInProcess, type LayerOptions } from "../../../src/capabilities/VectorSearch/InProcess.ts"
+import { makeTurns } from "../../../src/capabilities/VectorSearch/InProcessTurns.ts"
+import type { AgentScope } from "../../../src/domain/Access.ts"
+import * as Fixtures from "../../Fixtures.ts"
+import { makeHashing } from "../../HashingEmbedder.ts"
+import { eachEngineLive, reset, serverUrl } from "../../TestDatabase.ts"
+import { corpus, known, stores } from "./Knowledge.ts"
+
+const started = (options: Partial<LayerOptions> = {}) =>
+  Layer.provideMerge(
+    Layer.merge(layerInProcess({ maxBytes: 1e8, wordsFirstAbove: 10, ...options }), stores),
+    Layer.succeed(Embedder, makeHashing({ lexicalWeight: 0.5 }))
+  )
+
+const query = { text: "rotate the secret token of the webhook", topK: 5, minScore: 0 }
+
+const search = (scope: AgentScope, more: Partial<typeof query> & { sourceIds?: [] } = {}) =>
+  Effect.flatMap(VectorSearch, (searcher) => searcher.search(scope, { ...query, ...more }))
+
+const warm = Effect.flatMap(VectorSearch, (searcher) => searcher.warm)
+
+/** Until what `effect` says is true. */
+const eventually = <E, R>(effect: Effect.Effect<boolean, E, R>) =>
+  effect.pipe(
+    Effect.repeat({ until: (done) => done, schedule: Schedule.spaced("10 millis") }),
+    Effect.timeout("30 seconds")
+  )
+
+/** An agent of 200 chunks. */
+const written = Effect.gen(function* () {
+  yield* reset
+  const scope = yield* Fixtures.agent()
+  yield* known(scope, corpus(10, 20))
+  return scope
+}).pipe(Effect.provide(started()))
+
+/** As its turns would have been counted. */
+const busy = ({ agentId }: AgentScope, turns: number) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) =>
+      sql`insert into agent_usage (agent_id, period_start, turns) values (${agentId}, date_trunc('month', now()), ${turns})`
+  )
+
+/** Keeps everybody from reading vectors until the scope closes. */
+const noVectors = Effect.acquireRelease(
+  Effect.flatMap(serverUrl, (url) =>
+    Effect.promise(async () => {
+      const client = new Pg.Client({ connectionString: Redacted.value(url) })
+      await client.connect()
+      await client.query("begin; lock table chunk_embeddings in access exclusive mode")
+      return client
+    })
+  ),
+  (client) => Effect.promise(() => client.end())
+)
+
+eachEngineLive("A search of an agent that is not in memory", (it, engine) => {
+  it.scoped("ranks by words as memory does, and by meaning once it has been read", () =>
+    Effect.gen(function* () {
+      const scope = yield* written
+      const inMemory = yield* Effect.provide(search(scope), started({ wordsFirstAbove: Infinity }))
+      expect(inMemory.degraded).toBe(false)
+      yield* Effect.gen(function* () {
+        // The first may have been read in time; whatever comes after it is, when it has been.
+        yield* search(scope)
+        yield* eventually(Effect.map(search(scope), ({ degraded }) => !degraded))
+        expect((yield* search(scope)).chunks).toEqual(inMemory.chunks)
+      }).pipe(Effect.provide(started()))
+    })
+  )
+
+  if (engine === "embedded") return
+
+  it.scoped("is answered by words while its vectors cannot be read, with the scores that words have", () =>
+    Effect.gen(function* () {
+      const scope = yield* written
+      const inMemory = yield* Effect.provide(
+        search(scope, { topK: 200 }),
+        started({ wordsFirstAbove: Infinity })
+      )
+      const lexical = new Map(inMemory.chunks.map((chunk) => [chunk.id, chunk.lexical]))
+      yield* Effect.gen(function* () {
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* noVectors
+            const all = Effect.forEach(Array.from({ length: 20 }), () => search(scope), {
+              concurrency: "unbounded"
+            })
+            const answers = yield* Effect.timeout(all, "20 seconds")
+            const best = [...lexical.values()].toSorted((one, other) => other - one).slice(0, 5)
+            for (const { chunks, degraded } of answers) {
+              expect(degraded).toBe(true)
+              expect(chunks.map(({ score }) => score)).toEqual(best.map((score) => expect.closeTo(score, 5)))
+              for (const { id, score } of chunks) expect(score).toBeCloseTo(lexical.get(id) ?? 0, 5)
+            }
+          })
+        )
+        yield* eventually(Effect.map(search(scope), ({ degraded }) => !degraded))
+      }).pipe(Effect.provide(started()))
+    })
+  )
+
+  it.scoped("needs no search to be read, when it is one of the busiest: the server is warm then", () =>
+    Effect.gen(function* () {
+      const scope = yield* written
+      yield* busy(scope, 12)
+      yield* Effect.gen(function* () {
+        yield* eventually(warm)
+        expect((yield* search(scope)).degraded).toBe(false)
+      }).pipe(Effect.provide(started()))
+    })
+  )
+
+  it.scoped("keeps the server from being called warm no longer than it is given", () =>
+    Effect.gen(function* () {
+      const scope = yield* written
+      yield* busy(scope, 12)
+      yield* noVectors
+      yield* Effect.gen(function* () {
+        yield* Effect.sleep("300 millis")
+        expect(yield* warm).toBe(false)
+      }).pipe(Effect.provide(started({ warmUpTimeout: "1 hour" })))
+      yield* Effect.provide(eventually(warm), started({ warmUpTimeout: Duration.millis(100) }))
+    })
+  )
+})
+
+plain.live("A tenant's crowd keeps no other tenant waiting", () =>
+  Effect.gen(function* () {
+    const turns = makeTurns(2)
+    const gate = yield* Deferred.make<void>()
+    const order: Array<string> = []
+    const work = (name: string) =>
+      Effect.zipRight(
+        Effect.sync(() => order.push(name)),
+        Deferred.await(gate)
+      )
+    expect(turns.free()).toBe(true)
+    const crowd = yield* Effect.forEach(Array.from({ length: 100 }), () =>
+      Effect.fork(turns.inTurn("crowd", work("crowd")))
+    )
+    yield* Effect.yieldNow()
+    const other = yield* Effect.fork(turns.inTurn("other", work("other")))
+    yield* Effect.sleep("20 millis")
+    expect(order).toEqual(["crowd", "crowd"])
+    expect(turns.free()).toBe(false)
+    yield* Deferred.succeed(gate, undefined)
+    yield* Fiber.join(other)
+    yield* Fiber.joinAll(crowd)
+    // Behind those that worked when it came.
+    expect(order.indexOf("other")).toBeLessThanOrEqual(4)
+    expect(turns.free()).toBe(true)
+  })
+)
