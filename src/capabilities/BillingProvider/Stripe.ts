@@ -1,17 +1,17 @@
 /** Stripe's signed webhooks, verified by its own package (specification 5.4). Nothing is asked of its servers. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { InvalidSignature, NotConfigured } from "../../domain/Errors.ts"
+import * as Json from "../../domain/Json.ts"
 import { BillingProvider } from "../BillingProvider.ts"
 import { eventOf } from "./StripeEvents.ts"
 
 /** Seconds after which a signature is too old to be believed. */
 const tolerance = 300
-
-const parse = Option.liftThrowable((text: string): unknown => JSON.parse(text))
 
 const unsigned = () =>
   new InvalidSignature({ message: "The signature does not belong to this body, or is too old." })
@@ -37,7 +37,7 @@ const make = (secret: Redacted.Redacted) =>
     return BillingProvider.of({
       read: Effect.fn("BillingProvider.read")(function* (body: Uint8Array, signature: string | undefined) {
         if (!(yield* verify(body, signature ?? "", yield* Clock.currentTimeMillis))) return yield* unsigned()
-        return Option.flatMap(parse(new TextDecoder().decode(body)), eventOf)
+        return Option.flatMap(Either.getRight(Json.parse(new TextDecoder().decode(body))), eventOf)
       })
     })
   })
