@@ -10,6 +10,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { urlOf } from "../domain/Address.ts"
+import { WholeNumber } from "../domain/Page.ts"
 import { exchange, fromTransport, GraphError, silence, unreadable } from "./Graph.ts"
 
 const patience = Duration.seconds(10)
@@ -19,7 +20,7 @@ const Located = Schema.Struct({
   url: Schema.NonEmptyString,
   mime_type: Schema.optional(Schema.NullOr(Schema.String)),
   /** Bytes. */
-  file_size: Schema.optional(Schema.NullOr(Schema.Union(Schema.Int, Schema.NumberFromString)))
+  file_size: Schema.optional(Schema.NullOr(Schema.Union(Schema.NonNegativeInt, WholeNumber)))
 })
 export type Located = typeof Located.Type
 const decode = Schema.decodeUnknown(Located)

@@ -10,11 +10,18 @@ import * as Json from "../../domain/Json.ts"
 import { BillingProvider } from "../BillingProvider.ts"
 import { eventOf } from "./StripeEvents.ts"
 
-/** Seconds after which a signature is too old to be believed. */
+/** Seconds that a signature may be older or, by the provider's clock, newer than now. */
 const tolerance = 300
 
+/** The package takes any signature that is not too old, and reads `t=` leniently: here it is one whole number, and near now. */
+const isTimely = (signature: string, now: number): boolean => {
+  const [time, ...others] = signature.split(",").filter((item) => item.startsWith("t="))
+  const [, seconds] = /^t=(\d{1,12})$/.exec(time ?? "") ?? []
+  return others.length === 0 && seconds !== undefined && Number(seconds) * 1_000 - now <= tolerance * 1_000
+}
+
 const unsigned = () =>
-  new InvalidSignature({ message: "The signature does not belong to this body, or is too old." })
+  new InvalidSignature({ message: "The signature does not belong to this body, or is not of now." })
 
 const make = (secret: Redacted.Redacted) =>
   Effect.gen(function* () {
@@ -23,6 +30,7 @@ const make = (secret: Redacted.Redacted) =>
     const verify = (body: Uint8Array, signature: string, now: number) =>
       Effect.try({
         try: () =>
+          isTimely(signature, now) &&
           Stripe.webhooks.signature?.verifyHeader(
             body,
             signature,
