@@ -22,7 +22,8 @@ const codes: Readonly<Record<string, SpokeErrorCode>> = {
   DataDirectoryError: "DATA_DIRECTORY_UNUSABLE",
   DatabaseUnavailable: "DATABASE_UNAVAILABLE",
   VectorUnavailable: "DATABASE_UNAVAILABLE",
-  MigrationError: "DATABASE_UNAVAILABLE"
+  MigrationError: "DATABASE_UNAVAILABLE",
+  MasterSecretError: "INVALID_CONFIG"
 }
 
 const errorOf = (cause: Cause.Cause<unknown>): SpokeError => {

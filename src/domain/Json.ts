@@ -4,7 +4,7 @@
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import { type JsonValue, sanitize } from "./Text.ts"
+import { type JsonValue, sanitize, unstorable } from "./Text.ts"
 
 /** Objects and arrays within each other, where a caller does not say otherwise. */
 export const maxJsonDepth = 64
@@ -34,9 +34,6 @@ const clean = (value: JsonValue): JsonValue => {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [sanitize(name), clean(member)]))
 }
 
-/** The escapes by which JSON text says NUL and halves of surrogate pairs; in the text itself neither can stand. */
-const unstorable = /\\u(?:0000|d[89a-f])/i
-
 /**
  * The value of `text`, nested at most `maxDepth` deep, its texts as they were sent. For pieces of a stream, whose texts may
  * begin and end within a surrogate pair: they have to be cleaned once they are put together.
@@ -63,5 +60,6 @@ export const parse = (
   maxDepth: number = maxJsonDepth
 ): Either.Either<JsonValue, JsonProblem> => {
   const value = parsePiece(text.toWellFormed(), maxDepth)
+  // In the text itself neither can stand.
   return unstorable.test(text) ? Either.map(value, clean) : value
 }

@@ -6,7 +6,7 @@ import type { AgentScope } from "../domain/Access.ts"
 import { RunEvent } from "../domain/AgentRun.ts"
 import { Citation } from "../domain/ChatTurn.ts"
 import type { MessageId, RunId } from "../domain/Ids.ts"
-import { sanitizeJson } from "../domain/Text.ts"
+import { jsonbOf } from "./Jsonb.ts"
 import { released } from "./TurnQuota.ts"
 
 /** How a turn ended. `counted` is false when it failed before the model was called. */
@@ -39,12 +39,9 @@ export type Settled =
 /** The row of {@link settleStatement}: `epoch` is null when nothing was written. */
 export const SettledRow = Schema.Struct({ running: Schema.Boolean, epoch: Schema.NullOr(Schema.Int) })
 
-const eventsToJson = Schema.encodeSync(Schema.parseJson(Schema.Array(RunEvent)))
-const citationsToJson = Schema.encodeSync(Schema.parseJson(Schema.Array(Citation)))
-
-/** As `jsonb` takes it, whatever is in the payloads. */
-export const encodeEvents = (events: ReadonlyArray<RunEvent>) => sanitizeJson(eventsToJson(events))
-const encodeCitations = (citations: ReadonlyArray<Citation>) => sanitizeJson(citationsToJson(citations))
+/** As `jsonb` takes them, whatever is in the payloads. */
+export const encodeEvents = jsonbOf(Schema.Array(RunEvent))
+const encodeCitations = jsonbOf(Schema.Array(Citation))
 
 /** Tokens that a column holds; no turn takes as many. */
 const maxTokens = 2_147_483_647

@@ -15,6 +15,7 @@ import type { ExternalEndUserId } from "../domain/ChatTurn.ts"
 import { type ConversationChannel, ConversationState, MessageRole } from "../domain/Conversation.ts"
 import { type ConversationId, EndUserId, type MessageId, type RunId } from "../domain/Ids.ts"
 import * as Traced from "../domain/Traced.ts"
+import { jsonbOf } from "./Jsonb.ts"
 import { isDeadlock } from "./Sources.ts"
 import { released, reservation } from "./TurnQuota.ts"
 import {
@@ -62,7 +63,7 @@ export interface Opening {
   readonly timeout: Duration.DurationInput
 }
 
-const encodeAttachments = Schema.encodeSync(Schema.parseJson(Schema.Array(StoredAttachment)))
+const encodeAttachments = jsonbOf(Schema.Array(StoredAttachment))
 
 export const HistoryMessage = Schema.Struct({ role: MessageRole, content: Schema.String })
 export type HistoryMessage = typeof HistoryMessage.Type
