@@ -16,12 +16,16 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { collect } from "../domain/Collect.ts"
 import * as Json from "../domain/Json.ts"
 import { retryAfter } from "../domain/RetryAfter.ts"
 import type { JsonObject } from "../domain/Text.ts"
 
 /** One call has to be over by then. */
 const patience = Duration.seconds(10)
+/** Answers are an id or the words of a refusal. */
+const maxAnswerBytes = 1_048_576
 
 /**
  * `Refused`: the provider has surely not taken it; `retryable` says whether it may by itself. `Unknown`: the answer was lost,
@@ -141,7 +145,8 @@ export const unreadable = () =>
 
 const read = (response: HttpClientResponse.HttpClientResponse) =>
   Effect.gen(function* () {
-    const body = yield* Effect.mapError(response.text, fromTransport)
+    const bytes = yield* collect(Stream.mapError(response.stream, fromTransport), maxAnswerBytes, unreadable)
+    const body = new TextDecoder().decode(bytes)
     if (response.status < 200 || response.status >= 300) {
       return yield* refusal(response.status, response.headers, body, yield* Clock.currentTimeMillis)
     }
