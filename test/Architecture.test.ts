@@ -132,6 +132,14 @@ const forbidden: ReadonlyArray<readonly [what: string, pattern: RegExp, except: 
   ["process.env", /\bprocess\s*(?:\.\s*env\b|\[\s*["']env)/, /^app\/Config\.ts$/],
   ["console", /\bconsole\s*\./, /^(?:app\/Observability|main)\.ts$|^ui\//],
   ["raw fetch()", /(?<![.\w])(?:globalThis\.)?fetch\s*\(/, /^capabilities\/OutboundHttp|^ui\//],
+  // What browsers and the client read is stored nowhere; a document may be nested however deeply.
+  [
+    "JSON.parse",
+    /\bJSON\.parse\b/,
+    /^domain\/Json\.ts$|^capabilities\/DocumentParser\/Sniff\.ts$|^(?:ui|client)\//
+  ],
+  // What `jsonb` refuses is taken out in one place.
+  ["JSON.stringify in a store", /\bJSON\.stringify\b/, /^(?!store\/)|^store\/Jsonb\.ts$/],
   ["a silenced compiler", /\/\/\s*@ts-/, /^$/]
 ]
 

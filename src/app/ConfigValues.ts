@@ -53,9 +53,17 @@ export const duration = parsed('a duration like "60 seconds"', (text) =>
     (value) => Duration.toMillis(value) > 0 && Duration.isFinite(value)
   )
 )
+
+/** In decimal digits; not a number for `0x10`, `1e3` and white space. */
+const decimalOf = (text: string): number =>
+  /^\d{0,15}(?:\.\d{1,15})?$/u.test(text) && text !== "" ? Number(text) : Number.NaN
+
 export const count = (least: number, most: number) =>
   parsed(`a whole number from ${least} to ${most}`, (text) =>
-    Option.liftPredicate(Number(text), (value) => Number.isInteger(value) && value >= least && value <= most)
+    Option.liftPredicate(
+      decimalOf(text),
+      (value) => Number.isInteger(value) && value >= least && value <= most
+    )
   )
 export const secret = parsed("a secret of at least 32 bytes", (text) =>
   Buffer.byteLength(text) < 32 ? Option.none() : Option.some(Redacted.make(text))
@@ -123,7 +131,7 @@ export const headerList = parsed("name=value, separated by commas", (text) =>
   )
 )
 export const ratio = parsed("a number from 0 to 1", (text) =>
-  Option.liftPredicate(Number(text), (value) => value >= 0 && value <= 1)
+  Option.liftPredicate(decimalOf(text), (value) => value >= 0 && value <= 1)
 )
 /** Names and what they entitle to, beside the plan that every tenant starts on. */
 export const plans = parsed(

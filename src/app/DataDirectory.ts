@@ -1,6 +1,7 @@
 /** Small files of the data directory: generated secrets, and what the command line needs to reach the server. All are 0600. */
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -8,7 +9,9 @@ import { makeFolder } from "../store/database/Folder.ts"
 
 /** A file of the data directory cannot be read or written. */
 export class DataDirectoryError extends Schema.TaggedError<DataDirectoryError>()("DataDirectoryError", {
-  message: Schema.String
+  message: Schema.String,
+  /** The file can be read, and what stands in it is not what should. */
+  malformed: Schema.optionalWith(Schema.Boolean, { exact: true })
 }) {}
 
 const failed = (file: string, doing: string) => (cause: unknown) =>
@@ -29,6 +32,13 @@ const readText = (file: string) =>
 export const make = (dataDir: string) =>
   Effect.tryPromise({ try: () => makeFolder(dataDir), catch: failed(dataDir, "made") })
 
+/** A name that was given is there after a loss of power too; some file systems know no such thing. */
+const synced = async (folder: string) => {
+  const handle = await fs.open(folder, "r").catch(() => null)
+  await handle?.sync().catch(() => undefined)
+  await handle?.close()
+}
+
 /** Replaces the file whole: a process that dies leaves the old one or the new one. */
 const writeText = (file: string, text: string) =>
   Effect.tryPromise({
@@ -43,6 +53,7 @@ const writeText = (file: string, text: string) =>
         await handle.close()
       }
       await fs.rename(fresh, file)
+      await synced(path.dirname(file))
     },
     catch: failed(file, "written")
   })
@@ -60,9 +71,26 @@ const jsonFile = <A, I>(name: string, schema: Schema.Schema<A, I>) => {
         return Option.some(
           yield* Schema.decode(codec)(text).pipe(
             Effect.mapError(
-              () => new DataDirectoryError({ message: `${file} does not have the expected form.` })
+              () =>
+                new DataDirectoryError({
+                  message: `${file} does not have the expected form.`,
+                  malformed: true
+                })
             )
           )
+        )
+      }),
+    /** Gives the file another name, if there is one. */
+    setAside: (dataDir: string) =>
+      Effect.gen(function* () {
+        const file = path.join(dataDir, name)
+        const now = yield* Clock.currentTimeMillis
+        yield* Effect.tryPromise({
+          try: () => fs.rename(file, `${file}.${now}.old`),
+          catch: (cause) => cause
+        }).pipe(
+          Effect.catchIf(missing, () => Effect.void),
+          Effect.mapError(failed(file, "set aside"))
         )
       }),
     write: (dataDir: string, value: A) =>
@@ -73,9 +101,11 @@ const jsonFile = <A, I>(name: string, schema: Schema.Schema<A, I>) => {
   }
 }
 
+export const secretsFile = "secrets.json"
+
 /** Generated when the configuration names none. */
 export const secrets = jsonFile(
-  "secrets.json",
+  secretsFile,
   Schema.Struct({
     secret: Schema.Redacted(Schema.String),
     operatorToken: Schema.Redacted(Schema.String)

@@ -23,7 +23,8 @@ const codes: Readonly<Record<string, SpokeErrorCode>> = {
   DatabaseUnavailable: "DATABASE_UNAVAILABLE",
   VectorUnavailable: "DATABASE_UNAVAILABLE",
   MigrationError: "DATABASE_UNAVAILABLE",
-  SqlError: "DATABASE_UNAVAILABLE"
+  SqlError: "DATABASE_UNAVAILABLE",
+  MasterSecretError: "INVALID_CONFIG"
 }
 
 const errorOf = (cause: Cause.Cause<unknown>): SpokeError => {

@@ -33,8 +33,10 @@ export const wordOf = (value: unknown, longest = longestId): string | undefined 
 /** What somebody wrote; empty when nothing was. */
 export const proseOf = (value: unknown): string => (typeof value === "string" ? sanitize(value).trim() : "")
 
+const decimal = /^\d{1,16}(?:\.\d{1,16})?$/
+
 const numeric = (value: unknown): number =>
-  typeof value === "number" || (typeof value === "string" && value.trim() !== "") ? Number(value) : Number.NaN
+  typeof value === "number" || (typeof value === "string" && decimal.test(value)) ? Number(value) : Number.NaN
 
 /** A stamp of `unit` milliseconds since 1970, also as text; `otherwise` where there is none to be believed. */
 export const momentOf = (value: unknown, unit: 1 | 1_000, otherwise: DateTime.Utc): DateTime.Utc =>

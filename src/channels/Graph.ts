@@ -16,11 +16,16 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { collect } from "../domain/Collect.ts"
+import * as Json from "../domain/Json.ts"
 import { retryAfter } from "../domain/RetryAfter.ts"
 import type { JsonObject } from "../domain/Text.ts"
 
 /** One call has to be over by then. */
 const patience = Duration.seconds(10)
+/** Answers are an id or the words of a refusal. */
+const maxAnswerBytes = 1_048_576
 
 /**
  * `Refused`: the provider has surely not taken it; `retryable` says whether it may by itself. `Unknown`: the answer was lost,
@@ -45,17 +50,14 @@ export class Graph extends Context.Tag("channels/Graph")<
   }
 >() {}
 
-const Failure = Schema.parseJson(
-  Schema.Struct({
-    error: Schema.Struct({
-      code: Schema.Int,
-      error_subcode: Schema.optional(Schema.Unknown),
-      is_transient: Schema.optional(Schema.Unknown)
-    })
+const Failure = Schema.Struct({
+  error: Schema.Struct({
+    code: Schema.Int,
+    error_subcode: Schema.optional(Schema.Unknown),
+    is_transient: Schema.optional(Schema.Unknown)
   })
-)
+})
 const decodeFailure = Schema.decodeUnknownOption(Failure)
-const decodeJson = Schema.decodeUnknownEither(Schema.parseJson())
 
 /** Codes of the provider that say more than its status. */
 const windowClosed = new Set([470, 131047])
@@ -85,7 +87,7 @@ export const refusal = (
 ): GraphError => {
   const pause = retryAfter(headers, now)
   const after = Option.isSome(pause) ? { retryAfter: pause.value } : {}
-  const failure = Option.getOrNull(decodeFailure(body))
+  const failure = Option.getOrNull(Option.flatMap(Either.getRight(Json.parse(body)), decodeFailure))
   if (failure === null) {
     const message = `The provider answered with status ${status}.`
     return status >= 500
@@ -143,11 +145,12 @@ export const unreadable = () =>
 
 const read = (response: HttpClientResponse.HttpClientResponse) =>
   Effect.gen(function* () {
-    const body = yield* Effect.mapError(response.text, fromTransport)
+    const bytes = yield* collect(Stream.mapError(response.stream, fromTransport), maxAnswerBytes, unreadable)
+    const body = new TextDecoder().decode(bytes)
     if (response.status < 200 || response.status >= 300) {
       return yield* refusal(response.status, response.headers, body, yield* Clock.currentTimeMillis)
     }
-    return yield* Either.mapLeft(decodeJson(body), unreadable)
+    return yield* Either.mapLeft(Json.parse(body), unreadable)
   })
 
 /** One exchange with the provider, over within `patience`; the answer is whatever JSON came with a 2xx. */

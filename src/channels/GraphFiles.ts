@@ -10,6 +10,8 @@ import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { urlOf } from "../domain/Address.ts"
+import { collect } from "../domain/Collect.ts"
+import { WholeNumber } from "../domain/Page.ts"
 import { exchange, fromTransport, GraphError, silence, unreadable } from "./Graph.ts"
 
 const patience = Duration.seconds(10)
@@ -19,7 +21,7 @@ const Located = Schema.Struct({
   url: Schema.NonEmptyString,
   mime_type: Schema.optional(Schema.NullOr(Schema.String)),
   /** Bytes. */
-  file_size: Schema.optional(Schema.NullOr(Schema.Union(Schema.Int, Schema.NumberFromString)))
+  file_size: Schema.optional(Schema.NullOr(Schema.Union(Schema.NonNegativeInt, WholeNumber)))
 })
 export type Located = typeof Located.Type
 const decode = Schema.decodeUnknown(Located)
@@ -69,16 +71,6 @@ export class GraphFiles extends Context.Tag("channels/GraphFiles")<
   }
 >() {}
 
-const bytesOf = (response: Stream.Stream<Uint8Array, GraphError>, maxBytes: number) =>
-  response.pipe(
-    Stream.runFoldEffect({ size: 0, chunks: new Array<Uint8Array>() }, ({ chunks, size }, chunk) => {
-      chunks.push(chunk)
-      const now = size + chunk.length
-      return now > maxBytes ? Effect.fail(tooLarge()) : Effect.succeed({ size: now, chunks })
-    }),
-    Effect.map(({ chunks }) => Uint8Array.from(Buffer.concat(chunks)))
-  )
-
 /** Null for what is no address. */
 const originOf = (url: string) => urlOf(url)?.origin ?? null
 
@@ -123,7 +115,9 @@ export const layerHttp = (base: string): Layer.Layer<GraphFiles, never, HttpClie
               retryable
             })
           }
-          return Option.some(yield* bytesOf(Stream.mapError(response.stream, fromTransport), maxBytes))
+          return Option.some(
+            yield* collect(Stream.mapError(response.stream, fromTransport), maxBytes, tooLarge)
+          )
         }).pipe(
           Effect.timeoutFail({ duration: transfer, onTimeout: silence }),
           Effect.withSpan("GraphFiles.read")

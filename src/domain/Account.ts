@@ -5,6 +5,7 @@ import { Role } from "./Access.ts"
 import { Entitlements } from "./Agent.ts"
 import { TenantId, UserId } from "./Ids.ts"
 import { Text, trimmed } from "./Text.ts"
+import { TimestampInput } from "./TimestampInput.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
@@ -31,7 +32,7 @@ const password = (min: number) =>
 export const NewPassword = password(8)
 
 /** A moment of the years 1970 to 9999, which every store and every client can write down. */
-export const Moment = Schema.DateTimeUtc.pipe(
+export const Moment = TimestampInput.pipe(
   Schema.filter((moment) => {
     const { year } = DateTime.toPartsUtc(moment)
     return (year >= 1970 && year <= 9999) || "Expected a moment between the years 1970 and 9999"

@@ -1,13 +1,15 @@
 /** Pages of lists (specification 4.17). */
 import * as Schema from "effect/Schema"
 
-const digits = Schema.String.pipe(Schema.pattern(/^\d+$/, { message: () => "Expected a whole number" }))
+/** A whole number in decimal digits and nothing else: neither `0x10` nor ` 7 ` nor `1e3` is one. */
+export const WholeNumber = Schema.String.pipe(
+  Schema.pattern(/^\d{1,15}$/, { message: () => "Expected a whole number" }),
+  Schema.compose(Schema.NumberFromString)
+)
 
 /** `?limit=`: 1 to `max` in digits; anything else is 400. */
 export const limitParam = (max: number) =>
-  Schema.optionalWith(digits.pipe(Schema.compose(Schema.NumberFromString), Schema.between(1, max)), {
-    exact: true
-  })
+  Schema.optionalWith(WholeNumber.pipe(Schema.between(1, max)), { exact: true })
 
 /** `?cursor=`: opaque; made and checked by `http/Cursor`. */
 export const cursorParam = Schema.optionalWith(Schema.String.pipe(Schema.maxLength(1024)), { exact: true })

@@ -18,6 +18,9 @@ export const Text = Schema.transform(Schema.String, Schema.String, {
 export const trimmed = (max: number) =>
   Text.pipe(Schema.compose(Schema.Trim), Schema.minLength(1), Schema.maxLength(max))
 
+/** The escapes by which JSON text says NUL and halves of surrogate pairs. */
+export const unstorable = /\\u(?:0000|d[89a-f])/i
+
 /** One escape of JSON text: NUL, half of a surrogate pair, or any other. */
 const escapes = /\\(?:(u0000)|(ud[89a-f][0-9a-f]{2})|.)/gi
 
@@ -26,9 +29,11 @@ const escapes = /\\(?:(u0000)|(ud[89a-f][0-9a-f]{2})|.)/gi
  * half is a lone one.
  */
 export const sanitizeJson = (json: string): string =>
-  json.replace(escapes, (escape, nul, half) =>
-    nul !== undefined ? "" : half === undefined ? escape : "\\ufffd"
-  )
+  unstorable.test(json)
+    ? json.replace(escapes, (escape, nul, half) =>
+        nul !== undefined ? "" : half === undefined ? escape : "\\ufffd"
+      )
+    : json
 
 export type JsonValue =
   string | number | boolean | null | ReadonlyArray<JsonValue> | { readonly [key: string]: JsonValue }

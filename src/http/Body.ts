@@ -12,16 +12,12 @@ import type * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { type CodedError, PayloadTooLarge, ValidationError } from "../domain/Errors.ts"
+import * as Json from "../domain/Json.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Objects and arrays within each other; deeper JSON would overflow the stack of whoever walks it. */
-const depthLimit = 128
-
-const isDeeper = (value: unknown, depth: number): boolean =>
-  typeof value === "object" &&
-  value !== null &&
-  (depth === 0 || Object.values(value).some((member) => isDeeper(member, depth - 1)))
+/** Objects and arrays within each other in a body, which has its fields' own around them. */
+const maxDepth = 2 * Json.maxJsonDepth
 
 /** A body that cannot be read; the boundary answers with `cause` when it is one of the documented errors. */
 const unreadable = (request: Request, cause: CodedError) =>
@@ -91,18 +87,16 @@ const read = (request: Request, limit: number): Effect.Effect<Uint8Array, HttpSe
   return fromStream(request, limit)
 }
 
-/** The value of a JSON body. */
+/** The value of a JSON body, as it can be stored. */
 export const parsed = (text: string): Effect.Effect<unknown, ValidationError> => {
   // No body says nothing about any field.
   if (text.trim() === "") return Effect.succeed({})
-  return Effect.try({
-    try: (): unknown => JSON.parse(text),
-    catch: () => new ValidationError({ message: "The body is not valid JSON." })
-  }).pipe(
-    Effect.filterOrFail(
-      (value) => !isDeeper(value, depthLimit),
-      () => new ValidationError({ message: "The body is nested too deeply." })
-    )
+  return Effect.mapError(
+    Json.parse(text, maxDepth),
+    ({ reason }) =>
+      new ValidationError({
+        message: reason === "malformed" ? "The body is not valid JSON." : "The body is nested too deeply."
+      })
   )
 }
 

@@ -46,6 +46,7 @@ const makeNames = () => {
       .replaceAll("\\", "/")
       .replace(/\p{Cc}/gu, "")
       .slice(-maxName)
+      .toWellFormed()
     let unique = plain
     for (let number = 2; taken.has(unique); number++) unique = `${plain} (${number})`
     taken.add(unique)

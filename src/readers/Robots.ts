@@ -22,6 +22,9 @@ export interface Robots {
   readonly sitemaps: ReadonlyArray<string>
 }
 
+/** A delay as it is written, in seconds. */
+const seconds = /^\d{0,9}\.?\d{1,9}$/
+
 /** RFC 9309 asks to read at least 500 KiB. */
 const maxLength = 512 * 1024
 
@@ -82,8 +85,7 @@ export const parseRobots = (text: string): Robots => {
       if (value !== "") open?.rules.push(ruleOf(field === "allow", normalized(value)))
     } else if (field === "crawl-delay") {
       naming = false
-      const delay = Number(value)
-      if (open !== undefined && value !== "" && Number.isFinite(delay) && delay >= 0) open.delay = delay
+      if (open !== undefined && seconds.test(value)) open.delay = Number(value)
     }
   }
   return { groups, sitemaps }

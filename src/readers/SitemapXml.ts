@@ -77,8 +77,12 @@ const linesIn = (text: string): ReadonlyArray<string> => {
   return lines
 }
 
-const isHttp = (text: string): boolean =>
-  text.length <= 2_048 && /^https?:$/.test(urlOf(text)?.protocol ?? "")
+const maxAddress = 2_048
+
+const isHttp = (text: string): boolean => {
+  const url = text.length > maxAddress ? null : urlOf(text)
+  return url !== null && /^https?:$/.test(url.protocol) && url.href.length <= maxAddress
+}
 
 const sitemapOf = (kind: Sitemap["kind"], found: ReadonlyArray<Location>): Sitemap => {
   const read = found

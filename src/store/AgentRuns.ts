@@ -8,6 +8,8 @@ import type { AgentScope } from "../domain/Access.ts"
 import { RunEvent, RunStatus, RunTrace } from "../domain/AgentRun.ts"
 import { Citation } from "../domain/ChatTurn.ts"
 import { EndUserId, RunId } from "../domain/Ids.ts"
+import { encodeEvents } from "./TurnSettlement.ts"
+import { orUnstorable } from "./Unstorable.ts"
 
 /** Most events of one run that are replayed; a turn has a handful. */
 const replayed = 1_000
@@ -31,8 +33,6 @@ export type Outcome = typeof Outcome.Type
 
 const Status = Schema.Struct({ status: RunStatus })
 const Stopped = Schema.Struct({ id: RunId })
-
-const encodeEvents = Schema.encodeSync(Schema.parseJson(Schema.Array(RunEvent)))
 
 export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/AgentRuns", {
   effect: Effect.gen(function* () {
@@ -127,10 +127,12 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/AgentR
 
     /**
      * Stores events of runs that are still running, each once, whoever else writes them. The runs are locked before the
-     * first event is written, as settling does it: in the other order the two would wait for each other.
+     * first event is written, as settling does it: in the other order the two would wait for each other. Fails when one of
+     * them cannot be stored for its content.
      */
     const flush = (events: ReadonlyArray<RunEvent>) =>
-      sql`
+      Effect.suspend(
+        () => sql`
         with running as (
           select id from agent_runs
           where status = 'running' and id = any(${[...new Set(events.map(({ runId }) => runId))]}::text[])
@@ -141,7 +143,8 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/AgentR
         from jsonb_to_recordset(${encodeEvents(events)}::jsonb)
             as e ("runId" text, sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
           join running r on r.id = e."runId"
-        on conflict (run_id, sequence) do nothing`.pipe(Effect.asVoid, Effect.withSpan("AgentRunStore.flush"))
+        on conflict (run_id, sequence) do nothing`
+      ).pipe(Effect.asVoid, orUnstorable, Effect.withSpan("AgentRunStore.flush"))
 
     return { trace, outcome, status, requestStop, toStop, flush } as const
   })

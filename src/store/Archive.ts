@@ -2,7 +2,8 @@
  * Every row of the database as text, out and in again, whatever the engine. A row is a JSON array of its columns'
  * PostgreSQL texts, which the database itself writes and reads: no value goes through a type of ours.
  *
- * What is derived (tables of pgvector), what may be lost (unlogged tables) and the lists of migrations stay out.
+ * What is derived (tables of pgvector, ids of master secrets), what may be lost (unlogged tables) and the lists of
+ * migrations stay out.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -41,7 +42,7 @@ const described = Effect.gen(function* () {
     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
     where c.relkind = 'r' and c.relpersistence = 'p' and not c.relispartition
       and c.relname not like 'migrations%' and c.relname not like 'chunk_vectors_%'
-      and c.relname not in ('vector_profiles', 'retrieval_recall')
+      and c.relname not in ('vector_profiles', 'retrieval_recall', 'master_keys')
       and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
     group by c.oid, c.relname
     order by c.relname`

@@ -9,12 +9,13 @@ import * as Schema from "effect/Schema"
 import type { TenantScope } from "../domain/Account.ts"
 import { BillingEvent, Fact } from "../domain/Billing.ts"
 import { TenantId } from "../domain/Ids.ts"
+import { jsonbOf } from "./Jsonb.ts"
 
 /** Any number that nobody else locks: billing events are few, and each must see all before it. */
 const everyEvent = 7_205_759_403
 
 const Row = Schema.Struct({ ...BillingEvent.fields, created: Schema.Number })
-const encodeFact = Schema.encodeSync(Schema.parseJson(Fact))
+const encodeFact = jsonbOf(Fact)
 const Named = Schema.Struct({ tenantId: TenantId })
 
 export class BillingEventStore extends Effect.Service<BillingEventStore>()("store/BillingEvents", {

@@ -16,6 +16,7 @@ import {
   type MessageId,
   TenantId
 } from "../domain/Ids.ts"
+import { jsonbOf } from "./Jsonb.ts"
 
 /** The configuration that a message goes by. */
 const Route = Schema.Struct({ channelId: ChannelId, tenantId: TenantId, agentId: AgentId })
@@ -26,7 +27,7 @@ export type OpenConversation = typeof Open.Type
 
 const Place = Schema.Struct({ conversationId: ConversationId })
 
-const encodeFiles = Schema.encodeSync(Schema.parseJson(Schema.Array(StoredAttachment)))
+const encodeFiles = jsonbOf(Schema.Array(StoredAttachment))
 
 /** Who is written to, and from where: an account at a provider, and what it calls the contact. */
 export interface Correspondence {

@@ -6,6 +6,7 @@ import * as Schema from "effect/Schema"
 import { ExternalEndUserId } from "../domain/ChatTurn.ts"
 import { MessageRole } from "../domain/Conversation.ts"
 import { AgentId, ConversationId, EndUserId, MessageId } from "../domain/Ids.ts"
+import { jsonbOf } from "./Jsonb.ts"
 
 const NewConversation = Schema.Struct({
   id: ConversationId,
@@ -32,7 +33,7 @@ const Outcome = Schema.Struct({
 })
 export type Outcome = typeof Outcome.Type
 
-const encode = Schema.encodeSync(Schema.parseJson(Schema.Array(NewConversation)))
+const encode = jsonbOf(Schema.Array(NewConversation))
 
 export class ConversationImports extends Effect.Service<ConversationImports>()("store/ConversationImports", {
   effect: Effect.gen(function* () {

@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import { StoredAttachment } from "../domain/Attachment.ts"
 import { ConversationChannel, type ConversationScope, ConversationState } from "../domain/Conversation.ts"
 import { AgentId, type ConversationId, type MessageId, RunId, type UserId } from "../domain/Ids.ts"
+import { jsonbOf } from "./Jsonb.ts"
 
 const Changed = Schema.Struct({
   agentId: AgentId,
@@ -20,7 +21,7 @@ const Changed = Schema.Struct({
 })
 export type Changed = typeof Changed.Type
 
-const encodeFiles = Schema.encodeSync(Schema.parseJson(Schema.Array(StoredAttachment)))
+const encodeFiles = jsonbOf(Schema.Array(StoredAttachment))
 
 const Running = Schema.Struct({ id: RunId, agentId: AgentId })
 

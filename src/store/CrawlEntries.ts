@@ -8,6 +8,7 @@ import type { AgentScope } from "../domain/Access.ts"
 import { CrawlEntry, type CrawlOutcome, ReportedJob } from "../domain/Crawl.ts"
 import type { SourceId } from "../domain/Ids.ts"
 import type { IngestionTask } from "./IngestionJobs.ts"
+import { toJsonb } from "./Jsonb.ts"
 
 /** A line as it is kept; see the migration for what each column means. */
 export interface NewEntry extends CrawlEntry {
@@ -71,7 +72,7 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/Cr
             select ${task.sourceId}, ${task.generation}, e.place, e.url, e.depth, e.parent, e.outcome, e.reason,
               e.message, e."httpStatus", e.target, e.etag, e."lastModified", e."listedAt",
               to_timestamp(e."fetchedAt" / 1000), nullif(e.links, 'null'::jsonb), e.digest, e.fingerprint, e.revision
-            from jsonb_to_recordset(${JSON.stringify(entries)}::jsonb) as e (
+            from jsonb_to_recordset(${toJsonb(entries)}::jsonb) as e (
               place int, url text, depth int, parent text, outcome text, reason text, message text, "httpStatus" int,
               target text, etag text, "lastModified" text, "listedAt" text, "fetchedAt" float8, links jsonb, digest text,
               fingerprint text, revision int

@@ -6,6 +6,7 @@ import * as Schema from "effect/Schema"
 import type { TenantScope } from "../domain/Account.ts"
 import { type Delivery, EmailLog, progress } from "../domain/EmailLog.ts"
 import type { Page } from "../domain/Page.ts"
+import { toJsonb } from "./Jsonb.ts"
 import type { PageRequest } from "./Tenants.ts"
 
 const Row = Schema.Struct({
@@ -29,7 +30,7 @@ export class EmailDeliveryStore extends Effect.Service<EmailDeliveryStore>()("st
       yield* sql`
         with given as (
           select id, max(array_position(${progress}::text[], status)) as place
-          from jsonb_to_recordset(${JSON.stringify(deliveries)}::jsonb) as given (id text, status text) group by id
+          from jsonb_to_recordset(${toJsonb(deliveries)}::jsonb) as given (id text, status text) group by id
         ), known as (
           select l.id, l.status, given.place from email_logs l join given on given.id = l.provider_message_id
           order by l.id for update of l

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
 import { AgentId, ChunkId, type SourceId } from "../domain/Ids.ts"
+import { toJsonb } from "./Jsonb.ts"
 
 export const UnembeddedChunk = Schema.Struct({
   id: ChunkId,
@@ -58,7 +59,7 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/Embe
         yield* sql`
           insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
           select c.id, ${profile}, c.agent_id, ${stats?.version ?? "1"}::bigint, decode(v.embedding, 'base64')
-          from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as v (id text, embedding text)
+          from jsonb_to_recordset(${toJsonb(rows)}::jsonb) as v (id text, embedding text)
           join chunks c on c.id = v.id and c.agent_id = ${agentId}
           on conflict (chunk_id, profile) do update set embedding = excluded.embedding, version = excluded.version`
       },

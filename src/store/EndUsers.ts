@@ -11,12 +11,14 @@ import { EndUser } from "../domain/EndUser.ts"
 import { EndUserId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
 import { ArtifactRef } from "../domain/Source.ts"
-import { JsonObject } from "../domain/Text.ts"
 
 const Row = Schema.Struct({ ...EndUser.fields, createdAt: Schema.DateTimeUtcFromDate })
 
 /** One thing that is stored about somebody, and the id that the next page begins after. */
-const Line = Schema.Struct({ id: Schema.String, line: JsonObject })
+const Line = Schema.Struct({
+  id: Schema.String,
+  line: Schema.Record({ key: Schema.String, value: Schema.Unknown })
+})
 export type Line = typeof Line.Type
 
 export interface EndUserFilter {

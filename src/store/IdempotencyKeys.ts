@@ -3,6 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { KeyId } from "../domain/Ids.ts"
+import { toJsonb } from "./Jsonb.ts"
 
 export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("store/IdempotencyKeys", {
   effect: Effect.gen(function* () {
@@ -27,7 +28,7 @@ export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("
     /** Keeps the answer, in the transaction that claimed the key. */
     const answer = (keyId: KeyId, key: string, response: unknown) =>
       sql`
-        update idempotency_keys set response = ${JSON.stringify(response)}::jsonb
+        update idempotency_keys set response = ${toJsonb(response)}::jsonb
         where key_id = ${keyId} and idempotency_key = ${key}`.pipe(Effect.orDie, Effect.asVoid)
 
     /** Forgets what is older than the 24 hours. */

@@ -15,8 +15,8 @@ import * as Schema from "effect/Schema"
 import { JobQueue, type PreparedJobs } from "../capabilities/JobQueue.ts"
 import { type Arrival, InboundEvent } from "../domain/Channel.ts"
 import { InboxId, typeId } from "../domain/Ids.ts"
-import { sanitizeJson } from "../domain/Text.ts"
 import * as Traced from "../domain/Traced.ts"
+import { toJsonb } from "./Jsonb.ts"
 
 /** Whose jobs process what is kept here. */
 const queueName = "channel-inbound"
@@ -96,9 +96,7 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
      */
     const insert = (given: ReadonlyArray<Given>, { ids, maxAttempts, news }: PreparedJobs) => {
       // One text: a parameter for each column costs both sides more.
-      const rows = sanitizeJson(
-        JSON.stringify(given.map((one, place) => ({ ...one, job_id: ids[place], place })))
-      )
+      const rows = toJsonb(given.map((one, place) => ({ ...one, job_id: ids[place], place })))
       const told =
         news === null
           ? sql.literal("")

@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import type { TenantScope } from "../domain/Account.ts"
 import { Glance, InboxMessage, MessageDelivery } from "../domain/InboxView.ts"
 import { AgentId, ConversationId, MessageId, type RunId } from "../domain/Ids.ts"
+import { toJsonb } from "./Jsonb.ts"
 
 const GlanceRow = Schema.Struct({ conversationId: ConversationId, ...Glance.fields })
 
@@ -36,7 +37,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/Inbo
               where m.conversation_id = c.id and m.position is not null order by m.position desc limit 1
             ) as preview
           from conversations c join end_users u on u.id = c.end_user_id
-          where c.id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`
+          where c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.glances"))
 
     const stages = sql.literal("array['sent', 'delivered', 'read']")
@@ -84,7 +85,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/Inbo
         execute: () => sql`
           select m.id, m.delivery from (
             select m.id, ${delivery} as delivery
-            from jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) as m (id)
+            from jsonb_array_elements_text(${toJsonb(ids)}::jsonb) as m (id)
           ) m where m.delivery is not null`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.deliveries"))
 

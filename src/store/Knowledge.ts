@@ -7,6 +7,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { AgentId, ChunkId, DocumentId } from "../domain/Ids.ts"
 import type { IngestionTask } from "./IngestionJobs.ts"
+import { toJsonb } from "./Jsonb.ts"
 
 export interface NewDocument {
   readonly id: DocumentId
@@ -43,7 +44,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/Know
     const insertDocuments = (task: IngestionTask, documents: ReadonlyArray<NewDocument>) => sql`
       insert into documents (id, agent_id, source_id, generation, uri, title, content_hash)
       select d.id, ${task.agentId}, ${task.sourceId}, ${task.generation}, d.uri, d.title, decode(d."contentHash", 'hex')
-      from jsonb_to_recordset(${JSON.stringify(documents.map(({ chunks: _, ...document }) => document))}::jsonb) as d (
+      from jsonb_to_recordset(${toJsonb(documents.map(({ chunks: _, ...document }) => document))}::jsonb) as d (
         id text, uri text, title text, "contentHash" text
       )`
 
@@ -53,7 +54,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/Know
       )
       select c.id, ${task.agentId}, ${task.sourceId}, ${task.generation}, c."documentId", c.ordinal, c.heading, c.content,
         decode(c."contentHash", 'hex'), c.tsv::tsvector, c.length
-      from jsonb_to_recordset(${JSON.stringify(chunks)}::jsonb) as c (
+      from jsonb_to_recordset(${toJsonb(chunks)}::jsonb) as c (
         id text, "documentId" text, ordinal int, heading text, content text, "contentHash" text, tsv text, length int
       )`
 
@@ -137,7 +138,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/Know
           update documents d set generation = ${task.generation}
           from sources s
           where s.id = ${task.sourceId} and d.source_id = s.id and d.generation = s.live_generation
-            and d.uri = any (array(select jsonb_array_elements_text(${JSON.stringify(uris)}::jsonb)))
+            and d.uri = any (array(select jsonb_array_elements_text(${toJsonb(uris)}::jsonb)))
           returning d.id`
         if (moved.length !== uris.length) {
           return yield* Effect.dieMessage("A document that was to stay has gone in the meantime.")

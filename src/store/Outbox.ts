@@ -14,6 +14,7 @@ import {
   MessagingChannel
 } from "../domain/Channel.ts"
 import { ChannelId, ConversationId, type MessageId, OutboxId, TenantId } from "../domain/Ids.ts"
+import { toJsonb } from "./Jsonb.ts"
 
 /** Why a message that may or may not have been taken is given up. */
 export const unknownOutcome = "outcome unknown"
@@ -96,7 +97,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/Outbox", {
 
     /** Joins the transaction of the caller; a message that is posted already stays as it is. True when it was not. */
     const insert = ({ author, conversationId, epoch, messageId, parts }: NewParts) => {
-      const given = JSON.stringify(parts.map((part, index) => ({ ...part, part: index + 1 })))
+      const given = toJsonb(parts.map((part, index) => ({ ...part, part: index + 1 })))
       return sql`
         insert into channel_outbox (id, tenant_id, conversation_id, channel_id, message_id, part, author, epoch, body, media)
         select p.id, c.tenant_id, c.id, c.channel_id, ${messageId}, p.part, ${author}, ${epoch}::bigint, p.body, p.media

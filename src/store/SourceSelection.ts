@@ -6,13 +6,14 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
 import type { RetrieveFilter } from "../domain/Chunk.ts"
 import { SourceId } from "../domain/Ids.ts"
+import { toJsonb } from "./Jsonb.ts"
 
 export class SourceSelection extends Effect.Service<SourceSelection>()("store/SourceSelection", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
     const among = (column: string, values: ReadonlyArray<string>) =>
-      sql`${sql(column)} in (select jsonb_array_elements_text(${JSON.stringify(values)}::jsonb))`
+      sql`${sql(column)} in (select jsonb_array_elements_text(${toJsonb(values)}::jsonb))`
 
     /** The agent's sources that meet every condition of `filter`; one that is left out is met by all, as is metadata without keys. */
     const matching = Effect.fn("SourceSelection.matching")(function* (
@@ -26,7 +27,7 @@ export class SourceSelection extends Effect.Service<SourceSelection>()("store/So
         ...(sourceTypes === undefined ? [] : [among("type", sourceTypes)]),
         ...(Object.keys(metadata).length === 0
           ? []
-          : [sql`config -> 'metadata' @> ${JSON.stringify(metadata)}::jsonb`])
+          : [sql`config -> 'metadata' @> ${toJsonb(metadata)}::jsonb`])
       ]
       const rows = yield* SqlSchema.findAll({
         Request: Schema.Void,

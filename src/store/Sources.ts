@@ -11,6 +11,7 @@ import type { TenantScope } from "../domain/Account.ts"
 import { AgentId, SourceId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
 import { LatestJob, Source, type SourceStatus, SourceType } from "../domain/Source.ts"
+import { toJsonb } from "./Jsonb.ts"
 
 export interface SourceFilter {
   readonly limit: number
@@ -104,7 +105,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/Sources", 
       sql`
         insert into sources (id, tenant_id, agent_id, type, name, config)
         values (${source.id}, ${scope.tenantId}, ${scope.agentId}, ${source.type}, ${source.name},
-          ${JSON.stringify(source.config)}::jsonb)`.pipe(Effect.orDie, Effect.asVoid)
+          ${toJsonb(source.config)}::jsonb)`.pipe(Effect.orDie, Effect.asVoid)
 
     /** Which agent of the tenant has the source. */
     const agentOf = (scope: TenantScope, id: SourceId) =>
@@ -124,7 +125,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/Sources", 
       const assignments = [
         sql`updated_at = now()`,
         ...(name === undefined ? [] : [sql`name = ${name}`]),
-        ...(config === undefined ? [] : [sql`config = ${JSON.stringify(config)}::jsonb`])
+        ...(config === undefined ? [] : [sql`config = ${toJsonb(config)}::jsonb`])
       ]
       return sql`
         update sources set ${sql.csv(assignments)}

@@ -6,6 +6,7 @@ import type { AgentScope } from "../domain/Access.ts"
 import { RunEvent } from "../domain/AgentRun.ts"
 import { Citation } from "../domain/ChatTurn.ts"
 import type { MessageId, RunId } from "../domain/Ids.ts"
+import { jsonbOf } from "./Jsonb.ts"
 import { released } from "./TurnQuota.ts"
 
 /** How a turn ended. `counted` is false when it failed before the model was called. */
@@ -38,8 +39,12 @@ export type Settled =
 /** The row of {@link settleStatement}: `epoch` is null when nothing was written. */
 export const SettledRow = Schema.Struct({ running: Schema.Boolean, epoch: Schema.NullOr(Schema.Int) })
 
-const encodeEvents = Schema.encodeSync(Schema.parseJson(Schema.Array(RunEvent)))
-const encodeCitations = Schema.encodeSync(Schema.parseJson(Schema.Array(Citation)))
+/** As `jsonb` takes them, whatever is in the payloads. */
+export const encodeEvents = jsonbOf(Schema.Array(RunEvent))
+const encodeCitations = jsonbOf(Schema.Array(Citation))
+
+/** Tokens that a column holds; no turn takes as many. */
+const maxTokens = 2_147_483_647
 
 /** The reply, and what it answers as answered; the user's message, unless it is stored already. */
 const said = (sql: SqlClient.SqlClient, { inputTokens, outputTokens, reply }: Settlement) => sql`
@@ -79,7 +84,12 @@ export const servedOnce = (
   ) then greatest(c.served, ${ticket}) else c.served end`
 
 /** Ends the run, if it is running; a reply only while the agent answers and nobody else has since the turn began. */
-export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, settlement: Settlement) => {
+export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, given: Settlement) => {
+  const settlement: Settlement = {
+    ...given,
+    inputTokens: Math.min(given.inputTokens, maxTokens),
+    outputTokens: Math.min(given.outputTokens, maxTokens)
+  }
   const { handoff, reply } = settlement
   return sql`
         with run as (
@@ -115,6 +125,34 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, set
         ${settlement.counted ? sql`counted as (${counters(sql, reply === null ? nothingSaid : settlement)})` : released(sql, sql`settled`)}
         select exists (select 1 from run) as running, (select epoch::int from conversation) as epoch`
 }
+
+/**
+ * Ends the running runs `r` for which `condition` holds as failed, without anything that somebody said: neither the user's
+ * message nor an event that tells more than `label`. For runs whose content cannot be written.
+ */
+export const settleEmptyStatement = (
+  sql: SqlClient.SqlClient,
+  condition: Statement.Fragment,
+  label: string,
+  counted: boolean
+) => sql<{ readonly id: string }>`
+  with settled as (
+    update agent_runs r set status = 'failed', completed_at = now(), message_id = null
+    where r.status = 'running' and ${condition}
+    returning r.id, r.agent_id, r.tenant_id, r.conversation_id, r.ticket, r.period_start, r.credited
+  ),
+  conversation as (
+    update conversations c set served = ${servedOnce(sql, sql`settled.ticket`)}, updated_at = now()
+    from settled where c.id = settled.conversation_id
+  ),
+  traced as (
+    insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
+    select id, 1 + coalesce((select max(sequence) from agent_run_events e where e.run_id = settled.id), 0),
+      'run.failed', 'failed', ${label}, null, now()
+    from settled
+  ),
+  ${counted ? sql`counted as (${counters(sql, nothingSaid)})` : released(sql, sql`settled`)}
+  select id from settled`
 
 /** Of a turn without a message of the agent's: usage counts the tokens of its messages alone (specification 2.8). */
 export const nothingSaid = { inputTokens: 0, outputTokens: 0 } as const

@@ -6,6 +6,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
 import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
@@ -14,6 +15,7 @@ import type { ExternalEndUserId } from "../domain/ChatTurn.ts"
 import { type ConversationChannel, ConversationState, MessageRole } from "../domain/Conversation.ts"
 import { type ConversationId, EndUserId, type MessageId, type RunId } from "../domain/Ids.ts"
 import * as Traced from "../domain/Traced.ts"
+import { jsonbOf } from "./Jsonb.ts"
 import { isDeadlock } from "./Sources.ts"
 import { released, reservation } from "./TurnQuota.ts"
 import {
@@ -21,9 +23,11 @@ import {
   nothingSaid,
   type Settled,
   SettledRow,
+  settleEmptyStatement,
   type Settlement,
   settleStatement
 } from "./TurnSettlement.ts"
+import { orUnstorable } from "./Unstorable.ts"
 
 export type { Settled, Settlement }
 
@@ -55,9 +59,11 @@ export interface Opening {
   /** The run's first event is stored as it is streamed. */
   readonly startedAt: DateTime.Utc
   readonly startedLabel: string
+  /** The run has ended by then, or somebody ends it. */
+  readonly timeout: Duration.DurationInput
 }
 
-const encodeAttachments = Schema.encodeSync(Schema.parseJson(Schema.Array(StoredAttachment)))
+const encodeAttachments = jsonbOf(Schema.Array(StoredAttachment))
 
 export const HistoryMessage = Schema.Struct({ role: MessageRole, content: Schema.String })
 export type HistoryMessage = typeof HistoryMessage.Type
@@ -96,7 +102,7 @@ export type Admission = typeof Admission.Type
 
 const Place = Schema.Struct({
   clear: Schema.Boolean,
-  /** An earlier turn's process has died, and what was asked there is not in the history yet. */
+  /** An earlier turn's process has died, or its time is up, and what was asked there is not in the history yet. */
   dead: Schema.Boolean,
   state: ConversationState,
   epoch: Schema.Int,
@@ -179,12 +185,13 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
       run as (
         insert into agent_runs (
           id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message, period_start, credited,
-          epoch, answers, attachments, status, started_at
+          epoch, answers, attachments, status, started_at, ends_by
         )
         select ${opening.runId}, ${scope.tenantId}, ${scope.agentId}, origin.id, origin.ticket, ${opening.instanceId},
           ${opening.userMessageId}, ${opening.message}, reserved.period_start, reserved.credited,
           origin.epoch, ${opening.answers ?? null}::text[], ${encodeAttachments(opening.attachments ?? [])}::jsonb, 'running',
-          ${DateTime.formatIso(opening.startedAt)}::timestamptz
+          ${DateTime.formatIso(opening.startedAt)}::timestamptz,
+          now() + make_interval(secs => ${Duration.toSeconds(opening.timeout)})
         from ${from}, reserved
         returning id
       ),
@@ -279,7 +286,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
           select c.state, c.epoch::int, (${historyOf(conversationId)}) as history,
             earlier.running = 0 as clear, earlier.alive < earlier.running as dead
           from conversations c, lateral (
-            select count(*) as running, count(i.id) as alive
+            select count(*) as running, count(i.id) filter (where r.ends_by >= now()) as alive
             from agent_runs r left join instances i on i.id = r.instance_id and i.lease_until > now()
             where r.conversation_id = c.id and r.ticket < ${ticket} and r.status = 'running'
           ) earlier
@@ -288,7 +295,8 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
 
     /**
      * Writes how the turn ended, once. A reply is written only while the agent answers the conversation and nobody else has
-     * since the turn began; `posting` joins its transaction.
+     * since the turn began; `posting` joins its transaction. Fails when its content cannot be stored, and then has written
+     * nothing.
      */
     const settle = Traced.fn("Turns.settle")(function* (
       scope: AgentScope,
@@ -310,6 +318,16 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         sql.withTransaction,
         again
       )
+    }, orUnstorable)
+
+    /** Ends a run that cannot be settled with its content, as failed: nothing of what was said is written. */
+    const settleEmpty = Traced.fn("Turns.settleEmpty")(function* (
+      scope: AgentScope,
+      runId: RunId,
+      counted: boolean
+    ) {
+      const mine = sql`r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${runId}`
+      yield* again(settleEmptyStatement(sql, mine, "Run failed", counted))
     }, Effect.orDie)
 
     /** A turn that stores nothing but that it happened (`persist: false`). */
@@ -330,6 +348,6 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         ),
         ${released(sql, sql`ended`)} select 1`.pipe(Effect.orDie, Effect.asVoid, Traced.span("Turns.release"))
 
-    return { begin, place, settle, count, release } as const
+    return { begin, place, settle, settleEmpty, count, release } as const
   })
 }) {}

@@ -10,6 +10,7 @@ import { Message } from "../domain/Conversation.ts"
 import type { ConversationId, MessageId } from "../domain/Ids.ts"
 import type { ArtifactRef } from "../domain/Source.ts"
 import { Author, type FeedbackRequest } from "../domain/Widget.ts"
+import { jsonbOf } from "./Jsonb.ts"
 
 const Row = Schema.Struct({
   ...Message.fields,
@@ -20,7 +21,7 @@ const Row = Schema.Struct({
   attachments: Schema.Array(StoredAttachment)
 })
 
-const encodeAttachments = Schema.encodeSync(Schema.parseJson(Schema.Array(StoredAttachment)))
+const encodeAttachments = jsonbOf(Schema.Array(StoredAttachment))
 
 /** A message of the person that no turn answers. */
 export interface NewMessage {

@@ -9,7 +9,6 @@ import type { TenantScope } from "../domain/Account.ts"
 import type { EndUser } from "../domain/EndUser.ts"
 import { Conflict, NotFound, ServiceUnavailable } from "../domain/Errors.ts"
 import type { EndUserId } from "../domain/Ids.ts"
-import type { JsonObject } from "../domain/Text.ts"
 import { type EndUserFilter, EndUserStore, type Line } from "../store/EndUsers.ts"
 import { Artifacts } from "./Artifacts.ts"
 
@@ -29,7 +28,7 @@ const paged = (limit: number, read: (after: string) => Effect.Effect<ReadonlyArr
     ])
   )
 
-const profile = ({ id, externalId, createdAt }: EndUser): JsonObject => ({
+const profile = ({ id, externalId, createdAt }: EndUser): Line["line"] => ({
   type: "end_user",
   id,
   externalId,
@@ -66,7 +65,7 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/EndUsers", {
       const found = yield* store.find(scope, id)
       if (Option.isNone(found)) return yield* missing()
       const count = yield* Ref.make(0)
-      const end = Effect.map(Ref.get(count), (lines): JsonObject => ({ type: "end", lines }))
+      const end = Effect.map(Ref.get(count), (lines): Line["line"] => ({ type: "end", lines }))
       const conversations = paged(pageOf.conversations, (after) =>
         store.conversations(id, after, pageOf.conversations)
       )

@@ -8,6 +8,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { ImportedConversation, type ImportProblem, type ImportReport } from "../domain/ConversationImport.ts"
 import { type AgentId, ConversationId, EndUserId, MessageId, typeId } from "../domain/Ids.ts"
+import * as Json from "../domain/Json.ts"
 import { ConversationImports, type NewConversation } from "../store/ConversationImports.ts"
 
 /** Conversations of one statement, and about as many characters: other requests wait no longer than for one of them. */
@@ -26,7 +27,7 @@ interface Placed {
   readonly conversation: NewConversation
 }
 
-const decode = Schema.decodeUnknownEither(Schema.parseJson(ImportedConversation), { errors: "first" })
+const decode = Schema.decodeUnknownEither(ImportedConversation, { errors: "first" })
 
 /** Where it is wrong and what was expected there; nothing of what was given. */
 const explain = (error: ParseResult.ParseError): string => {
@@ -96,7 +97,14 @@ export class ImportConversations extends Effect.Service<ImportConversations>()(
         now: number
       ): Either.Either<Placed, ImportProblem> => {
         const refused = (message: string) => Either.left({ line: line.number, message })
-        const decoded = decode(line.text)
+        const parsed = Json.parse(line.text)
+        if (Either.isLeft(parsed)) {
+          const { message, reason } = parsed.left
+          return refused(
+            reason === "malformed" ? "Expected a JSON object with messages" : `Not read: ${message}`
+          )
+        }
+        const decoded = decode(parsed.right)
         if (Either.isLeft(decoded)) return refused(explain(decoded.left))
         const agentId = decoded.right.agentId ?? fallback
         if (agentId === undefined) return refused("agentId: Expected the agent, here or for the whole import")

@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import { Stripe } from "stripe"
 import { BillingProvider } from "../../src/capabilities/BillingProvider.ts"
 import { layerStripe } from "../../src/capabilities/BillingProvider/Stripe.ts"
-import { april, event, subscription } from "../http/BillingEvents.ts"
+import { april, checkout, event, subscription } from "../http/BillingEvents.ts"
 
 interface Provider {
   readonly layer: Layer.Layer<BillingProvider>
@@ -59,6 +59,8 @@ const suite = (name: string, { layer, other, sign, sold, unset }: Provider) =>
             "nonsense",
             sign(`${sold} `, at),
             sign(sold, at - 3_600),
+            sign(sold, at + 4_000),
+            sign(sold, at + 400),
             good.slice(0, -2)
           ]
           for (const signature of bad) {
@@ -92,4 +94,64 @@ suite("Stripe's events", {
     )
   ),
   other: JSON.stringify(event("customer.created", april.start, { id: "cus_1" }))
+})
+
+describe("Stripe's events", () => {
+  const read = (body: string, change = (signature: string) => signature) =>
+    Effect.gen(function* () {
+      const provider = yield* BillingProvider
+      const timestamp = Math.floor((yield* Clock.currentTimeMillis) / 1_000)
+      const header = Stripe.webhooks.generateTestHeaderString({ payload: body, secret, timestamp })
+      return yield* provider.read(bytes(body), change(header))
+    }).pipe(Effect.provide(layerStripe(Option.some(Redacted.make(secret)))))
+
+  const sale = (credits: unknown) =>
+    JSON.stringify(
+      event(
+        "checkout.session.completed",
+        10,
+        checkout("ten_1", undefined, { metadata: { tenantId: "ten_1", credits } })
+      )
+    )
+
+  it.live("count as credits only what is a plain decimal integer", () =>
+    Effect.gen(function* () {
+      for (const credits of ["7", "500", "1000000000", 12]) {
+        const found = yield* read(sale(credits))
+        expect(Option.map(found, ({ fact }) => fact)).toEqual(
+          Option.some({ _tag: "Purchase", credits: Number(credits) })
+        )
+      }
+      const none = [
+        ..."0x10; 7 ;7 ;0;-5;+5;1.5;1.0;1e3;1_000;1,000;07;Infinity;NaN;0b11;0o17;१;1000000001;99999999999".split(
+          ";"
+        ),
+        ..."".split(";"),
+        ["5"],
+        [[7]],
+        { valueOf: 5 },
+        true,
+        null,
+        12.5,
+        "5\n"
+      ]
+      for (const credits of none)
+        expect([credits, yield* read(sale(credits))]).toEqual([credits, Option.none()])
+    })
+  )
+
+  it.live("are believed only with one time of their signature, in whole seconds", () =>
+    Effect.gen(function* () {
+      const body = sale("7")
+      expect(Option.isSome(yield* read(body))).toBe(true)
+      for (const change of [
+        (header: string) => header.replace("t=", "t=0,t="),
+        (header: string) => header.replace(",v1", "x,v1"),
+        (header: string) => header.replace("t=", "t= "),
+        (header: string) => header.replace("t=", "t=+")
+      ]) {
+        expect((yield* Effect.flip(read(body, change)))._tag).toBe("INVALID_SIGNATURE")
+      }
+    })
+  )
 })

@@ -64,6 +64,20 @@ layer(inline)("DocumentParser, each format", (it) => {
     })
   )
 
+  it.effect("Addresses that would be too long once they are escaped are none", () =>
+    Effect.gen(function* () {
+      const long = "字".repeat(300)
+      const head = `<title>T</title><link rel="canonical" href="/${long}">`
+      const { canonicalUrl, links } = yield* parse({
+        bytes: page(`${article}<a href="/${long}">long</a>`, head),
+        url: "https://a.example/in/x"
+      })
+      expect(canonicalUrl).toBeUndefined()
+      expect(links?.filter((link) => link.length > 2_048)).toEqual([])
+      expect(links).toContain("https://a.example/pricing")
+    })
+  )
+
   it.effect(
     "A page's links are absolute, without fragments and each named once; its canonical address is resolved",
     () =>

@@ -7,7 +7,15 @@ import { strToU8 } from "fflate"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { DocumentParser } from "../../src/capabilities/DocumentParser.ts"
 import { layerWorker } from "../../src/capabilities/DocumentParser/Worker.ts"
-import { hostileDocuments } from "../fixtures/documents/Hostile.ts"
+import { TextRecognition } from "../../src/capabilities/TextRecognition.ts"
+import { layerTesseract } from "../../src/capabilities/TextRecognition/Tesseract.ts"
+import {
+  endlessDocuments,
+  type Hostile,
+  hostileDocuments,
+  hostileImages
+} from "../fixtures/documents/Hostile.ts"
+import { toPng, whitePicture } from "../fixtures/images/ImageWriter.ts"
 
 const script = new URL("../../dist/workers/parse.js", import.meta.url)
 const mebibyte = 1024 * 1024
@@ -36,32 +44,71 @@ const watched = <A, E, R>(work: Effect.Effect<A, E, R>) =>
     }
   })
 
+/** The ceiling of the whole process is a server's: what other tests left in this one counts for nothing here. */
+const layer = Layer.suspend(() => layerWorker({ script, processMb: 16_384 }))
+const pictures = layerTesseract({ script: new URL("../../dist/workers/recognize.js", import.meta.url) })
+
+/** What became of it, which has to be what is expected, with words for whoever sent it. */
+const judge = (
+  { name, outcome }: Hostile,
+  result: Either.Either<string, { readonly code: string; readonly message: string }>,
+  grown: number,
+  late: number
+) => {
+  const what = Either.match(result, { onLeft: ({ code }) => code, onRight: () => "read" })
+  process.stdout.write(`${name}: ${what}, ${grown} MiB, event loop p99 ${late} ms\n`)
+  if ("words" in outcome) expect(Either.getOrThrow(result)).toContain(outcome.words)
+  else {
+    const { code, message } = Either.getOrThrow(Either.flip(result))
+    expect(outcome.codes).toContain(code)
+    expect(message).toMatch(/^[A-Z].{20,200}\.$/u)
+  }
+  expect(grown).toBeLessThan(growth)
+}
+
 describe("A hostile document", () => {
-  for (const { name, bytes, outcome } of hostileDocuments) {
+  const suite = (documents: ReadonlyArray<Hostile>, layer: Layer.Layer<DocumentParser>) => {
+    for (const hostile of documents) {
+      it.live(
+        `${hostile.name}: reading it is bounded, its outcome clear, and the next document is read`,
+        () =>
+          Effect.gen(function* () {
+            const { parse } = yield* DocumentParser
+            const document = hostile.bytes()
+            const { result, grown, late } = yield* watched(Effect.either(parse({ bytes: document })))
+            judge(
+              hostile,
+              Either.map(result, ({ content }) => content),
+              grown,
+              late
+            )
+            const next = yield* parse({ bytes: strToU8("Good words."), fileName: "good.txt" })
+            expect(next.content).toBe("Good words.")
+          }).pipe(Effect.provide(layer)),
+        120_000
+      )
+    }
+  }
+  suite(hostileDocuments, layer)
+  suite(
+    endlessDocuments,
+    Layer.suspend(() => layerWorker({ script, processMb: 16_384, timeout: "8 seconds" }))
+  )
+})
+
+describe("A hostile picture", () => {
+  for (const hostile of hostileImages) {
     it.live(
-      `${name}: reading it is bounded, its outcome clear, and the next document is read`,
+      `${hostile.name}: reading it is bounded, its outcome clear, and the next picture is read`,
       () =>
         Effect.gen(function* () {
-          const { parse } = yield* DocumentParser
-          const document = bytes()
-          const { result, grown, late } = yield* watched(Effect.either(parse({ bytes: document })))
-          const what = Either.match(result, { onLeft: ({ code }) => code, onRight: () => "read" })
-          process.stdout.write(`${name}: ${what}, ${grown} MiB, event loop p99 ${late} ms\n`)
-          if ("words" in outcome) {
-            expect(Either.getOrThrow(result).content).toContain(outcome.words)
-          } else {
-            const { code, message } = Either.getOrThrow(Either.flip(result))
-            expect(outcome.codes).toContain(code)
-            expect(message).toMatch(/^[A-Z].{20,200}\.$/u)
-          }
-          expect(grown).toBeLessThan(growth)
-          const next = yield* parse({ bytes: strToU8("Good words."), fileName: "good.txt" })
-          expect(next.content).toBe("Good words.")
-        }).pipe(Effect.provide(layer)),
+          const { recognize } = yield* TextRecognition
+          const picture = hostile.bytes()
+          const { result, grown, late } = yield* watched(Effect.either(recognize(picture)))
+          judge(hostile, result, grown, late)
+          expect(yield* recognize(toPng(whitePicture(300, 200)))).toBe("")
+        }).pipe(Effect.provide(pictures)),
       120_000
     )
   }
 })
-
-/** The ceiling of the whole process is a server's: what other tests left in this one counts for nothing here. */
-const layer = Layer.suspend(() => layerWorker({ script, processMb: 16_384 }))

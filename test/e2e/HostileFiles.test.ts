@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises"
 import { Worker } from "node:worker_threads"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { strToU8, zipSync } from "fflate"
-import { type Hostile, hostileDocuments, hostileImage } from "../fixtures/documents/Hostile.ts"
+import { type Hostile, hostileDocuments, hostileImages } from "../fixtures/documents/Hostile.ts"
 import { csrf, signIn } from "./RouteWorld.ts"
 import { removeFolder, root, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 
@@ -110,7 +110,7 @@ describe.skipIf(process.platform !== "linux")("Hostile files", () => {
   }
 
   beforeAll(async () => {
-    for (const [place, hostile] of [...hostileDocuments, hostileImage].entries()) {
+    for (const [place, hostile] of [...hostileDocuments, ...hostileImages].entries()) {
       const path = Path.join(folder, `${place}.bin`)
       Fs.writeFileSync(path, hostile.bytes())
       files.push({ hostile, path })

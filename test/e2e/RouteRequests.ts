@@ -34,10 +34,10 @@ const kinds: Record<Kind, true> = {
   artifact: true,
   conversation: true
 }
-const isKind = (name: string): name is Kind => Object.hasOwn(kinds, name)
+export const isKind = (name: string): name is Kind => Object.hasOwn(kinds, name)
 
 /** Path parameters of a stored file, and of the conversation that has it. */
-const files: Readonly<Record<string, Kind>> = {
+export const files: Readonly<Record<string, Kind>> = {
   "GET /api/sdk/attachments/:id :id": "attachment",
   "GET /api/conversations/:id/attachments/:artifact :artifact": "artifact",
   "GET /api/conversations/:id/attachments/:artifact :id": "conversation"
@@ -46,7 +46,7 @@ const files: Readonly<Record<string, Kind>> = {
 /** Names that callers choose themselves, and so no ids of anything. */
 const chosen = new Set(["ExternalEndUserId"])
 
-const brandOf = (ast: AST.AST): string | undefined => {
+export const brandOf = (ast: AST.AST): string | undefined => {
   const [brand] = Option.getOrElse(AST.getBrandAnnotation(ast), (): ReadonlyArray<string | symbol> => [])
   if (brand !== undefined) return String(brand)
   if (AST.isRefinement(ast)) return brandOf(ast.from)
@@ -85,7 +85,7 @@ const fieldsOf = (route: string, place: Field["place"], schema: Schema.Schema.Al
 const notOurs = new Set(["externalId"])
 
 /** Bodies that are decoded by their handlers. */
-const undeclared: Readonly<Record<string, Schema.Schema.All>> = {
+export const undeclared: Readonly<Record<string, Schema.Schema.All>> = {
   "POST /api/v1/chat/stream": HostedTurnRequest
 }
 
@@ -119,7 +119,7 @@ const declaredFields = (): ReadonlyMap<string, ReadonlyArray<Field>> => {
 const file = () => ({ file: new File(["Some text."], "some.txt", { type: "text/plain" }) })
 
 /** What each of these routes needs beside ids. */
-const bodies: Readonly<Record<string, () => Readonly<Record<string, unknown>>>> = {
+export const bodies: Readonly<Record<string, () => Readonly<Record<string, unknown>>>> = {
   "POST /v1/chat": () => ({ message: "Hello" }),
   "POST /v1/chat/stream": () => ({ message: "Hello" }),
   "POST /api/v1/chat/stream": () => ({ message: "Hello" }),

@@ -149,6 +149,49 @@ eachEngineLive("The dashboard's inbox", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("hands out files of every kind as nothing that could run, whatever they were called", () =>
+    Effect.gen(function* () {
+      const { path } = yield* talked
+      const sql = yield* SqlClient.SqlClient
+      const artifact = yield* (yield* ArtifactStore).put(Buffer.from("<svg><script>alert(1)</script></svg>"))
+      const { url } = yield* TestServer.TestServer
+      const bytes = "application/octet-stream"
+      const kinds: ReadonlyArray<readonly [mimeType: string, contentType: string, disposition: string]> = [
+        ["image/png", "image/png", "inline"],
+        ["image/jpeg", "image/jpeg", "inline"],
+        ["image/svg+xml", bytes, "attachment"],
+        ["image/svg+xml; charset=utf-8", bytes, "attachment"],
+        ["text/html", bytes, "attachment"],
+        ["text/xml", bytes, "attachment"],
+        ["application/xml", bytes, "attachment"],
+        ["application/xhtml+xml", bytes, "attachment"],
+        ["application/javascript", bytes, "attachment"],
+        ["application/x-shockwave-flash", bytes, "attachment"],
+        ["multipart/x-mixed-replace; boundary=a", bytes, "attachment"],
+        ["image/png\r\nx-made: up", bytes, "attachment"],
+        ["", bytes, "attachment"],
+        ["application/pdf", "application/pdf", "attachment"],
+        ["video/mp4", "video/mp4", "attachment"]
+      ]
+      for (const [mimeType, contentType, disposition] of kinds) {
+        const files = [{ artifact, mimeType, name: "a\r\nb;\"c'.svg", size: 25 }]
+        yield* sql`update messages set attachments = ${JSON.stringify(files)}::jsonb where position = 1`
+        const found = yield* Effect.promise(() => fetch(`${url}${path}/attachments/${artifact}`))
+        expect([mimeType, found.status, found.headers.get("content-type")]).toEqual([
+          mimeType,
+          200,
+          contentType
+        ])
+        expect(found.headers.get("content-disposition")).toBe(
+          `${disposition}; filename*=UTF-8''a%0D%0Ab%3B%22c'.svg`
+        )
+        expect(found.headers.get("content-security-policy")).toBe("default-src 'none'; sandbox")
+        expect(found.headers.get("x-content-type-options")).toBe("nosniff")
+        expect(found.headers.get("x-made")).toBeNull()
+      }
+    }).pipe(onFreshData)
+  )
+
   it.scoped("shows with whom a conversation is and what was said last", () =>
     Effect.gen(function* () {
       const { conversationId } = yield* talked

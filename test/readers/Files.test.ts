@@ -126,6 +126,18 @@ describe("A BULK_UPLOAD source", () => {
   )
 
   test(
+    "A name that is cut to its length is not cut within a character",
+    Effect.gen(function* () {
+      const names = [0, 1].map((place) => `${"😀".repeat(130)}${"x".repeat(place)}.txt`)
+      const found = yield* bulk(zip(Object.fromEntries(names.map((name, place) => [name, `words ${place}`]))))
+      expect(found.map(({ title, uri }) => [uri.isWellFormed(), title.isWellFormed()])).toEqual([
+        [true, true],
+        [true, true]
+      ])
+    })
+  )
+
+  test(
     "An entry packed suspiciously tightly is left out and the others are read",
     Effect.gen(function* () {
       const archive = zip({ "bomb.txt": "a".repeat(40 * 1024 * 1024), "ok.txt": "Fine." })

@@ -46,7 +46,8 @@ eachEngineLive("The statements of a turn", (it, engine) => {
           userMessageId: yield* newId.message,
           message: "Hello?",
           startedAt: yield* DateTime.now,
-          startedLabel: "Started"
+          startedLabel: "Started",
+          timeout: "1 minute"
         })
         const event = decode({
           id: `${runId}:2`,

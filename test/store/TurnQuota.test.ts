@@ -24,7 +24,8 @@ const opening = (persist = true) =>
       userMessageId: yield* newId.message,
       message: "Hello?",
       startedAt: yield* DateTime.now,
-      startedLabel: "Started"
+      startedLabel: "Started",
+      timeout: "1 minute"
     }
     return made
   })

@@ -65,7 +65,8 @@ const turn = (scope: AgentScope, conversationId: ConversationId, text: string) =
       userMessageId,
       message: text,
       startedAt: yield* DateTime.now,
-      startedLabel: "Started"
+      startedLabel: "Started",
+      timeout: "1 minute"
     })
     const settled = yield* turns.settle(scope, {
       runId,

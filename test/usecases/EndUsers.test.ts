@@ -52,7 +52,8 @@ const begin = (
       message,
       attachments,
       startedAt: yield* DateTime.now,
-      startedLabel: "Started"
+      startedLabel: "Started",
+      timeout: "1 minute"
     })
     return { runId, endUserId: EndUserId.make(endUserId ?? "") }
   })

@@ -45,7 +45,8 @@ const turn = (scope: AgentScope, tokens = { inputTokens: 10, outputTokens: 3 }) 
       userMessageId: yield* newId.message,
       message: "Hi",
       startedAt,
-      startedLabel: "Started"
+      startedLabel: "Started",
+      timeout: "1 minute"
     })
     if (!admission.reserved) return null
     const reply = { id: MessageId.make(yield* newId.message), content: "Hello", citations: [] }

@@ -18,6 +18,7 @@ import { importCommand } from "./Import.ts"
 import { ingest } from "./Ingest.ts"
 import { mcp } from "./Mcp.ts"
 import { migrateCommand } from "./Migrate.ts"
+import { newSecret } from "./NewSecret.ts"
 import { retrieve } from "./Retrieve.ts"
 import { serve } from "./Serve.ts"
 import { ToldInLog, wordsOf } from "./Words.ts"
@@ -33,7 +34,8 @@ const spoke = Command.make("spoke").pipe(
     retrieve,
     mcp,
     exportCommand,
-    importCommand
+    importCommand,
+    newSecret
   ])
 )
 

@@ -16,6 +16,7 @@ const spoken = new Set([
   "DataDirectoryLocked",
   "DataDirectoryUnusable",
   "DatabaseUnavailable",
+  "MasterSecretError",
   "MigrationError",
   "SqlError",
   "VectorUnavailable"

@@ -12,7 +12,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
-import type * as Stream from "effect/Stream"
+import * as Stream from "effect/Stream"
+import { collect } from "../../domain/Collect.ts"
 import type { ArtifactRef } from "../../domain/Source.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
 import { spool } from "./Spool.ts"
@@ -37,6 +38,7 @@ const patience = Duration.seconds(60)
 const retries = Schedule.intersect(Schedule.jittered(Schedule.exponential("200 millis")), Schedule.recurs(3))
 /** Larger than any original; what claims to be larger is not read. */
 const largest = 256 * 1_048_576
+const maxRefusalBytes = 65_536
 
 /** A refusal, or an attempt that came to nothing. */
 interface Failure {
@@ -51,7 +53,10 @@ const codeIn = (body: string): string => /<Code>([A-Za-z]{1,64})<\/Code>/u.exec(
 
 const refusal = (response: HttpClientResponse.HttpClientResponse) =>
   Effect.map(
-    Effect.orElseSucceed(response.text, () => ""),
+    collect(response.stream, maxRefusalBytes, () => "too long").pipe(
+      Effect.map((bytes) => new TextDecoder().decode(bytes)),
+      Effect.orElseSucceed(() => "")
+    ),
     (body) => {
       const { status } = response
       const code = codeIn(body)
@@ -153,8 +158,9 @@ const make = (options: S3Options) =>
         if (Number(response.headers["content-length"] ?? 0) > largest) {
           return yield* Effect.fail(failure("the object is too large", false))
         }
-        const body = yield* Effect.mapError(response.arrayBuffer, () => failure("the answer broke off", true))
-        return Option.some(new Uint8Array(body))
+        const broken = () => failure("the answer broke off", true)
+        const tooLarge = () => failure("the object is too large", false)
+        return Option.some(yield* collect(Stream.mapError(response.stream, broken), largest, tooLarge))
       })
 
     const get = Effect.fn("ArtifactStore.get")(function* (ref: ArtifactRef) {

@@ -112,12 +112,18 @@ const invoice =
       }))
     })
 
+/** A count in decimal digits, as a text or a number; 0 for anything else, such as `0x10`, ` 7 ` or a list. */
+const creditsOf = (value: unknown): number =>
+  (typeof value === "string" || typeof value === "number") && /^[1-9]\d{0,9}$/.test(String(value))
+    ? Number(value)
+    : 0
+
 /** A checkout alone says nothing of a subscription: the subscription's own events do. */
 const checkout = (object: unknown): Option.Option<Told> =>
   Option.flatMap(Schema.decodeUnknownOption(Checkout)(object), (given) => {
-    const credits = Number(named("credits", given.metadata))
+    const credits = creditsOf(named("credits", given.metadata))
     const paid = given.payment_status === "paid" || given.payment_status === "no_payment_required"
-    return paid && Number.isInteger(credits) && credits > 0
+    return paid && credits > 0
       ? Option.some({
           object: idOf(given.payment_intent) ?? given.id,
           tenant: named("tenantId", given.metadata),

@@ -56,7 +56,7 @@ const nameOf = ({ fileName, url }: ParseRequest): string => {
 
 const titleOf = (title: string | undefined, request: ParseRequest): string =>
   sanitize((title ?? "").replace(/\s+/g, " ").trim().slice(0, maxTitle)) ||
-  sanitize(nameOf(request)).slice(0, maxTitle)
+  sanitize(nameOf(request).slice(0, maxTitle))
 
 const nothing = (kind: Sniffed["kind"]): ParseError =>
   new ParseError({

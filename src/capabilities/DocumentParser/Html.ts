@@ -73,12 +73,15 @@ const rooted = (html: string): string => {
   return /<body[\s>]/i.test(html) ? `<html>${html}</html>` : `<html><body>${html}</body></html>`
 }
 
+/** A longer address names no document: no index holds it. Escaped, other scripts are nine times as long. */
+const maxAddress = 2_048
+
 const absolute = (href: string | null, base: string | undefined): string | undefined => {
-  const url = href === null || href.length > 2_048 ? null : urlOf(href.trim(), base)
+  const url = href === null || href.length > maxAddress ? null : urlOf(href.trim(), base)
   if (url === null) return undefined
   if (url.protocol !== "http:" && url.protocol !== "https:") return undefined
   url.hash = ""
-  return url.href
+  return url.href.length > maxAddress ? undefined : url.href
 }
 
 const linksOf = (page: Page, base: string | undefined): ReadonlyArray<string> => {

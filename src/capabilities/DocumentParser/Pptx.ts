@@ -132,7 +132,10 @@ const slidesOf = (container: Container): ReadonlyArray<string> => {
   const slides: Array<string> = []
   scan(container.text(main), {
     open: (name, tag) => {
-      const part = name === "sldId" ? parts.get(attribute(tag, "*:id")) : undefined
+      const id = name === "sldId" ? attribute(tag, "*:id") : ""
+      const part = parts.get(id)
+      // No part is two slides.
+      parts.delete(id)
       if (part !== undefined) slides.push(part)
     },
     close: () => undefined,

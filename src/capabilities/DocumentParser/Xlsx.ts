@@ -18,6 +18,14 @@ const tooLarge = new ParseError({
   code: "too_large",
   message: `The workbook has more cells than one document may: at most ${maxCells.toLocaleString("en")} are read. Split it into several files.`
 })
+/** Tables repeat the header, so that short cells may become long text. */
+const tooLong = new ParseError({
+  code: "too_large",
+  message: "The workbook's tables hold more text than one document may. Split it into several files."
+})
+
+/** Is told of text that is about to be written, and throws when it is too much. */
+type Spend = (length: number) => void
 
 /** Text by column, counted from 0. */
 type Row = ReadonlyMap<number, string>
@@ -117,9 +125,14 @@ const escaped = (text: string): string => text.replaceAll("|", "\\|")
 const asTables = (
   header: Row,
   columns: ReadonlyArray<number>,
-  body: ReadonlyArray<Row>
+  body: ReadonlyArray<Row>,
+  spend: Spend
 ): ReadonlyArray<string> => {
-  const cells = (row: Row) => line(columns.map((column) => escaped(row.get(column) ?? "")))
+  const cells = (row: Row) => {
+    const text = line(columns.map((column) => escaped(row.get(column) ?? "")))
+    spend(text.length)
+    return text
+  }
   const top = `${cells(header)}\n${line(columns.map(() => "---"))}`
   const tables: Array<string> = []
   let open = top
@@ -128,6 +141,7 @@ const asTables = (
     if (open !== top && open.length + 1 + next.length > tableLength) {
       tables.push(open)
       open = top
+      spend(top.length)
     }
     open += `\n${next}`
   }
@@ -135,20 +149,24 @@ const asTables = (
 }
 
 /** A row as lines `header: value`: for sheets so wide that a header would bury the values. */
-const asRecords = (header: Row, body: ReadonlyArray<Row>): ReadonlyArray<string> =>
+const asRecords = (header: Row, body: ReadonlyArray<Row>, spend: Spend): ReadonlyArray<string> =>
   body.map((row) =>
-    Array.from(row, ([column, text]) => `${header.get(column) ?? lettersOf(column)}: ${text}`).join("\n")
+    Array.from(row, ([column, text]) => {
+      const name = header.get(column) ?? lettersOf(column)
+      spend(name.length + text.length)
+      return `${name}: ${text}`
+    }).join("\n")
   )
 
-const sheetBlocks = (all: ReadonlyArray<Row>): ReadonlyArray<string> => {
+const sheetBlocks = (all: ReadonlyArray<Row>, spend: Spend): ReadonlyArray<string> => {
   const [header, ...body] = all
   if (header === undefined) return []
   const used = new Set<number>()
   for (const row of all) for (const column of row.keys()) used.add(column)
   const columns = [...used].sort((a, b) => a - b)
   const length = columns.reduce((sum, column) => sum + 3 + (header.get(column) ?? "").length, 0)
-  if (length <= maxHeader) return asTables(header, columns, body)
-  return body.length === 0 ? [[...header.values()].join("\n")] : asRecords(header, body)
+  if (length <= maxHeader) return asTables(header, columns, body, spend)
+  return body.length === 0 ? [[...header.values()].join("\n")] : asRecords(header, body, spend)
 }
 
 interface Sheet {
@@ -192,9 +210,17 @@ const readBook = (container: Container, { maxCharacters }: ParseLimits): string 
     length += text.length
     if (++cells > maxCells || length > maxCharacters) throw tooLarge
   }
+  let written = 0
+  const spend: Spend = (more) => {
+    written += more
+    if (written > maxCharacters) throw tooLong
+  }
+  const targets = new Map(parts.map(({ id, target }) => [id, target]))
   for (const { name, id } of sheets) {
-    const xml = container.text(parts.find((part) => part.id === id)?.target ?? "")
-    const content = sheetBlocks(rowsOf(xml, book, count))
+    const target = targets.get(id)
+    // No part is two sheets.
+    targets.delete(id)
+    const content = sheetBlocks(rowsOf(container.text(target ?? ""), book, count), spend)
     if (content.length > 0) blocks.push(`## ${name.replace(/\s+/g, " ").trim() || "Sheet"}`, ...content)
   }
   return blocks.join("\n\n")
@@ -210,8 +236,8 @@ export const parseXlsx = (
     Effect.try({
       try: () => ({ format: "markdown" as const, content: readBook(container, limits) }),
       catch: (error) =>
-        error === tooLarge
-          ? tooLarge
+        error instanceof ParseError
+          ? error
           : new ParseError({
               code: "malformed",
               message: "The workbook is damaged or incomplete. Save it again and upload the new file."

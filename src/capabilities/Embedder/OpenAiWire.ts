@@ -2,8 +2,10 @@
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
+import * as Json from "../../domain/Json.ts"
 import type { Answered, ExchangeError, ExchangeService } from "../Exchange.ts"
 
 export interface Asked {
@@ -55,18 +57,11 @@ const embeddingOf = (value: unknown): Embedding | null => {
   return Predicate.isNumber(index) && embedding !== null ? { index, embedding } : null
 }
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** Looked at by hand: for thousands of numbers a schema takes longer than the search that needs them. */
 const embeddingsOf = (text: string): Effect.Effect<ReadonlyArray<Embedding>, WireFailure> => {
-  const body = parsed(text)
-  if (body === undefined) return Effect.fail(broken)
+  const parsed = Json.parsePiece(text)
+  if (Either.isLeft(parsed)) return Effect.fail(broken)
+  const body: unknown = parsed.right
   const data = Predicate.isRecord(body) ? body["data"] : undefined
   if (!Array.isArray(data)) return Effect.fail(unreadable)
   const all: Array<Embedding> = []

@@ -1,8 +1,9 @@
 /** Tool calls as a model streams them: in pieces, and not always valid. */
+import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import { JsonObject, type JsonValue, sanitize } from "../../domain/Text.ts"
+import * as Json from "../../domain/Json.ts"
+import { JsonObject, sanitize } from "../../domain/Text.ts"
 import type { ModelPart } from "../ModelRuntime.ts"
-import { parseObject } from "./WireJson.ts"
 
 type ToolCall = Extract<ModelPart, { readonly _tag: "ToolCall" }>
 
@@ -13,23 +14,11 @@ const maxArguments = 1024 * 1024
 
 const isJsonObject = Schema.is(JsonObject)
 
-const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
-
-/** The object with all its texts as a store can hold them: an escape of JSON can say NUL (guarantee G26). */
-const clean = (object: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(object).map(([name, value]) => [sanitize(name), cleanValue(value)]))
-
-const cleanValue = (value: JsonValue): JsonValue => {
-  if (typeof value === "string") return sanitize(value)
-  if (typeof value !== "object" || value === null) return value
-  return isList(value) ? value.map(cleanValue) : clean(value)
-}
-
 /** Models call a tool without parameters with nothing at all. */
 const inputOf = (rawInput: string): JsonObject | null => {
   if (rawInput.trim() === "") return {}
-  const parsed = parseObject(rawInput)
-  return isJsonObject(parsed) ? clean(parsed) : null
+  const parsed = Either.getOrNull(Json.parse(rawInput))
+  return isJsonObject(parsed) ? parsed : null
 }
 
 /** Never fails: whoever runs the tools tells the model what was wrong with its call (findings 4). */

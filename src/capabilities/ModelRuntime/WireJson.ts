@@ -1,18 +1,20 @@
 /** Reading a provider's JSON by hand: a schema's decode for each token would cost more than the token (findings 11). */
 
+import * as Either from "effect/Either"
+import * as Json from "../../domain/Json.ts"
+
 export type WireObject = Readonly<Record<string, unknown>>
 
 export const isObject = (value: unknown): value is WireObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The object that `text` is the JSON of, or null when it is anything else. */
+/**
+ * The object that `text` is the JSON of, or null when it is anything else. Its texts are as they were sent: one may end in
+ * half of a character whose other half comes with the next frame.
+ */
 export const parseObject = (text: string): WireObject | null => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : null
-  } catch {
-    return null
-  }
+  const value: unknown = Either.getOrNull(Json.parsePiece(text))
+  return isObject(value) ? value : null
 }
 
 export const isAbsent = (value: unknown): value is null | undefined => value === null || value === undefined

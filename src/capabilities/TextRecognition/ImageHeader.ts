@@ -24,10 +24,36 @@ export const imageFormat = (bytes: Uint8Array): ImageFormat | undefined => {
 
 const pngSize = (view: DataView): ImageSize => ({ width: view.getUint32(16), height: view.getUint32(20) })
 
-const gifSize = (view: DataView): ImageSize => ({
-  width: view.getUint16(6, true),
-  height: view.getUint16(8, true)
-})
+/** Frames of a GIF are all unpacked, into a byte a dot, where other pictures take several. */
+const gifFramesAsOne = 8
+
+const colourTable = (flags: number): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1))
+
+/** Behind the blocks of data that begin at `at`; each tells its length, and an empty one ends them. */
+const behindBlocks = (view: DataView, at: number): number => {
+  let next = at
+  while (next < view.byteLength && view.getUint8(next) !== 0) next += 1 + view.getUint8(next)
+  return next + 1
+}
+
+/** The largest frame, or the share of all of them: each says its own size, whatever the picture says. */
+const gifSize = (view: DataView): ImageSize => {
+  let width = view.getUint16(6, true)
+  let height = view.getUint16(8, true)
+  let dots = 0
+  for (let at = 13 + colourTable(view.getUint8(10)); at < view.byteLength;) {
+    const block = view.getUint8(at)
+    if (block === 0x21) at = behindBlocks(view, at + 2)
+    else if (block === 0x2c) {
+      const [across, down] = [view.getUint16(at + 5, true), view.getUint16(at + 7, true)]
+      width = Math.max(width, across)
+      height = Math.max(height, down)
+      dots += across * down
+      at = behindBlocks(view, at + 11 + colourTable(view.getUint8(at + 9)))
+    } else break
+  }
+  return { width, height: Math.max(height, Math.ceil(dots / gifFramesAsOne / Math.max(1, width))) }
+}
 
 const bmpSize = (view: DataView): ImageSize => ({
   width: Math.abs(view.getInt32(18, true)),
@@ -70,8 +96,9 @@ const tiffSize = (view: DataView): ImageSize => {
     const at = start + 2 + entry * 12
     const value =
       view.getUint16(at + 2, little) === 3 ? view.getUint16(at + 8, little) : view.getUint32(at + 8, little)
-    if (view.getUint16(at, little) === 256) found.width = value
-    if (view.getUint16(at, little) === 257) found.height = value
+    // Whoever unpacks it may take the first of two.
+    if (view.getUint16(at, little) === 256) found.width = Math.max(found.width, value)
+    if (view.getUint16(at, little) === 257) found.height = Math.max(found.height, value)
   }
   return found
 }

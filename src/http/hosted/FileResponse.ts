@@ -1,5 +1,10 @@
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 
+/** Pictures that a page may show; an SVG is none of them: it is a document that can run. */
+const shown = new Set(["image/jpeg", "image/png", "image/webp", "image/gif"])
+/** What is handed out under its own type. Anything else is bytes, whatever its sender called it. */
+const plain = /^(?:application\/pdf|(?:audio|video)\/[a-z0-9][a-z0-9.+-]{0,100})$/
+
 /** A file of somebody else's making: shown as what it is, and as nothing that could run. */
 export const fileResponse = ({
   bytes,
@@ -11,10 +16,10 @@ export const fileResponse = ({
   readonly name: string
 }) =>
   HttpServerResponse.uint8Array(bytes, {
-    contentType: mimeType,
+    contentType: shown.has(mimeType) || plain.test(mimeType) ? mimeType : "application/octet-stream",
     headers: {
       "cache-control": "private, max-age=3600",
-      "content-disposition": `${mimeType.startsWith("image/") ? "inline" : "attachment"}; filename*=UTF-8''${encodeURIComponent(name)}`,
+      "content-disposition": `${shown.has(mimeType) ? "inline" : "attachment"}; filename*=UTF-8''${encodeURIComponent(name.toWellFormed())}`,
       "content-security-policy": "default-src 'none'; sandbox"
     }
   })

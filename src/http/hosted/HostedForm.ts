@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { ValidationError } from "../../domain/Errors.ts"
+import * as Json from "../../domain/Json.ts"
 import { HostedTurnRequest } from "../../domain/Widget.ts"
 import * as Issues from "../Issues.ts"
 import * as Upload from "../Upload.ts"
@@ -23,14 +24,14 @@ export const isForm = ({ headers }: HttpServerRequest.HttpServerRequest) =>
   /^multipart\/form-data\b/iu.test(headers["content-type"] ?? "")
 
 const asJson = (name: string, text: string) =>
-  Effect.try({
-    try: (): unknown => JSON.parse(text),
-    catch: () =>
+  Effect.mapError(
+    Json.parse(text),
+    ({ message }) =>
       new ValidationError({
         message: "The request does not have the expected form.",
-        details: { issues: [{ path: [name], message: "Expected JSON" }] }
+        details: { issues: [{ path: [name], message: `Expected JSON: ${message}` }] }
       })
-  })
+  )
 
 const valueOf = (name: string, text: string) => {
   if (!texts.includes(name)) return asJson(name, text)

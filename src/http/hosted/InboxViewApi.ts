@@ -8,7 +8,7 @@ import { ConversationChannel, ConversationState } from "../../domain/Conversatio
 import { NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { AgentId, MessageId, RunId } from "../../domain/Ids.ts"
 import { Glance, InboxMessage } from "../../domain/InboxView.ts"
-import { cursorParam, limitParam } from "../../domain/Page.ts"
+import { cursorParam, limitParam, WholeNumber } from "../../domain/Page.ts"
 import { ArtifactRef } from "../../domain/Source.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
@@ -81,7 +81,7 @@ const trace = HttpApiEndpoint.get("trace", "/api/agent-runs/:runId")
   .setUrlParams(
     Schema.Struct({
       limit: limitParam(100),
-      cursor: optional(Schema.NumberFromString.pipe(Schema.int(), Schema.positive()))
+      cursor: optional(WholeNumber.pipe(Schema.positive()))
     })
   )
   .addSuccess(success(RunTrace))

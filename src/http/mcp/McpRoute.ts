@@ -7,6 +7,7 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Mailbox from "effect/Mailbox"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
@@ -14,6 +15,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
 import type { AgentKey } from "../../domain/Access.ts"
+import * as Json from "../../domain/Json.ts"
 import { Agents } from "../../usecases/Agents.ts"
 import { RateLimits } from "../../usecases/RateLimits.ts"
 import { answer } from "../Boundary.ts"
@@ -139,9 +141,12 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
         }
         // What is too large or cut off is the boundary's to answer.
         const text = yield* Effect.orDie(request.text)
-        const body = Option.liftThrowable((): unknown => JSON.parse(text))()
-        if (Option.isNone(body)) return json(Rpc.failure(null, Rpc.codes.parse, "The body is not JSON."), 400)
-        const message = decodeMessage(body.value)
+        const body = Json.parse(text)
+        if (Either.isLeft(body)) {
+          const { message } = body.left
+          return json(Rpc.failure(null, Rpc.codes.parse, `The body cannot be read: ${message}.`), 400)
+        }
+        const message = decodeMessage(body.right)
         if (Option.isNone(message)) {
           return json(Rpc.failure(null, Rpc.codes.invalid, "Send one JSON-RPC 2.0 message."), 400)
         }

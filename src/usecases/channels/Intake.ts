@@ -7,9 +7,7 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import * as Body from "../../channels/Body.ts"
 import { normalizers } from "../../channels/Inbound.ts"
 import type { Normalized } from "../../channels/Normalized.ts"
 import { isSigned } from "../../channels/Signature.ts"
@@ -21,6 +19,7 @@ import {
   Unauthorized,
   ValidationError
 } from "../../domain/Errors.ts"
+import * as Json from "../../domain/Json.ts"
 import { Inbox } from "../../store/Inbox.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
 import * as GroupCommit from "./GroupCommit.ts"
@@ -100,9 +99,9 @@ export class Intake extends Effect.Service<Intake>()("usecases/channels/Intake",
     ): Either.Either<Normalized, Refusal> => {
       if (settings.appSecret === null) return Either.left(unverifiable("CHANNEL_APP_SECRET"))
       if (!isSigned(settings.appSecret, signature, body)) return Either.left(unsigned())
-      return Option.match(Body.parse(body), {
-        onNone: () => Either.left(unreadable()),
-        onSome: (parsed) => Either.right(normalizers[channel](parsed, now))
+      return Either.mapBoth(Json.parse(new TextDecoder().decode(body)), {
+        onLeft: unreadable,
+        onRight: (parsed) => normalizers[channel](parsed, now)
       })
     }
 

@@ -18,6 +18,7 @@ import * as Identity from "./Identity.ts"
 import { Instance } from "./Instance.ts"
 import * as Trace from "./Trace.ts"
 import type { Reply } from "./Turn.ts"
+import { TurnSettings } from "./TurnSettings.ts"
 
 /** Messages that are stored already, and what their answer needs. */
 export interface Stored {
@@ -38,6 +39,9 @@ const loopWindow = Duration.minutes(10)
 /** Characters that one reply answers: as many as one message of the API may have. */
 const mostOfBurst = 32_000
 
+/** A turn that was cut off by its time-out is written within this time. */
+const settlingTime = Duration.seconds(30)
+
 /** An opening with the trace of its run, and the run's first event. */
 export interface Begun {
   readonly opening: Opening
@@ -51,6 +55,7 @@ export const makeBeginning = Effect.gen(function* () {
   const turns = yield* Turns
   const unanswered = yield* UnansweredStore
   const instance = yield* Instance
+  const settings = yield* TurnSettings
 
   const opened = Traced.fn("Beginning.opened")(function* (
     channel: ConversationChannel,
@@ -72,7 +77,8 @@ export const makeBeginning = Effect.gen(function* () {
       attachments: files.stored,
       message: request.message,
       startedAt: started.timestamp,
-      startedLabel: started.label
+      startedLabel: started.label,
+      timeout: Duration.sum(settings.timeout, settlingTime)
     }
     return { opening, started, trace }
   })

@@ -1,11 +1,12 @@
 /** How a turn ends: with a reply that is stored before it is said to be done, or with a failure that ends its run. */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import type { RunEvent } from "../../domain/AgentRun.ts"
 import type { ChatTurnResult } from "../../domain/ChatTurn.ts"
 import type { ConversationNotActive } from "../../domain/Errors.ts"
 import { newId } from "../../domain/Ids.ts"
 import * as Traced from "../../domain/Traced.ts"
 import { type Settled, type Settlement, Turns } from "../../store/Turns.ts"
+import type { Unstorable } from "../../store/Unstorable.ts"
 import { RealtimeFeed } from "../RealtimeFeed.ts"
 import type * as Answer from "./Answer.ts"
 import { insist } from "./Insist.ts"
@@ -13,11 +14,11 @@ import * as ModelStep from "./ModelStep.ts"
 import { emit, type Failure, record, type Turn } from "./Turn.ts"
 import * as TurnMetrics from "./TurnMetrics.ts"
 
-interface Outcome extends Pick<Settlement, "reply" | "inputTokens" | "outputTokens"> {
+interface Outcome extends Pick<Settlement, "reply" | "inputTokens" | "outputTokens" | "events"> {
   readonly end: TurnMetrics.End
-  /** Events that are true only if this is written. */
-  readonly last: ReadonlyArray<RunEvent>
 }
+
+const nothingSaid = { reply: null, inputTokens: 0, outputTokens: 0 } as const
 
 /** What {@link ChatTurn} ends its turns with. */
 export const makeEnding = Effect.gen(function* () {
@@ -42,7 +43,7 @@ export const makeEnding = Effect.gen(function* () {
       ...tokens,
       reply: outcome.reply,
       ...(outcome.reply === null || turn.handoff === null ? {} : { handoff: turn.handoff }),
-      events: [...turn.trace.unstored(), ...outcome.last]
+      events: outcome.events
     }
     const { post } = turn
     const { reply } = outcome
@@ -57,12 +58,22 @@ export const makeEnding = Effect.gen(function* () {
     return settled
   }, Effect.uninterruptible)
 
+  const warn = (refusal: Unstorable) =>
+    Effect.logWarning("The database refuses the content of a turn", Cause.fail(refusal))
+
+  /** {@link settle}, where a turn whose content cannot be stored has failed. */
+  const settleWhole = (turn: Turn, outcome: Outcome) =>
+    Effect.catchTag(settle(turn, outcome), "Unstorable", (refusal) =>
+      Effect.zipRight(warn(refusal), ModelStep.turnFailed())
+    )
+
   /** Somebody else answers by now: what the model wrote is not said. */
   const takenOver = Traced.fn("Ending.takenOver")(function* (turn: Turn, answer: Answer.Answer) {
     turn.takenOver = true
     const { inputTokens, outputTokens } = answer
     yield* record(turn, "run.failed", "failed", "Somebody else took over", { code: "TAKEN_OVER" })
-    yield* settle(turn, { end: "taken_over", reply: null, inputTokens, outputTokens, last: [] })
+    const events = turn.trace.unstored()
+    yield* settleWhole(turn, { end: "taken_over", reply: null, inputTokens, outputTokens, events })
   }, Effect.uninterruptible)
 
   /** Settles first, then says so: nothing leaves as done that is not stored. */
@@ -70,12 +81,13 @@ export const makeEnding = Effect.gen(function* () {
     const { citations, inputTokens, outputTokens, reply } = answer
     const event = yield* turn.trace.draft("run.completed", "complete", answer.label)
     const id = yield* newId.message
-    const settled = yield* settle(turn, {
+    const settled = yield* settleWhole(turn, {
       end: "complete",
       reply: { id, content: reply, citations },
       inputTokens,
       outputTokens,
-      last: [event]
+      // The last of them is true only if this is written.
+      events: [...turn.trace.unstored(), event]
     })
     if (settled._tag === "Fenced") yield* takenOver(turn, answer)
     if (settled._tag !== "Written") return yield* ModelStep.turnFailed()
@@ -99,6 +111,27 @@ export const makeEnding = Effect.gen(function* () {
     return state !== "AI_ACTIVE" || epoch !== admission.epoch
   })
 
+  /**
+   * Ends the run as failed, with as much of what happened as can be stored: what the database refuses for its content is
+   * left out, so that no content keeps a conversation waiting.
+   */
+  const settleFailed = (turn: Turn, end: TurnMetrics.End) => {
+    const { counted, opening, scope } = turn
+    const events = turn.trace.unstored()
+    const empty = Effect.gen(function* () {
+      yield* turns.settleEmpty(scope, opening.runId, counted)
+      turn.settled = true
+      TurnMetrics.count(end, 0, 0)
+      yield* feed.changed(turn.conversationId, opening.runId)
+    })
+    return settle(turn, { end, ...nothingSaid, events }).pipe(
+      Effect.tapError(warn),
+      Effect.orElse(() => settle(turn, { end, ...nothingSaid, events: events.slice(-1) })),
+      Effect.tapError(warn),
+      Effect.orElse(() => empty)
+    )
+  }
+
   /** Whatever ended the turn early, the run ends too. */
   const abandon = (turn: Turn, failure: Failure | ConversationNotActive) =>
     Effect.gen(function* () {
@@ -108,7 +141,7 @@ export const makeEnding = Effect.gen(function* () {
       yield* record(turn, "run.failed", "failed", "Run failed", { code })
       const failed = failure._tag === "RUNTIME_TIMEOUT" ? "timed_out" : "failed"
       const end = turn.takenOver ? "taken_over" : failed
-      yield* inTheEnd(settle(turn, { end, reply: null, inputTokens: 0, outputTokens: 0, last: [] }))
+      yield* inTheEnd(settleFailed(turn, end))
     }).pipe(
       Effect.catchAllCause((cause) => Effect.logError("A failed turn could not be settled", cause)),
       Effect.uninterruptible

@@ -2,12 +2,14 @@
  * The turns that this process runs: what they have emitted, how to stop them, and, for those that take long, the events
  * that are stored while they run. Short turns cost nothing here: their events are stored when they settle.
  */
+import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { AgentScope } from "../../domain/Access.ts"
+import type { RunEvent } from "../../domain/AgentRun.ts"
 import type { RunId } from "../../domain/Ids.ts"
 import { AgentRunStore } from "../../store/AgentRuns.ts"
 import { Instance } from "./Instance.ts"
@@ -16,6 +18,8 @@ import type * as Trace from "./Trace.ts"
 
 /** A turn takes long from here on; also how often its events are stored and wishes to stop are looked for. */
 const tick = Duration.millis(500)
+
+const withoutPayload = ({ payload: _, ...event }: RunEvent): RunEvent => event
 
 export interface LiveRun {
   readonly scope: AgentScope
@@ -47,12 +51,26 @@ export class LiveRuns extends Effect.Service<LiveRuns>()("usecases/chat/LiveRuns
         )
       )
 
+    /** One by one, those that the database refuses for their content without it. */
+    const storeApart = (events: ReadonlyArray<RunEvent>) =>
+      Effect.forEach(
+        events,
+        (event) =>
+          Effect.catchTag(store.flush([event]), "Unstorable", (refusal) =>
+            Effect.zipRight(
+              Effect.logWarning("The database refuses the content of an event", Cause.fail(refusal)),
+              store.flush([withoutPayload(event)])
+            )
+          ),
+        { discard: true }
+      )
+
     const storeEvents = (long: ReadonlyArray<LiveRun>) =>
       Effect.gen(function* () {
         const pending = long.map(({ trace }) => ({ trace, events: trace.unstored() }))
         const events = pending.flatMap((run) => run.events)
         if (events.length === 0) return
-        yield* store.flush(events)
+        yield* Effect.catchTag(store.flush(events), "Unstorable", () => storeApart(events))
         for (const run of pending) run.trace.stored(run.events)
       })
 

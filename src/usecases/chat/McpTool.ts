@@ -1,10 +1,12 @@
 /** Tools of a remote MCP server, spoken to in JSON-RPC over streamable HTTP (contract 6). */
 import type { Context } from "effect"
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { OutboundHttp, OutboundResponse } from "../../capabilities/OutboundHttp.ts"
-import { JsonObject, type JsonValue, sanitize } from "../../domain/Text.ts"
+import * as Json from "../../domain/Json.ts"
+import { JsonObject, type JsonValue } from "../../domain/Text.ts"
 import { toolFailure } from "./Bindings.ts"
 import * as HttpTool from "./HttpTool.ts"
 
@@ -20,7 +22,7 @@ const Message = Schema.Struct({
   result: Schema.optional(JsonObject),
   error: Schema.optional(Schema.Struct({ code: Schema.Number, message: Schema.String }))
 })
-const decodeMessage = Schema.decodeUnknownOption(Schema.parseJson(Message))
+const decodeMessage = Schema.decodeUnknownOption(Message)
 
 const RemoteTool = Schema.Struct({
   name: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200)),
@@ -56,13 +58,18 @@ const textsOf = (response: OutboundResponse): ReadonlyArray<string> => {
 }
 
 const resultOf = (response: OutboundResponse, id: number) => {
-  const message = textsOf(response)
-    .map((text) => Option.getOrUndefined(decodeMessage(text)))
-    .find((found) => found?.id === id)
+  const [problems, values] = Arr.separate(textsOf(response).map((text) => Json.parse(text)))
+  const message = Arr.filterMap(values, (value) => decodeMessage(value)).find((found) => found.id === id)
   if (message?.error !== undefined) return Effect.fail(failed(message.error.message))
-  return message?.result === undefined
-    ? Effect.fail(failed("the MCP server gave no answer"))
-    : Effect.succeed(message.result)
+  if (message?.result !== undefined) return Effect.succeed(message.result)
+  const unusable = problems.find(({ reason }) => reason === "too-deep")
+  return Effect.fail(
+    failed(
+      unusable === undefined
+        ? "the MCP server gave no answer"
+        : `the MCP server's answer cannot be used: ${unusable.message}`
+    )
+  )
 }
 
 export interface Server {
@@ -130,7 +137,7 @@ export const open = Effect.fn("McpTool.open")(function* (
     const [raw] = yield* ask("tools/call", { name, arguments: input }, seconds)
     const result = Option.getOrUndefined(decodeResult(raw))
     if (result === undefined) return yield* Effect.fail(failed("the MCP server's answer is not a result"))
-    const text = sanitize(result.content.map(said).join("\n"))
+    const text = result.content.map(said).join("\n")
     if (result.isError === true) return yield* Effect.fail(failed(text))
     const output: JsonValue = result.structuredContent ?? text
     return output

@@ -23,5 +23,5 @@ const leansOn = (message: string): boolean => {
 export const searchText = (message: string, history: ReadonlyArray<HistoryMessage>): string => {
   const before = history.findLast(({ role }) => role === "user")
   if (before === undefined || !leansOn(message)) return message
-  return `${message}\n${before.content.slice(0, longest)}`
+  return `${message}\n${before.content.slice(0, longest).toWellFormed()}`
 }

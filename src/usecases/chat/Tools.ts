@@ -3,14 +3,14 @@ import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { ToolDeclaration } from "../../capabilities/ModelRuntime.ts"
 import { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import type { AgentScope } from "../../domain/Access.ts"
 import type { ChatTurnRequest } from "../../domain/ChatTurn.ts"
-import { JsonObject, type JsonValue } from "../../domain/Text.ts"
+import * as Json from "../../domain/Json.ts"
+import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 import { slotOf } from "../../domain/Tool.ts"
 import * as Traced from "../../domain/Traced.ts"
 import { type StoredTool, ToolStore } from "../../store/Tools.ts"
@@ -43,16 +43,13 @@ export interface TurnTools {
   readonly scrubber: Scrubber
 }
 
-const AnyJson = Schema.parseJson()
-const isObject = Schema.is(JsonObject)
-
 /** JSON where it is JSON, so that escapes hide nothing; else the text. */
-const parsed = (text: string): JsonValue => {
-  const found = Schema.decodeUnknownOption(AnyJson)(text)
-  if (Option.isNone(found)) return text
-  const wrapped: unknown = { value: found.value }
-  return isObject(wrapped) ? (wrapped["value"] ?? null) : JSON.stringify(found.value)
-}
+const parsed = (text: string): Either.Either<JsonValue, Bindings.ToolFailure> =>
+  Either.orElse(Json.parse(text), ({ message, reason }) =>
+    reason === "malformed"
+      ? Either.right(text)
+      : Either.left(Bindings.toolFailure("TOOL_FAILED", `TOOL_FAILED: the answer cannot be used: ${message}`))
+  )
 
 const headersFor = ({ definition: { auth } }: StoredTool, credential: string): Record<string, string> => {
   switch (auth.kind) {
@@ -113,7 +110,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
         const request = yield* Bindings.requestOf(target, input, yield* bound)
         const headers = { ...request.headers, ...headersFor(tool, yield* credential) }
         const response = yield* HttpTool.exchange(http, { ...request, headers }, timeout)
-        return parsed(HttpTool.contentOf(response))
+        return yield* parsed(HttpTool.contentOf(response))
       })
       return { declaration: { name: tool.name, description, parameters }, call }
     }
@@ -157,7 +154,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
       return remote.map(({ name, description, inputSchema }): Callable => ({
         declaration: {
           name: remoteName(tool.name, scrubber.text(name)),
-          description: scrubber.text(description).slice(0, 4_000),
+          description: scrubber.text(description).slice(0, 4_000).toWellFormed(),
           parameters: { ...scrubber.object(inputSchema), type: "object" }
         },
         call: (input) => Effect.flatMap(session, ({ call }) => call(name, input))
@@ -185,7 +182,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
       const scrubber = new Scrubber(secrets)
       const hidden = (failure: Bindings.ToolFailure) => ({
         ...failure,
-        message: scrubber.text(failure.message).slice(0, mostOfFailure)
+        message: scrubber.text(failure.message).slice(0, mostOfFailure).toWellFormed()
       })
       const callables = new Map<string, Callable>()
       const unavailable: Array<TurnTools["unavailable"][number]> = []

@@ -57,14 +57,25 @@ const rpc = (received: Received) => {
   return { jsonrpc: "2.0", id: message.id, result: results[message.method]?.() }
 }
 
-const respond = (received: Received, response: Http.ServerResponse) => {
+/** What it answers at a path, as it is, in place of the echo; of the MCP server's, the result of every call. */
+export type Answers = Map<string, string>
+
+const respond = (received: Received, response: Http.ServerResponse, answers: Answers) => {
   const { url, body } = received
+  const scripted = answers.get(url)
+  if (scripted !== undefined && !url.startsWith("/mcp")) {
+    response.writeHead(200, { "content-type": "application/json" })
+    return void response.end(scripted)
+  }
   if (url.startsWith("/hang")) return
   if (url.startsWith("/large")) return void response.end("x".repeat(url.length > 8 ? 300_000 : 60_000))
   if (url.startsWith("/mcp")) {
     if (JSON.parse(body).id === undefined) return void response.writeHead(202).end()
-    const answer = JSON.stringify(rpc(received))
     const sse = JSON.parse(body).method === "tools/call"
+    const answer =
+      sse && scripted !== undefined
+        ? `{"jsonrpc":"2.0","id":${JSON.parse(body).id},"result":${scripted}}`
+        : JSON.stringify(rpc(received))
     response.writeHead(200, {
       "content-type": sse ? "text/event-stream" : "application/json",
       "mcp-session-id": "session-1"
@@ -78,6 +89,7 @@ const respond = (received: Received, response: Http.ServerResponse) => {
 /** Its address and what it has received, for as long as the scope is open. */
 export const toolServer = Effect.gen(function* () {
   const received: Array<Received> = []
+  const answers: Answers = new Map()
   const server = Http.createServer((request, response) => {
     const chunks: Array<Buffer> = []
     request.on("data", (chunk: Buffer) => chunks.push(chunk))
@@ -85,7 +97,7 @@ export const toolServer = Effect.gen(function* () {
       const { method = "", url = "", headers } = request
       const one = { method, url, headers, body: Buffer.concat(chunks).toString() }
       received.push(one)
-      respond(one, response)
+      respond(one, response, answers)
     })
   })
   yield* Effect.acquireRelease(
@@ -98,5 +110,5 @@ export const toolServer = Effect.gen(function* () {
   )
   const address = server.address()
   const port = typeof address === "object" && address !== null ? address.port : 0
-  return { url: `http://127.0.0.1:${port}`, received } as const
+  return { url: `http://127.0.0.1:${port}`, received, answers } as const
 })

@@ -1,0 +1,65 @@
+/**
+ * JSON from outside, parsed in one place: bounded in depth, and free of what no store can hold. Whoever walks or writes a
+ * value that came from here cannot overflow the stack, and whoever stores it is not refused for its content.
+ */
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+import { type JsonValue, sanitize, unstorable } from "./Text.ts"
+
+/** Objects and arrays within each other, where a caller does not say otherwise. */
+export const maxJsonDepth = 64
+
+/** Why a text is no JSON that may be used, in words for whoever sent it. */
+export class JsonProblem extends Schema.TaggedError<JsonProblem>()("JsonProblem", {
+  reason: Schema.Literal("malformed", "too-deep"),
+  message: Schema.String
+}) {}
+
+const malformed = new JsonProblem({ reason: "malformed", message: "it is not valid JSON" })
+const tooDeep = (maxDepth: number) =>
+  new JsonProblem({ reason: "too-deep", message: `it is nested more than ${maxDepth} levels deep` })
+
+/** True when `value` has more than `depth` objects and arrays within each other. */
+const isDeeper = (value: unknown, depth: number): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  (depth === 0 || Object.values(value).some((member) => isDeeper(member, depth - 1)))
+
+const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
+
+const clean = (value: JsonValue): JsonValue => {
+  if (typeof value === "string") return sanitize(value)
+  if (typeof value !== "object" || value === null) return value
+  if (isList(value)) return value.map(clean)
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [sanitize(name), clean(member)]))
+}
+
+/**
+ * The value of `text`, nested at most `maxDepth` deep, its texts as they were sent. For pieces of a stream, whose texts may
+ * begin and end within a surrogate pair: they have to be cleaned once they are put together.
+ */
+export const parsePiece = (
+  text: string,
+  maxDepth: number = maxJsonDepth
+): Either.Either<JsonValue, JsonProblem> => {
+  let value: JsonValue
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return Either.left(malformed)
+  }
+  return isDeeper(value, maxDepth) ? Either.left(tooDeep(maxDepth)) : Either.right(value)
+}
+
+/**
+ * The value of `text`, nested at most `maxDepth` deep, without NUL and lone surrogates in its texts and names. A number
+ * beyond what a double holds is infinite.
+ */
+export const parse = (
+  text: string,
+  maxDepth: number = maxJsonDepth
+): Either.Either<JsonValue, JsonProblem> => {
+  const value = parsePiece(text.toWellFormed(), maxDepth)
+  // In the text itself neither can stand.
+  return unstorable.test(text) ? Either.map(value, clean) : value
+}

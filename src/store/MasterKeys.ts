@@ -1,0 +1,57 @@
+/**
+ * Under which master secrets the database was written, by their ids: a secret that is lost or another database's is noticed
+ * before it seals anything. Read before the migrations too, by whoever only looks.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+
+const there = (table: string) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.map(
+      sql<{ readonly there: boolean }>`select to_regclass(${table}) is not null as there`,
+      ([row]) => row?.there === true
+    )
+  )
+
+/** True once there is a tenant. */
+export const isUsed = Effect.gen(function* () {
+  if (!(yield* there("tenants"))) return false
+  const sql = yield* SqlClient.SqlClient
+  return (yield* sql`select 1 from tenants limit 1`).length > 0
+}).pipe(Effect.orDie)
+
+/** The ids in what is sealed: `v1.<id>.…`. */
+const sealed = Effect.gen(function* () {
+  if (!(yield* there("tools")) || !(yield* there("channels"))) return []
+  const sql = yield* SqlClient.SqlClient
+  return yield* sql<{ readonly id: string }>`
+    select split_part(secret, '.', 2) as id from tools where secret is not null
+    union select split_part(access_token, '.', 2) from channels`
+})
+
+/** Any of them is good for the database; none when nothing was written under one yet. */
+export const known = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const noted = (yield* there("master_keys"))
+    ? yield* sql<{ readonly id: string }>`select id from master_keys`
+    : []
+  const rows = noted.length > 0 ? noted : yield* sealed
+  return rows.map(({ id }) => id)
+}).pipe(Effect.orDie)
+
+/** From now on the secret `id` is good for the database. */
+export const note = (id: string) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql`insert into master_keys (id) values (${id}) on conflict do nothing`.pipe(
+      Effect.whenEffect(there("master_keys"))
+    )
+  ).pipe(Effect.asVoid, Effect.orDie)
+
+/** How much has to be entered again when the master secret is lost. */
+export const sealedCounts = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ readonly tools: number; readonly channels: number }>`
+    select (select count(*) from tools where secret is not null)::int as tools,
+      (select count(*) from channels)::int as channels`
+  return { tools: row?.tools ?? 0, channels: row?.channels ?? 0 }
+}).pipe(Effect.orDie)

@@ -1,0 +1,39 @@
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as FastCheck from "effect/FastCheck"
+import { toJsonb } from "../../src/store/Jsonb.ts"
+import { sanitize } from "../../src/domain/Text.ts"
+import { eachEngine } from "../TestDatabase.ts"
+
+/** Any UTF-16, halves of pairs and NUL among it. */
+const text = FastCheck.array(
+  FastCheck.oneof(
+    FastCheck.constantFrom("\u0000", "\ud800", "\udc00", "\\", "\\u0000", '"', "\n", "😀", "a"),
+    FastCheck.nat(0xffff).map((code) => String.fromCharCode(code))
+  ),
+  { maxLength: 12 }
+).map((parts) => parts.join(""))
+
+eachEngine("Values for jsonb", (it) => {
+  it.effect.prop(
+    "are taken whatever is in their texts, which lose nothing but what no store holds",
+    [FastCheck.array(text, { maxLength: 5 })],
+    ([texts]) =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const [row] = yield* sql<{ readonly value: unknown }>`select ${toJsonb({ texts })}::jsonb as value`
+        expect(row?.value).toEqual({ texts: texts.map(sanitize) })
+      }),
+    { fastCheck: { seed: 7, numRuns: 200 } }
+  )
+
+  it.effect("are taken whatever their members are called", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const [row] = yield* sql<{ readonly value: unknown }>`
+        select ${toJsonb({ "a\u0000": { "\ud800": 1 } })}::jsonb as value`
+      expect(row?.value).toEqual({ a: { "\ufffd": 1 } })
+    })
+  )
+})
