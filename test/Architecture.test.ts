@@ -132,6 +132,12 @@ const forbidden: ReadonlyArray<readonly [what: string, pattern: RegExp, except: 
   ["process.env", /\bprocess\s*(?:\.\s*env\b|\[\s*["']env)/, /^app\/Config\.ts$/],
   ["console", /\bconsole\s*\./, /^(?:app\/Observability|main)\.ts$|^ui\//],
   ["raw fetch()", /(?<![.\w])(?:globalThis\.)?fetch\s*\(/, /^capabilities\/OutboundHttp|^ui\//],
+  [
+    // Of another realm in a host that runs us among globals of its own: see domain/Thrown, and node:util's `types`.
+    "instanceof of what Node makes",
+    /\binstanceof (?:Error|Uint8Array|Float32Array|ArrayBuffer|Buffer|Map|Set|Date|Promise|RegExp)\b/,
+    /^ui\//
+  ],
   ["a silenced compiler", /\/\/\s*@ts-/, /^$/]
 ]
 

@@ -8,6 +8,7 @@ import * as Scope from "effect/Scope"
 import * as Embedded from "./Embedded.ts"
 import * as LibrarySettings from "./LibrarySettings.ts"
 import * as LogEntry from "./LogEntry.ts"
+import { isError } from "../domain/Thrown.ts"
 import type { Database } from "../store/Database.ts"
 import { isCoded } from "../http/Envelope.ts"
 import * as AgentClient from "../client/AgentClient.ts"
@@ -31,8 +32,8 @@ const errorOf = (cause: Cause.Cause<unknown>): SpokeError => {
   if (isCoded(failure)) {
     return new SpokeError({ code: failure._tag, message: failure.message, details: failure.details })
   }
-  const code = failure instanceof Error && "_tag" in failure ? codes[String(failure._tag)] : undefined
-  return code !== undefined && failure instanceof Error
+  const code = isError(failure) && "_tag" in failure ? codes[String(failure._tag)] : undefined
+  return code !== undefined && isError(failure)
     ? new SpokeError({ code, message: failure.message })
     : new SpokeError({ code: "INTERNAL_ERROR", message: "Something went wrong on our side.", cause: failure })
 }

@@ -16,6 +16,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { codeOf } from "../domain/Thrown.ts"
 import { embeddedClient, serverClient, type ServerOptions } from "./database/Clients.ts"
 import {
   DatabaseUnavailable,
@@ -76,7 +77,7 @@ export const layerMemory = (options: EngineOptions = {}): Layer.Layer<Database, 
   layerOf(clientOf(openMemory(options)))
 
 const refusal = ({ cause }: SqlError) => {
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : ""
+  const code = codeOf(cause)
   const reason = code === "" ? "" : ` (${code})`
   // The operating system's codes are words of capitals; a server that answers has codes of digits.
   const problem = /^E[A-Z_]+$/u.test(code) ? "cannot be reached" : "does not let us in"

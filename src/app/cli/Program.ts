@@ -10,6 +10,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { isError } from "../../domain/Thrown.ts"
 import * as Package from "../Package.ts"
 import { chat } from "./Chat.ts"
 import { doctor } from "./Doctor.ts"
@@ -55,7 +56,7 @@ const explanation = (cause: Cause.Cause<unknown>): Option.Option<string> => {
   const failure = Option.getOrNull(Cause.failureOption(cause))
   // The parser has printed its own help already.
   if (ValidationError.isValidationError(failure)) return Option.none()
-  if (failure instanceof Error && "_tag" in failure && spoken.has(String(failure._tag))) {
+  if (isError(failure) && "_tag" in failure && spoken.has(String(failure._tag))) {
     return Option.some(failure.message)
   }
   return Option.some(Cause.pretty(cause).slice(0, 4_000))

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Pg from "pg"
+import { codeOf, isError } from "../../domain/Thrown.ts"
 import type { Engine } from "./Engine.ts"
 import { EngineSocket } from "./EngineSocket.ts"
 import { listenEmbedded, listenNative, notifyBy } from "./Notifications.ts"
@@ -87,10 +88,7 @@ const warnUnlimited = (client: PgClient.PgClient) =>
 
 /** A pooler in transaction mode refuses settings that a connection would bring along, as a protocol violation. */
 const refusesSettings = ({ cause }: SqlError) =>
-  cause instanceof Error &&
-  "code" in cause &&
-  cause.code === "08P01" &&
-  /startup parameter/u.test(cause.message)
+  isError(cause) && codeOf(cause) === "08P01" && /startup parameter/u.test(cause.message)
 
 /** A client of a PostgreSQL server that has answered once. Dies when the address cannot be read. */
 export const serverClient = (options: ServerOptions): Client =>
