@@ -8,8 +8,8 @@ import * as Scope from "effect/Scope"
 import * as Embedded from "./Embedded.ts"
 import * as LibrarySettings from "./LibrarySettings.ts"
 import * as LogEntry from "./LogEntry.ts"
-import { isError } from "../domain/Thrown.ts"
 import type { Database } from "../store/Database.ts"
+import { isError } from "../domain/Thrown.ts"
 import { isCoded } from "../http/Envelope.ts"
 import * as AgentClient from "../client/AgentClient.ts"
 import { SpokeError, type SpokeErrorCode } from "../client/Failure.ts"
@@ -43,7 +43,8 @@ const settle = <A>(exit: Exit.Exit<A, unknown>): A => {
   throw errorOf(exit.cause)
 }
 
-const closedError = () => new SpokeError({ code: "CLOSED", message: "This Spoke has been closed." })
+/** Calls get this long to be answered once the library closes. */
+const grace = "30 seconds"
 
 const closedResponse = () =>
   Response.json(
@@ -89,8 +90,8 @@ export const createSpoke = async (
   { replace = Layer.empty }: Replacements = {}
 ): Promise<Spoke> => {
   const logged = logging(settings)
-  const run = async <A>(effect: Effect.Effect<A, unknown>) =>
-    settle(await Effect.runPromiseExit(Effect.provide(effect, logged)))
+  const run: Run = async (effect, options) =>
+    settle(await Effect.runPromiseExit(Effect.provide(effect, logged), options))
   const scope = await run(Scope.make())
   const end = () => run(Scope.close(scope, Exit.void))
   try {
@@ -101,7 +102,7 @@ export const createSpoke = async (
   }
 }
 
-type Run = <A>(effect: Effect.Effect<A, unknown>) => Promise<A>
+type Run = <A>(effect: Effect.Effect<A, unknown>, options?: { readonly signal: AbortSignal }) => Promise<A>
 
 const facade = (embedded: Embedded.Embedded, run: Run, end: () => Promise<void>): Spoke => {
   const pending = new Set<Promise<unknown>>()
@@ -114,23 +115,31 @@ const facade = (embedded: Embedded.Embedded, run: Run, end: () => Promise<void>)
     return answer
   }
 
+  const answered = Effect.timeoutOption(
+    Effect.promise(() => Promise.all(pending)),
+    grace
+  )
+
   const close = () =>
     (closing ??= (async () => {
-      await run(embedded.drain)
-      await Promise.all(pending)
+      await run(Effect.all([embedded.drain, answered], { concurrency: "unbounded" }))
       await end()
     })())
 
-  const owner: Transport.Send = (request) =>
-    closing === undefined ? tracked(embedded.own(request, null)) : Promise.reject(closedError())
-
-  const asAgent =
-    (id: string): Transport.Send =>
-    (request) => {
-      if (closing !== undefined) return Promise.reject(closedError())
-      const answer = async () => embedded.own(request, await run(embedded.agent(id)))
-      return tracked(answer())
+  const unlessClosed =
+    (send: Transport.Send): Transport.Send =>
+    async (request) => {
+      if (closing !== undefined) throw Embedded.closed()
+      const response = await tracked(send(request))
+      // What could not be answered in time.
+      if (response.status === 503 && closing !== undefined) throw Embedded.closed()
+      return response
     }
+
+  const owner = unlessClosed((request) => embedded.own(request, null))
+
+  const asAgent = (id: string) =>
+    unlessClosed(async (request) => embedded.own(request, await run(embedded.agent(id), request)))
 
   const origin = "http://spoke.internal"
   const { agents, keysOf } = OwnerClient.make(Transport.make(origin, owner))
