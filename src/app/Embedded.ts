@@ -19,6 +19,7 @@ import * as Http from "./Http.ts"
 import { Draining } from "./Lifecycle.ts"
 import * as Live from "./Live.ts"
 import * as Owner from "./Owner.ts"
+import { checked, type Replaceable } from "./Replaceable.ts"
 import * as Workers from "./Workers.ts"
 
 export interface Options {
@@ -28,16 +29,19 @@ export interface Options {
   readonly workers?: boolean | undefined
 }
 
-export interface Replacement<E, R> {
+export interface Replacement<A extends Replaceable, E, R> {
   /** Capabilities of the host's own, which take the place of ours; they may use the database and the stores. */
-  readonly replace?: Layer.Layer<never, E, R>
+  readonly replace?: Layer.Layer<A, E, R> | undefined
 }
 
 /** Stores, capabilities and use-cases: the service without listener and workers. */
-export const layer = <E = never, R = never>(
+export const layer = <A extends Replaceable = never, E = never, R = never>(
   settings: Settings,
-  { replace = Layer.empty }: Replacement<E, R> = {}
-) => Live.layer(settings, replace).pipe(Layer.provideMerge(Draining.Default))
+  { replace }: Replacement<A, E, R> = {}
+) =>
+  Live.layer(settings, replace === undefined ? Layer.empty : checked(replace)).pipe(
+    Layer.provideMerge(Draining.Default)
+  )
 
 /** Background work over {@link layer}: ingestion, channels, sweeps. Its scope waits for what is running. */
 export const workers = Workers.layer

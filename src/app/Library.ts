@@ -2,12 +2,12 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as Embedded from "./Embedded.ts"
 import * as LibrarySettings from "./LibrarySettings.ts"
 import * as LogEntry from "./LogEntry.ts"
+import type { Replaceable } from "./Replaceable.ts"
 import type { Database } from "../store/Database.ts"
 import { isError } from "../domain/Thrown.ts"
 import { isCoded } from "../http/Envelope.ts"
@@ -23,7 +23,8 @@ const codes: Readonly<Record<string, SpokeErrorCode>> = {
   DataDirectoryError: "DATA_DIRECTORY_UNUSABLE",
   DatabaseUnavailable: "DATABASE_UNAVAILABLE",
   VectorUnavailable: "DATABASE_UNAVAILABLE",
-  MigrationError: "DATABASE_UNAVAILABLE"
+  MigrationError: "DATABASE_UNAVAILABLE",
+  InvalidReplacement: "INVALID_CONFIG"
 }
 
 const errorOf = (cause: Cause.Cause<unknown>): SpokeError => {
@@ -62,14 +63,11 @@ const logging = ({ log }: SpokeSettings) =>
     : Logger.replace(Logger.defaultLogger, LogEntry.logger(log))
 
 /** What a host may put in the place of ours. */
-export interface Replacements {
-  /** Capabilities of the host's own; they may use the database. */
-  readonly replace?: Layer.Layer<never, unknown, Database> | undefined
-}
+export type Replacements<A extends Replaceable> = Embedded.Replacement<A, unknown, Database>
 
-const opening = (
+const opening = <A extends Replaceable>(
   { tenant, workers, ...given }: SpokeSettings,
-  replace: Layer.Layer<never, unknown, Database>
+  replacements: Replacements<A>
 ) =>
   Effect.gen(function* () {
     const settings = yield* Effect.mapError(
@@ -81,13 +79,13 @@ const opening = (
           details: { issues }
         })
     )
-    return yield* Embedded.open(settings, { tenant, workers }, Embedded.layer(settings, { replace }))
+    return yield* Embedded.open(settings, { tenant, workers }, Embedded.layer(settings, replacements))
   })
 
 /** Opens the service, which makes or migrates its database; rejects with a {@link SpokeError}. */
-export const createSpoke = async (
+export const createSpoke = async <A extends Replaceable = never>(
   settings: SpokeSettings = {},
-  { replace = Layer.empty }: Replacements = {}
+  replacements: Replacements<A> = {}
 ): Promise<Spoke> => {
   const logged = logging(settings)
   const run: Run = async (effect, options) =>
@@ -95,7 +93,7 @@ export const createSpoke = async (
   const scope = await run(Scope.make())
   const end = () => run(Scope.close(scope, Exit.void))
   try {
-    return facade(await run(Scope.extend(opening(settings, replace), scope)), run, end)
+    return facade(await run(Scope.extend(opening(settings, replacements), scope)), run, end)
   } catch (cause) {
     await end()
     throw cause
