@@ -73,7 +73,8 @@ const unlessGone =
       const leave = () => resolve(left())
       signal.addEventListener("abort", leave, { once: true })
       handler(request, context)
-        .then((response) => resolve(bodies.of(request, response)), reject)
+        .then((response) => bodies.of(request, response))
+        .then(resolve, reject)
         .finally(() => signal.removeEventListener("abort", leave))
     })
 
