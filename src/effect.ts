@@ -8,6 +8,7 @@ export * as Spoke from "./app/Embedded.ts"
 /** The library with capabilities of the host's own. */
 export { createSpoke, type Replacements } from "./app/Library.ts"
 export { SpokeError } from "./client/Failure.ts"
+export type { Replaceable } from "./app/Replaceable.ts"
 export type { Spoke as SpokeLibrary, SpokeSettings } from "./client/Spoke.ts"
 export { Api } from "./http/Api.ts"
 export type { Database } from "./store/Database.ts"

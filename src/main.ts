@@ -1,9 +1,12 @@
 /** The command `spoke`: parses, runs, and says why it failed. */
 import * as V8 from "node:v8"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as Cause from "effect/Cause"
+import * as Exit from "effect/Exit"
 import { hide } from "./app/cli/Hidden.ts"
+import { outliveReaders } from "./app/cli/Output.ts"
 import { program } from "./app/cli/Program.ts"
-import { heed } from "./app/cli/Signals.ts"
+import { exitCode, heed } from "./app/cli/Signals.ts"
 
 /**
  * Garbage is looked for when the heap is twice what the last look left; by itself V8 lets a small one grow to four times
@@ -13,4 +16,15 @@ V8.setFlagsFromString("--heap-growing-percent=100")
 
 hide()
 heed()
-NodeRuntime.runMain(program(process.argv), { disableErrorReporting: true, disablePrettyLogger: true })
+outliveReaders()
+NodeRuntime.runMain(program(process.argv), {
+  disableErrorReporting: true,
+  disablePrettyLogger: true,
+  teardown: (exit, end) =>
+    end(
+      Exit.match(exit, {
+        onSuccess: () => 0,
+        onFailure: (cause) => (Cause.isInterruptedOnly(cause) ? exitCode() : 1)
+      })
+    )
+})

@@ -140,6 +140,12 @@ const forbidden: ReadonlyArray<readonly [what: string, pattern: RegExp, except: 
   ],
   // What `jsonb` refuses is taken out in one place.
   ["JSON.stringify in a store", /\bJSON\.stringify\b/, /^(?!store\/)|^store\/Jsonb\.ts$/],
+  [
+    // Of another realm in a host that runs us among globals of its own: see domain/Thrown, and node:util's `types`.
+    "instanceof of what Node makes",
+    /\binstanceof (?:Error|Uint8Array|Float32Array|ArrayBuffer|Buffer|Map|Set|Date|Promise|RegExp)\b/,
+    /^ui\//
+  ],
   ["a silenced compiler", /\/\/\s*@ts-/, /^$/]
 ]
 

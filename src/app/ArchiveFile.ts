@@ -11,6 +11,7 @@ import { createGunzip, createGzip } from "node:zlib"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { codeOf } from "../domain/Thrown.ts"
 import { Table } from "../store/Archive.ts"
 
 /** The archive cannot be written, or is not one that can be read; `message` is for the person at the terminal. */
@@ -44,8 +45,7 @@ export const piece = 393_216
 /** Nothing that was written is longer than this. */
 const longestLine = 512 * 1_048_576
 
-const reason = (cause: unknown): string =>
-  cause instanceof Error && "code" in cause && typeof cause.code === "string" ? ` (${cause.code})` : ""
+const reason = (cause: unknown): string => (codeOf(cause) === "" ? "" : ` (${codeOf(cause)})`)
 
 const attempt = <A>(what: string, run: () => Promise<A>) =>
   Effect.tryPromise({

@@ -5,6 +5,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { codeOf } from "../domain/Thrown.ts"
 import { makeFolder } from "../store/database/Folder.ts"
 
 /** A file of the data directory cannot be read or written. */
@@ -16,11 +17,10 @@ export class DataDirectoryError extends Schema.TaggedError<DataDirectoryError>()
 
 const failed = (file: string, doing: string) => (cause: unknown) =>
   new DataDirectoryError({
-    message: `${file} could not be ${doing}${cause instanceof Error && "code" in cause ? ` (${String(cause.code)})` : ""}.`
+    message: `${file} could not be ${doing}${codeOf(cause) === "" ? "" : ` (${codeOf(cause)})`}.`
   })
 
-const missing = (cause: unknown): boolean =>
-  cause instanceof Error && "code" in cause && cause.code === "ENOENT"
+const missing = (cause: unknown): boolean => codeOf(cause) === "ENOENT"
 
 const readText = (file: string) =>
   Effect.tryPromise({ try: () => fs.readFile(file, "utf8"), catch: (cause) => cause }).pipe(

@@ -8,8 +8,10 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { AgentId } from "../domain/Ids.ts"
 import { NotFound } from "../domain/Errors.ts"
+import { SpokeError } from "../client/Failure.ts"
 import { listen } from "../http/Server.ts"
 import * as Web from "../http/Web.ts"
+import * as WebBodies from "../http/WebBodies.ts"
 import { Agents } from "../usecases/Agents.ts"
 import type { Settings } from "./Config.ts"
 import * as EventLoop from "./EventLoop.ts"
@@ -17,6 +19,7 @@ import * as Http from "./Http.ts"
 import { Draining } from "./Lifecycle.ts"
 import * as Live from "./Live.ts"
 import * as Owner from "./Owner.ts"
+import { checked, type Replaceable } from "./Replaceable.ts"
 import * as Workers from "./Workers.ts"
 
 export interface Options {
@@ -26,16 +29,19 @@ export interface Options {
   readonly workers?: boolean | undefined
 }
 
-export interface Replacement<E, R> {
+export interface Replacement<A extends Replaceable, E, R> {
   /** Capabilities of the host's own, which take the place of ours; they may use the database and the stores. */
-  readonly replace?: Layer.Layer<never, E, R>
+  readonly replace?: Layer.Layer<A, E, R> | undefined
 }
 
 /** Stores, capabilities and use-cases: the service without listener and workers. */
-export const layer = <E = never, R = never>(
+export const layer = <A extends Replaceable = never, E = never, R = never>(
   settings: Settings,
-  { replace = Layer.empty }: Replacement<E, R> = {}
-) => Live.layer(settings, replace).pipe(Layer.provideMerge(Draining.Default))
+  { replace }: Replacement<A, E, R> = {}
+) =>
+  Live.layer(settings, replace === undefined ? Layer.empty : checked(replace)).pipe(
+    Layer.provideMerge(Draining.Default)
+  )
 
 /** Background work over {@link layer}: ingestion, channels, sweeps. Its scope waits for what is running. */
 export const workers = Workers.layer
@@ -47,9 +53,17 @@ const grace = "35 seconds"
 export const server = (settings: Settings) =>
   Http.layer(settings).pipe(Layer.provide(listen({ host: settings.host, port: settings.port, grace })))
 
-/** Answers web-standard requests over {@link layer}, as {@link server} does. */
+/** What is asked after the end, and what is still read then. */
+export const closed = () => new SpokeError({ code: "CLOSED", message: "This Spoke has been closed." })
+
+/** Bodies that are being read, until the scope closes. */
+const openBodies = Effect.acquireRelease(Effect.sync(WebBodies.make), (bodies) => bodies.end(closed()))
+
+/** Answers web-standard requests over {@link layer}, as {@link server} does, until the scope closes. */
 export const webHandler = (settings: Settings) =>
-  Effect.provide(Web.handler(Http.guarded(settings)), Http.overHttps(settings))
+  Effect.flatMap(openBodies, (bodies) =>
+    Effect.provide(Web.handler(Http.guarded(settings), bodies), Http.overHttps(settings))
+  )
 
 const decodeAgentId = Schema.decodeUnknownOption(AgentId)
 
@@ -60,15 +74,22 @@ export const open = Effect.fn("Embedded.open")(function* <E, R>(
   live: Layer.Layer<Layer.Layer.Success<ReturnType<typeof layer>>, E, R>
 ) {
   const scope = yield* Effect.scope
+  // The last to end: what turns say while they settle is read from it.
+  const bodies = yield* openBodies
   yield* EventLoop.watch
   const context = yield* Layer.buildWithScope(live, scope)
   const owner = yield* Effect.provide(Owner.find(settings, tenant), context)
   const work = yield* Scope.make()
-  yield* Effect.addFinalizer(() => Scope.close(work, Exit.void))
+  // Closing twice would return at once the second time; whoever asks waits for the same end.
+  const stopWork = yield* Effect.cached(Scope.close(work, Exit.void))
+  yield* Effect.addFinalizer(() => stopWork)
   if (working) yield* Layer.buildWithScope(Layer.provide(Workers.layer, Layer.succeedContext(context)), work)
 
-  const network = yield* Effect.provide(webHandler(settings), context)
-  const own = yield* Effect.provide(Web.handler(Http.api(settings, Owner.doors(owner))), context)
+  const network = yield* Web.handler(Http.guarded(settings), bodies).pipe(
+    Effect.provide(Http.overHttps(settings)),
+    Effect.provide(context)
+  )
+  const own = yield* Effect.provide(Web.handler(Http.api(settings, Owner.doors(owner)), bodies), context)
   const agents = Context.get(context, Agents)
 
   /** Fails with `NOT_FOUND` for whatever is no agent of the tenant. */
@@ -87,8 +108,8 @@ export const open = Effect.fn("Embedded.open")(function* <E, R>(
     own: (request: Request, agentId: AgentId | null) =>
       own(request, Context.make(Owner.HostAgent, Option.fromNullable(agentId))),
     agent,
-    /** `/readyz` says from now on that nothing more should come. */
-    drain: Context.get(context, Draining).begin
+    /** `/readyz` says from now on that nothing more should come, and workers take no more jobs; waits for those that run. */
+    drain: Effect.zipRight(Context.get(context, Draining).begin, stopWork)
   }
 })
 

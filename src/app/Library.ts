@@ -2,13 +2,14 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as Embedded from "./Embedded.ts"
 import * as LibrarySettings from "./LibrarySettings.ts"
 import * as LogEntry from "./LogEntry.ts"
+import type { Replaceable } from "./Replaceable.ts"
 import type { Database } from "../store/Database.ts"
+import { isError } from "../domain/Thrown.ts"
 import { isCoded } from "../http/Envelope.ts"
 import * as AgentClient from "../client/AgentClient.ts"
 import { SpokeError, type SpokeErrorCode } from "../client/Failure.ts"
@@ -24,7 +25,8 @@ const codes: Readonly<Record<string, SpokeErrorCode>> = {
   VectorUnavailable: "DATABASE_UNAVAILABLE",
   MigrationError: "DATABASE_UNAVAILABLE",
   SqlError: "DATABASE_UNAVAILABLE",
-  MasterSecretError: "INVALID_CONFIG"
+  MasterSecretError: "INVALID_CONFIG",
+  InvalidReplacement: "INVALID_CONFIG"
 }
 
 const errorOf = (cause: Cause.Cause<unknown>): SpokeError => {
@@ -33,8 +35,8 @@ const errorOf = (cause: Cause.Cause<unknown>): SpokeError => {
   if (isCoded(failure)) {
     return new SpokeError({ code: failure._tag, message: failure.message, details: failure.details })
   }
-  const code = failure instanceof Error && "_tag" in failure ? codes[String(failure._tag)] : undefined
-  return code !== undefined && failure instanceof Error
+  const code = isError(failure) && "_tag" in failure ? codes[String(failure._tag)] : undefined
+  return code !== undefined && isError(failure)
     ? new SpokeError({ code, message: failure.message })
     : new SpokeError({ code: "INTERNAL_ERROR", message: "Something went wrong on our side.", cause: failure })
 }
@@ -44,7 +46,8 @@ const settle = <A>(exit: Exit.Exit<A, unknown>): A => {
   throw errorOf(exit.cause)
 }
 
-const closedError = () => new SpokeError({ code: "CLOSED", message: "This Spoke has been closed." })
+/** Calls get this long to be answered once the library closes. */
+const grace = "30 seconds"
 
 const closedResponse = () =>
   Response.json(
@@ -62,14 +65,11 @@ const logging = ({ log }: SpokeSettings) =>
     : Logger.replace(Logger.defaultLogger, LogEntry.logger(log))
 
 /** What a host may put in the place of ours. */
-export interface Replacements {
-  /** Capabilities of the host's own; they may use the database. */
-  readonly replace?: Layer.Layer<never, unknown, Database> | undefined
-}
+export type Replacements<A extends Replaceable> = Embedded.Replacement<A, unknown, Database>
 
-const opening = (
+const opening = <A extends Replaceable>(
   { tenant, workers, ...given }: SpokeSettings,
-  replace: Layer.Layer<never, unknown, Database>
+  replacements: Replacements<A>
 ) =>
   Effect.gen(function* () {
     const settings = yield* Effect.mapError(
@@ -81,28 +81,28 @@ const opening = (
           details: { issues }
         })
     )
-    return yield* Embedded.open(settings, { tenant, workers }, Embedded.layer(settings, { replace }))
+    return yield* Embedded.open(settings, { tenant, workers }, Embedded.layer(settings, replacements))
   })
 
 /** Opens the service, which makes or migrates its database; rejects with a {@link SpokeError}. */
-export const createSpoke = async (
+export const createSpoke = async <A extends Replaceable = never>(
   settings: SpokeSettings = {},
-  { replace = Layer.empty }: Replacements = {}
+  replacements: Replacements<A> = {}
 ): Promise<Spoke> => {
   const logged = logging(settings)
-  const run = async <A>(effect: Effect.Effect<A, unknown>) =>
-    settle(await Effect.runPromiseExit(Effect.provide(effect, logged)))
+  const run: Run = async (effect, options) =>
+    settle(await Effect.runPromiseExit(Effect.provide(effect, logged), options))
   const scope = await run(Scope.make())
   const end = () => run(Scope.close(scope, Exit.void))
   try {
-    return facade(await run(Scope.extend(opening(settings, replace), scope)), run, end)
+    return facade(await run(Scope.extend(opening(settings, replacements), scope)), run, end)
   } catch (cause) {
     await end()
     throw cause
   }
 }
 
-type Run = <A>(effect: Effect.Effect<A, unknown>) => Promise<A>
+type Run = <A>(effect: Effect.Effect<A, unknown>, options?: { readonly signal: AbortSignal }) => Promise<A>
 
 const facade = (embedded: Embedded.Embedded, run: Run, end: () => Promise<void>): Spoke => {
   const pending = new Set<Promise<unknown>>()
@@ -115,23 +115,31 @@ const facade = (embedded: Embedded.Embedded, run: Run, end: () => Promise<void>)
     return answer
   }
 
+  const answered = Effect.timeoutOption(
+    Effect.promise(() => Promise.all(pending)),
+    grace
+  )
+
   const close = () =>
     (closing ??= (async () => {
-      await run(embedded.drain)
-      await Promise.all(pending)
+      await run(Effect.all([embedded.drain, answered], { concurrency: "unbounded" }))
       await end()
     })())
 
-  const owner: Transport.Send = (request) =>
-    closing === undefined ? tracked(embedded.own(request, null)) : Promise.reject(closedError())
-
-  const asAgent =
-    (id: string): Transport.Send =>
-    (request) => {
-      if (closing !== undefined) return Promise.reject(closedError())
-      const answer = async () => embedded.own(request, await run(embedded.agent(id)))
-      return tracked(answer())
+  const unlessClosed =
+    (send: Transport.Send): Transport.Send =>
+    async (request) => {
+      if (closing !== undefined) throw Embedded.closed()
+      const response = await tracked(send(request))
+      // What could not be answered in time.
+      if (response.status === 503 && closing !== undefined) throw Embedded.closed()
+      return response
     }
+
+  const owner = unlessClosed((request) => embedded.own(request, null))
+
+  const asAgent = (id: string) =>
+    unlessClosed(async (request) => embedded.own(request, await run(embedded.agent(id), request)))
 
   const origin = "http://spoke.internal"
   const { agents, keysOf } = OwnerClient.make(Transport.make(origin, owner))

@@ -214,11 +214,11 @@ const otherEmbedders = ({ model }: Settings) =>
         )
   )
 
-const models = (settings: Settings) => {
+const models = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R>) => {
   const { embedding, model } = settings
   if (model === null) {
     return Layer.mergeAll(Extractive.layerExtractive, offlineEmbedder, otherEmbedders(settings)).pipe(
-      Layer.provide(Providers.exchange)
+      Layer.provide(Layer.merge(Providers.exchange, replace))
     )
   }
   const { apiKey, baseUrl, contextWindow, chatModel: defaultModel } = model
@@ -227,7 +227,7 @@ const models = (settings: Settings) => {
   const embedder =
     embedding === null ? offlineEmbedder : OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, ...embedding })
   return Layer.mergeAll(runtime, embedder, otherEmbedders(settings)).pipe(
-    Layer.provide(Layer.merge(Providers.exchange, SharedPauses.layerSql))
+    Layer.provide(Layer.mergeAll(Providers.exchange, SharedPauses.layerSql, replace))
   )
 }
 
@@ -287,7 +287,7 @@ const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
     Tesseract.layerTesseract({ script: Package.worker("recognize") }),
     vectorSearch(settings, replace)
   ).pipe(
-    Layer.provideMerge(Layer.mergeAll(Scrypt.layerScrypt(), models(settings), replace)),
+    Layer.provideMerge(Layer.mergeAll(Scrypt.layerScrypt(), models(settings, replace), replace)),
     Layer.merge(replace)
   )
 

@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
+import { isError } from "../domain/Thrown.ts"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
 import { sampling } from "../http/Span.ts"
 import * as Collector from "./Collector.ts"
@@ -79,13 +80,13 @@ const ownSpansOnly = Layer.scopedDiscard(
 const kindOf = (failure: unknown): string => {
   if (typeof failure !== "object" || failure === null) return "Error"
   if ("_tag" in failure && typeof failure._tag === "string") return failure._tag
-  return failure instanceof Error ? failure.name : "Error"
+  return isError(failure) ? failure.name : "Error"
 }
 
 /** What `failure` is and where it came from: its words may quote what a tool, a provider or a customer said. */
 const unspoken = (failure: unknown) => {
   const kind = kindOf(failure)
-  const { message = "", stack = "" } = failure instanceof Error ? failure : {}
+  const { message = "", stack = "" } = isError(failure) ? failure : {}
   // Lines of the words may look like places.
   const frames = stack.slice(Math.max(0, stack.indexOf(message)) + message.length).split("\n")
   const places = frames.filter((line) => /^\s{4}at .*:\d+:\d+\)?$/u.test(line))

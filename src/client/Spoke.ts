@@ -69,10 +69,14 @@ export interface Spoke {
   readonly agent: (id: string) => SpokeAgent
   /**
    * Answers a request as the server would: API, dashboard, widget, webhooks. It wants keys and sessions as over the
-   * network. A WebSocket cannot be opened here. `clientAddress` is what failed sign-ins are counted by.
+   * network. A WebSocket cannot be opened here. `clientAddress` is what failed sign-ins are counted by. The request's signal
+   * stands for its client: aborted before the answer it is answered 499, afterwards the body ends with the signal's reason.
    */
   readonly fetch: (request: Request, options?: { readonly clientAddress?: string }) => Promise<Response>
-  /** Ends background work, lets running turns settle (30 seconds at most) and closes the database. */
+  /**
+   * Gives calls and jobs that run 30 seconds, then turns that nobody waits for as long, and closes the database: 75 seconds at
+   * the very most. What a stream has said by then can still be read.
+   */
   readonly close: () => Promise<void>
   /** {@link close}, for `await using`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>

@@ -6,7 +6,10 @@ import type { StreamPart } from "./StreamPart.ts"
 
 /** Of each call. */
 export interface CallOptions {
-  /** Ends the call: it is rejected with the signal's reason. A turn that has begun settles all the same. */
+  /**
+   * To abort is to go away: the call, or the next part of its stream, is rejected with the signal's reason. A turn that has
+   * begun and is stored settles all the same; `runs.stop` ends one.
+   */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -66,9 +69,16 @@ const refusal = async (response: Response) => {
 
 const ending = "[DONE]"
 
-/** The payloads of Server-Sent Events, as they come. */
-async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
+/** The payloads of Server-Sent Events, as they come; none after `signal` is aborted. */
+async function* events(
+  body: ReadableStream<Uint8Array>,
+  signal: AbortSignal | undefined
+): AsyncGenerator<string, void, undefined> {
   const reader = body.getReader()
+  const leave = () => void reader.cancel(signal?.reason).catch(() => undefined)
+  // A body of Node's own fetch that has come to its end hears of no abort, and who reads it waits for ever.
+  if (signal?.aborted === true) leave()
+  else signal?.addEventListener("abort", leave, { once: true })
   const decoder = new TextDecoder()
   let rest = ""
   try {
@@ -78,10 +88,14 @@ async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<string,
       const blocks = (rest + decoder.decode(value, { stream: true })).split("\n\n")
       rest = blocks.pop() ?? ""
       for (const block of blocks) {
-        for (const line of block.split("\n")) if (line.startsWith("data: ")) yield line.slice(6)
+        for (const line of block.split("\n")) {
+          if (signal?.aborted === true) return
+          if (line.startsWith("data: ")) yield line.slice(6)
+        }
       }
     }
   } finally {
+    signal?.removeEventListener("abort", leave)
     await reader.cancel().catch(() => undefined)
   }
 }
@@ -131,7 +145,7 @@ export const make = (
     const { body, status } = await request(route, given, options)
     if (body === null) throw unreadable(status)
     try {
-      for await (const data of events(body)) {
+      for await (const data of events(body, options.signal)) {
         if (data === ending) return
         const part: StreamPart = JSON.parse(data)
         yield part

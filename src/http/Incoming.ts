@@ -3,6 +3,7 @@
  * up when nothing comes. What is not read is thrown away, so that the client reads its answer.
  */
 import { IncomingMessage } from "node:http"
+import { types } from "node:util"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -36,7 +37,7 @@ const next = (source: IncomingMessage) =>
     const onCut = () => (source.readableEnded ? onEnd() : finish(Effect.fail(Option.some(cutOff()))))
     const look = () => {
       const bytes: unknown = source.read()
-      if (bytes instanceof Uint8Array) finish(Effect.succeed(bytes))
+      if (types.isUint8Array(bytes)) finish(Effect.succeed(bytes))
     }
     if (source.readableEnded) return onEnd()
     if (source.destroyed) return onCut()

@@ -1,5 +1,6 @@
 /** Defects that say no more than that the database is away for the moment. */
 import * as Predicate from "effect/Predicate"
+import { isError } from "../domain/Thrown.ts"
 
 /**
  * Codes of connections, of a server that stops, has become a standby, or has no place or disk left, and of the operating
@@ -13,7 +14,7 @@ const broken =
 
 const saysSo = (cause: unknown): boolean => {
   if (Predicate.hasProperty(cause, "code") && away.test(String(cause.code))) return true
-  return cause instanceof Error && broken.test(cause.message)
+  return isError(cause) && broken.test(cause.message)
 }
 
 /** True when the request may simply be sent again, once the database is back. */

@@ -208,13 +208,17 @@ export const body = (tell: Tell, full: boolean, beats = false): Stream.Stream<Ui
     Effect.gen(function* () {
       const relay = new Relay()
       const sink: Sink = { beats, push: (text) => relay.push(text), add: (text) => relay.add(text) }
-      const told = Effect.zipRight(
-        send(tell, full, sink),
-        Effect.sync(() => relay.end())
+      // No longer than there is something to wait for: who has not read it all by then needs no sign of life.
+      const told = Effect.scoped(Effect.zipRight(keepAlive([sink]), send(tell, full, sink)))
+      // A stream is opened where nothing interrupts, and whoever leaves ends it.
+      yield* Effect.forkScoped(
+        Effect.interruptible(
+          Effect.zipRight(
+            told,
+            Effect.sync(() => relay.end())
+          )
+        )
       )
-      // A stream is opened where nothing interrupts, and whoever leaves ends both.
-      yield* Effect.forkScoped(Effect.interruptible(told))
-      yield* keepAlive([sink])
       return relay.take
     })
   )

@@ -38,7 +38,7 @@ const unpacked = (bytes: Uint8Array): Effect.Effect<Uint8Array, ReaderError> =>
   bytes[0] === 0x1f && bytes[1] === 0x8b
     ? Effect.async((resume) =>
         gunzip(bytes, { maxOutputLength: maxBytes }, (error, result) =>
-          resume(error === null ? Effect.succeed(result) : Effect.fail(tooLarge))
+          resume(error === null || error === undefined ? Effect.succeed(result) : Effect.fail(tooLarge))
         )
       )
     : Effect.succeed(bytes)

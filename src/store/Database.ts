@@ -16,6 +16,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { codeOf } from "../domain/Thrown.ts"
 import { embeddedClient, refuseReadOnly, serverClient, type ServerOptions } from "./database/Clients.ts"
 import {
   DatabaseUnavailable,
@@ -81,7 +82,7 @@ export const layerMemory = (options: EngineOptions = {}): Layer.Layer<Database, 
 
 /** The address and what it says of the system's own errors stay unsaid: it can hold the password. */
 const refusal = ({ cause, message }: SqlError) => {
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : ""
+  const code = codeOf(cause)
   // The operating system's codes are words of capitals; a server that answers has codes of digits.
   return new DatabaseUnavailable({
     message: /^E[A-Z_]+$/u.test(code)

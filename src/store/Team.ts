@@ -10,6 +10,7 @@ import type { TenantScope } from "../domain/Account.ts"
 import { UserId } from "../domain/Ids.ts"
 import { Member } from "../domain/Team.ts"
 import { pageOf } from "../domain/Page.ts"
+import { toJsonb } from "./Jsonb.ts"
 import type { PageRequest } from "./Tenants.ts"
 
 const Row = Schema.Struct({ ...Member.fields, createdAt: Schema.DateTimeUtcFromDate })
@@ -17,7 +18,7 @@ const Ids = Schema.Struct({ tenantId: Schema.String, id: Schema.String })
 const Expiry = Schema.Struct({ expiresAt: Schema.DateTimeUtcFromDate })
 
 /** `by role`, for each role that a member of role `by` manages. */
-const managing = JSON.stringify(
+const managing = toJsonb(
   Role.literals.flatMap((by) =>
     Role.literals.filter((role) => manages(by, role)).map((role) => `${by} ${role}`)
   )
@@ -127,7 +128,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/Team", {
     /** A statement of its own, so that it sees the sessions that began before its turn. */
     const endSessions = (ids: ReadonlyArray<string>) =>
       sql`
-        delete from user_sessions where user_id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`
+        delete from user_sessions where user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
 
     /**
      * Takes away what stands on a role that somebody no longer has: invitations, and passwords that members chose for

@@ -168,7 +168,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
       type: "FILE" | "BULK_UPLOAD",
       { name, fileName, bytes }: Upload
     ) {
-      const kept = yield* bytes instanceof Uint8Array ? artifacts.keep(bytes) : artifacts.keepStaged(bytes)
+      const kept = yield* ArrayBuffer.isView(bytes) ? artifacts.keep(bytes) : artifacts.keepStaged(bytes)
       const config = { artifact: kept.ref, fileName }
       return yield* artifacts.settle(kept).pipe(
         Effect.zipRight(insert(scope, { type, name, config, autoSync: true })),

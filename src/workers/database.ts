@@ -1,5 +1,6 @@
-/** Entry of the embedded database's thread: a request a message, its answer back. It ends when it is sent null. */
+/** Entry of the embedded database's thread: a request a message, its answer back. It closes the database when it is sent null. */
 import { parentPort, workerData } from "node:worker_threads"
+import { types } from "node:util"
 import { engineOf, messageOf, openGlite, type Opening } from "../store/database/Engine.ts"
 import type { Word } from "../store/database/EngineThread.ts"
 
@@ -14,9 +15,10 @@ opened.then(
     const failed = (error: unknown) =>
       say(isOver() ? { _tag: "Ended" } : { _tag: "Failed", message: messageOf(error) })
     parentPort?.on("message", (message: unknown) => {
-      if (message instanceof Uint8Array)
+      if (types.isUint8Array(message))
         ask(message).then((answer) => parentPort?.postMessage(answer, [answer.buffer]), failed)
-      else void (isOver() ? Promise.resolve() : db.close()).finally(() => parentPort?.close())
+      // What it cannot write any more is found again by whoever opens the directory next.
+      else void (isOver() ? Promise.resolve() : db.close()).finally(() => say({ _tag: "Ended" }))
     })
     say({ _tag: "Opened" })
   },

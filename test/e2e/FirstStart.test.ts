@@ -77,17 +77,9 @@ describe("The first start on an empty data directory", () => {
     expect(JSON.parse(found.stdout).chunks.length).toBe(5)
     const said = await run(["chat", "What happens when a client goes away?"], { SPOKE_DATA_DIR: dataDir })
     // Which passages it takes depends on whether their vectors are there yet: each mark must have its line.
-    const [reply = "", listed = ""] = said.stdout.split("_No language model")
-    expect(marksOf(reply).length).toBeGreaterThan(0)
-    expect(marksOf(listed)).toEqual(marksOf(reply))
+    expect(marksOf(said.stdout).length).toBeGreaterThan(0)
+    expect(marksOf(said.stderr)).toEqual(marksOf(said.stdout))
     expect(said.code).toBe(0)
-  })
-
-  it("keeps colours out of files and pipes", async () => {
-    const { code, stdout } = await run(["serve", "--help"], {})
-    expect(code).toBe(0)
-    expect(stdout).toContain("--role all | api | worker")
-    expect(stdout).not.toContain("\u001b")
   })
 
   it("is followed by starts that find everything as it was", async () => {

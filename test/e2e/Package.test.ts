@@ -30,11 +30,61 @@ const node = (...args: ReadonlyArray<string>) =>
     env: { PATH: process.env["PATH"], SPOKE_DATA_DIR: Path.join(project, "data") }
   })
 
+/** `file` in the folders of SPOKE_TEST_RUNTIMES (scripts/runtimes.mjs fills one) or on the path. */
+const found = (file: string): string | undefined =>
+  `${process.env["SPOKE_TEST_RUNTIMES"] ?? ""}${Path.delimiter}${process.env["PATH"] ?? ""}`
+    .split(Path.delimiter)
+    .filter((folder) => folder !== "")
+    .map((folder) => Path.join(folder, file))
+    .find((name) => Fs.existsSync(name))
+
+interface Trial {
+  readonly name: string
+  /** None where the runtime is not on this machine. */
+  readonly program: string | undefined
+  readonly args: ReadonlyArray<string>
+}
+
+const nodes = [
+  { name: "this Node", program: process.execPath },
+  { name: "Node 22", program: found("node22") },
+  { name: "Node 24", program: found("node24") }
+]
+const jest = found("jest")
+const vitest = Path.join(root, "node_modules/vitest/vitest.mjs")
+
+const trials: ReadonlyArray<Trial> = [
+  ...nodes.flatMap(({ name, program }) => [
+    { name: `${name}, imported`, program, args: ["esm.mjs"] },
+    { name: `${name}, by require`, program, args: ["require.cjs"] },
+    { name: `${name}, on a thread`, program, args: ["thread.mjs"] },
+    {
+      name: `Jest on ${name}`,
+      program: jest === undefined ? undefined : program,
+      args: [
+        "--experimental-vm-modules",
+        "--disable-warning=ExperimentalWarning",
+        jest ?? "",
+        "--config",
+        JSON.stringify({ testMatch: ["**/spoke.test.mjs"], transform: {}, silent: true })
+      ]
+    },
+    ...["forks", "threads", "vmThreads"].map((pool) => ({
+      name: `Vitest on ${name}, in its ${pool}`,
+      program,
+      args: [vitest, "run", "--root", ".", "--globals", "--pool", pool]
+    }))
+  ]),
+  { name: "Bun", program: found("bun"), args: ["esm.mjs"] },
+  { name: "Deno", program: found("deno"), args: ["run", "--allow-all", "--quiet", "esm.mjs"] }
+]
+
 const consumer = `
 import { createSpoke, SpokeError, type Spoke, type StreamPart } from "spoke"
 import { makeClient } from "spoke/client"
 import { makeClient as makeEffectClient } from "spoke/client/effect"
 import { AuditLog, AuditLogSql, Spoke as Composed, createSpoke as createWith } from "spoke/effect"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -74,6 +124,13 @@ export const effects = Effect.gen(function* () {
 })
 export const opened = () => createSpoke({ dataDir: "x", openai: { apiKey: "k" } })
 export const replaced = () => createWith({}, { replace: AuditLogSql.layerSql })
+class Greeting extends Context.Tag("host/Greeting")<Greeting, string>() {}
+// @ts-expect-error nothing requires such a tag
+export const refused = () => createWith({}, { replace: Layer.succeed(Greeting, "Hello") })
+// @ts-expect-error nor beside one that can be replaced
+export const both = () => createWith({}, { replace: Layer.merge(AuditLogSql.layerSql, Layer.succeed(Greeting, "Hello")) })
+// @ts-expect-error nor in the composed service
+export const composedRefused = (settings: Parameters<typeof Composed.layer>[0]) => Composed.layer(settings, { replace: Layer.succeed(Greeting, "Hello") })
 export const composed = Composed.layer
 export const audit = Layer.map(Layer.effect(AuditLog, AuditLog), (context) => context)
 `
@@ -87,6 +144,7 @@ describe("The package", () => {
     const quiet = ["--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
     await npm(project, "install", ...quiet, Path.join(project, tarball), ...beside)
     Fs.cpSync(Path.join(root, "examples"), project, { recursive: true })
+    Fs.cpSync(Path.join(import.meta.dirname, "package"), project, { recursive: true })
   }, patience)
   afterAll(() => Fs.rmSync(project, { recursive: true, force: true }))
 
@@ -118,6 +176,23 @@ describe("The package", () => {
     },
     patience
   )
+
+  for (const { args, name, program } of trials) {
+    it.skipIf(program === undefined)(
+      `works in ${name}, which ends by itself and has nothing to complain of`,
+      async () => {
+        const { stderr, stdout } = await run(program ?? "", args, {
+          cwd: project,
+          timeout: patience,
+          env: { PATH: process.env["PATH"], HOME: project, NO_COLOR: "1" }
+        })
+        // Jest tells on standard error how its tests went.
+        expect(/Tests: +1 passed/u.test(stderr) ? "" : stderr).toBe("")
+        expect(stdout + stderr).toMatch(/all is well|Tests: +1 passed|Tests +1 passed/u)
+      },
+      patience
+    )
+  }
 
   it.each(["README.md", "docs/library.md"])(
     "runs the example of %s",

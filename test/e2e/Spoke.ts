@@ -24,7 +24,7 @@ export const removeFolder = (folder: string): void =>
 /** Variables of the machine that would change what is tested. */
 const ours = /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_URL|HOST$|PORT$|LOG_)/
 
-const environment = (variables: Readonly<Record<string, string>>) => ({
+export const environment = (variables: Readonly<Record<string, string>>) => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name))),
   ...variables
 })

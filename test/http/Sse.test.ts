@@ -31,6 +31,17 @@ describe("the stream of a turn", () => {
     })
   )
 
+  it.effect("says no more once it has been told to its end, however long nobody reads it", () =>
+    Effect.gen(function* () {
+      const pull = yield* Stream.toPull(Sse.body(telling(Stream.make(say("Hi"))).tell, true))
+      const first = yield* pull
+      yield* TestClock.adjust("5 minutes")
+      const rest = yield* Stream.runCollect(Stream.fromPull(Effect.succeed(pull)))
+      const text = new TextDecoder().decode(Buffer.concat([...first, ...rest]))
+      expect([text.endsWith("data: [DONE]\n\n"), text.includes("keep-alive")]).toEqual([true, false])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect(
     "says so in a part that pages can see to whoever asks for it, and to the real client it is no part of a message (G14)",
     () =>

@@ -1,14 +1,12 @@
 /** `spoke chat "…"`: one turn, printed as it streams. */
-import * as Args from "@effect/cli/Args"
-import * as Command from "@effect/cli/Command"
-import * as Options from "@effect/cli/Options"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
+import * as Output from "./Output.ts"
+import { explain } from "./Signals.ts"
 
 const Frame = Schema.parseJson(
   Schema.Union(
@@ -30,55 +28,67 @@ const Frame = Schema.parseJson(
 )
 type Frame = typeof Frame.Type
 
-const write = (text: string) => Effect.sync(() => process.stdout.write(text))
-
 const show = (frame: Frame) => {
-  if ("delta" in frame) return write(frame.delta)
-  if ("errorText" in frame) return new Connection.CommandFailed({ message: frame.errorText })
+  if ("delta" in frame) return Output.write(frame.delta)
+  if ("errorText" in frame)
+    return new Connection.CommandFailed({ message: Connection.explained(frame.errorText) })
   if (!("data" in frame)) return Effect.void
   const { citations, conversationId } = frame.data.result
   const lines = citations.map(({ index, title, url }) => `  [${index}] ${title}  ${url}`)
   const next = conversationId === undefined ? [] : [`\nContinue with --conversation ${conversationId}`]
-  return write(`\n\n${[...lines, ...next].join("\n")}\n`)
+  return Effect.zipRight(Output.write("\n"), Output.note(["", ...lines, ...next].join("\n")))
 }
 
-export const chat = Command.make(
-  "chat",
-  {
-    message: Args.text({ name: "message" }).pipe(Args.withDescription("What to ask the agent")),
-    conversation: Options.text("conversation").pipe(
-      Options.optional,
-      Options.withDescription("Id of the conversation to continue")
-    ),
-    json: Connection.json,
-    ...Connection.options
-  },
-  ({ conversation, json, message, ...flags }) =>
-    Effect.gen(function* () {
-      const { call, send } = yield* Connection.connect(flags)
-      const body = { message, ...(Option.isSome(conversation) ? { conversationId: conversation.value } : {}) }
-      if (json) {
-        const request = HttpClientRequest.post("/chat").pipe(HttpClientRequest.bodyUnsafeJson(body))
-        return yield* Console.log(JSON.stringify(yield* call(Schema.Unknown, request), null, 2))
-      }
-      const request = HttpClientRequest.post("/chat/stream").pipe(HttpClientRequest.bodyUnsafeJson(body))
-      const response = yield* send(request)
-      const done = yield* response.stream.pipe(
-        Stream.decodeText(),
-        Stream.splitLines,
-        Stream.filter((line) => line.startsWith("data: {")),
-        Stream.mapEffect((line) => Schema.decode(Frame)(line.slice("data: ".length))),
-        Stream.tap(show),
-        Stream.runFold(false, (ended, { type }) => ended || type === "data-done"),
-        Effect.catchTags({
-          ParseError: () => new Connection.CommandFailed({ message: "The stream has an unexpected form." }),
-          ResponseError: () => Effect.succeed(false)
-        })
-      )
-      if (!done) {
-        return yield* new Connection.CommandFailed({
-          message: "The stream ended before the turn was settled. Look at its trace before you repeat it."
-        })
-      }
-    })
-).pipe(Command.withDescription("Ask the agent and watch the reply arrive, with its citations"))
+const post = (path: string, body: unknown) =>
+  HttpClientRequest.post(path).pipe(HttpClientRequest.bodyUnsafeJson(body))
+
+const unsettled = (runId: string | undefined) =>
+  runId === undefined ? "" : ` Its run is ${runId}: GET /v1/agent-runs/${runId} tells how it ended.`
+
+interface Flags extends Connection.Flags {
+  readonly conversation?: string | undefined
+  readonly json?: true | undefined
+}
+
+const ask = (message: string, { conversation, json, ...flags }: Flags) =>
+  Effect.gen(function* () {
+    const { call, send } = yield* Connection.connect(flags)
+    const body = { message, ...(conversation === undefined ? {} : { conversationId: conversation }) }
+    if (json === true) return yield* Output.asJson(yield* call(Schema.Unknown, post("/chat", body)))
+    const response = yield* send(post("/chat/stream", body))
+    const run = unsettled(response.headers["x-run-id"])
+    const done = yield* response.stream.pipe(
+      Stream.decodeText(),
+      Stream.splitLines,
+      Stream.filter((line) => line.startsWith("data: {")),
+      Stream.mapEffect((line) => Schema.decode(Frame)(line.slice("data: ".length))),
+      Stream.tap(show),
+      Stream.runFold(false, (ended, { type }) => ended || type === "data-done"),
+      Effect.catchTags({
+        ParseError: () => new Connection.CommandFailed({ message: "The stream has an unexpected form." }),
+        ResponseError: () => Effect.succeed(false)
+      }),
+      Effect.onInterrupt(() => explain(`The turn is answered and stored all the same.${run}`))
+    )
+    if (!done) {
+      return yield* new Connection.CommandFailed({
+        message: `The stream ended before the turn was settled. Look at its trace before you repeat it.${run}`
+      })
+    }
+  })
+
+export const chat = (run: Arguments.Run) =>
+  Arguments.command(
+    "chat",
+    "Ask the agent and watch the reply arrive. The reply goes to standard output, its citations and hints to standard error.",
+    'spoke chat "How do I add a source?"',
+    'spoke chat "And how do I remove it?" --conversation cnv_…',
+    'spoke chat "How do I add a source?" --json | jq .citations'
+  )
+    .argument("<message>", "what to ask the agent")
+    .option("--conversation <id>", "conversation to continue")
+    .addOption(Arguments.json)
+    .addOption(Arguments.url)
+    .addOption(Arguments.key)
+    .addOption(Arguments.keyFile)
+    .action((message, flags) => run(ask(message, flags)))

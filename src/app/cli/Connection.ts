@@ -1,10 +1,8 @@
 /** The running server that a command talks to, over the same HTTP as everybody else. */
 import * as fs from "node:fs"
-import * as Options from "@effect/cli/Options"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
-import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -18,27 +16,11 @@ export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandF
   message: Schema.String
 }) {}
 
-export const options = {
-  url: Options.text("url").pipe(
-    Options.withDescription("Address of the server, like http://127.0.0.1:3000 (SPOKE_URL)"),
-    Options.withFallbackConfig(Config.string("SPOKE_URL")),
-    Options.optional
-  ),
-  key: Options.redacted("key").pipe(
-    Options.withDescription("An agent's API key (SPOKE_API_KEY)"),
-    Options.withFallbackConfig(Config.redacted("SPOKE_API_KEY")),
-    Options.optional
-  ),
-  keyFile: Options.text("key-file").pipe(
-    Options.withDescription("A file that holds the key, which the list of processes then never shows"),
-    Options.optional
-  )
-}
-
+/** Of every command that talks to a running server. */
 export interface Flags {
-  readonly url: Option.Option<string>
-  readonly key: Option.Option<Redacted.Redacted>
-  readonly keyFile: Option.Option<string>
+  readonly url?: string | undefined
+  readonly key?: Redacted.Redacted | undefined
+  readonly keyFile?: string | undefined
 }
 
 /** The secret in `file`, which an editor may have ended with a line break. */
@@ -55,27 +37,54 @@ export const secretIn = (file: string) =>
   )
 
 /** What a file holds goes before what the environment or the line says. */
-const given = ({ key, keyFile }: Flags) =>
-  Option.match(keyFile, {
-    onNone: () => Effect.succeed(key),
-    onSome: (file) => Effect.asSome(secretIn(file))
-  })
-
-export const json = Options.boolean("json").pipe(Options.withDescription("Print the response as JSON"))
+export const secretOf = (file: string | undefined, said: Redacted.Redacted | undefined) =>
+  file === undefined ? Effect.succeed(Option.fromNullable(said)) : Effect.asSome(secretIn(file))
 
 /** Longest wait for a response to begin. */
 export const patience = Duration.seconds(120)
 
-const Failure = Schema.Struct({ error: Schema.Struct({ code: Schema.String, message: Schema.String }) })
+const Issue = Schema.Struct({
+  path: Schema.Array(Schema.Union(Schema.String, Schema.Number)),
+  message: Schema.String
+})
+
+const Failure = Schema.Struct({
+  error: Schema.Struct({
+    code: Schema.String,
+    message: Schema.String,
+    details: Schema.optional(Schema.Struct({ issues: Schema.optional(Schema.Array(Issue)) }))
+  })
+})
+
+/** What to do about an error, by its code. */
+const steps: Readonly<Record<string, string>> = {
+  UNAUTHORIZED: "Give another key with --key-file or SPOKE_API_KEY; the dashboard makes one under Keys.",
+  FORBIDDEN: "Give a key that may: the dashboard shows the permissions of each under Keys.",
+  CONVERSATION_NOT_FOUND: "Leave --conversation out to begin another one.",
+  CONVERSATION_NOT_ACTIVE: "Leave --conversation out to begin another one.",
+  TURN_LIMIT_EXCEEDED: "The plan's turns of this period are used up.",
+  TURN_FAILED: "The server's log says why; spoke doctor checks the model.",
+  RUNTIME_TIMEOUT: "The model took too long; spoke doctor checks it.",
+  RATE_LIMITED: "Wait a little, and try again.",
+  SERVICE_UNAVAILABLE: "Try again in a moment."
+}
+
+/** `code` with its words, and with what to do where that is known. */
+export const explained = (code: string, words?: string): string =>
+  [
+    words === undefined ? code : `${code}: ${words}`,
+    ...(steps[code] === undefined ? [] : [steps[code]])
+  ].join("\n")
 
 /** What both flags leave open is what the first start wrote into the data directory. */
 const target = (flags: Flags) =>
   Effect.gen(function* () {
-    const ours = yield* given(flags)
-    if (Option.isSome(flags.url) && Option.isSome(ours)) return { url: flags.url.value, key: ours.value }
+    const ours = yield* secretOf(flags.keyFile, flags.key)
+    const asked = Option.filter(Option.fromNullable(flags.url), (address) => address !== "")
+    if (Option.isSome(asked) && Option.isSome(ours)) return { url: asked.value, key: ours.value }
     const { dataDir } = yield* fromEnvironment()
     const kept = yield* DataDirectory.credentials.read(dataDir)
-    const url = Option.orElse(flags.url, () => Option.map(kept, (found) => found.url))
+    const url = Option.orElse(asked, () => Option.map(kept, (found) => found.url))
     const key = Option.orElse(ours, () => Option.map(kept, (found) => found.apiKey))
     if (Option.isNone(url) || Option.isNone(key)) {
       return yield* new CommandFailed({
@@ -96,7 +105,12 @@ const target = (flags: Flags) =>
 export const refused = (response: HttpClientResponse.HttpClientResponse) =>
   response.json.pipe(
     Effect.flatMap(Schema.decodeUnknown(Failure)),
-    Effect.map(({ error }) => `${error.code}: ${error.message}`),
+    Effect.map(({ error: { code, details, message } }) =>
+      [
+        explained(code, message),
+        ...(details?.issues ?? []).map((issue) => `  ${issue.path.join(".")}: ${issue.message}`)
+      ].join("\n")
+    ),
     Effect.orElseSucceed(() => `The server answered ${response.status}.`),
     Effect.flatMap((message) => new CommandFailed({ message }))
   )

@@ -1,17 +1,16 @@
 /** `spoke doctor`: checks what the server needs and says what to mend; exit code 1 when something must be. */
-import * as Command from "@effect/cli/Command"
-import * as Options from "@effect/cli/Options"
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as ProviderHttp from "../../capabilities/ModelRuntime/ProviderHttp.ts"
 import * as Providers from "../Providers.ts"
 import { fromEnvironment, type Settings } from "../Config.ts"
+import * as Arguments from "./Arguments.ts"
 import { CommandFailed } from "./Connection.ts"
 import { checkDatabase } from "./doctor/Database.ts"
 import { checkArtifacts, checkFiles } from "./doctor/Files.ts"
 import { type Finding, ok, problem } from "./doctor/Finding.ts"
+import * as Output from "./Output.ts"
 import {
   checkEmbedding,
   checkMail,
@@ -22,10 +21,6 @@ import {
 } from "./doctor/Services.ts"
 
 const marks = { ok: "ok      ", warning: "warning ", problem: "PROBLEM " } as const
-
-const json = Options.boolean("json").pipe(
-  Options.withDescription("Print { ok, findings: [{ status, check, message }] }")
-)
 
 /** One check after the other, in the order in which they are told; none changes what it looks at. */
 export const examine = (settings: Settings) =>
@@ -48,14 +43,14 @@ const print = (findings: ReadonlyArray<Finding>, asJson: boolean) => {
   if (!asJson)
     return Effect.forEach(
       findings,
-      ({ status, check, message }) => Console.log(`${marks[status]} ${check.padEnd(14)} ${message}`),
+      ({ status, check, message }) => Output.line(`${marks[status]} ${check.padEnd(14)} ${message}`),
       { discard: true }
     )
   const well = findings.every(({ status }) => status !== "problem")
-  return Console.log(JSON.stringify({ ok: well, findings }, null, 2))
+  return Output.asJson({ ok: well, findings })
 }
 
-export const doctor = Command.make("doctor", { json }, ({ json: asJson }) =>
+const check = (asJson: boolean) =>
   Effect.gen(function* () {
     const configured = yield* Effect.either(fromEnvironment())
     if (Either.isLeft(configured)) {
@@ -74,4 +69,13 @@ export const doctor = Command.make("doctor", { json }, ({ json: asJson }) =>
       return yield* new CommandFailed({ message: `Mend ${names.join(", ")} first.` })
     }
   })
-).pipe(Command.withDescription("Check what the service needs, and say what to mend"))
+
+export const doctor = (run: Arguments.Run) =>
+  Arguments.command(
+    "doctor",
+    "Check what the service needs, and say what to mend.",
+    "spoke doctor",
+    "spoke doctor --json | jq '.findings[] | select(.status != \"ok\")'"
+  )
+    .option("--json", "print { ok, findings: [{ status, check, message }] }")
+    .action(({ json }) => run(check(json === true)))

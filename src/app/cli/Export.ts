@@ -1,40 +1,36 @@
 /** `spoke export <file>`: the whole store as one archive, for `spoke import` into an empty database of any kind. */
-import * as Args from "@effect/cli/Args"
-import * as Command from "@effect/cli/Command"
-import * as Options from "@effect/cli/Options"
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Backup from "../Backup.ts"
 import { fromEnvironment } from "../Config.ts"
+import * as Arguments from "./Arguments.ts"
 import { CommandFailed } from "./Connection.ts"
+import * as Output from "./Output.ts"
 
 const failed = (cause: { readonly message: string }) => new CommandFailed({ message: cause.message })
 
-export const exportCommand = Command.make(
-  "export",
-  {
-    file: Args.text({ name: "file" }).pipe(
-      Args.withDescription("The archive to write; it must not be there yet")
-    ),
-    withSecret: Options.boolean("with-secret").pipe(
-      Options.withDescription(
-        "Put the master secret into the archive: whoever has the file can then read all of it"
-      )
-    )
-  },
-  ({ file, withSecret }) =>
-    Effect.gen(function* () {
-      const settings = yield* fromEnvironment()
-      const { missing, originals, rows } = yield* Backup.exportTo(settings, file, withSecret)
-      yield* Console.log(`${rows} rows and ${originals} originals exported to ${file}`)
-      if (missing > 0) yield* Console.log(`${missing} originals were removed meanwhile and are not in it`)
-    }).pipe(Effect.mapError(failed))
-).pipe(Command.withDescription("Write the whole store, rows and originals, to one file"))
+const write = (file: string, { withSecret }: { readonly withSecret?: true | undefined }) =>
+  Effect.gen(function* () {
+    const settings = yield* fromEnvironment()
+    const { missing, originals, rows } = yield* Backup.exportTo(settings, file, withSecret === true)
+    yield* Output.line(`${rows} rows and ${originals} originals exported to ${file}`)
+    if (missing > 0) yield* Output.note(`${missing} originals were removed meanwhile and are not in it`)
+  }).pipe(Effect.mapError(failed))
+
+export const exportCommand = (run: Arguments.Run) =>
+  Arguments.command(
+    "export",
+    "Write the whole store, rows and originals, to one file.",
+    "spoke export spoke.tgz",
+    "spoke export spoke.tgz --with-secret"
+  )
+    .argument("<file>", "the archive to write; it must not be there yet")
+    .option("--with-secret", "put the master secret into it: whoever has the file can then read all of it")
+    .action((file, flags) => run(write(file, flags)))
 
 /** What `spoke import` does with an archive. */
 export const restore = (file: string) =>
   Effect.gen(function* () {
     const settings = yield* fromEnvironment()
     const { originals, rows } = yield* Backup.importFrom(settings, file)
-    yield* Console.log(`${rows} rows and ${originals} originals imported`)
+    yield* Output.line(`${rows} rows and ${originals} originals imported`)
   }).pipe(Effect.mapError(failed))

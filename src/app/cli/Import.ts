@@ -3,14 +3,9 @@
  * object a line, through the operator's route.
  */
 import * as fs from "node:fs"
-import * as Args from "@effect/cli/Args"
-import * as Command from "@effect/cli/Command"
-import * as Options from "@effect/cli/Options"
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
-import * as Config from "effect/Config"
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -20,8 +15,11 @@ import { ImportReport } from "../../domain/ConversationImport.ts"
 import { fromEnvironment } from "../Config.ts"
 import { isArchive } from "../ArchiveFile.ts"
 import * as DataDirectory from "../DataDirectory.ts"
+import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
 import { restore } from "./Export.ts"
+import * as Output from "./Output.ts"
+import { explain } from "./Signals.ts"
 
 /** Lines of one request, and about as many bytes; a longer line goes alone. */
 const linesAtOnce = 500
@@ -29,40 +27,23 @@ const bytesAtOnce = 1_048_576
 /** The server takes no more than this at once. */
 const longestLine = 16 * 1_048_576
 
-const options = {
-  url: Connection.options.url,
-  token: Options.redacted("operator-token").pipe(
-    Options.withDescription("The operator's token (SPOKE_OPERATOR_TOKEN)"),
-    Options.withFallbackConfig(Config.redacted("SPOKE_OPERATOR_TOKEN")),
-    Options.optional
-  ),
-  tokenFile: Options.text("operator-token-file").pipe(
-    Options.withDescription("A file that holds the operator's token"),
-    Options.optional
-  ),
-  agent: Options.text("agent").pipe(
-    Options.withDescription("Agent of the conversations that name none"),
-    Options.optional
-  )
-}
-
 interface Flags {
-  readonly url: Option.Option<string>
-  readonly token: Option.Option<Redacted.Redacted>
-  readonly tokenFile: Option.Option<string>
+  readonly url?: string | undefined
+  readonly operatorToken?: Redacted.Redacted | undefined
+  readonly operatorTokenFile?: string | undefined
+  readonly agent?: string | undefined
 }
 
 /** What both flags leave open is what the first start wrote into the data directory. */
 const target = (flags: Flags) =>
   Effect.gen(function* () {
-    const ours = Option.isSome(flags.tokenFile)
-      ? Option.some(yield* Connection.secretIn(flags.tokenFile.value))
-      : flags.token
-    if (Option.isSome(flags.url) && Option.isSome(ours)) return { url: flags.url.value, token: ours.value }
+    const ours = yield* Connection.secretOf(flags.operatorTokenFile, flags.operatorToken)
+    const asked = Option.filter(Option.fromNullable(flags.url), (address) => address !== "")
+    if (Option.isSome(asked) && Option.isSome(ours)) return { url: asked.value, token: ours.value }
     const { dataDir } = yield* fromEnvironment()
     const kept = yield* DataDirectory.credentials.read(dataDir)
     const secrets = yield* DataDirectory.secrets.read(dataDir)
-    const url = Option.orElse(flags.url, () => Option.map(kept, (found) => found.url))
+    const url = Option.orElse(asked, () => Option.map(kept, (found) => found.url))
     const token = Option.orElse(ours, () => Option.map(secrets, (found) => found.operatorToken))
     if (Option.isNone(url) || Option.isNone(token)) {
       return yield* new Connection.CommandFailed({
@@ -80,7 +61,7 @@ const target = (flags: Flags) =>
   )
 
 /** Sends lines and returns the report. */
-const sender = (flags: Flags, agent: Option.Option<string>) =>
+const sender = ({ agent, ...flags }: Flags) =>
   Effect.gen(function* () {
     const { token, url } = yield* target(flags)
     const client = yield* HttpClient.HttpClient
@@ -89,7 +70,7 @@ const sender = (flags: Flags, agent: Option.Option<string>) =>
       client
         .execute(
           HttpClientRequest.post(`${base}/api/operator/import/conversations`).pipe(
-            HttpClientRequest.setUrlParams(Option.isSome(agent) ? { agentId: agent.value } : {}),
+            HttpClientRequest.setUrlParams(agent === undefined ? {} : { agentId: agent }),
             HttpClientRequest.bearerToken(token),
             HttpClientRequest.bodyText(lines.join("\n"), "application/x-ndjson")
           )
@@ -165,12 +146,6 @@ const tooLong: ImportReport = {
   problems: [{ line: 1, message: `Is longer than ${longestLine} bytes` }]
 }
 
-/** Redraws one line on a terminal; elsewhere a log would only grow. */
-const draw = (line: string) =>
-  Effect.sync(() => {
-    if (process.stderr.isTTY) process.stderr.write(`\r\u001b[2K${line}`)
-  })
-
 interface Progress {
   readonly done: ImportReport
   readonly refused: number
@@ -184,41 +159,43 @@ const importAll = (file: string, send: Effect.Effect.Success<ReturnType<typeof s
         Effect.gen(function* () {
           const report = bytes > longestLine ? tooLong : yield* send(lines)
           yield* Effect.forEach(report.problems, ({ line, message }) =>
-            Console.error(`line ${first + line - 1}: ${message}`)
+            Output.note(`line ${first + line - 1}: ${message}`)
           )
           const total = add(done, { ...report, problems: [] })
-          yield* draw(`${first + lines.length - 1} lines, ${total.imported} conversations imported`)
+          yield* Output.draw(`${first + lines.length - 1} lines, ${total.imported} conversations imported`)
           return { done: total, refused: refused + report.problems.length }
         })
     ),
-    Effect.tap(draw(""))
+    Effect.tap(Output.draw(""))
   )
 
-export const importCommand = Command.make(
-  "import",
-  {
-    file: Args.text({ name: "file" }).pipe(
-      Args.withDescription(
-        "An archive of spoke export, or one conversation a line as JSON; - reads standard input"
-      )
-    ),
-    ...options
-  },
-  ({ agent, file, ...flags }) =>
-    Effect.gen(function* () {
-      if (yield* isArchive(file)) return yield* restore(file)
-      const { done, refused } = yield* importAll(file, yield* sender(flags, agent))
-      yield* Console.log(
-        `${done.imported} conversations with ${done.messages} messages imported, ${done.repeated} were there already`
-      )
-      if (refused > 0) {
-        return yield* new Connection.CommandFailed({
-          message: `${refused} lines were refused, as listed above; nothing of them is stored.`
-        })
-      }
-    })
-).pipe(
-  Command.withDescription(
-    "Import an archive into an empty database, or conversations, which repeating imports once"
+const bring = (file: string, flags: Flags) =>
+  Effect.gen(function* () {
+    if (yield* isArchive(file)) return yield* restore(file)
+    const { done, refused } = yield* importAll(file, yield* sender(flags)).pipe(
+      Effect.onInterrupt(() => explain("Import again to go on: what is there already is not repeated."))
+    )
+    yield* Output.line(
+      `${done.imported} conversations with ${done.messages} messages imported, ${done.repeated} were there already`
+    )
+    if (refused > 0) {
+      return yield* new Connection.CommandFailed({
+        message: `${refused} lines were refused, as listed above; nothing of them is stored. Mend them, and import again.`
+      })
+    }
+  })
+
+export const importCommand = (run: Arguments.Run) =>
+  Arguments.command(
+    "import",
+    "Import an archive of spoke export into an empty database, or conversations of another service, which repeating imports once.",
+    "spoke import spoke.tgz",
+    "spoke import conversations.jsonl --agent agt_…",
+    "zcat conversations.jsonl.gz | spoke import - --agent agt_…"
   )
-)
+    .argument("<file>", "an archive, or one conversation a line as JSON; - reads standard input")
+    .option("--agent <id>", "agent of the conversations that name none")
+    .addOption(Arguments.url)
+    .addOption(Arguments.operatorToken)
+    .addOption(Arguments.operatorTokenFile)
+    .action((file, flags) => run(bring(file, flags)))

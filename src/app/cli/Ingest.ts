@@ -1,15 +1,13 @@
 /** `spoke ingest <url|file> …`: adds sources and follows their jobs to the end. */
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
-import * as Args from "@effect/cli/Args"
-import * as Command from "@effect/cli/Command"
-import * as Options from "@effect/cli/Options"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
+import * as Output from "./Output.ts"
+import { explain } from "./Signals.ts"
 
 const Created = Schema.Struct({
   source: Schema.Struct({ id: Schema.String }),
@@ -53,12 +51,6 @@ const addFile = (server: Server, file: string, name: string) =>
     return yield* server.call(Created, request)
   })
 
-/** Redraws one line on a terminal; elsewhere a log would only grow. */
-const draw = (line: string) =>
-  Effect.sync(() => {
-    if (process.stderr.isTTY) process.stderr.write(`\r\u001b[2K${line}`)
-  })
-
 const bar = (progress: number): string => {
   const filled = Math.round(progress / 5)
   return `[${"#".repeat(filled)}${".".repeat(20 - filled)}] ${String(progress).padStart(3)} %`
@@ -66,45 +58,48 @@ const bar = (progress: number): string => {
 
 const follow = (server: Server, name: string, jobId: string) =>
   server.call(Job, HttpClientRequest.get(`/ingestion-jobs/${jobId}`)).pipe(
-    Effect.tap(({ progress, status }) => draw(`${bar(progress)} ${status.toLowerCase()} ${name}`)),
+    Effect.tap(({ progress, status }) => Output.draw(`${bar(progress)} ${status.toLowerCase()} ${name}`)),
     Effect.delay("300 millis"),
     Effect.repeat({ until: ({ status }) => status !== "QUEUED" && status !== "RUNNING" }),
-    Effect.tap(draw("")),
+    Effect.tap(Output.draw("")),
     Effect.flatMap(({ chunksCreated, error, status }) =>
       status === "SUCCEEDED"
-        ? Console.log(`${name}: ready, ${chunksCreated ?? 0} chunks`)
+        ? Output.line(`${name}: ready, ${chunksCreated ?? 0} chunks`)
         : new Connection.CommandFailed({ message: `${name}: ${error ?? status}` })
     )
   )
 
-export const ingest = Command.make(
-  "ingest",
-  {
-    targets: Args.text({ name: "url|file" }).pipe(
-      Args.withDescription("Pages, sitemaps or files to read"),
-      Args.atLeast(1)
-    ),
-    depth: Options.integer("depth").pipe(
-      Options.withDefault(0),
-      Options.withDescription("How many links to follow from a page, 0 to 5")
-    ),
-    name: Options.text("name").pipe(Options.optional, Options.withDescription("Name of the source")),
-    ...Connection.options
-  },
-  ({ depth, name, targets, ...flags }) =>
-    Effect.gen(function* () {
-      const server = yield* Connection.connect(flags)
-      for (const target of targets) {
-        const called = Option.getOrElse(name, () => (isUrl(target) ? target : path.basename(target))).slice(
-          0,
-          200
-        )
-        const { ingestionJob } = yield* isUrl(target)
-          ? addUrl(server, target, called, depth)
-          : addFile(server, target, called)
-        yield* follow(server, called, ingestionJob.id)
-      }
-    })
-).pipe(
-  Command.withDescription("Add pages, sitemaps or files to the agent's knowledge and wait until they answer")
-)
+interface Flags extends Connection.Flags {
+  readonly depth: number
+  readonly name?: string | undefined
+}
+
+const add = (targets: ReadonlyArray<string>, { depth, name, ...flags }: Flags) =>
+  Effect.gen(function* () {
+    const server = yield* Connection.connect(flags)
+    for (const target of targets) {
+      const called = (name ?? (isUrl(target) ? target : path.basename(target))).slice(0, 200)
+      const { ingestionJob, source } = yield* isUrl(target)
+        ? addUrl(server, target, called, depth)
+        : addFile(server, target, called)
+      yield* Effect.onInterrupt(follow(server, called, ingestionJob.id), () =>
+        explain(`The server goes on reading ${called}: GET /v1/sources/${source.id} tells how far it is.`)
+      )
+    }
+  })
+
+export const ingest = (run: Arguments.Run) =>
+  Arguments.command(
+    "ingest",
+    "Add pages, sitemaps or files to the agent's knowledge and wait until they answer.",
+    "spoke ingest https://example.com/docs --depth 2",
+    "spoke ingest https://example.com/sitemap.xml",
+    'spoke ingest guide.pdf notes.md --name "Manual"'
+  )
+    .argument("<url|file...>", "pages, sitemaps or files to read")
+    .option("--depth <links>", "how many links to follow from a page, 0 to 5", Arguments.wholeNumber(0, 5), 0)
+    .option("--name <name>", "name of the source; the address or the file's name by default")
+    .addOption(Arguments.url)
+    .addOption(Arguments.key)
+    .addOption(Arguments.keyFile)
+    .action((targets, flags) => run(add(targets, flags)))

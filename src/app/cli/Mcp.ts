@@ -1,5 +1,4 @@
 /** `spoke mcp`: the agent's MCP tools over standard input and output, one JSON-RPC message a line, from a running server. */
-import * as Command from "@effect/cli/Command"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import * as NodeStream from "@effect/platform-node/NodeStream"
@@ -9,7 +8,9 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { JsonObject } from "../../domain/Text.ts"
+import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
+import * as Output from "./Output.ts"
 
 const Id = Schema.Union(Schema.String, Schema.Number)
 type Id = typeof Id.Type
@@ -25,7 +26,7 @@ const decode = Schema.decodeUnknownOption(
 )
 const decodeId = Schema.decodeUnknownOption(Id)
 
-const write = (line: string) => Effect.sync(() => process.stdout.write(`${line}\n`))
+const write = (line: string) => Output.write(`${line}\n`)
 
 /** Messages that are waited for at once. */
 const atOnce = 64
@@ -44,7 +45,7 @@ const messages = (response: HttpClientResponse.HttpClientResponse) =>
 const failed = (id: Id, message: string) =>
   write(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32_000, message } }))
 
-export const mcp = Command.make("mcp", Connection.options, (flags) =>
+const serve = (flags: Connection.Flags) =>
   Effect.gen(function* () {
     const { ask } = yield* Connection.connect(flags)
     const waiting = yield* FiberMap.make<string>()
@@ -90,4 +91,15 @@ export const mcp = Command.make("mcp", Connection.options, (flags) =>
     )
     yield* FiberMap.awaitEmpty(waiting)
   }).pipe(Effect.scoped)
-).pipe(Command.withDescription("Offer the agent to an MCP client over standard input and output"))
+
+export const mcp = (run: Arguments.Run) =>
+  Arguments.command(
+    "mcp",
+    "Offer the agent to an MCP client over standard input and output.",
+    "spoke mcp",
+    "claude mcp add spoke -- spoke mcp --key-file key.txt"
+  )
+    .addOption(Arguments.url)
+    .addOption(Arguments.key)
+    .addOption(Arguments.keyFile)
+    .action((flags) => run(serve(flags)))

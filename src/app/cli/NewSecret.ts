@@ -1,6 +1,4 @@
 /** `spoke new-secret`: goes on with another master secret where the old one is lost. */
-import * as Command from "@effect/cli/Command"
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { keyIdOf } from "../../capabilities/SecretBox/DerivedKeys.ts"
 import { migrate } from "../../store/Database.ts"
@@ -10,7 +8,9 @@ import * as DataDirectory from "../DataDirectory.ts"
 import { database } from "../Live.ts"
 import * as Package from "../Package.ts"
 import * as Secrets from "../Secrets.ts"
+import * as Arguments from "./Arguments.ts"
 import { CommandFailed } from "./Connection.ts"
+import * as Output from "./Output.ts"
 
 /** The file of an embedded database is replaced; what stood in it stays beside it. */
 const replaced = ({ database: server, dataDir, secrets: [configured] }: Settings) =>
@@ -25,24 +25,29 @@ const replaced = ({ database: server, dataDir, secrets: [configured] }: Settings
       : { secret: configured, where: "SPOKE_SECRET" }
   })
 
-export const newSecret = Command.make("new-secret", {}, () =>
-  Effect.gen(function* () {
-    const settings = yield* fromEnvironment()
-    yield* Effect.gen(function* () {
-      yield* migrate(Package.migrations)
-      const isThere = yield* Secrets.Secrets.pipe(
-        Effect.provide(Secrets.layer(settings)),
-        Effect.as(true),
-        Effect.catchTag("MasterSecretError", () => Effect.succeed(false))
-      )
-      if (isThere) return yield* Console.log("The master secret is the database's: nothing was changed.")
-      const { channels, tools } = yield* MasterKeys.sealedCounts
-      const { secret, where } = yield* replaced(settings)
-      yield* MasterKeys.note(keyIdOf(secret))
-      yield* Console.log(
-        `From now on the master secret is the one in ${where}. What was sealed with the lost one cannot be read: enter the ` +
-          `secrets of ${tools} tools and the access tokens of ${channels} channels again.`
-      )
-    }).pipe(Effect.provide(database(settings)))
-  }).pipe(Effect.mapError(({ message }) => new CommandFailed({ message })))
-).pipe(Command.withDescription("Go on with a new master secret where the old one is lost"))
+const renew = Effect.gen(function* () {
+  const settings = yield* fromEnvironment()
+  yield* Effect.gen(function* () {
+    yield* migrate(Package.migrations)
+    const isThere = yield* Secrets.Secrets.pipe(
+      Effect.provide(Secrets.layer(settings)),
+      Effect.as(true),
+      Effect.catchTag("MasterSecretError", () => Effect.succeed(false))
+    )
+    if (isThere) return yield* Output.line("The master secret is the database's: nothing was changed.")
+    const { channels, tools } = yield* MasterKeys.sealedCounts
+    const { secret, where } = yield* replaced(settings)
+    yield* MasterKeys.note(keyIdOf(secret))
+    yield* Output.line(
+      `From now on the master secret is the one in ${where}. What was sealed with the lost one cannot be read: enter the ` +
+        `secrets of ${tools} tools and the access tokens of ${channels} channels again.`
+    )
+  }).pipe(Effect.provide(database(settings)))
+}).pipe(Effect.mapError(({ message }) => new CommandFailed({ message })))
+
+export const newSecret = (run: Arguments.Run) =>
+  Arguments.command(
+    "new-secret",
+    "Go on with a new master secret where the old one is lost.",
+    "spoke new-secret"
+  ).action(() => run(renew))

@@ -1,16 +1,11 @@
 /** The commands of `spoke`, and how their failures leave: one line of words on standard error, exit code 1. */
-import { stripVTControlCharacters } from "node:util"
-import * as CliConfig from "@effect/cli/CliConfig"
-import * as Command from "@effect/cli/Command"
-import * as ValidationError from "@effect/cli/ValidationError"
-import * as NodeContext from "@effect/platform-node/NodeContext"
-import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
+import { Command, CommanderError } from "@commander-js/extra-typings"
 import * as Cause from "effect/Cause"
-import * as Console from "effect/Console"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Package from "../Package.ts"
+import type { Run } from "./Arguments.ts"
 import { chat } from "./Chat.ts"
 import { doctor } from "./Doctor.ts"
 import { exportCommand } from "./Export.ts"
@@ -19,63 +14,74 @@ import { ingest } from "./Ingest.ts"
 import { mcp } from "./Mcp.ts"
 import { migrateCommand } from "./Migrate.ts"
 import { newSecret } from "./NewSecret.ts"
+import * as Output from "./Output.ts"
 import { retrieve } from "./Retrieve.ts"
 import { serve } from "./Serve.ts"
+import * as Services from "./Services.ts"
 import { ToldInLog, wordsOf } from "./Words.ts"
 
-const spoke = Command.make("spoke").pipe(
-  Command.withDescription("AI agents that answer chat messages from your own sources"),
-  Command.withSubcommands([
-    serve,
-    migrateCommand,
-    doctor,
-    ingest,
-    chat,
-    retrieve,
-    mcp,
-    exportCommand,
-    importCommand,
-    newSecret
-  ])
-)
+const commands = [
+  migrateCommand,
+  doctor,
+  ingest,
+  chat,
+  retrieve,
+  mcp,
+  exportCommand,
+  importCommand,
+  newSecret
+]
 
-const cli = Command.run(spoke, { name: "Spoke", version: Package.version, executable: "spoke" })
+const spoke = (run: Run) => {
+  const program = new Command("spoke")
+    .description("AI agents that answer chat messages from your own sources.")
+    .version(Package.version, "-v, --version", "print the version")
+    .helpCommand(true)
+    .exitOverride()
+    .showHelpAfterError("See spoke --help.")
+    .addHelpText("after", "\nspoke <command> --help tells its options, with examples.")
+  program.addCommand(serve(run))
+  // A server goes on when nobody reads its log; any other command has nothing left to do when nobody reads its results.
+  for (const make of commands) program.addCommand(make((task) => run(Effect.raceFirst(task, Output.unread))))
+  return program
+}
+
+/** The parser has said what is wrong with the line. */
+class Misused extends Data.TaggedError("Misused") {}
+
+/** What the line `argv` asks for; nothing where that was help, which the parser has printed. */
+const parsed = (argv: ReadonlyArray<string>) =>
+  Effect.suspend(() => {
+    let chosen: Effect.Effect<void, unknown, Services.Services> = Effect.void
+    const program = spoke((task) => {
+      chosen = task
+    })
+    // Who asks for nothing wants to know what there is to ask for.
+    const given = argv.length > 2 ? argv : [...argv, "--help"]
+    return Effect.try({ try: () => void program.parse(given), catch: (cause) => cause }).pipe(
+      Effect.catchAll((cause) => {
+        if (!(cause instanceof CommanderError)) return Effect.die(cause)
+        return cause.exitCode === 0 ? Effect.void : new Misused()
+      }),
+      Effect.map(() => chosen)
+    )
+  })
 
 /** What the person at the terminal is told; an unknown failure shows its cause, for a report. */
 const explanation = (cause: Cause.Cause<unknown>): Option.Option<string> => {
   const failure = Option.getOrNull(Cause.failureOption(cause))
-  // The parser has printed its own help already.
-  if (ValidationError.isValidationError(failure) || failure instanceof ToldInLog) return Option.none()
+  // The parser or the log has said it.
+  if (failure instanceof Misused || failure instanceof ToldInLog) return Option.none()
   return Option.some(Option.getOrElse(wordsOf(cause), () => Cause.pretty(cause).slice(0, 4_000)))
 }
 
-/** Colours are for terminals that want them: the parser prints its help in colour to files and pipes too. */
-const uncoloured = (given: Console.Console): Console.Console => {
-  const plain = (args: ReadonlyArray<unknown>) =>
-    args.map((arg) => (typeof arg === "string" ? stripVTControlCharacters(arg) : arg))
-  const log: Console.Console["log"] = (...args) => given.log(...plain(args))
-  const error: Console.Console["error"] = (...args) => given.error(...plain(args))
-  return {
-    ...given,
-    ...(hasColors(process.stdout) ? {} : { log }),
-    ...(hasColors(process.stderr) ? {} : { error })
-  }
-}
-
-const hasColors = (stream: NodeJS.WriteStream): boolean => stream.isTTY && stream.hasColors()
-
 /** Runs the command line `argv`. */
 export const program = (argv: ReadonlyArray<string>) =>
-  Console.consoleWith((given) => Effect.withConsole(run(argv), uncoloured(given)))
-
-const run = (argv: ReadonlyArray<string>) =>
-  cli(argv).pipe(
+  Effect.flatten(parsed(argv)).pipe(
     Effect.tapErrorCause((cause) =>
       Cause.isInterruptedOnly(cause)
         ? Effect.void
-        : Option.match(explanation(cause), { onNone: () => Effect.void, onSome: Console.error })
+        : Option.match(explanation(cause), { onNone: () => Effect.void, onSome: Output.note })
     ),
-    Effect.provide(
-      Layer.mergeAll(NodeContext.layer, FetchHttpClient.layer, CliConfig.layer({ showBuiltIns: false }))
-    )
+    Effect.provide(Services.layer)
   )

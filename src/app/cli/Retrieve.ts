@@ -1,12 +1,10 @@
 /** `spoke retrieve "…"`: the chunks that match, best first. */
-import * as Args from "@effect/cli/Args"
-import * as Command from "@effect/cli/Command"
-import * as Options from "@effect/cli/Options"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
+import * as Output from "./Output.ts"
 
 const Result = Schema.Struct({
   chunks: Schema.Array(
@@ -25,41 +23,47 @@ const excerpt = (text: string): string => {
   return line.length > 240 ? `${line.slice(0, 239)}…` : line
 }
 
-export const retrieve = Command.make(
-  "retrieve",
-  {
-    query: Args.text({ name: "query" }).pipe(Args.withDescription("What to look for")),
-    topK: Options.integer("top-k").pipe(
-      Options.withDefault(5),
-      Options.withDescription("How many chunks, 1 to 20")
-    ),
-    minScore: Options.float("min-score").pipe(
-      Options.withDefault(0),
-      Options.withDescription("Least score, 0 to 1")
-    ),
-    source: Options.text("source").pipe(
-      Options.repeated,
-      Options.withDescription("Id of a source to search; may be repeated, all by default")
-    ),
-    json: Connection.json,
-    ...Connection.options
-  },
-  ({ json, minScore, query, source, topK, ...flags }) =>
-    Effect.gen(function* () {
-      const { call } = yield* Connection.connect(flags)
-      const request = HttpClientRequest.post("/retrieve").pipe(
-        HttpClientRequest.bodyUnsafeJson({
-          query,
-          topK,
-          minScore,
-          ...(source.length > 0 && { filter: { sourceIds: source } })
-        })
-      )
-      const found = yield* call(Result, request)
-      if (json) return yield* Console.log(JSON.stringify(found, null, 2))
-      if (found.chunks.length === 0) return yield* Console.log("Nothing was found.")
-      for (const { score, sourceName, text, url } of found.chunks) {
-        yield* Console.log(`${score.toFixed(3)}  ${sourceName}  ${url}\n       ${excerpt(text)}\n`)
-      }
-    })
-).pipe(Command.withDescription("Search the agent's sources without generating a reply"))
+interface Flags extends Connection.Flags {
+  readonly topK: number
+  readonly minScore: number
+  readonly source: ReadonlyArray<string>
+  readonly json?: true | undefined
+}
+
+const search = (query: string, { json, minScore, source, topK, ...flags }: Flags) =>
+  Effect.gen(function* () {
+    const { call } = yield* Connection.connect(flags)
+    const request = HttpClientRequest.post("/retrieve").pipe(
+      HttpClientRequest.bodyUnsafeJson({
+        query,
+        topK,
+        minScore,
+        ...(source.length > 0 && { filter: { sourceIds: source } })
+      })
+    )
+    const found = yield* call(Result, request)
+    if (json === true) return yield* Output.asJson(found)
+    if (found.chunks.length === 0) {
+      return yield* Output.note("Nothing was found. Is there a source that answers? spoke ingest adds one.")
+    }
+    for (const { score, sourceName, text, url } of found.chunks) {
+      yield* Output.line(`${score.toFixed(3)}  ${sourceName}  ${url}\n       ${excerpt(text)}\n`)
+    }
+  })
+
+export const retrieve = (run: Arguments.Run) =>
+  Arguments.command(
+    "retrieve",
+    "Search the agent's sources without generating a reply.",
+    'spoke retrieve "turns run one at a time" --top-k 2',
+    'spoke retrieve "refund" --source src_… --min-score 0.3 --json'
+  )
+    .argument("<query>", "what to look for")
+    .option("--top-k <count>", "how many chunks, 1 to 20", Arguments.wholeNumber(1, 20), 5)
+    .option("--min-score <score>", "least score, 0 to 1", Arguments.share, 0)
+    .option("--source <id>", "a source to search; may be repeated, all by default", Arguments.repeated, [])
+    .addOption(Arguments.json)
+    .addOption(Arguments.url)
+    .addOption(Arguments.key)
+    .addOption(Arguments.keyFile)
+    .action((query, flags) => run(search(query, flags)))

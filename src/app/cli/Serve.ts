@@ -1,6 +1,5 @@
 /** `spoke serve`: the server in the foreground, until a signal drains it. */
-import * as Command from "@effect/cli/Command"
-import * as Options from "@effect/cli/Options"
+import { Option as CommandOption } from "@commander-js/extra-typings"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -11,13 +10,12 @@ import { warnOfStrangers } from "../Strangers.ts"
 import * as Observability from "../Observability.ts"
 import * as Port from "../Port.ts"
 import * as Server from "../Server.ts"
+import * as Arguments from "./Arguments.ts"
 import { CommandFailed } from "./Connection.ts"
+import { endsBySignal } from "./Signals.ts"
 import { ToldInLog, wordsOf } from "./Words.ts"
 
-const role = Options.choice("role", ["all", "api", "worker"]).pipe(
-  Options.withDefault("all" as const),
-  Options.withDescription("api answers requests, worker does background work, all does both")
-)
+const roles = ["all", "api", "worker"] as const
 
 /** Whoever reads the log as JSON finds there, too, why the server did not start or had to end. */
 const logFailure = <A, E, R>(
@@ -36,7 +34,7 @@ const logFailure = <A, E, R>(
         return Effect.zipRight(told, new ToldInLog())
       })
 
-export const serve = Command.make("serve", { role }, ({ role: chosen }) =>
+const listen = (chosen: Server.Role) =>
   Effect.gen(function* () {
     const given = yield* fromEnvironment()
     if (given.database === null && chosen !== "all") {
@@ -56,4 +54,18 @@ export const serve = Command.make("serve", { role }, ({ role: chosen }) =>
       Effect.withRuntimeFlagsPatch(RuntimeFlagsPatch.disable(RuntimeFlags.RuntimeMetrics))
     )
   })
-).pipe(Command.withDescription("Start the server: API, hosted app and workers"))
+
+export const serve = (run: Arguments.Run) =>
+  Arguments.command(
+    "serve",
+    "Start the server: API, hosted app and workers. A signal ends it in order, with exit code 0.",
+    "spoke serve",
+    "PORT=8080 spoke serve",
+    "DATABASE_URL=postgres://spoke@db/spoke spoke serve --role api"
+  )
+    .addOption(
+      new CommandOption("--role <role>", "api answers requests, worker does background work, all does both")
+        .choices(roles)
+        .default(roles[0])
+    )
+    .action(({ role }) => run(Effect.zipRight(endsBySignal, listen(role))))

@@ -3,6 +3,7 @@ import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
 import * as Data from "effect/Data"
 import * as Option from "effect/Option"
+import { isError } from "../../domain/Thrown.ts"
 
 /** The command failed, and its log says why. */
 export class ToldInLog extends Data.TaggedError("ToldInLog") {}
@@ -23,7 +24,7 @@ const spoken = new Set([
 ])
 
 const isSpoken = (thrown: unknown): thrown is Error =>
-  thrown instanceof Error && "_tag" in thrown && spoken.has(String(thrown._tag))
+  isError(thrown) && "_tag" in thrown && spoken.has(String(thrown._tag))
 
 /** Of the first failure or defect that has words of its own; none for anything unknown. */
 export const wordsOf = (cause: Cause.Cause<unknown>): Option.Option<string> =>

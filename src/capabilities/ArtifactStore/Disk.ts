@@ -12,13 +12,11 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { ArtifactRef } from "../../domain/Source.ts"
+import { codeOf } from "../../domain/Thrown.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
 
 /** Nobody is still writing an unfinished file of this age: its writer died. */
 const abandonedAfter = Duration.hours(24)
-
-const codeOf = (cause: unknown): string =>
-  cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : ""
 
 const attempt = <A>(doing: string, run: () => Promise<A>) =>
   Effect.tryPromise({

@@ -54,7 +54,7 @@ const derive = (password: Redacted.Redacted, salt: Buffer, { log2N, r, p }: Cost
   Effect.async<Buffer>((resume) => {
     const options = { N: 2 ** log2N, r, p, maxmem: 256 * 2 ** log2N * r }
     scrypt(bytesOf(password), salt, hashBytes, options, (error, hash) =>
-      resume(error === null ? Effect.succeed(hash) : Effect.die(error))
+      resume(error === null || error === undefined ? Effect.succeed(hash) : Effect.die(error))
     )
   })
 

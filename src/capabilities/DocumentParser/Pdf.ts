@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { getDocumentProxy } from "unpdf"
+import { isError } from "../../domain/Thrown.ts"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
 import { layOut, type PdfLine, type PdfPage } from "./PdfLayout.ts"
 
@@ -50,8 +51,7 @@ const tooManyPages = (pages: number, most: number) =>
     message: `The PDF has ${pages} pages, and at most ${most} are read. Split it into several files.`
   })
 
-const isPasswordException = (error: unknown): boolean =>
-  error instanceof Error && error.name === "PasswordException"
+const isPasswordException = (error: unknown): boolean => isError(error) && error.name === "PasswordException"
 
 const attempt = <A>(work: () => Promise<A>): Effect.Effect<A, ParseError> =>
   Effect.tryPromise({ try: work, catch: (error) => (isPasswordException(error) ? encrypted : malformed) })

@@ -13,6 +13,7 @@ import * as FiberHandle from "effect/FiberHandle"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { codeOf } from "../../domain/Thrown.ts"
 import { DocumentParser, ParseError, type ParseRequest } from "../DocumentParser.ts"
 import { defaultLimits } from "./Limits.ts"
 import { type Answer, Answers, type Job } from "./Messages.ts"
@@ -70,8 +71,7 @@ interface Waiting {
   answer: Either.Either<Answer, ParseError> | undefined
 }
 
-const isOutOfMemory = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY"
+const isOutOfMemory = (error: unknown): boolean => codeOf(error) === "ERR_WORKER_OUT_OF_MEMORY"
 
 /** Without environment, arguments and output: the thread reads documents and nothing else. */
 const start = (script: URL, memoryMb: number): Worker => {

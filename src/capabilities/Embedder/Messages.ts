@@ -1,4 +1,5 @@
 /** What the embedding thread is sent and what it answers. */
+import { types } from "node:util"
 import * as Schema from "effect/Schema"
 
 export const Job = Schema.Struct({
@@ -12,7 +13,7 @@ export const Answer = Schema.Union(
   /** All vectors one after another. */
   Schema.TaggedStruct("Embedded", {
     id: Schema.Int,
-    vectors: Schema.declare((value): value is Float32Array => value instanceof Float32Array)
+    vectors: Schema.declare((value): value is Float32Array => types.isFloat32Array(value))
   }),
   Schema.TaggedStruct("Failed", { id: Schema.Int })
 )

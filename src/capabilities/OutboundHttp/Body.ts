@@ -1,7 +1,9 @@
 /** A response's body, decompressed, and never more of it than was asked for: not on the wire, not unpacked. */
 import { promisify } from "node:util"
 import * as zlib from "node:zlib"
+import { types } from "node:util"
 import * as Schema from "effect/Schema"
+import { codeOf } from "../../domain/Thrown.ts"
 
 /** More bytes came than the caller takes. */
 export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {}) {}
@@ -42,8 +44,7 @@ const codings: ReadonlyMap<string, Unpack> = new Map([
   ]
 ])
 
-const isOverflow = (cause: unknown): boolean =>
-  cause instanceof Error && "code" in cause && cause.code === "ERR_BUFFER_TOO_LARGE"
+const isOverflow = (cause: unknown): boolean => codeOf(cause) === "ERR_BUFFER_TOO_LARGE"
 
 /** Undoes each coding of `contentEncoding`, last first. Rejects with {@link BodyTooLarge} or {@link BodyUnreadable}. */
 export const decode = async (
@@ -77,7 +78,7 @@ export const collect = async (stream: AsyncIterable<unknown>, maxBytes: number):
   const chunks: Array<Uint8Array> = []
   let size = 0
   for await (const chunk of stream) {
-    if (!(chunk instanceof Uint8Array)) continue
+    if (!types.isUint8Array(chunk)) continue
     size += chunk.length
     if (size > maxBytes) throw new BodyTooLarge()
     chunks.push(chunk)

@@ -39,7 +39,7 @@ const connector = (addresses: ReadonlyArray<string>): buildConnector.connector =
   })
   return (options, callback) =>
     connect(options, (...[error, socket]: Parameters<buildConnector.Callback>) => {
-      if (error !== null) return callback(error, null)
+      if (socket === null) return callback(error, null)
       // The look-up above decides; this holds even if a runtime should not ask it.
       if (addresses.includes(canonical(socket.remoteAddress ?? "") ?? "")) return callback(null, socket)
       socket.destroy()

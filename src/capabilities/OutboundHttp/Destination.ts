@@ -24,7 +24,8 @@ const noSuchName: ReadonlySet<string | undefined> = new Set(["ENOTFOUND", "ENODA
 const lookUp = (hostname: string) =>
   Effect.async<ReadonlyArray<string>, OutboundHttpError>((resume) => {
     lookup(hostname, { all: true }, (error, found) => {
-      if (error === null) return resume(Effect.succeed(found.map(({ address }) => address)))
+      if (error === null || error === undefined)
+        return resume(Effect.succeed(found.map(({ address }) => address)))
       const message = noSuchName.has(error.code)
         ? `The host ${hostname} does not exist. Check the address.`
         : `The host ${hostname} could not be looked up just now. Try again later.`

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type { Dispatcher, Pool } from "undici"
+import { codeOf } from "../../domain/Thrown.ts"
 import {
   OutboundHttp,
   OutboundHttpError,
@@ -91,9 +92,6 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "has a TLS certificate that nobody vouches for"],
   ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "has a TLS certificate that nobody vouches for"]
 ])
-
-const codeOf = (cause: unknown): string =>
-  cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : ""
 
 const broken = ({ origin }: URL, cause: unknown, maxBytes: number): OutboundHttpError => {
   if (cause instanceof BodyTooLarge)

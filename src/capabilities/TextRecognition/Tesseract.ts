@@ -4,6 +4,7 @@
  */
 import { memoryUsage } from "node:process"
 import { Worker } from "node:worker_threads"
+import { types } from "node:util"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -101,7 +102,7 @@ const ask = (worker: Worker, bytes: Uint8Array): Effect.Effect<unknown, Recognit
     const stop = () => worker.off("message", onMessage).off("error", onEnd).off("exit", onEnd)
     worker.on("message", onMessage).on("error", onEnd).on("exit", onEnd)
     const job: Job = { bytes }
-    worker.postMessage(job, bytes.buffer instanceof ArrayBuffer ? [bytes.buffer] : [])
+    worker.postMessage(job, types.isArrayBuffer(bytes.buffer) ? [bytes.buffer] : [])
     return Effect.sync(stop)
   })
 

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Pg from "pg"
+import { codeOf, isError } from "../../domain/Thrown.ts"
 import { DatabaseUnavailable } from "./Embedded.ts"
 import type { Engine } from "./Engine.ts"
 import { EngineSocket } from "./EngineSocket.ts"
@@ -92,9 +93,8 @@ const warnUnlimited = (client: PgClient.PgClient) =>
 /** A pooler in transaction mode refuses settings that a connection would bring along, as a protocol violation. */
 const refusesSettings = (error: DatabaseUnavailable | SqlError) =>
   error._tag === "SqlError" &&
-  error.cause instanceof Error &&
-  "code" in error.cause &&
-  error.cause.code === "08P01" &&
+  isError(error.cause) &&
+  codeOf(error.cause) === "08P01" &&
   /startup parameter/u.test(error.cause.message)
 
 /** The server answers, and is of a version that the migrations work on. */

@@ -7,6 +7,7 @@
 import type { PGlite } from "@electric-sql/pglite"
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
+import { isError } from "../../domain/Thrown.ts"
 
 /** How an engine is opened; plain data, which crosses to a thread. */
 export interface Opening {
@@ -51,7 +52,7 @@ const reasons: ReadonlyMap<unknown, string> = new Map([
 
 /** Why the engine does not open, in words. */
 export const messageOf = (error: unknown): string => {
-  if (error instanceof Error) return error.message
+  if (isError(error)) return error.message
   if (typeof error !== "object" || error === null || !("errno" in error)) return String(error)
   return reasons.get(error.errno) ?? `error ${String(error.errno)} of its files`
 }
@@ -150,7 +151,7 @@ export const engineOf = (db: PGlite, whenEnded: () => void): GliteEngine => {
       await db.execProtocolRawStream(request, { onRawData: (part) => void parts.push(part.slice()) })
     } catch (error) {
       // The engine itself broke: its memory may be in any state.
-      if (error instanceof Error && error.name === "RuntimeError") throw end()
+      if (isError(error) && error.name === "RuntimeError") throw end()
       throw error
     }
     const answer = joined(parts)

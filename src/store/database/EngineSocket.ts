@@ -1,5 +1,6 @@
 /** What the driver takes for the socket of a server: its messages go to the embedded engine, and its answers come back. */
 import { Duplex } from "node:stream"
+import { isError } from "../../domain/Thrown.ts"
 import type { Engine } from "./Engine.ts"
 
 /** First bytes of messages that are answered at once: the greeting, Sync, Query, Flush, and those of a COPY. */
@@ -69,7 +70,7 @@ export class EngineSocket extends Duplex {
         if (answer.length > 0 && !this.destroyed)
           this.push(Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength))
       },
-      (error: unknown) => void this.destroy(error instanceof Error ? error : new Error(String(error)))
+      (error: unknown) => void this.destroy(isError(error) ? error : new Error(String(error)))
     )
   }
 }

@@ -1,5 +1,6 @@
 /** The embedded engine on a thread of its own (workers/database.ts), while this one has the sockets. */
 import { Worker } from "node:worker_threads"
+import { types } from "node:util"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -11,7 +12,7 @@ const Word = Schema.Union(
   Schema.TaggedStruct("Refused", { message: Schema.String }),
   /** In place of an answer. */
   Schema.TaggedStruct("Failed", { message: Schema.String }),
-  /** In place of an answer: the engine has ended by itself. */
+  /** In place of an answer: the engine has ended by itself. Else that it has ended as it was told to. */
   Schema.TaggedStruct("Ended", {})
 )
 export type Word = typeof Word.Type
@@ -46,7 +47,7 @@ interface Waiting {
 const engineOn = (worker: Worker, whenEnded: () => void) => {
   const waiting: Array<Waiting> = []
   let over = false
-  let closing = false
+  let closing: (() => void) | null = null
 
   /** Whose turn it is to be answered. */
   const next = () => {
@@ -56,12 +57,13 @@ const engineOn = (worker: Worker, whenEnded: () => void) => {
     return first
   }
   const end = () => {
-    if (!over && !closing) whenEnded()
+    if (!over && closing === null) whenEnded()
     over = true
     while (waiting.length > 0) next()?.reject(crashed())
+    closing?.()
   }
   worker.on("message", (message: unknown) => {
-    if (message instanceof Uint8Array) next()?.resolve(message)
+    if (types.isUint8Array(message)) next()?.resolve(message)
     else if (isWord(message) && message._tag === "Failed") next()?.reject(new Error(message.message))
     else end()
   })
@@ -82,9 +84,8 @@ const engineOn = (worker: Worker, whenEnded: () => void) => {
     new Promise((resolve, reject) => void setImmediate(send, request, { resolve, reject }))
   const ended = Effect.async<void>((resume) => {
     if (over) return resume(Effect.void)
-    closing = true
+    closing = () => resume(Effect.void)
     worker.ref()
-    worker.once("exit", () => resume(Effect.void))
     worker.postMessage(null)
   })
   const close = Effect.zipRight(

@@ -6,6 +6,7 @@
  */
 import { SqlError } from "@effect/sql/SqlError"
 import type * as Pg from "pg"
+import { isError } from "../../domain/Thrown.ts"
 
 /**
  * Messages that quote nothing but names of tables, roles, settings and files. All others (invalid data, texts that cannot be
@@ -38,7 +39,11 @@ export class DatabaseFailure extends Error {
 }
 
 const nameOf = (role: string | null) =>
-  role === null ? "the user of DATABASE_URL" : /^[a-z_][a-z0-9_]*$/u.test(role) ? role : JSON.stringify(role)
+  role === null
+    ? "the user of DATABASE_URL"
+    : /^[a-z_][a-z0-9_]*$/u.test(role)
+      ? role
+      : `"${role.replaceAll('"', '""')}"`
 
 type Remedy = readonly [
   code: RegExp,
@@ -163,7 +168,7 @@ export const sqlErrorOf = (error: Error, client: Pg.ClientBase | null = null): S
 
 /** The SQLSTATE in an error or its causes; null where no server said one. */
 export const sqlStateOf = (thrown: unknown, depth = 4): string | null => {
-  if (!(thrown instanceof Error) || depth === 0) return null
+  if (!isError(thrown) || depth === 0) return null
   return thrown instanceof DatabaseFailure && isSqlState(thrown.code)
     ? thrown.code
     : sqlStateOf(thrown.cause, depth - 1)

@@ -1,10 +1,9 @@
 /** A folder and the folders above it. */
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
+import { codeOf } from "../../domain/Thrown.ts"
 
 const make = (directory: string) => Fs.mkdir(directory, { mode: 0o700 })
-
-const codeOf = (cause: unknown) => (cause instanceof Error && "code" in cause ? cause.code : undefined)
 
 /**
  * Makes `directory` with mode 0700 where it is missing, and what is missing above it; rejects with the system's error.

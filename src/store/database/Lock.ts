@@ -22,6 +22,7 @@ import * as Crypto from "node:crypto"
 import * as Fs from "node:fs/promises"
 import * as Os from "node:os"
 import * as Path from "node:path"
+import { codeOf } from "../../domain/Thrown.ts"
 import { makeFolder } from "./Folder.ts"
 import { userOf } from "./Users.ts"
 
@@ -156,7 +157,7 @@ const rivals = Effect.fnUntraced(function* (directory: string, own: string, plac
 const unusable =
   (directory: string) =>
   ({ error }: Cause.UnknownException) => {
-    const code = error instanceof Error && "code" in error ? String(error.code) : ""
+    const code = codeOf(error)
     const [reason, remedy] = reasons.get(code) ?? ["cannot be made or written", "See SPOKE_DATA_DIR."]
     return new DataDirectoryUnusable({
       directory,
@@ -229,9 +230,7 @@ export const lockDirectory = (
     ).pipe(
       Effect.as(true),
       // Whatever else goes wrong with it may pass.
-      Effect.catchAll(({ error }) =>
-        Effect.succeed(!(error instanceof Error && "code" in error && error.code === "ENOENT"))
-      )
+      Effect.catchAll(({ error }) => Effect.succeed(codeOf(error) !== "ENOENT"))
     )
     yield* beat.pipe(
       Effect.repeat({ while: (held) => held, schedule: Schedule.spaced(heartbeat) }),

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Path from "node:path"
+import { codeOf } from "../../domain/Thrown.ts"
 import { migrate } from "./Migrations.ts"
 
 /** pgvector cannot be used on this database; `message` says what to do about it. */
@@ -68,9 +69,6 @@ export const vectorVersions = Effect.map(look, (found) => ({
   version: found.installed ?? found.offered,
   obstacle: obstacle(found) ?? (found.installed === null && !found.creatable ? notCreatable : null)
 }))
-
-const codeOf = ({ cause }: SqlError): string =>
-  cause instanceof Error && "code" in cause ? String(cause.code) : ""
 
 /**
  * Makes the extension when it is missing and applies `<migrations>/pgvector`, which has a table of its own. Answers the

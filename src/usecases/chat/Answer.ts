@@ -16,7 +16,7 @@ import { searchText } from "./Question.ts"
 import type { ChatTools, TurnTools } from "./Tools.ts"
 import * as ToolSteps from "./ToolSteps.ts"
 import { noFiles } from "./Extras.ts"
-import { emit, record, type Turn, unlessStopped } from "./Turn.ts"
+import { emit, record, say, type Turn, unlessStopped } from "./Turn.ts"
 
 export interface Answer {
   readonly reply: string
@@ -93,7 +93,7 @@ const write = Traced.fn("Answer.write")(function* (
     },
     (delta) => {
       said += delta
-      return emit(turn, { _tag: "TextDelta", delta })
+      return say(turn, delta)
     }
   )
   const cutShort = Effect.suspend(() =>

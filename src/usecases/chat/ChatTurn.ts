@@ -243,14 +243,14 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       extras: Extras
     ) {
       const admitted = yield* Deferred.make<void, Failure | ConversationNotActive>()
-      // From the first row to the fiber that settles it nothing may come between.
-      const turn = yield* begin(scope, channel, request, extras).pipe(
-        Effect.tap((turn) => launch(turn, admitted)),
-        Effect.uninterruptible
+      // From the first row to the fiber that settles it nothing may come between, and whoever has left by then is heard.
+      return yield* Effect.uninterruptibleMask((restore) =>
+        begin(scope, channel, request, extras).pipe(
+          Effect.tap((turn) => launch(turn, admitted)),
+          // A client that leaves while its turn waits will read nothing: the turn must not wait for it.
+          Effect.tap((turn) => Effect.onInterrupt(restore(Deferred.await(admitted)), () => left(turn)))
+        )
       )
-      // A client that leaves while its turn waits will read nothing: the turn must not wait for it.
-      yield* Deferred.await(admitted).pipe(Effect.onInterrupt(() => left(turn)))
-      return turn
     }, lean)
 
     /** Waits for the end of a turn whose parts nobody reads. */

@@ -61,13 +61,23 @@ export interface Turn {
 }
 
 /**
- * To the client of the turn, and to whoever joins late; a turn that stores nothing cannot be joined. Said at once: what is
+ * To the client of the turn, and to whoever joins late; a turn that stores nothing cannot be joined. Said at once; what is
  * returned waits for a client that is far behind, and is `Effect.void` itself where none is.
  */
-export const emit = (turn: Turn, part: TurnPart): Effect.Effect<void> => {
+const told = (turn: Turn, part: TurnPart): Effect.Effect<void> => {
   if (turn.request.persist) turn.replay.append(part)
   return turn.parts.add(part)
 }
+
+/** Tells what happens. Waits for nobody: a turn has to end although its client does not read. */
+export const emit = (turn: Turn, part: TurnPart): Effect.Effect<void> => {
+  told(turn, part)
+  return Effect.void
+}
+
+/** Tells what the model says, no faster than a client reads it: to be interrupted when the turn's time is up. */
+export const say = (turn: Turn, delta: string): Effect.Effect<void> =>
+  told(turn, { _tag: "TextDelta", delta })
 
 /** Adds an event to the trace and emits it. */
 export const record = (turn: Turn, ...event: Parameters<Trace.Trace["record"]>) =>

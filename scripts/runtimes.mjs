@@ -1,0 +1,39 @@
+/**
+ * Installs what the packed library is tried in beside the Node that runs this: `node scripts/runtimes.mjs FOLDER`. Then
+ * `SPOKE_TEST_RUNTIMES=FOLDER npx vitest run test/e2e/Package.test.ts` runs the trials. Everything stays in the folder.
+ */
+import { execFileSync } from "node:child_process"
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+
+const [folder] = process.argv.slice(2)
+if (folder === undefined) throw new Error("Name the folder to install them into.")
+
+const system = `${process.platform}-${process.arch}`
+
+/** Where a package has the program, below its folder. */
+const programs = {
+  node22: { package: `node-${system}@22`, file: `node_modules/node-${system}/bin/node` },
+  node24: { package: `node-${system}@24`, file: `node_modules/node-${system}/bin/node` },
+  bun: { package: `@oven/bun-${system}`, file: `node_modules/@oven/bun-${system}/bin/bun` },
+  deno: { package: "deno", file: "node_modules/.bin/deno" },
+  jest: { package: "jest@30", file: "node_modules/jest/bin/jest.js" }
+}
+
+for (const [name, { file, package: wanted }] of Object.entries(programs)) {
+  const own = Path.resolve(folder, "packages", name)
+  Fs.mkdirSync(own, { recursive: true })
+  Fs.writeFileSync(Path.join(own, "package.json"), "{}")
+  try {
+    execFileSync("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "--silent", wanted], {
+      cwd: own
+    })
+  } catch {
+    console.error(`${name}: ${wanted} cannot be installed here`)
+    continue
+  }
+  const link = Path.resolve(folder, name)
+  Fs.rmSync(link, { force: true })
+  Fs.symlinkSync(Path.join(own, file), link)
+  console.log(`${name}: ${link}`)
+}

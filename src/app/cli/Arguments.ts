@@ -1,0 +1,56 @@
+/** What commands are made of: their form, their options, and what is said about an option that cannot be taken. */
+import { Command, InvalidArgumentError, Option } from "@commander-js/extra-typings"
+import type * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import type { Services } from "./Services.ts"
+
+/** Takes what the chosen command is to do. */
+export type Run = (task: Effect.Effect<void, unknown, Services>) => void
+
+/** A command whose mistakes are told with the way to its help. Examples are whole lines. */
+export const command = (name: string, description: string, ...examples: ReadonlyArray<string>) =>
+  new Command(name)
+    .description(description)
+    .exitOverride()
+    .showHelpAfterError(`See spoke ${name} --help.`)
+    .addHelpText("after", `\nExamples:\n${examples.map((line) => `  ${line}`).join("\n")}`)
+
+const number =
+  (isRight: (value: number) => boolean, words: string) =>
+  (text: string): number => {
+    const value = Number(text)
+    if (text.trim() === "" || !isRight(value)) throw new InvalidArgumentError(`It takes ${words}.`)
+    return value
+  }
+
+/** For values from `least` to `most`. */
+export const wholeNumber = (least: number, most: number) =>
+  number(
+    (value) => Number.isInteger(value) && value >= least && value <= most,
+    `a whole number from ${least} to ${most}`
+  )
+
+/** For values from 0 to 1. */
+export const share = number((value) => value >= 0 && value <= 1, "a number from 0 to 1")
+
+/** For an option that may be given several times. */
+export const repeated = (value: string, before: ReadonlyArray<string>): ReadonlyArray<string> => [
+  ...before,
+  value
+]
+
+const secret = (text: string) => Redacted.make(text)
+
+export const url = new Option("--url <address>", "server to talk to, like http://127.0.0.1:3000").env(
+  "SPOKE_URL"
+)
+export const key = new Option("--key <key>", "an agent's API key").env("SPOKE_API_KEY").argParser(secret)
+export const keyFile = new Option(
+  "--key-file <file>",
+  "file with the key, which the list of processes never shows"
+)
+export const operatorToken = new Option("--operator-token <token>", "the operator's token")
+  .env("SPOKE_OPERATOR_TOKEN")
+  .argParser(secret)
+export const operatorTokenFile = new Option("--operator-token-file <file>", "file with the operator's token")
+export const json = new Option("--json", "print the whole answer as JSON")

@@ -1,0 +1,7 @@
+/** What commands need of the outside. */
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
+import type * as HttpClient from "@effect/platform/HttpClient"
+
+export type Services = HttpClient.HttpClient
+
+export const layer = FetchHttpClient.layer

@@ -1,0 +1,141 @@
+/**
+ * Bodies of web-standard answers while they are read. A host hands over a request and gets a `Response`; whether somebody still
+ * wants it is said by the request's signal from then on, and by the end of the service. A stream of Effect's hears neither: it
+ * ends when its reader cancels it, which one that has gone never does.
+ */
+import * as Effect from "effect/Effect"
+
+/** Status of an answer that nobody waits for. */
+export const gone = 499
+
+/** Bytes that are taken off a stream before anybody reads them: most turns then end although nobody does. */
+const readAhead = 65_536
+
+/** What is left of a stream when the service ends has been said and is in memory: it is there within a moment, or stuck. */
+const restTimeout = "1 second"
+
+class Body {
+  readonly stream: ReadableStream<Uint8Array>
+  readonly #source: ReadableStreamDefaultReader<Uint8Array>
+  /** Held as long as the body is: a signal that follows another does so only while its request exists. */
+  readonly #request: Request
+  /** Called once, when nothing more is to be taken off the source. */
+  readonly #taken: (body: Body) => void
+  /** Null once the stream has ended. */
+  #controller: ReadableStreamDefaultController<Uint8Array> | null = null
+  #exhausted = false
+  #taking: Promise<void> | null = null
+
+  constructor(source: ReadableStream<Uint8Array>, request: Request, taken: (body: Body) => void) {
+    this.#source = source.getReader()
+    this.#request = request
+    this.#taken = taken
+    this.stream = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller
+          request.signal.addEventListener("abort", this.#abort, { once: true })
+        },
+        pull: () => this.#pull(),
+        cancel: (reason) => {
+          this.#end()
+          return this.#source.cancel(reason)
+        }
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: readAhead })
+    )
+  }
+
+  readonly #abort = () => this.fail(this.#request.signal.reason)
+
+  #end(): void {
+    this.#controller = null
+    this.#request.signal.removeEventListener("abort", this.#abort)
+    this.#taken(this)
+  }
+
+  /** The reader is told `reason` at once, and what makes the stream is interrupted. */
+  fail(reason: unknown): void {
+    const controller = this.#controller
+    if (controller === null) return
+    this.#end()
+    controller.error(reason)
+    this.#source.cancel(reason).catch(() => undefined)
+  }
+
+  /** Takes what is left off the source, whether it is read or not. */
+  async rest(): Promise<void> {
+    while (this.#controller !== null && !this.#exhausted) await this.#take()
+  }
+
+  /** The last piece has to be read before the stream ends, for until then it can be aborted. */
+  async #pull(): Promise<void> {
+    if (!this.#exhausted) await this.#take()
+    const controller = this.#controller
+    if (!this.#exhausted || controller?.desiredSize !== readAhead) return
+    this.#end()
+    controller.close()
+  }
+
+  /** One piece; whoever asks meanwhile waits for the same. */
+  #take(): Promise<void> {
+    this.#taking ??= this.#takeOne().finally(() => {
+      this.#taking = null
+    })
+    return this.#taking
+  }
+
+  async #takeOne(): Promise<void> {
+    try {
+      const { done, value } = await this.#source.read()
+      if (value !== undefined) this.#controller?.enqueue(value)
+      if (!done) return
+      this.#exhausted = true
+      this.#taken(this)
+    } catch (cause) {
+      this.fail(cause)
+    }
+  }
+}
+
+/** An answer that came too late. What makes its body has begun when it has said something, and then hears that nobody reads. */
+const discarded = (body: ReadableStream<Uint8Array>) => {
+  const source = body.getReader()
+  const end = () => source.cancel()
+  source
+    .read()
+    .then(end, end)
+    .catch(() => undefined)
+  return new Response(null, { status: gone })
+}
+
+export interface WebBodies {
+  /** `response` to `request`, whose body ends with the reason of the request's signal once that is aborted. */
+  readonly of: (request: Request, response: Response) => Response
+  /** Ends all: each keeps what had been said, to be read yet; one that does not come to its end fails with `reason`. */
+  readonly end: (reason: unknown) => Effect.Effect<void>
+}
+
+export const make = (): WebBodies => {
+  const open = new Set<Body>()
+  return {
+    of: (request, response) => {
+      // What has a length is in memory as a whole.
+      if (response.body === null || response.headers.has("content-length")) return response
+      if (request.signal.aborted) return discarded(response.body)
+      const body = new Body(response.body, request, (taken) => open.delete(taken))
+      open.add(body)
+      return new Response(body.stream, response)
+    },
+    end: (reason) =>
+      Effect.forEach(
+        open,
+        (body) =>
+          Effect.timeoutTo(
+            Effect.promise(() => body.rest()),
+            { duration: restTimeout, onSuccess: () => undefined, onTimeout: () => body.fail(reason) }
+          ),
+        { concurrency: "unbounded", discard: true }
+      )
+  }
+}
