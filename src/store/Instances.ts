@@ -2,6 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { processStopped } from "../domain/AgentRun.ts"
 import { released } from "./TurnQuota.ts"
 import { servedOnce } from "./TurnSettlement.ts"
 
@@ -36,7 +37,7 @@ export class Instances extends Effect.Service<Instances>()("store/Instances", {
         where r.status = 'running'
           and not exists (select 1 from instances i where i.id = r.instance_id and i.lease_until >= now())
         returning r.id, r.agent_id, r.tenant_id, r.conversation_id, r.ticket, r.period_start, r.credited, r.user_message_id,
-          r.user_message, r.answers, r.started_at
+          r.user_message, r.answers, r.attachments, r.started_at
       ),
       ordered as (
         select dead.*, row_number() over (partition by conversation_id order by ticket) as place,
@@ -54,14 +55,16 @@ export class Instances extends Effect.Service<Instances>()("store/Instances", {
         returning c.id, c.message_count
       ),
       asked as (
-        insert into messages (id, conversation_id, agent_id, position, role, content, created_at)
-        select o.user_message_id, c.id, o.agent_id, c.message_count - o.total + o.place, 'user', o.user_message, o.started_at
+        insert into messages (id, conversation_id, agent_id, position, role, content, attachments, created_at)
+        select o.user_message_id, c.id, o.agent_id, c.message_count - o.total + o.place, 'user', o.user_message,
+          o.attachments, o.started_at
         from ordered o join conversation c on c.id = o.conversation_id
       ),
       traced as (
         insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
         select id, 1 + coalesce((select max(sequence) from agent_run_events e where e.run_id = dead.id), 0),
-          'run.failed', 'failed', 'The process that ran the turn stopped', null, now()
+          'run.failed', 'failed', 'The process that ran the turn stopped',
+          jsonb_build_object('code', ${processStopped}::text), now()
         from dead
       ),
       ${released(sql, sql`dead`)}

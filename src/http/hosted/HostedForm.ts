@@ -15,6 +15,7 @@ const texts: ReadonlyArray<string> = [
   "sessionId",
   "agentId",
   "conversationId",
+  "retryOf",
   "endUserId",
   "externalEndUserId"
 ]

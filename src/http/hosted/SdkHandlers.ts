@@ -28,11 +28,11 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
     const chat = yield* WidgetChat
     const sessions = yield* WidgetSessions
 
+    const standingOf = (agentId: AgentId | undefined) =>
+      Effect.flatMap(CurrentCaller, (caller) => callers.standing(caller, agentId))
+
     /** The agent that the request is about. */
-    const scopeOf = (agentId: AgentId | undefined) =>
-      Effect.flatMap(CurrentCaller, (caller) =>
-        Effect.map(callers.standing(caller, agentId), ({ scope }) => scope)
-      )
+    const scopeOf = (agentId: AgentId | undefined) => Effect.map(standingOf(agentId), ({ scope }) => scope)
 
     const page = Effect.fn("SdkHandlers.page")(function* (
       scope: AgentScope,
@@ -72,8 +72,8 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
           Effect.map(chat.rate(scope, opinion), (feedback) => ({ feedback }))
         )
       )
-      .handle("handoff", ({ payload: { agentId, reason, sessionId } }) =>
-        Effect.flatMap(scopeOf(agentId), (scope) => chat.handoff(scope, sessionId, reason))
+      .handle("handoff", ({ payload: { agentId, sessionId, ...wish } }) =>
+        Effect.flatMap(standingOf(agentId), (standing) => chat.handoff(standing, sessionId, wish))
       )
       .handle("voice", ({ payload: { agentId, ...given } }) =>
         Effect.flatMap(scopeOf(agentId), (scope) =>

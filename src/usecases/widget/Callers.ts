@@ -1,13 +1,18 @@
 /** For which agent a caller of the hosted chat speaks, and what it may see (contract 9 and 11). */
 import * as Effect from "effect/Effect"
 import { type AgentScope, allows, type Caller } from "../../domain/Access.ts"
+import type { ConversationChannel } from "../../domain/Conversation.ts"
 import { ValidationError } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { SourceScopes } from "../SourceScopes.ts"
 
-/** The agent, and whether the caller sees a turn as operators do. */
+/** What a page's visitors say comes over the widget; what the team says in the dashboard is to try the agent. */
+export type HostedChannel = Extract<ConversationChannel, "widget" | "test">
+
+/** The agent, where what is said comes in, and whether the caller sees a turn as operators do. */
 export interface Standing {
   readonly scope: AgentScope
+  readonly channel: HostedChannel
   readonly full: boolean
 }
 
@@ -20,7 +25,7 @@ export class Callers extends Effect.Service<Callers>()("usecases/widget/Callers"
       if (caller._tag === "Key") {
         const { permissions, ...key } = caller.key
         const scope: AgentScope = { tenantId: key.tenantId, agentId: key.agentId }
-        const view: Standing = { scope, full: allows(permissions, "trace_read") }
+        const view: Standing = { scope, channel: "widget", full: allows(permissions, "trace_read") }
         return view
       }
       if (agentId === undefined) {
@@ -29,7 +34,8 @@ export class Callers extends Effect.Service<Callers>()("usecases/widget/Callers"
           details: { issues: [{ path: ["agentId"], message: "Expected the id of an agent" }] }
         })
       }
-      const view: Standing = { scope: yield* scopes.ofAgent(caller.user, agentId), full: true }
+      const scope = yield* scopes.ofAgent(caller.user, agentId)
+      const view: Standing = { scope, channel: "test", full: true }
       return view
     })
 

@@ -17,6 +17,7 @@ import { RealtimeAccess } from "../chat/RealtimeAccess.ts"
 import { TurnSettings } from "../chat/TurnSettings.ts"
 import * as Farewell from "../chat/Farewell.ts"
 import { Handoff } from "../Handoff.ts"
+import type { Standing } from "./Callers.ts"
 import { WidgetSessions } from "./Sessions.ts"
 
 const prefix = "sha256:"
@@ -30,6 +31,12 @@ const mediaOf = ({ artifact, mimeType, name }: StoredAttachment): Media => ({
 })
 
 const refOf = (id: string) => Schema.decodeUnknownOption(ArtifactRef)(prefix + id)
+
+interface HandoffWish {
+  readonly reason?: string | undefined
+  /** Of the page. */
+  readonly language?: string | undefined
+}
 
 const noFile = () => new NotFound({ message: "The conversation has no such file." })
 
@@ -74,7 +81,12 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/widget/Wi
     ) {
       const { conversationId } = yield* sessions.find(scope, sessionId)
       const found = conversationId === null ? Option.none() : yield* conversations.find(scope, conversationId)
-      return { conversation: Option.getOrNull(found), ...(yield* realtime(conversationId)) }
+      const turn = conversationId === null ? Option.none() : yield* messages.lastTurn(conversationId)
+      return {
+        conversation: Option.getOrNull(found),
+        turn: Option.getOrNull(turn),
+        ...(yield* realtime(conversationId))
+      }
     })
 
     /** At most `limit` messages of the conversation after the place `after`, oldest first; none before the first one. */
@@ -87,8 +99,11 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/widget/Wi
       return {
         rows: shown.map(({ attachments, position: _, ...message }) => ({
           ...message,
+          // Whoever wrote it: a model that hands over without a word is given the same sentence.
           notice:
-            message.author === "system" && Farewell.isSentence(message.content) ? ("handoff" as const) : null,
+            message.role === "assistant" && Farewell.isSentence(message.content)
+              ? ("handoff" as const)
+              : null,
           media: attachments.map(mediaOf)
         })),
         next: rows.length > limit ? (shown.at(-1)?.position ?? null) : null
@@ -108,12 +123,12 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/widget/Wi
 
     /** Asks for a human, also before the first message; who already has one changes nothing. */
     const handoff = Effect.fn("WidgetChat.handoff")(function* (
-      scope: AgentScope,
+      { channel, scope }: Pick<Standing, "channel" | "scope">,
       sessionId: SessionId,
-      reason: string | undefined
+      { language, reason = "The person asked for a human." }: HandoffWish
     ) {
-      const { conversationId } = yield* sessions.place(scope, sessionId)
-      yield* handoffs.request(scope, conversationId, { reason: reason ?? "The person asked for a human." })
+      const { conversationId } = yield* sessions.place(scope, channel, sessionId)
+      yield* handoffs.request(scope, conversationId, { reason, language })
       return yield* conversation(scope, sessionId)
     })
 
