@@ -19,7 +19,12 @@ const AddedRow = Schema.Struct({
   ...Schema.Struct(PostedMessage.fields).pick("delivery", "feedback").fields
 })
 
-const LastRunRow = Schema.Struct({ ...LastRun.fields, at: Schema.DateTimeUtcFromDate })
+const LastRunRow = Schema.Struct({
+  runId: Schema.NullOr(LastRun.fields.runId),
+  status: Schema.NullOr(LastRun.fields.status),
+  at: Schema.NullOr(Schema.DateTimeUtcFromDate),
+  failure: LastRun.fields.failure
+})
 
 const Owner = Schema.Struct({ agentId: AgentId })
 
@@ -128,17 +133,26 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/Inbo
           ) m where m.delivery is not null or m.feedback is not null`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.added"))
 
-    /** The last turn of the agent that has ended; none before the first. */
+    /** The agent's turn that ended last, which is null before the first; none when the tenant has no such agent. */
     const lastRun = ({ tenantId, agentId }: AgentScope) =>
       SqlSchema.findOne({
         Request: Schema.Void,
         Result: LastRunRow,
         execute: () => sql`
           select r.id as "runId", r.status, coalesce(r.completed_at, r.started_at) as at, ${failureOf(sql`r`)} as failure
-          from agent_runs r
-          where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.status <> 'running'
-          order by r.id desc limit 1`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.lastRun"))
+          from agents a left join lateral (
+            select * from agent_runs l where l.agent_id = a.id and l.status <> 'running' order by l.id desc limit 1
+          ) r on true
+          where a.tenant_id = ${tenantId} and a.id = ${agentId}`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map(
+          Option.map(({ at, runId, status, ...run }): LastRun | null =>
+            runId === null || status === null || at === null ? null : { ...run, runId, status, at }
+          )
+        ),
+        Effect.withSpan("InboxViewStore.lastRun")
+      )
 
     /** The agent of a run, or none when the tenant has no such run. */
     const agentOf = ({ tenantId }: TenantScope, runId: RunId) =>

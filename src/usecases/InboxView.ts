@@ -88,8 +88,9 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/InboxView",
 
     /** How the agent's last turn that has ended went; null before the first. */
     const lastRun = Effect.fn("InboxView.lastRun")(function* (scope: TenantScope, agentId: AgentId) {
-      const run = yield* store.lastRun({ tenantId: scope.tenantId, agentId })
-      return Option.getOrNull(run)
+      const found = yield* store.lastRun({ tenantId: scope.tenantId, agentId })
+      if (Option.isNone(found)) return yield* new NotFound({ message: "There is no such agent." })
+      return found.value
     })
 
     /** A file of one of the conversation's messages. */

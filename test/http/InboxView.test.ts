@@ -258,7 +258,7 @@ eachEngineLive("The dashboard's inbox", (it) => {
         // Nobody answered it, whatever came later.
         expect((yield* seen).messages.at(-3)).toMatchObject({ content: "Four?", failure })
         yield* as(yield* Fixtures.agent())
-        expect(yield* lastRun).toBe(null)
+        TestServer.expectError(yield* call("GET", `/api/agents/${scope.agentId}/last-run`), 404, "NOT_FOUND")
       }).pipe(onFreshData)
   )
 

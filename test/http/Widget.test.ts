@@ -231,6 +231,7 @@ eachEngineLive("The widget", (it) => {
         const seen = expectData(yield* get(`/api/sdk/conversation?${query(sessionId)}`))
         expect(seen).toEqual({
           conversation: null,
+          turn: null,
           realtimeToken: null,
           realtimeUrl: "ws://127.0.0.1/api/realtime"
         })

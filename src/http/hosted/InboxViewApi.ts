@@ -92,7 +92,7 @@ const trace = HttpApiEndpoint.get("trace", "/api/agent-runs/:runId")
 const lastRun = HttpApiEndpoint.get("lastRun", "/api/agents/:id/last-run")
   .setPath(Schema.Struct({ id: AgentId }))
   .addSuccess(success(Schema.Struct({ run: Schema.NullOr(LastRun) })))
-  .addError(failure(ValidationError))
+  .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
 export class InboxViewApi extends HttpApiGroup.make("inboxView")
