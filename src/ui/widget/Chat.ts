@@ -1,7 +1,7 @@
 /** The conversation of a page: what was said, what is being said, and in which state it is. */
 import { type Client, clientOf, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
 import { read, type Result, type Source, sourceOf } from "./EventStream.ts"
-import { loadMarkdown } from "./Markdown.ts"
+import { loadMarkdown, type Markdown } from "./Markdown.ts"
 import { type Kept, memoryOf } from "./Memory.ts"
 import { Repeater } from "./Repeater.ts"
 import type { Settings } from "./Settings.ts"
@@ -21,6 +21,10 @@ const nothingSaid = { files: [], reply: "", citations: [] }
 /** Milliseconds between looks for a reply whose stream was lost, and until a turn that goes on is given up. */
 const lookEvery = 2_000
 const giveUpAfter = 180_000
+/** Milliseconds until the session is begun again that could not be; at most eight seconds. */
+const startPause = (failures: number) =>
+  Math.min(lookEvery * 2 ** failures, 8_000) * (0.5 + Math.random() / 2)
+const loadTries = 3
 /** Looks of a service that answers, none of which finds the message, after which it has not arrived. */
 const missesUntilLost = 2
 const typingFor = 6_000
@@ -45,6 +49,9 @@ export class Chat {
   /** Messages that were answered again without being asked to. */
   private readonly repeated = new Set<string>()
   private starting: Promise<void> | null = null
+  /** Of beginning the session. */
+  private failures = 0
+  private loading: Promise<Markdown | null> | null = null
   private readonly looks = new Repeater((settled) =>
     this.look(settled).catch(() => {
       this.found = { ...this.found, reached: false }
@@ -91,9 +98,23 @@ export class Chat {
       const isAway = !(failure instanceof Refusal) || failure.status >= 500
       if (!isAway || this.leaving.signal.aborted) return
       clearTimeout(this.looking)
-      this.looking = setTimeout(() => void this.start(), lookEvery)
+      this.looking = setTimeout(() => void this.start(), startPause(this.failures))
+      this.failures += 1
     })
     return this.starting
+  }
+
+  /** What makes elements of Markdown, as far as the first try brings it; later tries bring it into the view. */
+  load(tried = 0): Promise<Markdown | null> {
+    if (tried === 0 && this.loading !== null) return this.loading
+    const loading = loadMarkdown(this.client.base, tried)
+    this.loading ??= loading
+    void loading.then((markdown) => {
+      if (this.leaving.signal.aborted) return
+      if (markdown !== null) this.set({ markdown })
+      else if (tried < loadTries) setTimeout(() => void this.load(tried + 1), lookEvery * (tried + 1))
+    })
+    return loading
   }
 
   async identify(externalEndUserId: string): Promise<void> {
@@ -166,9 +187,6 @@ export class Chat {
   }
 
   private async begin(): Promise<void> {
-    if (this.view.markdown === null) {
-      void loadMarkdown(this.client.base).then((markdown) => this.set({ markdown }))
-    }
     const { externalEndUserId } = this.settings
     const who = externalEndUserId === null ? {} : { externalEndUserId }
     const { pending, sessionId } = this.memory.get()
@@ -236,8 +254,10 @@ export class Chat {
 
   private refused(failure: Refusal, { message, retryOf }: Outgoing): void {
     this.keep()
-    this.set({ live: null, draft: retryOf === null ? message : null, problem: this.reason(failure) })
-    if (retryOf !== null) void this.refresh(true)
+    if (retryOf === null) return this.set({ live: null, draft: message, problem: this.reason(failure) })
+    // Somebody else has answered it by now, or is to.
+    this.set({ live: null, problem: failure.status === 409 ? null : this.reason(failure) })
+    void this.refresh(true)
   }
 
   /** The line broke: looks until it is known what became of the message. */

@@ -19,7 +19,7 @@ const useView = (chat: Chat): View => {
 }
 
 /** What a screen reader hears: each completed reply, once, as it is shown; not those of before. */
-const useSpoken = ({ texts }: Chat, view: View): string => {
+const useSpoken = (chat: Chat, view: View): string => {
   const known = useRef<string | null>(null)
   const [spoken, setSpoken] = useState("")
   const last = view.messages.at(-1)
@@ -28,8 +28,8 @@ const useSpoken = ({ texts }: Chat, view: View): string => {
     const before = known.current
     known.current = last?.id ?? ""
     if (before !== null && last !== undefined && last.role !== "user" && last.id !== before) {
-      const content = last.notice === null ? last.content : texts.notices[last.notice]
-      setSpoken(view.markdown?.spoken(content) ?? content)
+      const content = last.notice === null ? last.content : chat.texts.notices[last.notice]
+      void chat.load().then((markdown) => setSpoken(markdown?.spoken(content) ?? content))
     }
   }, [last?.id, view.ready])
   return spoken
@@ -162,6 +162,7 @@ export const Widget = ({
   handle.open = () => setOpen(true)
   handle.close = close
   useEffect(() => {
+    if (open) void chat.load()
     if (open || chat.known) void chat.start()
   }, [open])
   return (
