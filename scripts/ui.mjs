@@ -49,22 +49,29 @@ const dashboard = async (outDir) => {
   })
 }
 
-/** One script for any page: nothing but itself, and no name in the page's global scope. */
+/**
+ * One script for any page, with no name in the page's global scope; and the module that it asks for when a visitor opens the
+ * chat.
+ */
 const widget = async (outDir) => {
   const entry = Path.join(source, "widget/main.tsx")
   if (!Fs.existsSync(entry)) return
   const { build } = await import("esbuild")
+  const common = { bundle: true, minify: true, target: "es2022", logLevel: "warning" }
   await build({
+    ...common,
     entryPoints: [entry],
     outfile: Path.join(outDir, "widget.js"),
-    bundle: true,
-    minify: true,
     format: "iife",
-    target: "es2022",
     jsx: "automatic",
     jsxImportSource: "preact",
-    loader: { ".css": "text" },
-    logLevel: "warning"
+    loader: { ".css": "text" }
+  })
+  await build({
+    ...common,
+    entryPoints: [Path.join(source, "markdown/Elements.ts")],
+    outfile: Path.join(outDir, "widget-markdown.js"),
+    format: "esm"
   })
 }
 

@@ -6,6 +6,7 @@ import type * as Prompt from "@effect/ai/Prompt"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { ProviderProblem } from "../domain/AgentRun.ts"
 import type { AttachmentType } from "../domain/Attachment.ts"
 import type { JsonObject } from "../domain/Text.ts"
 
@@ -57,11 +58,25 @@ export type ModelPart =
 /** Never carries a key, a body or a header of the provider: `message` is for our log alone. */
 export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   reason: Schema.Literal("Unreachable", "TimedOut", "Rejected", "RateLimited", "Malformed", "Truncated"),
+  /** What an operator is told of it, where {@link problemOf} would say less. */
+  problem: Schema.optionalWith(ProviderProblem, { exact: true }),
   message: Schema.String,
   /** True when nothing of the answer had arrived, so that the same request may be sent again. */
   retryable: Schema.Boolean,
   retryAfter: Schema.optionalWith(Schema.DurationFromMillis, { exact: true })
 }) {}
+
+const problems: Record<ModelError["reason"], ProviderProblem> = {
+  Unreachable: "unreachable",
+  TimedOut: "timed_out",
+  Rejected: "request_refused",
+  RateLimited: "rate_limited",
+  Malformed: "answer_broken",
+  Truncated: "answer_broken"
+}
+
+/** What an operator is told of `error`. */
+export const problemOf = ({ problem, reason }: ModelError): ProviderProblem => problem ?? problems[reason]
 
 export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
   ModelRuntime,

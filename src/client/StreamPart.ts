@@ -2,6 +2,11 @@
 import type { RunEvent } from "../domain/AgentRun.ts"
 import type { ChatTurnResult } from "../domain/ChatTurn.ts"
 
+/** `index` is the number of the mark in the text: the source of `[2]` comes before the bracket that ends the first `[2]`. */
+interface SourceMetadata {
+  readonly spoke: { readonly index: number }
+}
+
 /** An AI SDK UI-message part. `data-done` alone says that the turn is settled; after an `error` nothing follows. */
 export type StreamPart =
   | { readonly type: "start" }
@@ -16,12 +21,14 @@ export type StreamPart =
       readonly sourceId: string
       readonly url: string
       readonly title: string
+      readonly providerMetadata: SourceMetadata
     }
   | {
       readonly type: "source-document"
       readonly sourceId: string
       readonly mediaType: string
       readonly title: string
+      readonly providerMetadata: SourceMetadata
     }
   | {
       readonly type: "tool-input-available"

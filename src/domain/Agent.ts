@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import { AgentId, TenantId } from "./Ids.ts"
 import { Text, trimmed } from "./Text.ts"
+import { Version } from "./Version.ts"
 
 export const Timestamp = Schema.DateTimeUtc
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
@@ -26,6 +27,7 @@ export class Agent extends Schema.Class<Agent>("Agent")({
   model: Schema.NullOr(Schema.String),
   greeting: Schema.NullOr(Schema.String),
   retrieval: RetrievalSettings,
+  version: Version,
   createdAt: Timestamp,
   updatedAt: Timestamp
 }) {}

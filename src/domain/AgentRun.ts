@@ -17,6 +17,29 @@ export const RunEventType = Schema.Literal(
 )
 export type RunEventType = typeof RunEventType.Type
 
+/** Why a model provider brought no reply, in words that say nothing of a key or a request. */
+export const ProviderProblem = Schema.Literal(
+  "key_refused",
+  "quota_spent",
+  "rate_limited",
+  "model_unknown",
+  "request_refused",
+  "unreachable",
+  "timed_out",
+  "answer_broken"
+)
+export type ProviderProblem = typeof ProviderProblem.Type
+
+/**
+ * Why a run failed, as the payload of its `run.failed` tells operators. `code` is what the caller was told, or
+ * `TAKEN_OVER` or {@link processStopped}; `provider` is there where the model's provider was the reason.
+ */
+export const RunFailure = Schema.Struct({ code: Schema.String, provider: Schema.NullOr(ProviderProblem) })
+export type RunFailure = typeof RunFailure.Type
+
+/** `code` of the failure of a run whose process stopped, in the payload of its `run.failed`. */
+export const processStopped = "PROCESS_STOPPED"
+
 /** One event of a run; `payload` is for operators, credentials are redacted before it gets here. */
 export const RunEvent = Schema.Struct({
   id: Schema.String,

@@ -8,6 +8,7 @@ import { Moment } from "./Account.ts"
 import { KeyId } from "./Ids.ts"
 import { RateLimit } from "./RateLimit.ts"
 import { Text, trimmed } from "./Text.ts"
+import { Version } from "./Version.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
@@ -92,5 +93,6 @@ export class ApiKey extends Schema.Class<ApiKey>("ApiKey")({
   /** Null: what the server sets for all keys, if anything. */
   rateLimit: Schema.NullOr(RateLimit),
   lastUsedAt: Schema.NullOr(Schema.DateTimeUtc),
+  version: Version,
   createdAt: Schema.DateTimeUtc
 }) {}

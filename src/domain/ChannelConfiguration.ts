@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import { MessagingChannel } from "./Channel.ts"
 import { AgentId, ChannelId } from "./Ids.ts"
+import { Version } from "./Version.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
@@ -28,6 +29,7 @@ export const ChannelConfiguration = Schema.Struct({
   channel: MessagingChannel,
   externalId: Schema.String,
   active: Schema.Boolean,
+  version: Version,
   createdAt: Schema.DateTimeUtc,
   updatedAt: Schema.DateTimeUtc
 })

@@ -5,8 +5,11 @@ import { AgentId, ConversationId, EndUserId, MessageId, type TenantId } from "./
 export const ConversationState = Schema.Literal("AI_ACTIVE", "HUMAN_REQUESTED", "HUMAN_ACTIVE", "CLOSED")
 export type ConversationState = typeof ConversationState.Type
 
-/** Where a conversation came in; `/v1/conversations` lists `api` alone. */
-export const ConversationChannel = Schema.Literal("api", "widget", "whatsapp", "messenger")
+/**
+ * Where a conversation came in; `/v1/conversations` lists `api` alone. `test`: the team tries the agent in the dashboard, and
+ * nobody waits for an answer there.
+ */
+export const ConversationChannel = Schema.Literal("api", "widget", "whatsapp", "messenger", "test")
 export type ConversationChannel = typeof ConversationChannel.Type
 
 export const MessageRole = Schema.Literal("user", "assistant")

@@ -5,6 +5,7 @@ import * as Schema from "effect/Schema"
 import { urlOf } from "./Address.ts"
 import { AgentId, typeId } from "./Ids.ts"
 import { JsonObject, Text } from "./Text.ts"
+import { Version } from "./Version.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 const withDefault = <A, I>(schema: Schema.Schema<A, I>, value: () => NoInfer<A>) =>
@@ -144,6 +145,7 @@ export const Tool = Schema.Struct({
   name: ToolName,
   ...ToolDefinition.fields,
   auth: ShownAuth,
+  version: Version,
   createdAt: Schema.DateTimeUtc,
   updatedAt: Schema.DateTimeUtc
 })

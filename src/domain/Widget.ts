@@ -18,7 +18,9 @@ const turnFields = {
   /** Names person and conversation: sent instead of the three identity fields. */
   sessionId: optional(SessionId),
   /** Which agent; only where no agent key says so. */
-  agentId: optional(AgentId)
+  agentId: optional(AgentId),
+  /** The session's last message, which got no answer: it is answered now, and `message` is not stored. */
+  retryOf: optional(MessageId)
 }
 
 const oneIdentity = ({ sessionId, ...turn }: typeof Turn.Type) =>
@@ -26,14 +28,21 @@ const oneIdentity = ({ sessionId, ...turn }: typeof Turn.Type) =>
   [turn.conversationId, turn.endUserId, turn.externalEndUserId].every((field) => field === undefined) ||
   "Send sessionId alone, without conversationId, endUserId and externalEndUserId"
 
+const retriedInSession = ({ persist, retryOf, sessionId }: typeof Turn.Type) =>
+  retryOf === undefined || (sessionId !== undefined && persist) || "Send retryOf with sessionId"
+
 const Turn = Schema.extend(StreamTurnRequest, Schema.Struct(turnFields))
 
 /** Body of `POST /api/v1/chat/stream`. */
-export const HostedTurnRequest = Turn.pipe(Schema.filter(oneIdentity))
+export const HostedTurnRequest = Turn.pipe(Schema.filter(oneIdentity), Schema.filter(retriedInSession))
 export type HostedTurnRequest = ChatTurnRequest & {
   readonly sessionId?: SessionId
   readonly agentId?: AgentId
+  readonly retryOf?: MessageId
 }
+
+/** Helpful, or not. */
+export const Rating = Schema.Literal(1, -1)
 
 /** What every request of the widget may carry. */
 const caller = { agentId: optional(AgentId) }
@@ -46,11 +55,16 @@ export const InitRequest = Schema.Struct({
 })
 export const VoiceRequest = Schema.Struct({ ...caller, sessionId: optional(SessionId) })
 export const IdentifyRequest = Schema.Struct({ ...ofSession, externalEndUserId: ExternalEndUserId })
-export const HandoffRequest = Schema.Struct({ ...ofSession, reason: optional(trimmed(1_000)) })
+/** `language` is the page's, such as `de`: the person is told in it. */
+export const HandoffRequest = Schema.Struct({
+  ...ofSession,
+  reason: optional(trimmed(1_000)),
+  language: optional(trimmed(35))
+})
 export const FeedbackRequest = Schema.Struct({
   ...ofSession,
   messageId: MessageId,
-  rating: Schema.Literal(1, -1),
+  rating: Rating,
   comment: optional(trimmed(4_000))
 })
 export type FeedbackRequest = typeof FeedbackRequest.Type
@@ -79,8 +93,22 @@ export const SessionView = Schema.Struct({
 export const VoiceView = Schema.Struct({ ...SessionView.fields, voice: Schema.Null })
 
 export const WidgetConversation = Schema.Struct({ ...Conversation.fields, state: ConversationState })
+
+/**
+ * How the conversation's last turn stands. `lost`: its server stopped, and nothing was done that answering again would do
+ * twice.
+ */
+export const LastTurn = Schema.Struct({
+  /** Of the person's message. */
+  messageId: MessageId,
+  status: Schema.Literal("running", "complete", "failed", "lost")
+})
+export type LastTurn = typeof LastTurn.Type
+
 export const ConversationView = Schema.Struct({
   conversation: Schema.NullOr(WidgetConversation),
+  /** Null before the first one. */
+  turn: Schema.NullOr(LastTurn),
   ...realtime
 })
 
@@ -97,12 +125,14 @@ export const WidgetMessage = Schema.Struct({
   /** Null where `content` is all there is to say. */
   notice: Schema.NullOr(Notice),
   citations: Schema.Array(Citation),
-  media: Schema.Array(Media)
+  media: Schema.Array(Media),
+  /** What the person thought of it. */
+  rating: Schema.NullOr(Rating)
 })
 export type WidgetMessage = typeof WidgetMessage.Type
 
 export const Feedback = Schema.Struct({
   messageId: MessageId,
-  rating: Schema.Literal(1, -1),
+  rating: Rating,
   comment: Schema.NullOr(Schema.String)
 })

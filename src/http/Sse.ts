@@ -30,10 +30,14 @@ const frame = (chunk: Readonly<Record<string, unknown>>) => `data: ${JSON.string
 
 const isWeb = (url: string) => /^https?:\/\//iu.test(url)
 
-const source = ({ chunkId, title, url }: Citation) =>
-  isWeb(url)
-    ? frame({ type: "source-url", sourceId: chunkId, url, title })
-    : frame({ type: "source-document", sourceId: chunkId, mediaType: "text/plain", title })
+/** `index` is the number of the mark in the text. */
+const source = ({ chunkId, index, title, url }: Citation) =>
+  frame({
+    ...(isWeb(url)
+      ? { type: "source-url", sourceId: chunkId, url, title }
+      : { type: "source-document", sourceId: chunkId, mediaType: "text/plain", title }),
+    providerMetadata: { spoke: { index } }
+  })
 
 const runEvent = (event: RunEvent) =>
   frame({
@@ -121,7 +125,8 @@ class Writer {
       case "StepEnd":
         return this.step(false)
       case "Citation":
-        return this.endText() + source(part.citation)
+        // In the middle of the text, which goes on.
+        return source(part.citation)
       case "ToolCall":
         return this.endText() + this.toolCall(part.id, part.name, part.input)
       case "ToolResult":

@@ -25,6 +25,7 @@ export type AgentSettings = typeof Settings.Type
 const Row = Schema.Struct({
   id: AgentId,
   ...settings,
+  version: Schema.Int,
   createdAt: Schema.DateTimeUtcFromDate,
   updatedAt: Schema.DateTimeUtcFromDate
 })
@@ -40,7 +41,7 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/Agents", {
 
     const columns = sql`
       id, name, instructions, model, greeting, top_k as "topK", min_score as "minScore",
-      created_at as "createdAt", updated_at as "updatedAt"`
+      version, created_at as "createdAt", updated_at as "updatedAt"`
 
     const insertRow = SqlSchema.single({
       Request: Schema.Struct({ ...one, ...settings }),
@@ -69,11 +70,16 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/Agents", {
     })
 
     const updateRow = SqlSchema.findOne({
-      Request: Schema.Struct({ ...one, changes: Schema.partial(Settings) }),
+      Request: Schema.Struct({
+        ...one,
+        changes: Schema.partial(Settings),
+        expected: Schema.NullOr(Schema.Int)
+      }),
       Result: Row,
-      execute: ({ tenantId, id, changes }) => {
+      execute: ({ tenantId, id, changes, expected }) => {
         const assignments = [
           sql`updated_at = now()`,
+          sql`version = version + 1`,
           ...(changes.name === undefined ? [] : [sql`name = ${changes.name}`]),
           ...(changes.instructions === undefined ? [] : [sql`instructions = ${changes.instructions}`]),
           ...(changes.model === undefined ? [] : [sql`model = ${changes.model}`]),
@@ -83,7 +89,8 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/Agents", {
         ]
         return sql`
           update agents set ${sql.csv(assignments)}
-          where tenant_id = ${tenantId} and id = ${id} returning ${columns}`
+          where tenant_id = ${tenantId} and id = ${id} and version = coalesce(${expected}::int, version)
+          returning ${columns}`
       }
     })
 
@@ -101,9 +108,17 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/Agents", {
       return page
     }, Effect.orDie)
 
-    /** Sets what `changes` names; none when the tenant has no such agent. */
-    const update = (scope: TenantScope, id: AgentId, changes: Partial<AgentSettings>) =>
-      updateRow({ tenantId: scope.tenantId, id, changes }).pipe(Effect.orDie, Effect.map(Option.map(toAgent)))
+    /** Sets what `changes` names; none when the tenant has no such agent, or its version is not `expected`. */
+    const update = (
+      scope: TenantScope,
+      id: AgentId,
+      changes: Partial<AgentSettings>,
+      expected: number | null = null
+    ) =>
+      updateRow({ tenantId: scope.tenantId, id, changes, expected }).pipe(
+        Effect.orDie,
+        Effect.map(Option.map(toAgent))
+      )
 
     /**
      * Locks the agent until the caller's transaction ends: nothing can be added to it from then on. False when the tenant

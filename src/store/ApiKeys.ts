@@ -56,7 +56,7 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/ApiKeys", 
       expires_at as "expiresAt",
       case when rate_requests is not null
         then jsonb_build_object('requests', rate_requests, 'window', rate_window) end as "rateLimit",
-      last_used_at as "lastUsedAt", created_at as "createdAt"`
+      last_used_at as "lastUsedAt", version, created_at as "createdAt"`
 
     const array = (json: string) => sql`array(select jsonb_array_elements_text(${json}::jsonb))`
 
@@ -105,12 +105,14 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/ApiKeys", 
     })
 
     const updateRow = SqlSchema.findOne({
-      Request: Schema.Struct({ ...one, changes: Changes }),
+      Request: Schema.Struct({ ...one, changes: Changes, expected: Schema.NullOr(Schema.Int) }),
       Result: Row,
-      execute: ({ tenantId, id, changes: { name, allowedOrigins, expiresAt, rateLimit, active } }) => {
+      execute: ({ tenantId, id, expected, changes }) => {
+        const { name, allowedOrigins, expiresAt, rateLimit, active } = changes
         const assignments = [
-          // So that an empty change is a statement too.
-          sql`name = ${name ?? sql`name`}`,
+          // An empty change is a statement too, and changes nothing.
+          sql`version = version + ${Object.keys(changes).length === 0 ? 0 : 1}::int`,
+          ...(name === undefined ? [] : [sql`name = ${name}`]),
           ...(allowedOrigins === undefined ? [] : [sql`allowed_origins = ${array(allowedOrigins)}`]),
           ...(expiresAt === undefined ? [] : [sql`expires_at = ${expiresAt}`]),
           ...(rateLimit === undefined
@@ -123,7 +125,9 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/ApiKeys", 
         ]
         return sql`
           update api_keys set ${sql.csv(assignments)}
-          where tenant_id = ${tenantId} and id = ${id} and status <> 'REVOKED' returning ${columns}`
+          where tenant_id = ${tenantId} and id = ${id} and status <> 'REVOKED'
+            and version = coalesce(${expected}::int, version)
+          returning ${columns}`
       }
     })
 
@@ -153,9 +157,9 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/ApiKeys", 
       return page
     }, Effect.orDie)
 
-    /** Sets what `changes` names; none when the tenant has no such key, or when it is revoked. */
-    const update = (scope: TenantScope, id: KeyId, changes: KeyChanges) =>
-      updateRow({ tenantId: scope.tenantId, id, changes }).pipe(
+    /** Sets what `changes` names; none when the tenant has no such key, it is revoked, or its version is not `expected`. */
+    const update = (scope: TenantScope, id: KeyId, changes: KeyChanges, expected: number | null = null) =>
+      updateRow({ tenantId: scope.tenantId, id, changes, expected }).pipe(
         Effect.orDie,
         Effect.map(Option.map((row) => ApiKey.make(row)))
       )

@@ -22,6 +22,7 @@ const Row = Schema.Struct({
   /** Sealed. */
   accessToken: Schema.String,
   active: Schema.Boolean,
+  version: Schema.Int,
   createdAt: Schema.DateTimeUtcFromDate,
   updatedAt: Schema.DateTimeUtcFromDate
 })
@@ -53,7 +54,7 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/Channels
     const sql = yield* SqlClient.SqlClient
     const columns = sql`
       id, tenant_id as "tenantId", agent_id as "agentId", channel, external_id as "externalId",
-      access_token as "accessToken", active, created_at as "createdAt", updated_at as "updatedAt"`
+      access_token as "accessToken", active, version, created_at as "createdAt", updated_at as "updatedAt"`
 
     const insertRow = SqlSchema.findOne({
       Request: NewChannel,
@@ -66,18 +67,25 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/Channels
     })
 
     const updateRow = SqlSchema.findOne({
-      Request: Schema.Struct({ tenantId: TenantId, id: ChannelId, changes: Schema.partial(Changes) }),
+      Request: Schema.Struct({
+        tenantId: TenantId,
+        id: ChannelId,
+        changes: Schema.partial(Changes),
+        expected: Schema.NullOr(Schema.Int)
+      }),
       Result: Row,
-      execute: ({ tenantId, id, changes }) => {
+      execute: ({ tenantId, id, changes, expected }) => {
         const assignments = [
           sql`updated_at = now()`,
+          sql`version = version + 1`,
           ...(changes.externalId === undefined ? [] : [sql`external_id = ${changes.externalId}`]),
           ...(changes.accessToken === undefined ? [] : [sql`access_token = ${changes.accessToken}`]),
           ...(changes.active === undefined ? [] : [sql`active = ${changes.active}`])
         ]
         return sql`
           update channels set ${sql.csv(assignments)}
-          where tenant_id = ${tenantId} and id = ${id} returning ${columns}`
+          where tenant_id = ${tenantId} and id = ${id} and version = coalesce(${expected}::int, version)
+          returning ${columns}`
       }
     })
 
@@ -128,13 +136,17 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/Channels
       row: Pick<StoredChannel, "id" | "channel" | "externalId" | "accessToken" | "active">
     ): Effect.Effect<Option.Option<StoredChannel>> => Effect.orDie(insertRow({ ...row, tenantId, agentId }))
 
-    /** Sets what `changes` names; none when it would be the account's second active configuration, or is gone. */
+    /**
+     * Sets what `changes` names; none when it would be the account's second active configuration, is gone, or its version is
+     * not `expected`.
+     */
     const update = (
       { tenantId }: TenantScope,
       id: ChannelId,
-      changes: ChannelChanges
+      changes: ChannelChanges,
+      expected: number | null = null
     ): Effect.Effect<Option.Option<StoredChannel>> =>
-      updateRow({ tenantId, id, changes }).pipe(
+      updateRow({ tenantId, id, changes, expected }).pipe(
         Effect.catchIf(isTaken, () => Effect.succeedNone),
         Effect.orDie
       )

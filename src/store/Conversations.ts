@@ -97,7 +97,7 @@ export class ConversationStore extends Effect.Service<ConversationStore>()("stor
         Effect.withSpan("ConversationStore.find")
       )
 
-    /** Newest first. */
+    /** Newest first; those of the team's own tests only where they are asked for. */
     const list = Effect.fn("ConversationStore.list")(function* (
       scope: ConversationScope,
       { after, endUserId, limit, state }: ConversationFilter
@@ -105,6 +105,7 @@ export class ConversationStore extends Effect.Service<ConversationStore>()("stor
       const found = yield* rows(
         [
           ...inScope(scope),
+          ...(scope.channel === undefined ? [sql`c.channel <> 'test'`] : []),
           ...(after === undefined ? [] : [sql`c.id < ${after}`]),
           ...(endUserId === undefined ? [] : [sql`c.end_user_id = ${endUserId}`]),
           ...(state === undefined ? [] : [sql`c.state = ${state}`])

@@ -37,7 +37,14 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/EndUsers
 
     const columns = sql`
       e.id, e.external_id as "externalId", e.created_at as "createdAt",
-      (select count(*) from conversations c where c.end_user_id = e.id)::int as conversations`
+      (select count(*) from conversations c where c.end_user_id = e.id and c.channel <> 'test')::int as conversations`
+
+    /** Nobody but the team, which tried an agent. */
+    const isTester = sql`(
+      e.external_id is null
+      and exists (select from conversations c where c.end_user_id = e.id and c.channel = 'test')
+      and not exists (select from conversations c where c.end_user_id = e.id and c.channel <> 'test')
+    )`
 
     const select = (condition: Fragment, limit: number) =>
       SqlSchema.findAll({
@@ -54,6 +61,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/EndUsers
     ) {
       const conditions = [
         sql`e.tenant_id = ${tenantId}`,
+        sql`not ${isTester}`,
         ...(after === undefined ? [] : [sql`e.id < ${after}`]),
         ...(externalId === undefined ? [] : [sql`e.external_id = ${externalId}`])
       ]

@@ -2,6 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { processStopped } from "../domain/AgentRun.ts"
 import { released } from "./TurnQuota.ts"
 import { servedOnce, settleEmptyStatement } from "./TurnSettlement.ts"
 import { orUnstorable } from "./Unstorable.ts"
@@ -71,7 +72,8 @@ export class Instances extends Effect.Service<Instances>()("store/Instances", {
         insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
         select id, 1 + coalesce((select max(sequence) from agent_run_events e where e.run_id = dead.id), 0),
           'run.failed', 'failed',
-          case when alive then 'The turn did not end in time' else 'The process that ran the turn stopped' end, null, now()
+          case when alive then 'The turn did not end in time' else 'The process that ran the turn stopped' end,
+          case when alive then null else jsonb_build_object('code', ${processStopped}::text) end, now()
         from dead
       ),
       ${released(sql, sql`dead`)}

@@ -21,6 +21,7 @@ const Row = Schema.Struct({
   definition: ToolDefinition,
   /** Sealed. */
   secret: Schema.NullOr(Schema.String),
+  version: Schema.Int,
   createdAt: Schema.DateTimeUtcFromDate,
   updatedAt: Schema.DateTimeUtcFromDate
 })
@@ -39,7 +40,7 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/Tools", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const columns = sql`
-      id, agent_id as "agentId", name, definition, secret, created_at as "createdAt", updated_at as "updatedAt"`
+      id, agent_id as "agentId", name, definition, secret, version, created_at as "createdAt", updated_at as "updatedAt"`
 
     const insertRow = SqlSchema.findOne({
       Request: NewTool,
@@ -53,11 +54,12 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/Tools", {
     })
 
     const updateRow = SqlSchema.findOne({
-      Request: Values,
+      Request: Schema.Struct({ ...Values.fields, version: Schema.Int }),
       Result: Row,
-      execute: ({ tenantId, id, name, definition, secret }) => sql`
-        update tools set name = ${name}, definition = ${definition}::jsonb, secret = ${secret}, updated_at = now()
-        where tenant_id = ${tenantId} and id = ${id}
+      execute: ({ tenantId, id, name, definition, secret, version }) => sql`
+        update tools set name = ${name}, definition = ${definition}::jsonb, secret = ${secret}, updated_at = now(),
+          version = version + 1
+        where tenant_id = ${tenantId} and id = ${id} and version = ${version}
           and not exists (
             select 1 from tools other where other.agent_id = tools.agent_id and other.name = ${name} and other.id <> ${id}
           )
@@ -93,12 +95,12 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/Tools", {
     ): Effect.Effect<Option.Option<StoredTool>> =>
       Effect.orDie(insertRow({ ...tool, tenantId: scope.tenantId, agentId: scope.agentId }))
 
-    /** None when the tenant has no such tool or the name is taken. */
+    /** None when the tenant has no such tool, its version is another, or the name is taken. */
     const update = (
       { tenantId }: TenantScope,
-      { id, name, definition, secret }: StoredTool
+      { id, name, definition, secret, version }: StoredTool
     ): Effect.Effect<Option.Option<StoredTool>> =>
-      Effect.orDie(updateRow({ tenantId, id, name, definition, secret }))
+      Effect.orDie(updateRow({ tenantId, id, name, definition, secret, version }))
 
     const find = ({ tenantId }: TenantScope, id: ToolId): Effect.Effect<Option.Option<StoredTool>> =>
       Effect.orDie(selectRow({ tenantId, id }))

@@ -54,6 +54,8 @@ export interface Opening {
   readonly message: string
   /** Stored messages that the turn answers; without it `message` joins the conversation with the turn's end. */
   readonly answers?: ReadonlyArray<MessageId>
+  /** Whoever else answers first wins: no turn may run, and what it answers has to be the conversation's last message. */
+  readonly retries?: boolean
   /** Files of `message`; none without it. */
   readonly attachments?: ReadonlyArray<StoredAttachment>
   /** The run's first event is stored as it is streamed. */
@@ -240,6 +242,14 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         , ticketed as (
           update conversations c set tickets = c.tickets + 1 from reserved
           where c.agent_id = ${scope.agentId} and c.id = ${id} and c.state = 'AI_ACTIVE'
+            ${
+              // Asked of the row itself: one that waited for another's lock sees what that one wrote.
+              opening.retries === true
+                ? sql`and c.tickets = c.served and c.message_count = (
+                    select m.position from messages m
+                    where m.conversation_id = ${id} and m.id = ${opening.userMessageId} and m.role = 'user')`
+                : sql``
+            }
           returning c.id, c.tickets as ticket, c.served, c.message_count, c.epoch
         ),
         ${runRows(scope, opening, sql`ticketed origin`)}`

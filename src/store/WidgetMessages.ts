@@ -4,12 +4,13 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
+import { processStopped } from "../domain/AgentRun.ts"
 import { StoredAttachment } from "../domain/Attachment.ts"
 import { Citation } from "../domain/ChatTurn.ts"
 import { Message } from "../domain/Conversation.ts"
 import type { ConversationId, MessageId } from "../domain/Ids.ts"
 import type { ArtifactRef } from "../domain/Source.ts"
-import { Author, type FeedbackRequest } from "../domain/Widget.ts"
+import { Author, type FeedbackRequest, LastTurn, Rating } from "../domain/Widget.ts"
 import { jsonbOf } from "./Jsonb.ts"
 
 const Row = Schema.Struct({
@@ -18,8 +19,11 @@ const Row = Schema.Struct({
   position: Schema.Int,
   author: Schema.NullOr(Author),
   citations: Schema.Array(Citation),
-  attachments: Schema.Array(StoredAttachment)
+  attachments: Schema.Array(StoredAttachment),
+  rating: Schema.NullOr(Rating)
 })
+
+const Asked = Schema.Struct({ content: Schema.String, attachments: Schema.Array(StoredAttachment) })
 
 const encodeAttachments = jsonbOf(Schema.Array(StoredAttachment))
 
@@ -40,10 +44,38 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
         Request: Schema.Void,
         Result: Row,
         execute: () => sql`
-          select id, role, content, created_at as "createdAt", position::int, author, citations, attachments
-          from messages where conversation_id = ${conversationId} and position > ${after}
-          order by position limit ${limit}`
+          select m.id, m.role, m.content, m.created_at as "createdAt", m.position::int, m.author, m.citations,
+            m.attachments, f.rating
+          from messages m left join message_feedback f on f.message_id = m.id
+          where m.conversation_id = ${conversationId} and m.position > ${after}
+          order by m.position limit ${limit}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.page"))
+
+    /** A message of the person's; none when the conversation has no such one. */
+    const asked = (conversationId: ConversationId, id: MessageId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Asked,
+        execute: () => sql`
+          select content, attachments from messages
+          where conversation_id = ${conversationId} and id = ${id} and role = 'user'`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.asked"))
+
+    /**
+     * How the conversation's last turn stands; none before the first. What tools have done is not known of a turn whose
+     * process stopped: it counts as `lost` only where the agent has none.
+     */
+    const lastTurn = (conversationId: ConversationId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: LastTurn,
+        execute: () => sql`
+          select r.user_message_id as "messageId", case when r.status = 'failed' and exists (
+              select from agent_run_events e
+              where e.run_id = r.id and e.type = 'run.failed' and e.payload ->> 'code' = ${processStopped}
+            ) and not exists (select from tools t where t.agent_id = r.agent_id) then 'lost' else r.status end as status
+          from agent_runs r where r.conversation_id = ${conversationId} order by r.ticket desc limit 1`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.lastTurn"))
 
     /** Stores what the person says while a human answers, once; false while the agent answers, or nobody does. */
     const store = Effect.fn("WidgetMessageStore.store")(
@@ -96,8 +128,8 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
       }
     ) =>
       sql`
-        insert into message_feedback (message_id, rating, comment)
-        select id, ${rating}::int, ${comment} from messages
+        insert into message_feedback (message_id, conversation_id, rating, comment)
+        select id, conversation_id, ${rating}::int, ${comment} from messages
         where conversation_id = ${conversationId} and id = ${messageId} and role = 'assistant'
         on conflict (message_id) do update set rating = excluded.rating, comment = excluded.comment, updated_at = now()
         returning message_id`.pipe(
@@ -106,6 +138,6 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
         Effect.withSpan("WidgetMessageStore.rate")
       )
 
-    return { page, store, attachment, rate } as const
+    return { page, asked, lastTurn, store, attachment, rate } as const
   })
 }) {}

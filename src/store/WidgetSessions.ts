@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
 import type { ExternalEndUserId } from "../domain/ChatTurn.ts"
-import { ConversationState } from "../domain/Conversation.ts"
+import { type ConversationChannel, ConversationState } from "../domain/Conversation.ts"
 import { ConversationId, EndUserId } from "../domain/Ids.ts"
 import { sessionDays } from "../domain/Widget.ts"
 import { closeOthers } from "./Contacts.ts"
@@ -99,7 +99,11 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
      * in one. None for a session that is not the agent's, or has ended.
      */
     const place = Effect.fn("WidgetSessionStore.place")(
-      function* (scope: AgentScope, hash: SessionHash, fresh: ConversationId) {
+      function* (
+        scope: AgentScope,
+        hash: SessionHash,
+        fresh: { readonly id: ConversationId; readonly channel: ConversationChannel }
+      ) {
         const session = yield* locked(scope, hash)
         if (Option.isNone(session)) return Option.none<Place>()
         const { conversationId, endUserId } = session.value
@@ -109,9 +113,9 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         }
         yield* sql`
           insert into conversations (id, tenant_id, agent_id, end_user_id, channel)
-          values (${fresh}, ${scope.tenantId}, ${scope.agentId}, ${endUserId}, 'widget')`
-        yield* sql`update widget_sessions set conversation_id = ${fresh}, used_at = now() where id_hash = ${hash}`
-        return Option.some<Place>({ conversationId: fresh, endUserId, state: "AI_ACTIVE", created: true })
+          values (${fresh.id}, ${scope.tenantId}, ${scope.agentId}, ${endUserId}, ${fresh.channel})`
+        yield* sql`update widget_sessions set conversation_id = ${fresh.id}, used_at = now() where id_hash = ${hash}`
+        return Option.some<Place>({ conversationId: fresh.id, endUserId, state: "AI_ACTIVE", created: true })
       },
       sql.withTransaction,
       Effect.orDie

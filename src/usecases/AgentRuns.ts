@@ -11,6 +11,7 @@ import { NotFound, ServiceUnavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Ids.ts"
 import { AgentRunStore, type Outcome } from "../store/AgentRuns.ts"
 import type { RunningTurn } from "./chat/ChatTurn.ts"
+import { Telling } from "./chat/Citations.ts"
 import { LiveRuns } from "./chat/LiveRuns.ts"
 import { turnFailed } from "./chat/ModelStep.ts"
 import type { Replay } from "./chat/Replay.ts"
@@ -43,15 +44,16 @@ const partsOf = ({
     citations: citations ?? [],
     media: []
   }
+  const telling = new Telling(result.citations)
   const last = events.findLastIndex(follows)
   const before = last === -1 ? events : events.slice(0, last)
   const after = last === -1 ? [] : events.slice(last)
   return [
     ...before.map(asPart),
     { _tag: "StepStart" },
-    ...(result.reply === "" ? [] : [{ _tag: "TextDelta", delta: result.reply } as const]),
+    ...(result.reply === "" ? [] : telling.say(result.reply)),
     ...after.filter(follows).map(asPart),
-    ...result.citations.map((citation): TurnPart => ({ _tag: "Citation", citation })),
+    ...telling.rest(result.citations),
     { _tag: "StepEnd" },
     ...after.filter((event) => !follows(event)).map(asPart),
     { _tag: "Done", result }

@@ -7,6 +7,7 @@ import type { TenantScope } from "../domain/Account.ts"
 import type { CreateAgent, PatchAgent } from "../domain/Agent.ts"
 import { NotFound, ServiceUnavailable } from "../domain/Errors.ts"
 import { type AgentId, newId } from "../domain/Ids.ts"
+import { outdated } from "../domain/Version.ts"
 import { type AgentSettings, AgentStore } from "../store/Agents.ts"
 import { ArtifactRows } from "../store/Artifacts.ts"
 import { isDeadlock } from "../store/Sources.ts"
@@ -56,12 +57,20 @@ export class Agents extends Effect.Service<Agents>()("usecases/Agents", {
       return found.value
     })
 
-    const patch = Effect.fn("Agents.patch")(function* (scope: TenantScope, id: AgentId, change: PatchAgent) {
+    /** CONFLICT when `expected`, the version that the change was made from, is no longer the newest. */
+    const patch = Effect.fn("Agents.patch")(function* (
+      scope: TenantScope,
+      id: AgentId,
+      change: PatchAgent,
+      expected: number | null = null
+    ) {
       const changes = changesOf(change)
-      if (Object.keys(changes).length === 0) return yield* get(scope, id)
-      const changed = yield* store.update(scope, id, changes)
-      if (Option.isNone(changed)) return yield* missing()
-      return changed.value
+      const isEmpty = Object.keys(changes).length === 0
+      const changed = isEmpty ? Option.none() : yield* store.update(scope, id, changes, expected)
+      if (Option.isSome(changed)) return changed.value
+      const found = yield* get(scope, id)
+      if (isEmpty && (expected === null || expected === found.version)) return found
+      return yield* outdated(found.version)
     })
 
     const removeAll = Effect.fn("Agents.removeAll")(

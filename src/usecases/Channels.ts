@@ -7,6 +7,7 @@ import type { TenantScope } from "../domain/Account.ts"
 import type { ChannelConfiguration, CreateChannel, PatchChannel } from "../domain/ChannelConfiguration.ts"
 import { Conflict, NotFound, ValidationError } from "../domain/Errors.ts"
 import { type AgentId, type ChannelId, newId } from "../domain/Ids.ts"
+import { outdated } from "../domain/Version.ts"
 import { AgentStore } from "../store/Agents.ts"
 import { ChannelStore, type StoredChannel } from "../store/Channels.ts"
 import type { PageRequest } from "../store/Tenants.ts"
@@ -57,19 +58,26 @@ export class Channels extends Effect.Service<Channels>()("usecases/Channels", {
       return shown(made.value)
     })
 
+    /** CONFLICT, too, when `expected`, the version that the change was made from, is no longer the newest. */
     const patch = Effect.fn("Channels.patch")(function* (
       scope: TenantScope,
       id: ChannelId,
-      { accessToken, channel, ...changes }: PatchChannel
+      { accessToken, channel, ...changes }: PatchChannel,
+      expected: number | null = null
     ) {
       const found = yield* store.own(scope, id)
       if (Option.isNone(found)) return yield* missing()
       if (channel !== undefined && channel !== found.value.channel) return yield* fixed()
-      const updated = yield* store.update(scope, id, {
+      const sent = {
         ...changes,
         ...(accessToken === undefined ? {} : { accessToken: yield* sealed(accessToken) })
-      })
-      if (Option.isNone(updated)) return yield* taken()
+      }
+      const updated = yield* store.update(scope, id, sent, expected)
+      if (Option.isNone(updated)) {
+        const newest = yield* store.own(scope, id)
+        const isOld = expected !== null && Option.isSome(newest) && newest.value.version !== expected
+        return yield* isOld ? outdated(newest.value.version) : taken()
+      }
       return shown(updated.value)
     })
 

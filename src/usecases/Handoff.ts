@@ -9,6 +9,8 @@ import { Ownership } from "./Ownership.ts"
 export interface HandoffOptions {
   /** Why, for the team to read. */
   readonly reason: string
+  /** In which the customer is told so; by default what they write tells it. */
+  readonly language?: string | undefined
   /** False where the customer is not answered at all. */
   readonly told?: boolean
   /** What becomes of a channel's messages that nobody has answered: `human` by default. */
@@ -26,7 +28,7 @@ export class Handoff extends Effect.Service<Handoff>()("usecases/Handoff", {
     const request = Effect.fn("Handoff.request")(function* (
       scope: ConversationScope,
       id: ConversationId,
-      { reason, told = true, unanswered = "human" }: HandoffOptions
+      { language, reason, told = true, unanswered = "human" }: HandoffOptions
     ) {
       const done = yield* ownership.change(
         scope,
@@ -36,7 +38,7 @@ export class Handoff extends Effect.Service<Handoff>()("usecases/Handoff", {
           told
             ? Effect.asVoid(
                 ownership.say(id, epoch, {
-                  content: sentenceFor(lastQuestion),
+                  content: sentenceFor(lastQuestion, language),
                   author: "system",
                   userId: null
                 })

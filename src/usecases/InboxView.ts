@@ -6,7 +6,7 @@ import { grantorOfUser, type SessionUser } from "../domain/Access.ts"
 import type { TenantScope } from "../domain/Account.ts"
 import type { AuthoredMessage, ConversationFilter, ConversationScope } from "../domain/Conversation.ts"
 import { NotFound } from "../domain/Errors.ts"
-import type { ConversationId, MessageId, RunId } from "../domain/Ids.ts"
+import type { AgentId, ConversationId, MessageId, RunId } from "../domain/Ids.ts"
 import type { Glance } from "../domain/InboxView.ts"
 import type { ArtifactRef } from "../domain/Source.ts"
 import { AgentRunStore } from "../store/AgentRuns.ts"
@@ -16,7 +16,12 @@ import { WidgetMessageStore } from "../store/WidgetMessages.ts"
 import { AuditTrail, type By } from "./AuditTrail.ts"
 import { RealtimeAccess } from "./chat/RealtimeAccess.ts"
 
-const unseen: Glance = { customer: null, preview: null }
+const unseen: Glance = {
+  customer: null,
+  preview: null,
+  failure: null,
+  ratings: { helpful: 0, unhelpful: 0 }
+}
 
 export class InboxView extends Effect.Service<InboxView>()("usecases/InboxView", {
   effect: Effect.gen(function* () {
@@ -59,24 +64,34 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/InboxView",
       { before, limit }: { readonly before: MessageId | undefined; readonly limit: number }
     ) {
       const conversation = yield* found(scope, id)
-      const [glance] = yield* store.glances([id])
+      const [{ conversationId: _, ...glance } = { conversationId: id, ...unseen }] = yield* store.glances([
+        id
+      ])
       const messages = yield* store.before(id, before, limit + 1)
       return {
-        conversation: {
-          ...conversation,
-          customer: glance?.customer ?? null,
-          preview: glance?.preview ?? null
-        },
+        conversation: { ...conversation, ...glance },
         messages: messages.slice(0, limit).reverse(),
         hasMore: messages.length > limit
       }
     })
 
-    /** `messages` with how far each has come. */
+    /** `messages` with how far each has come and what the customer thinks of it. */
     const posted = Effect.fn("InboxView.posted")(function* (messages: ReadonlyArray<AuthoredMessage>) {
-      const rows = yield* store.deliveries(messages.map(({ id }) => id))
-      const deliveries = new Map(rows.map(({ id, delivery }) => [id, delivery]))
-      return messages.map((message) => ({ ...message, delivery: deliveries.get(message.id) ?? null }))
+      const rows = yield* store.added(messages.map(({ id }) => id))
+      const added = new Map(rows.map(({ id, ...row }) => [id, row]))
+      return messages.map((message) => ({
+        delivery: null,
+        feedback: null,
+        ...message,
+        ...added.get(message.id)
+      }))
+    })
+
+    /** How the agent's last turn that has ended went; null before the first. */
+    const lastRun = Effect.fn("InboxView.lastRun")(function* (scope: TenantScope, agentId: AgentId) {
+      const found = yield* store.lastRun({ tenantId: scope.tenantId, agentId })
+      if (Option.isNone(found)) return yield* new NotFound({ message: "There is no such agent." })
+      return found.value
     })
 
     /** A file of one of the conversation's messages. */
@@ -113,6 +128,6 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/InboxView",
       return run.value
     })
 
-    return { list, recent, posted, attachment, realtime, trace } as const
+    return { list, recent, posted, lastRun, attachment, realtime, trace } as const
   })
 }) {}

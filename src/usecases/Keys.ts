@@ -9,6 +9,7 @@ import type { TenantScope } from "../domain/Account.ts"
 import type { CreateAgentKey, CreateOrgKey, PatchKey } from "../domain/ApiKey.ts"
 import { Conflict, NotFound, ValidationError } from "../domain/Errors.ts"
 import { type AgentId, type KeyId, newId } from "../domain/Ids.ts"
+import { outdated } from "../domain/Version.ts"
 import { AgentStore } from "../store/Agents.ts"
 import { ApiKeyStore, type KeyChanges, type NewKey } from "../store/ApiKeys.ts"
 import type { PageRequest } from "../store/Tenants.ts"
@@ -93,13 +94,23 @@ export class Keys extends Effect.Service<Keys>()("usecases/Keys", {
       return yield* store.list(scope, agentId, page)
     })
 
-    /** CONFLICT for a revoked key: nothing brings it back. */
-    const patch = Effect.fn("Keys.patch")(function* (scope: TenantScope, id: KeyId, change: PatchKey) {
+    /**
+     * CONFLICT for a revoked key, which nothing brings back, and when `expected`, the version that the change was made from,
+     * is no longer the newest.
+     */
+    const patch = Effect.fn("Keys.patch")(function* (
+      scope: TenantScope,
+      id: KeyId,
+      change: PatchKey,
+      expected: number | null = null
+    ) {
       yield* ahead(change.expiresAt)
-      const update = store.update(scope, id, changesOf(change))
+      const update = store.update(scope, id, changesOf(change), expected)
       const changed = yield* Effect.ensuring(update, keyStore.invalidate({ keyId: id }))
       if (Option.isSome(changed)) return changed.value
-      if (Option.isNone(yield* store.find(scope, id))) return yield* missing()
+      const found = yield* store.find(scope, id)
+      if (Option.isNone(found)) return yield* missing()
+      if (found.value.status !== "REVOKED") return yield* outdated(found.value.version)
       return yield* new Conflict({ message: "The key is revoked for good. Make a new one." })
     })
 

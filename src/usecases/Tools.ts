@@ -16,6 +16,7 @@ import {
   type ToolDefinition,
   type ToolId
 } from "../domain/Tool.ts"
+import { outdated } from "../domain/Version.ts"
 import { AgentStore } from "../store/Agents.ts"
 import type { PageRequest } from "../store/Tenants.ts"
 import { mostTools, type StoredTool, ToolStore } from "../store/Tools.ts"
@@ -115,11 +116,13 @@ export class Tools extends Effect.Service<Tools>()("usecases/Tools", {
       return shown(made.value)
     })
 
-    /** A stored secret stays while its kind and the server it goes to stay. */
-    const patch = Effect.fn("Tools.patch")(function* (scope: TenantScope, id: ToolId, change: PatchTool) {
+    const own = Effect.fn("Tools.own")(function* (scope: TenantScope, id: ToolId) {
       const found = yield* store.find(scope, id)
-      if (Option.isNone(found)) return yield* missing()
-      const before = found.value
+      return Option.isNone(found) ? yield* missing() : found.value
+    })
+
+    /** `before` as `change` makes it. A stored secret stays while its kind and the server it goes to stay. */
+    const merged = Effect.fn("Tools.merged")(function* (before: StoredTool, change: PatchTool) {
       const definition = changed(before.definition, change)
       const fresh = yield* sealed(change.auth)
       const kept = definition.auth.kind === before.definition.auth.kind ? before.secret : null
@@ -128,11 +131,29 @@ export class Tools extends Effect.Service<Tools>()("usecases/Tools", {
       const secret = fresh ?? kept
       const problem = contradiction(definition, secret !== null)
       if (problem !== undefined) return yield* invalid(problem.field, problem.message)
-      const name = change.name ?? before.name
-      const updated = yield* store.update(scope, { ...before, name, definition, secret })
-      if (Option.isNone(updated)) return yield* taken()
-      return shown(updated.value)
+      const after: StoredTool = { ...before, name: change.name ?? before.name, definition, secret }
+      return after
     })
+
+    /**
+     * CONFLICT when `expected`, the version that the change was made from, is no longer the newest. A change that names no
+     * version is made from the newest one.
+     */
+    const patch = (
+      scope: TenantScope,
+      id: ToolId,
+      change: PatchTool,
+      expected: number | null = null
+    ): Effect.Effect<Tool, NotFound | ValidationError | Conflict> =>
+      Effect.gen(function* () {
+        const before = yield* own(scope, id)
+        if (expected !== null && expected !== before.version) return yield* outdated(before.version)
+        const updated = yield* store.update(scope, yield* merged(before, change))
+        if (Option.isSome(updated)) return shown(updated.value)
+        const { version } = yield* own(scope, id)
+        // Another change came between.
+        return version === before.version ? yield* taken() : yield* patch(scope, id, change, expected)
+      }).pipe(Effect.withSpan("Tools.patch"))
 
     const remove = Effect.fn("Tools.remove")(function* (scope: TenantScope, id: ToolId) {
       if (!(yield* store.remove(scope, id))) return yield* missing()

@@ -155,6 +155,38 @@ describe.skipIf(!hasBrowser)("The dashboard's conversations", () => {
     await colleague.context().close()
   })
 
+  it("keep a reply that was not sent yet, and show what the customer thinks of the agent's", async () => {
+    await page.getByLabel("Reply").fill("Half an answer")
+    await page.getByRole("link", { name: "All conversations" }).click()
+    await page.getByRole("link", { name: "Reply to ada@example.com" }).click()
+    expect(await page.getByLabel("Reply").inputValue()).toBe("Half an answer")
+    await page.getByLabel("Reply").fill("")
+
+    const sdk = async (path: string, body: object) =>
+      (await spoke.request("POST", `/api/sdk/${path}`, { body })).body.data
+    const { sessionId } = await sdk("init", {})
+    await fetch(`${spoke.url}/api/v1/chat/stream`, {
+      method: "POST",
+      headers: { "x-api-key": spoke.apiKey, "content-type": "application/json" },
+      body: JSON.stringify({ sessionId, message: "How do I start the server?" })
+    }).then((answer) => answer.text())
+    const messages = await spoke.request("GET", `/api/sdk/messages?sessionId=${sessionId}`)
+    const messageId = messages.body.data.messages.at(-1).id
+    await sdk("feedback", { sessionId, messageId, rating: -1, comment: "It does not start." })
+    await page.getByRole("link", { name: "All conversations" }).click()
+    const line = page.getByRole("link", { name: /1 unhelpful reply/ })
+    await line.waitFor()
+    await look(page, "conversations-feedback")
+    await line.click()
+    const reply = page.getByRole("article", { name: "Agent" })
+    await reply.getByText("The customer found this not helpful").waitFor()
+    await reply.getByText("It does not start.").waitFor()
+    await look(page, "conversation-feedback")
+    await page.getByRole("link", { name: "All conversations" }).click()
+    await page.getByRole("link", { name: /ada@example\.com/ }).click()
+    await page.getByRole("heading", { name: "ada@example.com", level: 1 }).waitFor()
+  })
+
   it("load older messages on demand", async () => {
     for (let turn = 0; turn < 13; turn += 1) expect((await ask(`Question ${turn}`)).status).toBe(200)
     await page.reload()

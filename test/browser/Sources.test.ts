@@ -111,6 +111,31 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
       .waitFor()
   })
 
+  it("say of one that nobody has had read that it is not, and read it when asked", async () => {
+    const cookies = await page.context().cookies()
+    const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join("; ")
+    const headers = { cookie, "x-spoke-csrf": "1" }
+    const { body } = await spoke.request("GET", "/api/agents", { key: null, headers })
+    const agentId = body.data.agents[0].id
+    const config = { url: `${address}/hours` }
+    await spoke.request("POST", "/api/sources", {
+      key: null,
+      headers,
+      body: { agentId, type: "URL", name: "Later", config, autoSync: false }
+    })
+    await page.reload()
+    const row = page.getByRole("row", { name: /Later/ })
+    await row.getByText("Not synced yet").waitFor()
+    await look(page, "sources-untouched")
+    await row.getByRole("link", { name: "Later" }).click()
+    await page.getByLabel("State").getByText("Not synced yet").waitFor()
+    await page.getByRole("button", { name: "Read now" }).waitFor()
+    await page.goBack()
+    await page.getByRole("button", { name: "Read now: Later" }).click()
+    await row.getByText("Ready").waitFor()
+    expect(await page.getByRole("button", { name: "Read now: Later" }).count()).toBe(0)
+  })
+
   it("say why one failed, and fit a phone", async () => {
     await page.getByRole("button", { name: "Add source" }).first().click()
     const dialog = page.getByRole("dialog")

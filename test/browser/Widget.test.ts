@@ -111,13 +111,99 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await Effect.runPromise(Scope.close(scope, Exit.void))
   })
 
-  it("is at most 60 kB compressed, and writes no HTML", () => {
-    expect(Fs.statSync(Path.join(root, "dist/ui/widget.js.gz")).size).toBeLessThan(60_000)
-    const folder = Path.join(root, "src/ui/widget")
-    for (const name of Fs.readdirSync(folder)) {
-      const text = Fs.readFileSync(Path.join(folder, name), "utf8")
-      expect(text).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerously|<img/u)
+  it("is at most 25 kB compressed for who never opens it and 75 kB for who does, and writes no HTML", async () => {
+    const size = (name: string) => Fs.statSync(Path.join(root, "dist/ui", `${name}.gz`)).size
+    expect(size("widget.js")).toBeLessThan(25_000)
+    expect(size("widget.js") + size("widget-markdown.js")).toBeLessThan(75_000)
+    for (const folder of ["src/ui/widget", "src/ui/markdown"]) {
+      for (const name of Fs.readdirSync(Path.join(root, folder))) {
+        const text = Fs.readFileSync(Path.join(root, folder, name), "utf8")
+        expect(text).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerously|<img/u)
+      }
     }
+    const { context, page } = await visit()
+    const asked: Array<string> = []
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname))
+    await page.reload()
+    await page.waitForLoadState("networkidle")
+    expect(asked).not.toContain("/widget-markdown.js")
+    await open(page)
+    await until(
+      async () => asked,
+      (paths) => paths.includes("/widget-markdown.js")
+    )
+    await context.close()
+  })
+
+  it("shows a reply as what it means from its first word on, and reads it out without marks", async () => {
+    const { context, page, wrong } = await visit()
+    await open(page)
+    await page.evaluate(`(() => {
+      window.seen = []
+      const root = document.querySelector("spoke-chat").shadowRoot
+      new MutationObserver(() => window.seen.push(root.querySelector(".messages")?.innerText ?? ""))
+        .observe(root, { childList: true, subtree: true, characterData: true })
+    })()`)
+    stub.script.push({
+      gap: 40,
+      text: "You can return it [1]:\n\n1. **Open the order**\n\n   In the *app*.\n\n2. Choose the item\n\nThen:\n\n3. Print the label\n\n| Product | Window | Who pays | Refund |\n|---|---|---|---|\n| Lamps | 30 days | We do | 5 working days |\n\nSee <https://example.com> [9]."
+    })
+    await say(page, "How do I return a lamp?")
+    // While the rest is still being written.
+    const chip = page.getByRole("button", { name: /^Source 1/ })
+    await chip.waitFor()
+    expect(await page.getByRole("button", { name: "Helpful", exact: true }).count()).toBe(0)
+    await page.getByRole("button", { name: "Helpful", exact: true }).waitFor()
+    const seen = (await page.evaluate("window.seen")) as ReadonlyArray<string>
+    expect(seen.length).toBeGreaterThan(10)
+    expect(seen.filter((text) => /\*|\[\d|\||<http/u.test(text))).toEqual([])
+    const starts = await page
+      .locator(".bubble ol:not(.sources ol)")
+      .evaluateAll((lists) => lists.map((list) => list.getAttribute("start")))
+    expect(starts).toEqual([null, "3"])
+    expect(await page.getByRole("link", { name: "https://example.com", exact: true }).count()).toBe(1)
+    const heights = await page.locator("th").evaluateAll((cells) => cells.map((cell) => cell.clientHeight))
+    expect(Math.max(...heights)).toBeLessThan(40)
+    const spoken = (await page.getByRole("log").textContent()) ?? ""
+    expect(spoken).toContain("1. Open the order")
+    expect(spoken).not.toMatch(/\*|\[\d|\|/u)
+    await look(page, "widget-markdown")
+    expect(wrong).toEqual([])
+    await context.close()
+  })
+
+  it("shows the reply as it was written where the page lets in no other script", async () => {
+    const { context, page } = await visit()
+    await page.route("**/widget-markdown.js*", (route) => route.abort())
+    await open(page)
+    stub.script.push({ text: "A **bold** word." })
+    await say(page, "Be bold")
+    await page.getByText("A **bold** word.").first().waitFor()
+    await context.close()
+  })
+
+  it("brings its visitor to the message they have sent, and leaves them where they read otherwise", async () => {
+    const { context, page } = await visit()
+    await open(page)
+    const scroller = page.getByRole("region", { name: "Conversation" })
+    stub.script.push({ text: "A long reply. ".repeat(200) })
+    await say(page, "Tell me everything")
+    await page.getByRole("button", { name: "Helpful", exact: true }).waitFor()
+    await scroller.evaluate((element) => element.scrollTo({ top: 0 }))
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    stub.script.push({ text: "Another long reply. ".repeat(200), gap: 10 })
+    await say(page, "And what else?")
+    const mine = page.locator(".mine").last()
+    const lowest = desktop.viewport?.height ?? 0
+    await until(
+      () => mine.evaluate((element) => element.getBoundingClientRect().bottom),
+      (bottom) => bottom <= lowest
+    )
+    await page.getByText("Another long reply.").first().waitFor()
+    await scroller.evaluate((element) => element.scrollTo({ top: 50 }))
+    await page.getByRole("button", { name: "Helpful", exact: true }).nth(1).waitFor()
+    expect(await scroller.evaluate((element) => element.scrollTop)).toBe(50)
+    await context.close()
   })
 
   it("streams a reply with its sources, takes feedback, and works by keyboard alone under a strict policy", async () => {
@@ -130,7 +216,10 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await page.keyboard.type("What is a source?")
     await page.keyboard.press("Enter")
     await page.getByRole("button", { name: /^Source 1/ }).waitFor()
-    expect(await page.getByRole("log").textContent()).toContain("knowledge comes from")
+    await until(
+      () => page.getByRole("log").textContent(),
+      (text) => text === "A source is where the agent's knowledge comes from."
+    )
     await page.getByRole("button", { name: /^Source 1/ }).click()
     await page.getByRole("button", { name: "Helpful", exact: true }).click()
     await page.getByText("Thank you for the feedback.").waitFor()
@@ -185,7 +274,11 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await say(page, "I want a refund")
     await page.getByText("Gladly.").first().waitFor()
     await page.getByRole("button", { name: "Talk to a person" }).click()
-    await page.getByText("We have asked the team.").waitFor()
+    // Said once, as a message.
+    await page.locator(".bubble", { hasText: "A member of our team is taking over" }).waitFor()
+    expect(await page.locator(".bubble", { hasText: "A member of our team" }).count()).toBe(1)
+    expect(await page.getByText("We have asked the team.").count()).toBe(0)
+    await look(page, "widget-handoff")
     await say(page, "Is anybody there?")
     const { body } = await asOwner("GET", "/api/conversations?state=HUMAN_REQUESTED")
     const { id } = body.data.conversations[0]
@@ -234,6 +327,26 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await page.getByRole("button", { name: "Hilfreich", exact: true }).waitFor()
     await look(page, "widget-phone")
     expect(wrong).toEqual([])
+    await context.close()
+  })
+
+  it("tells of the handoff once and in its own language, whoever says it", async () => {
+    const { context, page } = await visit(desktop, "&language=de")
+    await page.getByRole("button", { name: "Chat öffnen" }).click()
+    stub.script.push({ calls: [{ name: "hand_off_to_human", arguments: '{"reason":"Refund"}' }] })
+    stub.script.push({ text: "" })
+    await page.getByLabel("Nachricht", { exact: true }).fill("I want to talk to a person please")
+    await page.keyboard.press("Enter")
+    const told = page.locator(".bubble", { hasText: "Ein Mensch aus unserem Team übernimmt" })
+    await told.waitFor()
+    await page.locator(".mine").waitFor()
+    await until(
+      () => page.locator(".bubble").allTextContents(),
+      (texts) => texts.length === 3
+    )
+    expect(await page.getByText("A member of our team").count()).toBe(0)
+    expect(await page.getByText("Wir haben das Team gefragt.").count()).toBe(0)
+    expect(await page.getByRole("log").textContent()).toContain("Ein Mensch aus unserem Team")
     await context.close()
   })
 

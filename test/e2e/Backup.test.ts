@@ -44,7 +44,7 @@ const awkward = `
   insert into embedding_failures (source_id, profile, message) select id, 'p', E'\\u0001' from sources limit 1;
   insert into idempotency_keys (key_id, idempotency_key, response) select id, 'é', '{"n": 1.10}' from api_keys limit 1;
   insert into login_failures (email, address) values ('nobody@example.com', '127.0.0.1');
-  insert into message_feedback (message_id, rating, comment) select id, -1, E'\\\\N' from messages limit 1;
+  insert into message_feedback (message_id, conversation_id, rating, comment) select id, conversation_id, -1, E'\\\\N' from messages limit 1;
   insert into user_invitations (token_hash, user_id, invited_by, role, expires_at)
     select '\\x00ff5c6e', id, id, 'agent', '2199-01-01' from users limit 1`
 

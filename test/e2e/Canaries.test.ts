@@ -205,7 +205,15 @@ describe("No secret of the operator or of a tenant", () => {
       "/metrics",
       "/readyz"
     ]
-    for (const path of [...listed, "/openapi.json", "/openapi.full.json", "/docs", "/", "/widget.js"]) {
+    for (const path of [
+      ...listed,
+      "/openapi.json",
+      "/openapi.full.json",
+      "/docs",
+      "/",
+      "/widget.js",
+      "/widget-markdown.js"
+    ]) {
       await say("GET", path, mine)
     }
     const [agent] = (await dataOf(say("GET", "/api/agents", mine))).agents

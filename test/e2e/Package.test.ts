@@ -160,6 +160,7 @@ describe("The package", () => {
       "dist/seed.tgz",
       "dist/ui/index.html",
       "dist/ui/widget.js",
+      "dist/ui/widget-markdown.js",
       "dist/workers/parse.js",
       "dist/types/index.d.ts",
       "migrations/0001_tenancy.sql"

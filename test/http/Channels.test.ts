@@ -42,6 +42,7 @@ import { Subscriptions } from "../../src/usecases/Subscriptions.ts"
 import { layerArtifacts } from "../KeptArtifacts.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 import { appUrl, call, operatorToken, signedIn } from "./AccountsServer.ts"
+import { expectVersioned } from "./Versions.ts"
 
 const Surface = HttpApi.make("spoke")
   .add(TenantsApi)
@@ -133,6 +134,7 @@ eachEngineLive("Channel configurations", (it) => {
           channel: "whatsapp",
           externalId: "106540352242922",
           active: true,
+          version: 1,
           createdAt: expect.any(String),
           updatedAt: expect.any(String)
         })
@@ -147,6 +149,7 @@ eachEngineLive("Channel configurations", (it) => {
         const stored = yield* (yield* ChannelStore).find(ChannelId.make(made.data.channel.id))
         const sealed = Option.map(stored, (row) => row.accessToken).pipe(Option.getOrElse(() => ""))
         expect(yield* (yield* SecretBox).open("channel-token", sealed)).toEqual(Option.some(accessToken))
+        yield* expectVersioned(path, "channel", cookie, (place) => ({ externalId: `${place}00` }))
         const gone = yield* call("DELETE", path, { cookie })
         expect(gone.data).toEqual({ id: made.data.channel.id, deleted: true })
         expect((yield* call("DELETE", path, { cookie })).error.code).toBe("NOT_FOUND")

@@ -7,8 +7,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Ref from "effect/Ref"
+import * as Stream from "effect/Stream"
 import { ArtifactStore, layerMemory } from "../../src/capabilities/ArtifactStore.ts"
 import * as SqlAudit from "../../src/capabilities/AuditLog/Sql.ts"
+import { ModelError } from "../../src/capabilities/ModelRuntime.ts"
 import * as DerivedKeys from "../../src/capabilities/SecretBox/DerivedKeys.ts"
 import type { AgentScope, SessionUser } from "../../src/domain/Access.ts"
 import { TenantId, UserId } from "../../src/domain/Ids.ts"
@@ -28,7 +31,7 @@ import { InboxView } from "../../src/usecases/InboxView.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 import { channelOf, ownershipLayer } from "../usecases/channels/InboundHarness.ts"
-import { request, settings } from "../usecases/chat/TurnHarness.ts"
+import { request, says, Script, settings } from "../usecases/chat/TurnHarness.ts"
 import * as TestServer from "./TestServer.ts"
 
 const current: { user: SessionUser } = {
@@ -240,6 +243,94 @@ eachEngineLive("The dashboard's inbox", (it) => {
       expect(yield* sql`select action, target, actor_id as actor from audit_entries`).toEqual([
         { action: "agent_run.read", target: reply.runId, actor: "mbr_1" }
       ])
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("shows what customers think of replies: at the message, and how many in the list", () =>
+    Effect.gen(function* () {
+      const { path } = yield* talked
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`
+        insert into message_feedback (message_id, conversation_id, rating, comment)
+        select id, conversation_id, case position when 2 then -1 else 1 end,
+          case position when 2 then 'Wrong floor' end from messages where position in (2, 4)`
+      const unhelpful = { rating: -1, comment: "Wrong floor", at: expect.stringMatching(/^\d{4}-.*Z$/) }
+      const helpful = { ...unhelpful, rating: 1, comment: null }
+      for (const view of ["recent", "messages"]) {
+        const { json } = yield* call("GET", `${path}/${view}`)
+        const feedback = json.data.messages.map((message: { readonly feedback: unknown }) => message.feedback)
+        expect(feedback).toEqual([null, unhelpful, null, helpful, null, null])
+      }
+      const { json } = yield* call("GET", "/api/inbox")
+      expect(json.data.conversations[0].ratings).toEqual({ helpful: 1, unhelpful: 1 })
+    }).pipe(onFreshData)
+  )
+
+  it.scoped(
+    "shows of a turn that failed that it did, and why: at the message, in the list, of the agent",
+    () =>
+      Effect.gen(function* () {
+        const { conversationId, path, scope } = yield* talked
+        const chat = yield* ChatTurn
+        const { reply } = yield* Script
+        const lastRun = Effect.map(
+          call("GET", `/api/agents/${scope.agentId}/last-run`),
+          ({ json }) => json.data.run
+        )
+        expect(yield* lastRun).toMatchObject({ status: "complete", failure: null })
+        const refused = new ModelError({
+          reason: "Rejected",
+          message: "sk-secret",
+          problem: "key_refused",
+          retryable: false
+        })
+        yield* Ref.set(reply, () => Stream.fail(refused))
+        yield* Effect.flip(chat.complete(scope, request({ message: "Four?", conversationId })))
+        const failure = { code: "TURN_FAILED", provider: "key_refused" }
+        const seen = Effect.map(call("GET", `${path}/recent`), ({ json }) => json.data)
+        const list = Effect.map(call("GET", "/api/inbox"), ({ json }) => json.data.conversations[0])
+        const failed = (yield* seen).messages.at(-1)
+        expect(failed).toMatchObject({ content: "Four?", failure, runId: expect.stringMatching(/^run_/) })
+        expect((yield* seen).messages.slice(0, -1).map(({ failure }: typeof failed) => failure)).toEqual(
+          Array.from({ length: 6 }, () => null)
+        )
+        expect((yield* seen).conversation).toMatchObject({ failure })
+        expect(yield* list).toMatchObject({ preview: "Four?", failure })
+        expect(yield* lastRun).toMatchObject({ runId: failed.runId, status: "failed", failure })
+        const trace = yield* call("GET", `/api/agent-runs/${failed.runId}?limit=100`)
+        expect(trace.json.data.events.at(-1)).toMatchObject({ type: "run.failed", payload: failure })
+        expect(JSON.stringify([yield* seen, yield* list, trace.json])).not.toContain("sk-secret")
+        yield* Ref.set(reply, says("Hello"))
+        yield* chat.complete(scope, request({ message: "Five?", conversationId }))
+        expect(yield* list).toMatchObject({ failure: null })
+        expect(yield* lastRun).toMatchObject({ failure: null })
+        // Nobody answered it, whatever came later.
+        expect((yield* seen).messages.at(-3)).toMatchObject({ content: "Four?", failure })
+        yield* as(yield* Fixtures.agent())
+        TestServer.expectError(yield* call("GET", `/api/agents/${scope.agentId}/last-run`), 404, "NOT_FOUND")
+      }).pipe(onFreshData)
+  )
+
+  it.scoped("leaves out what the team said to try an agent, unless it is asked for", () =>
+    Effect.gen(function* () {
+      const { scope, path } = yield* talked
+      const chat = yield* ChatTurn
+      const started = yield* chat.start(scope, request({ message: "A test" }), "test")
+      yield* Stream.runDrain(started.parts)
+      const contentsOf = (place: string) =>
+        Effect.map(call("GET", place), ({ json }) =>
+          json.data.conversations.map(({ channel }: { readonly channel: string }) => channel)
+        )
+      for (const route of ["/api/inbox", "/api/conversations"]) {
+        expect(yield* contentsOf(route)).toEqual(["api"])
+        expect(yield* contentsOf(`${route}?channel=test`)).toEqual(["test"])
+      }
+      const { json } = yield* call("GET", "/api/inbox?channel=test")
+      const own = `/api/conversations/${json.data.conversations[0].id}/recent`
+      const seen = yield* call("GET", own)
+      expect(contents(seen.json.data.messages)).toEqual(["A test", "Hello"])
+      expect((yield* call("GET", `/api/agent-runs/${started.runId}?limit=1`)).status).toBe(200)
+      expect((yield* call("GET", `${path}/recent`)).status).toBe(200)
     }).pipe(onFreshData)
   )
 

@@ -38,6 +38,7 @@ import { Tools } from "../../src/usecases/Tools.ts"
 import { layerArtifacts } from "../KeptArtifacts.ts"
 import { reset, TestDatabase } from "../TestDatabase.ts"
 import { appUrl, call, operatorToken, signedIn } from "./AccountsServer.ts"
+import { expectVersioned } from "./Versions.ts"
 
 const Surface = HttpApi.make("spoke").add(TenantsApi).add(SessionsApi).add(AgentsApi).add(ToolsApi)
 
@@ -176,6 +177,27 @@ layer(Server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true
       yield* sql`update users set role = 'admin'`
       expect((yield* call("GET", tools, { cookie })).data.tools[0].http).toEqual(http)
     })
+  )
+
+  it.effect(
+    "lose nothing to changes that come at the same time, and refuse one made from an older version",
+    () =>
+      Effect.gen(function* () {
+        const { cookie, tools } = yield* start
+        const made = yield* call("POST", tools, { cookie, body: order })
+        const path = `/api/tools/${made.data.tool.id}`
+        yield* Effect.all(
+          [{ description: "Finds orders." }, { timeout: 5 }, { bindings: [] }].map((body) =>
+            call("PATCH", path, { cookie, body })
+          ),
+          { concurrency: 3 }
+        )
+        const list = yield* call("GET", tools, { cookie })
+        expect(list.data.tools).toMatchObject([
+          { description: "Finds orders.", timeout: 5, bindings: [], version: 4 }
+        ])
+        yield* expectVersioned(path, "tool", cookie, (place) => ({ description: `Description ${place}` }))
+      })
   )
 
   it.effect("a stored secret does not follow the tool to another server, nor to another kind of auth", () =>

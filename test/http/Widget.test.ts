@@ -1,11 +1,13 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import * as Stream from "effect/Stream"
 import { WebSocket } from "undici"
 import { expect } from "vitest"
+import { ModelError } from "../../src/capabilities/ModelRuntime.ts"
 import { WidgetSessions } from "../../src/usecases/widget/Sessions.ts"
 import { eachEngineLive } from "../TestDatabase.ts"
-import { Script } from "../usecases/chat/TurnHarness.ts"
+import { says, Script } from "../usecases/chat/TurnHarness.ts"
 import { as } from "./PublicServer.ts"
 import { expectData, expectError, type Options, TestServer } from "./TestServer.ts"
 import { appUrl, begin, layer as WidgetServer } from "./WidgetServer.ts"
@@ -229,6 +231,7 @@ eachEngineLive("The widget", (it) => {
         const seen = expectData(yield* get(`/api/sdk/conversation?${query(sessionId)}`))
         expect(seen).toEqual({
           conversation: null,
+          turn: null,
           realtimeToken: null,
           realtimeUrl: "ws://127.0.0.1/api/realtime"
         })
@@ -385,9 +388,117 @@ eachEngineLive("The widget", (it) => {
         const last = { rating: -1, comment: "Wrong floor" }
         expect(expectData(yield* rate(last)).feedback).toEqual({ messageId: reply.id, ...last })
         expect(yield* sql`select rating, comment from message_feedback`).toEqual([last])
+        const rated = expectData(yield* get(`/api/sdk/messages?${query(sessionId)}`))
+        expect(rated.messages.map(({ rating }: Json) => rating)).toEqual([null, -1])
         expectError(yield* rate({ messageId: question.id }), 404, "NOT_FOUND")
         expectError(yield* rate({ sessionId: other.sessionId }), 404, "NOT_FOUND")
         for (const rating of [0, 2, "1", null]) expectError(yield* rate({ rating }), 400, "VALIDATION_ERROR")
+      })
+    )
+
+    it.effect("a message that got no answer is answered when it is asked for again, once", () =>
+      Effect.gen(function* () {
+        const sql = yield* begin
+        const { reply } = yield* Script
+        const { sessionId } = yield* init()
+        const turnOf = Effect.map(
+          get(`/api/sdk/conversation?${query(sessionId)}`),
+          (answer) => expectData(answer).turn
+        )
+        const contents = Effect.map(get(`/api/sdk/messages?${query(sessionId)}`), (answer) =>
+          expectData(answer).messages.map(({ content }: Json) => content)
+        )
+        expect(yield* turnOf).toBe(null)
+        yield* Ref.set(reply, () =>
+          Stream.fail(new ModelError({ reason: "Rejected", message: "no", retryable: false }))
+        )
+        const failed = yield* chat({ sessionId, message: "Anyone?" })
+        expect(framesOf(failed.text).at(-1)).toEqual({ type: "error", errorText: "TURN_FAILED" })
+        const { messageId, status } = yield* turnOf
+        expect([status, yield* contents]).toEqual(["failed", ["Anyone?"]])
+        // What its process left behind when it stopped: known to have done nothing, as long as the agent has no tools.
+        yield* sql`update agent_run_events set payload = '{"code": "PROCESS_STOPPED"}' where type = 'run.failed'`
+        expect(yield* turnOf).toEqual({ messageId, status: "lost" })
+        yield* sql`
+          insert into tools (id, tenant_id, agent_id, name, definition) values ('tol_1', 'ten_1', 'agt_1', 'pay', '{}')`
+        expect(yield* turnOf).toEqual({ messageId, status: "failed" })
+        yield* sql`delete from tools`
+        yield* Ref.set(reply, says("Here."))
+        const again = (id: string, own = sessionId) => chat({ sessionId: own, message: "-", retryOf: id })
+        const other = yield* init()
+        yield* say(other.sessionId)
+        expectError(yield* again(messageId, other.sessionId), 404, "NOT_FOUND")
+        expectError(yield* again("msg_none"), 404, "NOT_FOUND")
+        expectError(yield* chat({ message: "-", retryOf: messageId }), 400, "VALIDATION_ERROR")
+        const answers = yield* Effect.all(
+          Array.from({ length: 4 }, () => again(messageId)),
+          { concurrency: "unbounded" }
+        )
+        expect(answers.map((answer) => answer.status).toSorted()).toEqual([200, 409, 409, 409])
+        expect(yield* contents).toEqual(["Anyone?", "Here."])
+        expect(yield* turnOf).toEqual({ messageId, status: "complete" })
+        expectError(yield* again(messageId), 409, "CONVERSATION_NOT_ACTIVE")
+        const { requests } = yield* Script
+        const asked = (yield* Ref.get(requests)).filter(({ question }) => question === "Anyone?").at(-1)
+        expect(JSON.stringify(asked?.prompt).split("Anyone?")).toHaveLength(2)
+        yield* Ref.set(reply, says("Hello"))
+      })
+    )
+
+    it.effect("a turn is followed from its first part by whoever may chat with its agent", () =>
+      Effect.gen(function* () {
+        yield* begin
+        const sent = yield* chat({ message: "Hi" }, "spk_traced")
+        const path = `/api/v1/chat/stream/${sent.headers.get("x-run-id")}`
+        const followed = yield* get(path, "spk_traced")
+        expect(resultOf(followed.text)).toEqual(resultOf(sent.text))
+        expect(framesOf((yield* get(path)).text).some(({ data }) => data?.payload !== undefined)).toBe(false)
+        const asOwn = yield* asUser("agent", "GET", `${path}?agentId=agt_1`)
+        expect(resultOf(asOwn.text)).toEqual(resultOf(sent.text))
+        expectError(yield* asUser("agent", "GET", path), 400, "VALIDATION_ERROR")
+        expectError(yield* asUser("agent", "GET", `${path}?agentId=agt_2`), 404, "NOT_FOUND")
+        expectError(yield* get(path, "spk_other"), 404, "NOT_FOUND")
+        expectError(yield* get(path, "spk_retrieve"), 403, "FORBIDDEN")
+      })
+    )
+
+    it.effect("what a dashboard user says is a test, and what a page's visitor says is not", () =>
+      Effect.gen(function* () {
+        const sql = yield* begin
+        const body = { agentId: "agt_1", message: "Does it work?" }
+        const tried = yield* asUser("agent", "POST", "/api/v1/chat/stream", { body })
+        const { conversationId } = resultOf(tried.text)
+        const again = yield* asUser("agent", "POST", "/api/v1/chat/stream", {
+          body: { ...body, conversationId }
+        })
+        expect(resultOf(again.text).conversationId).toBe(conversationId)
+        const init = yield* asUser("agent", "POST", "/api/sdk/init", { body: { agentId: "agt_1" } })
+        const { sessionId } = expectData(init)
+        yield* asUser("agent", "POST", "/api/v1/chat/stream", { body: { ...body, sessionId } })
+        yield* chat({ message: "Hi" })
+        const rows =
+          yield* sql`select channel, count(*)::int as count from conversations group by 1 order by 1`
+        expect(rows).toEqual([
+          { channel: "test", count: 2 },
+          { channel: "widget", count: 1 }
+        ])
+      })
+    )
+
+    it.effect("handoff tells the person in the language of the page, whoever says the sentence", () =>
+      Effect.gen(function* () {
+        const sql = yield* begin
+        const { sessionId } = yield* init()
+        yield* say(sessionId, "I want to talk to a person")
+        yield* post("/api/sdk/handoff", { sessionId, language: "de-AT" })
+        const sentence = "Ein Mensch aus unserem Team übernimmt und antwortet hier, sobald es geht."
+        const last = Effect.map(get(`/api/sdk/messages?${query(sessionId)}`), (answer) =>
+          expectData(answer).messages.at(-1)
+        )
+        expect(yield* last).toMatchObject({ content: sentence, author: "system", notice: "handoff" })
+        // A model that hands over without a word is given the same sentence.
+        yield* sql`update messages set author = 'agent' where author = 'system'`
+        expect(yield* last).toMatchObject({ content: sentence, author: "agent", notice: "handoff" })
       })
     )
 

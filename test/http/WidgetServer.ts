@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { ArtifactStore, layerMemory } from "../../src/capabilities/ArtifactStore.ts"
+import * as SqlAudit from "../../src/capabilities/AuditLog/Sql.ts"
 import * as QueueTable from "../../src/capabilities/JobQueue/Table.ts"
 import { KeyStore, type LiveKey } from "../../src/capabilities/KeyStore.ts"
 import type { Role } from "../../src/domain/Access.ts"
@@ -18,6 +19,7 @@ import { HostedChatHandlers, ShimsHandlers } from "../../src/http/hosted/ChatHan
 import { SdkApi } from "../../src/http/hosted/SdkApi.ts"
 import { SdkHandlers } from "../../src/http/hosted/SdkHandlers.ts"
 import * as RealtimeSocket from "../../src/http/realtime/RealtimeSocket.ts"
+import { AgentRunStore } from "../../src/store/AgentRuns.ts"
 import { AgentStore } from "../../src/store/Agents.ts"
 import { ArtifactRows } from "../../src/store/Artifacts.ts"
 import { ConversationStates } from "../../src/store/ConversationStates.ts"
@@ -26,6 +28,7 @@ import { SourceStore } from "../../src/store/Sources.ts"
 import { WidgetMessageStore } from "../../src/store/WidgetMessages.ts"
 import { WidgetSessionStore } from "../../src/store/WidgetSessions.ts"
 import { Accounts } from "../../src/usecases/Accounts.ts"
+import { AgentRuns } from "../../src/usecases/AgentRuns.ts"
 import { Artifacts } from "../../src/usecases/Artifacts.ts"
 import { Posts } from "../../src/usecases/channels/Posts.ts"
 import { Handoff } from "../../src/usecases/Handoff.ts"
@@ -92,12 +95,12 @@ const stores = Layer.mergeAll(
 const posts = Layer.succeed(Posts, { post: () => Effect.void, seen: () => Effect.void })
 
 const useCases = (artifacts: Layer.Layer<ArtifactStore>) =>
-  Layer.mergeAll(HostedTurn.Default, WidgetChat.Default).pipe(
+  Layer.mergeAll(HostedTurn.Default, WidgetChat.Default, AgentRuns.Default).pipe(
     Layer.provideMerge(Layer.mergeAll(Attachments.Default, Callers.Default, WidgetSessions.Default)),
     Layer.provideMerge(Handoff.Default.pipe(Layer.provide(Ownership.Default), Layer.provide(posts))),
     Layer.provideMerge(Layer.mergeAll(SourceScopes.Default, Artifacts.Default)),
     Layer.provideMerge(Layer.mergeAll(artifacts, QueueTable.layerTable)),
-    Layer.provideMerge(stores),
+    Layer.provideMerge(Layer.merge(stores, Layer.merge(AgentRunStore.Default, SqlAudit.layerSql))),
     Layer.provideMerge(turnLayer())
   )
 

@@ -8,6 +8,7 @@ import { KeyStore } from "../../src/capabilities/KeyStore.ts"
 import { type Role } from "../../src/domain/Access.ts"
 import { reset, TestDatabase } from "../TestDatabase.ts"
 import { accountsServer, type Answer, appUrl, call, cookieOf, password, signedIn } from "./AccountsServer.ts"
+import { expectVersioned } from "./Versions.ts"
 
 const Server = (options?: Parameters<typeof accountsServer>[0]) =>
   accountsServer(options).pipe(Layer.provideMerge(TestDatabase))
@@ -42,6 +43,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
         model: null,
         greeting: null,
         retrieval: { topK: 6, minScore: null },
+        version: 1,
         createdAt: expect.any(String),
         updatedAt: expect.any(String)
       })
@@ -68,6 +70,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
         expiresAt: "2999-01-01T00:00:00.000Z",
         lastUsedAt: null,
         rateLimit: null,
+        version: 1,
         createdAt: expect.any(String)
       }
       expect(made.data.key).toEqual(shown)
@@ -101,6 +104,21 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
       expect((yield* call("DELETE", path, { cookie })).status).toBe(200)
       const after = yield* call("GET", `/api/agents/${agentId}/keys`, { cookie })
       expect(after.data.keys).toMatchObject([{ status: "REVOKED" }])
+    })
+  )
+
+  it.effect("refuse a change of an agent or a key that was made from an older version", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const { cookie } = yield* signedIn(email)
+      const agentId = yield* newAgent(cookie)
+      yield* expectVersioned(`/api/agents/${agentId}`, "agent", cookie, (place) => ({
+        instructions: `Instructions ${place}`
+      }))
+      const { data } = yield* call("POST", `/api/agents/${agentId}/keys`, { cookie, body: key })
+      yield* expectVersioned(`/api/keys/${data.key.id}`, "key", cookie, (place) => ({
+        rateLimit: { requests: place, window: 60 }
+      }))
     })
   )
 

@@ -1,7 +1,7 @@
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { describe, expect, it } from "vitest"
-import { RunEventType } from "../../src/domain/AgentRun.ts"
+import { processStopped, ProviderProblem, RunEventType } from "../../src/domain/AgentRun.ts"
 import * as Errors from "../../src/domain/Errors.ts"
 import { skipWords } from "../../src/readers/Visits.ts"
 
@@ -58,6 +58,21 @@ describe("The German catalogue of the dashboard", () => {
     expect(missing(deeds, keysIn(`${dashboard}/pages/audit/deeds.ts`, "deeds"))).toEqual([])
     const events = keysIn(`${dashboard}/components/Trace.tsx`, "germanLabels")
     expect(missing(RunEventType.literals, events)).toEqual([])
+  })
+
+  it("has a sentence for every reason for which a turn failed", () => {
+    const reasons = [
+      ...ProviderProblem.literals,
+      "TURN_FAILED",
+      "RUNTIME_TIMEOUT",
+      "TAKEN_OVER",
+      processStopped
+    ]
+    const [, english = "", german = ""] = read(`${dashboard}/text/useFailure.ts`).split(/^ {2}\{$/mu)
+    for (const catalogue of [english, german]) {
+      const told = new Set([...catalogue.matchAll(/^ {4}(\w+):/gmu)].map(([, name = ""]) => name))
+      expect(missing(reasons, told)).toEqual([])
+    }
   })
 
   it("is the only place where the dashboard's own sentences stand: none is written into an element", () => {

@@ -4,6 +4,7 @@
  */
 import * as Option from "effect/Option"
 import { retryAfter } from "../../domain/RetryAfter.ts"
+import type { ProviderProblem } from "../../domain/AgentRun.ts"
 import type { ExchangeError } from "../Exchange.ts"
 import { ModelError } from "../ModelRuntime.ts"
 import { isObject, parseObject } from "./WireJson.ts"
@@ -30,6 +31,13 @@ const knownCode = (error: unknown): string => {
   return typeof code === "string" ? ` (${code})` : ""
 }
 
+/** What an operator can mend, where the status and the provider's code tell it. */
+const toMend = (status: number, code: string): ProviderProblem | undefined => {
+  if (code.includes("quota") || code.includes("billing") || status === 402) return "quota_spent"
+  if (status === 401 || status === 403 || code.includes("invalid_api_key")) return "key_refused"
+  return status === 404 || code.includes("model_not_found") ? "model_unknown" : undefined
+}
+
 /** The provider answered with `status`; `body` is the beginning of what it said. */
 export const fromStatus = (
   status: number,
@@ -42,7 +50,15 @@ export const fromStatus = (
   // A spent budget comes as 429 too, and no pause mends it.
   const spent = code.includes("quota") || code.includes("billing")
   const retryable = (status === 429 && !spent) || status === 408 || status >= 500
-  if (!retryable) return new ModelError({ reason: "Rejected", message, retryable })
+  const problem = toMend(status, code)
+  if (!retryable) {
+    return new ModelError({
+      reason: "Rejected",
+      message,
+      retryable,
+      ...(problem === undefined ? {} : { problem })
+    })
+  }
   const reason = status === 429 ? "RateLimited" : "Unreachable"
   const pause = retryAfter(headers, now)
   return new ModelError({

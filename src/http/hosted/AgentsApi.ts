@@ -3,9 +3,10 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { Agent, CreateAgent, PatchAgent } from "../../domain/Agent.ts"
-import { NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { AgentId } from "../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../domain/Page.ts"
+import { IfMatchHeader } from "../../domain/Version.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
@@ -32,12 +33,13 @@ const get = HttpApiEndpoint.get("get", "/api/agents/:id")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-/** What is left out stays; `null` clears. */
+/** What is left out stays; `null` clears. `If-Match` names the version that the change was made from. */
 const patch = HttpApiEndpoint.patch("patch", "/api/agents/:id")
   .setPath(path)
+  .setHeaders(IfMatchHeader)
   .setPayload(PatchAgent)
   .addSuccess(One)
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
 /** With everything that is the agent's own; its keys are 401 at once. */

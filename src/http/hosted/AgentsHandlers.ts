@@ -1,5 +1,6 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
+import { expectedVersion } from "../../domain/Version.ts"
 import { Agents } from "../../usecases/Agents.ts"
 import { AuditTrail } from "../../usecases/AuditTrail.ts"
 import { Api } from "../Api.ts"
@@ -32,9 +33,9 @@ export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
           return { agent: yield* agents.get(yield* CurrentUser, path.id) }
         })
       )
-      .handle("patch", ({ path, payload }) =>
+      .handle("patch", ({ headers, path, payload }) =>
         Effect.gen(function* () {
-          const deed = agents.patch(yield* CurrentUser, path.id, payload)
+          const deed = agents.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
           return { agent: yield* audit.change(yield* actor, "agent.update", deed, ({ id }) => id) }
         })
       )

@@ -1,6 +1,7 @@
 /**
  * The dashboard and the widget as files (contract 9): `/` and everything below `/app/` is the dashboard's page, which
- * finds its way by the address; `/widget.js` is the chat for any page. None of them wears the envelope.
+ * finds its way by the address; `/widget.js` is the chat for any page, and `/widget-markdown.js` what it asks for when it
+ * is opened. None of them wears the envelope.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -81,15 +82,17 @@ export const layer = (folder: string, realtimeUrl: string): Layer.Layer<never> =
           : missing
       )
 
-      const widget = file("widget.js", {
-        "cache-control": "public, max-age=300",
-        "cross-origin-resource-policy": "cross-origin"
-      }).pipe(Effect.catchAll(() => missing))
+      const forAnyPage = (name: string) =>
+        file(name, {
+          "cache-control": "public, max-age=300",
+          "cross-origin-resource-policy": "cross-origin"
+        }).pipe(Effect.catchAll(() => missing))
 
       yield* router.get("/", page)
       yield* router.get("/app", page)
       yield* router.get("/app/*", page)
       yield* router.get("/assets/:name", asset)
-      yield* router.get("/widget.js", widget)
+      yield* router.get("/widget.js", forAnyPage("widget.js"))
+      yield* router.get("/widget-markdown.js", forAnyPage("widget-markdown.js"))
     })
   )

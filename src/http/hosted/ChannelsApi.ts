@@ -6,6 +6,7 @@ import { ChannelConfiguration, CreateChannel, PatchChannel } from "../../domain/
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { AgentId, ChannelId } from "../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../domain/Page.ts"
+import { IfMatchHeader } from "../../domain/Version.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
@@ -33,9 +34,10 @@ const create = HttpApiEndpoint.post("create", "/api/agents/:id/channels")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** What is left out stays, the token too. */
+/** What is left out stays, the token too. `If-Match` names the version that the change was made from. */
 const patch = HttpApiEndpoint.patch("patch", "/api/channels/:id")
   .setPath(channelPath)
+  .setHeaders(IfMatchHeader)
   .setPayload(PatchChannel)
   .addSuccess(One)
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))

@@ -1,5 +1,6 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
+import { expectedVersion } from "../../domain/Version.ts"
 import { AuditTrail } from "../../usecases/AuditTrail.ts"
 import { Channels } from "../../usecases/Channels.ts"
 import { Api } from "../Api.ts"
@@ -27,9 +28,9 @@ export const ChannelsHandlers = HttpApiBuilder.group(Api, "channels", (handlers)
           return { channel: yield* audit.change(yield* actor, "channel.create", deed, ({ id }) => id) }
         })
       )
-      .handle("patch", ({ path, payload }) =>
+      .handle("patch", ({ headers, path, payload }) =>
         Effect.gen(function* () {
-          const deed = channels.patch(yield* CurrentUser, path.id, payload)
+          const deed = channels.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
           return { channel: yield* audit.change(yield* actor, "channel.update", deed, ({ id }) => id) }
         })
       )

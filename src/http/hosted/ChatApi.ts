@@ -20,6 +20,7 @@ import {
   UnsupportedType,
   ValidationError
 } from "../../domain/Errors.ts"
+import { AgentId, RunId } from "../../domain/Ids.ts"
 import { CallerAuth, Open, RequiredPermission, RequiredRole } from "../Auth.ts"
 import { failure } from "../Envelope.ts"
 
@@ -54,7 +55,16 @@ const stream = HttpApiEndpoint.post("stream", "/api/v1/chat/stream")
   .annotate(RequiredPermission, "chat")
   .annotate(RequiredRole, "agent")
 
-export const HostedChatApi = HttpApiGroup.make("hostedChat").add(stream).middleware(CallerAuth)
+/** A turn from its first part, however far it has come: for a page that was loaded again in the middle of it. */
+const follow = HttpApiEndpoint.get("follow", "/api/v1/chat/stream/:runId")
+  .setPath(Schema.Struct({ runId: RunId }))
+  .setUrlParams(Schema.Struct({ agentId: Schema.optionalWith(AgentId, { exact: true }) }))
+  .addSuccess(Events)
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredPermission, "chat")
+  .annotate(RequiredRole, "agent")
+
+export const HostedChatApi = HttpApiGroup.make("hostedChat").add(stream).add(follow).middleware(CallerAuth)
 
 /** Whatever is sent: they are gone. */
 export const ShimsApi = HttpApiGroup.make("shims")

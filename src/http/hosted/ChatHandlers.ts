@@ -1,6 +1,7 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { Gone } from "../../domain/Errors.ts"
+import { AgentRuns } from "../../usecases/AgentRuns.ts"
 import { Attachments } from "../../usecases/widget/Attachments.ts"
 import { Callers } from "../../usecases/widget/Callers.ts"
 import { HostedTurn } from "../../usecases/widget/HostedTurn.ts"
@@ -15,15 +16,23 @@ export const HostedChatHandlers = HttpApiBuilder.group(Api, "hostedChat", (handl
     const turns = yield* HostedTurn
     const attachments = yield* Attachments
     const callers = yield* Callers
+    const runs = yield* AgentRuns
 
-    return handlers.handleRaw("stream", ({ request }) =>
-      Effect.gen(function* () {
-        const { files, turn } = yield* HostedForm.read(request, attachments.stage)
-        const { full, scope } = yield* callers.standing(yield* CurrentCaller, turn.agentId)
-        return Sse.response(yield* turns.start(scope, turn, files), full, request.headers)
-        // What was taken in and not kept goes before the answer does.
-      }).pipe(Effect.scoped)
-    )
+    return handlers
+      .handleRaw("stream", ({ request }) =>
+        Effect.gen(function* () {
+          const { files, turn } = yield* HostedForm.read(request, attachments.stage)
+          const standing = yield* callers.standing(yield* CurrentCaller, turn.agentId)
+          return Sse.response(yield* turns.start(standing, turn, files), standing.full, request.headers)
+          // What was taken in and not kept goes before the answer does.
+        }).pipe(Effect.scoped)
+      )
+      .handle("follow", ({ path: { runId }, request, urlParams: { agentId } }) =>
+        Effect.gen(function* () {
+          const { full, scope } = yield* callers.standing(yield* CurrentCaller, agentId)
+          return Sse.response(yield* runs.follow(scope, runId), full, request.headers)
+        })
+      )
   })
 )
 

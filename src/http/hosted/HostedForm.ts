@@ -16,6 +16,7 @@ const texts: ReadonlyArray<string> = [
   "sessionId",
   "agentId",
   "conversationId",
+  "retryOf",
   "endUserId",
   "externalEndUserId"
 ]

@@ -7,7 +7,7 @@ import { RunTrace } from "../../domain/AgentRun.ts"
 import { ConversationChannel, ConversationState } from "../../domain/Conversation.ts"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { AgentId, MessageId, RunId } from "../../domain/Ids.ts"
-import { Glance, InboxMessage } from "../../domain/InboxView.ts"
+import { Glance, InboxMessage, LastRun } from "../../domain/InboxView.ts"
 import { cursorParam, limitParam, WholeNumber } from "../../domain/Page.ts"
 import { ArtifactRef } from "../../domain/Source.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
@@ -88,10 +88,18 @@ const trace = HttpApiEndpoint.get("trace", "/api/agent-runs/:runId")
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
+/** How the agent's last turn that has ended went: why it got no answer, where it did not. */
+const lastRun = HttpApiEndpoint.get("lastRun", "/api/agents/:id/last-run")
+  .setPath(Schema.Struct({ id: AgentId }))
+  .addSuccess(success(Schema.Struct({ run: Schema.NullOr(LastRun) })))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
 export class InboxViewApi extends HttpApiGroup.make("inboxView")
   .add(list)
   .add(recent)
   .add(attachment)
   .add(realtime)
   .add(trace)
+  .add(lastRun)
   .middleware(SessionAuth) {}

@@ -32,6 +32,11 @@ export const InboxViewHandlers = HttpApiBuilder.group(Api, "inboxView", (handler
       .handle("realtime", ({ path: { id } }) =>
         Effect.flatMap(CurrentUser, (user) => inbox.realtime(user, id))
       )
+      .handle("lastRun", ({ path: { id } }) =>
+        Effect.flatMap(CurrentUser, ({ tenantId }) =>
+          Effect.map(inbox.lastRun({ tenantId }, id), (run) => ({ run }))
+        )
+      )
       .handle("trace", ({ path: { runId }, urlParams: { cursor = 0, limit = 20 } }) =>
         Effect.flatMap(actor, (by) => inbox.trace(by, runId, { limit, after: cursor }))
       )

@@ -6,6 +6,7 @@ import { ApiKey, CreateAgentKey, CreateOrgKey, PatchKey } from "../../domain/Api
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { AgentId, KeyId } from "../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../domain/Page.ts"
+import { IfMatchHeader } from "../../domain/Version.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
@@ -34,9 +35,12 @@ const createOrg = HttpApiEndpoint.post("createOrg", "/api/keys")
   .addSuccess(Made, { status: 201 })
   .addError(failure(ValidationError, ServiceUnavailable))
 
-/** What is left out stays; `null` clears. A revoked key is 409. */
+/**
+ * What is left out stays; `null` clears. A revoked key is 409. `If-Match` names the version that the change was made from.
+ */
 const patch = HttpApiEndpoint.patch("patch", "/api/keys/:id")
   .setPath(keyPath)
+  .setHeaders(IfMatchHeader)
   .setPayload(PatchKey)
   .addSuccess(One)
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))

@@ -1,5 +1,6 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
+import { expectedVersion } from "../../domain/Version.ts"
 import { AuditTrail } from "../../usecases/AuditTrail.ts"
 import { Keys } from "../../usecases/Keys.ts"
 import { Api } from "../Api.ts"
@@ -33,9 +34,9 @@ export const KeysHandlers = HttpApiBuilder.group(Api, "keys", (handlers) =>
           return yield* audit.change(yield* actor, "key.create", deed, ({ key }) => key.id)
         })
       )
-      .handle("patch", ({ path, payload }) =>
+      .handle("patch", ({ headers, path, payload }) =>
         Effect.gen(function* () {
-          const deed = keys.patch(yield* CurrentUser, path.id, payload)
+          const deed = keys.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
           return { key: yield* audit.change(yield* actor, "key.update", deed, ({ id }) => id) }
         })
       )

@@ -28,11 +28,11 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
     const chat = yield* WidgetChat
     const sessions = yield* WidgetSessions
 
-    const standing = (agentId: AgentId | undefined) =>
+    const standingOf = (agentId: AgentId | undefined) =>
       Effect.flatMap(CurrentCaller, (caller) => callers.standing(caller, agentId))
 
     /** The agent that the request is about. */
-    const scopeOf = (agentId: AgentId | undefined) => Effect.map(standing(agentId), ({ scope }) => scope)
+    const scopeOf = (agentId: AgentId | undefined) => Effect.map(standingOf(agentId), ({ scope }) => scope)
 
     const page = Effect.fn("SdkHandlers.page")(function* (
       scope: AgentScope,
@@ -51,10 +51,10 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
 
     return handlers
       .handle("init", ({ payload: { agentId, ...given } }) =>
-        Effect.flatMap(standing(agentId), (caller) => chat.init(caller, given))
+        Effect.flatMap(standingOf(agentId), (caller) => chat.init(caller, given))
       )
       .handle("conversation", ({ urlParams: { agentId, sessionId } }) =>
-        Effect.flatMap(standing(agentId), (caller) => chat.conversation(caller, sessionId))
+        Effect.flatMap(standingOf(agentId), (caller) => chat.conversation(caller, sessionId))
       )
       .handle("messages", ({ urlParams: { agentId, ...params } }) =>
         Effect.flatMap(scopeOf(agentId), (scope) => page(scope, params))
@@ -72,11 +72,11 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
           Effect.map(chat.rate(scope, opinion), (feedback) => ({ feedback }))
         )
       )
-      .handle("handoff", ({ payload: { agentId, reason, sessionId } }) =>
-        Effect.flatMap(standing(agentId), (caller) => chat.handoff(caller, sessionId, reason))
+      .handle("handoff", ({ payload: { agentId, sessionId, ...wish } }) =>
+        Effect.flatMap(standingOf(agentId), (standing) => chat.handoff(standing, sessionId, wish))
       )
       .handle("voice", ({ payload: { agentId, ...given } }) =>
-        Effect.flatMap(standing(agentId), (caller) =>
+        Effect.flatMap(standingOf(agentId), (caller) =>
           Effect.map(chat.init(caller, given), (session) => ({ ...session, voice: null }))
         )
       )

@@ -5,6 +5,7 @@ import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { AgentId } from "../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../domain/Page.ts"
+import { IfMatchHeader } from "../../domain/Version.ts"
 import { CreateTool, PatchTool, Tool, ToolId } from "../../domain/Tool.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
@@ -30,9 +31,10 @@ const create = HttpApiEndpoint.post("create", "/api/agents/:id/tools")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** What is left out stays, a secret too. */
+/** What is left out stays, a secret too. `If-Match` names the version that the change was made from. */
 const patch = HttpApiEndpoint.patch("patch", "/api/tools/:id")
   .setPath(toolPath)
+  .setHeaders(IfMatchHeader)
   .setPayload(PatchTool)
   .addSuccess(One)
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))

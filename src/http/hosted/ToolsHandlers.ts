@@ -1,5 +1,6 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
+import { expectedVersion } from "../../domain/Version.ts"
 import { AuditTrail } from "../../usecases/AuditTrail.ts"
 import { Tools } from "../../usecases/Tools.ts"
 import { Api } from "../Api.ts"
@@ -27,9 +28,9 @@ export const ToolsHandlers = HttpApiBuilder.group(Api, "tools", (handlers) =>
           return { tool: yield* audit.change(yield* actor, "tool.create", deed, ({ id }) => id) }
         })
       )
-      .handle("patch", ({ path, payload }) =>
+      .handle("patch", ({ headers, path, payload }) =>
         Effect.gen(function* () {
-          const deed = tools.patch(yield* CurrentUser, path.id, payload)
+          const deed = tools.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
           return { tool: yield* audit.change(yield* actor, "tool.update", deed, ({ id }) => id) }
         })
       )

@@ -4,7 +4,9 @@ import { type ReactNode, useEffect, useState } from "react"
 import { Link, useLocation } from "wouter"
 import { atLeast, session, signOut, type User } from "./api/Session.ts"
 import { Button } from "./components/Button.tsx"
+import { Confirm } from "./components/Dialog.tsx"
 import { Select } from "./components/Field.tsx"
+import { dropDrafts, useKeptDrafts } from "./forms/keptDrafts.ts"
 import { useScheme } from "./Scheme.ts"
 import { type Language, languages, texts, useLanguage, useText } from "./text/Language.tsx"
 import mark from "./mark.svg"
@@ -28,7 +30,8 @@ const words = texts(
     system: "As the system",
     light: "Light",
     dark: "Dark",
-    signOut: "Sign out"
+    signOut: "Sign out",
+    unsaved: (titles: string) => `This has not been saved, and is lost when you sign out: ${titles}.`
   },
   {
     skip: "Zum Inhalt springen",
@@ -47,7 +50,8 @@ const words = texts(
     system: "Wie das System",
     light: "Hell",
     dark: "Dunkel",
-    signOut: "Abmelden"
+    signOut: "Abmelden",
+    unsaved: (titles: string) => `Das ist nicht gespeichert und geht beim Abmelden verloren: ${titles}.`
   }
 )
 
@@ -62,6 +66,14 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
   const [scheme, setScheme] = useScheme()
   const queries = useQueryClient()
   const [location] = useLocation()
+  const kept = useKeptDrafts(user.id)
+  const leave = () =>
+    signOut().finally(() => {
+      // Nobody who comes to this browser next reads what was not saved.
+      dropDrafts(user.id)
+      queries.setQueryData(session.queryKey, null)
+      queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" })
+    })
   const [open, setOpen] = useState(false)
   // On a phone the menu has done its work once it has led somewhere.
   useEffect(() => setOpen(false), [location])
@@ -130,17 +142,19 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
               onChange={setScheme}
             />
             <span className={css["user"]}>{user.email}</span>
-            <Button
-              kind="quiet"
-              onPress={() => {
-                void signOut().finally(() => {
-                  queries.setQueryData(session.queryKey, null)
-                  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" })
-                })
-              }}
-            >
-              {t.signOut}
-            </Button>
+            {kept.length === 0 ? (
+              <Button kind="quiet" onPress={() => void leave()}>
+                {t.signOut}
+              </Button>
+            ) : (
+              <Confirm
+                trigger={<Button kind="quiet">{t.signOut}</Button>}
+                title={t.signOut}
+                question={t.unsaved(kept.map(({ title }) => title).join(", "))}
+                action={t.signOut}
+                onConfirm={leave}
+              />
+            )}
           </div>
         </div>
       </aside>

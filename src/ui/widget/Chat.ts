@@ -1,75 +1,36 @@
 /** The conversation of a page: what was said, what is being said, and in which state it is. */
-import { type Client, clientOf, type Message, Refusal, type Session } from "./Client.ts"
-import { read, type Result } from "./EventStream.ts"
+import { type Client, clientOf, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
+import { read, type Result, type Source, sourceOf } from "./EventStream.ts"
+import { loadMarkdown, type Markdown } from "./Markdown.ts"
+import { type Kept, memoryOf } from "./Memory.ts"
 import { Repeater } from "./Repeater.ts"
 import type { Settings } from "./Settings.ts"
 import { connect } from "./Socket.ts"
-import { textsFor } from "./Texts.ts"
+import { refusalIn, textsFor } from "./Texts.ts"
+import { Transcript } from "./Transcript.ts"
+import { empty, type View } from "./View.ts"
 
-/** A message on its way, until the conversation as it is stored shows what became of it. */
-export interface Live {
-  readonly message: string
-  readonly files: ReadonlyArray<string>
-  readonly reply: string
-  /** `unsure`: the line broke, and nobody knows yet whether the message arrived. */
-  readonly phase: "streaming" | "unsure"
-}
-
-export interface View {
-  readonly agent: Session["agent"] | null
+interface Look {
+  readonly reached: boolean
   readonly messages: ReadonlyArray<Message>
-  readonly live: Live | null
-  readonly state: string
-  readonly typing: boolean
-  readonly problem: string | null
-  /** Text that was not accepted, to be sent again by its writer. */
-  readonly draft: string | null
-  readonly ready: boolean
+  readonly turn: Turn | null
 }
 
-const empty: View = {
-  agent: null,
-  messages: [],
-  live: null,
-  state: "AI_ACTIVE",
-  typing: false,
-  problem: null,
-  draft: null,
-  ready: false
-}
+const nothingSaid = { files: [], reply: "", citations: [] }
 
-/** Milliseconds between looks for a reply whose stream was lost, and until it is given up. */
+/** Milliseconds between looks for a reply whose stream was lost, and until a turn that goes on is given up. */
 const lookEvery = 2_000
 const giveUpAfter = 180_000
+/** Milliseconds until the session is begun again that could not be; at most eight seconds. */
+const startPause = (failures: number) =>
+  Math.min(lookEvery * 2 ** failures, 8_000) * (0.5 + Math.random() / 2)
+const loadTries = 3
+/** Looks of a service that answers, none of which finds the message, after which it has not arrived. */
+const missesUntilLost = 2
 const typingFor = 6_000
 
-/** What survives a reload; a page that may store nothing does without. */
-interface Kept {
-  readonly sessionId?: string
-  readonly pending?: { readonly message: string; readonly after: string | null; readonly at: number }
-}
-
-const memoryOf = (name: string) => {
-  let fallback: Kept = {}
-  return {
-    get: (): Kept => {
-      try {
-        const kept: Kept | null = JSON.parse(localStorage.getItem(name) ?? "{}")
-        return kept ?? {}
-      } catch {
-        return fallback
-      }
-    },
-    set: (kept: Kept) => {
-      fallback = kept
-      try {
-        localStorage.setItem(name, JSON.stringify(kept))
-      } catch {
-        // Kept in memory alone.
-      }
-    }
-  }
-}
+/** Milliseconds between two drawings of a reply that is being written: what is longer takes longer to draw. */
+const drawEvery = (reply: string) => Math.max(40, reply.length / 100)
 
 export class Chat {
   readonly texts
@@ -79,16 +40,23 @@ export class Chat {
   private readonly memory
   private readonly listeners = new Set<() => void>()
   private sessionId: string | null = null
-  private conversationId: string | null = null
+  private readonly transcript
   /** The conversation that the person has left behind for a new one. */
   private left: string | null = null
-  private whole: ReadonlyArray<Message> = []
-  private cursor: string | null = null
+  /** What the last look found; `reached` is false where it found no service. */
+  private found: Look = { reached: false, messages: [], turn: null }
+  private missed = 0
+  /** Messages that were answered again without being asked to. */
+  private readonly repeated = new Set<string>()
   private starting: Promise<void> | null = null
+  /** Of beginning the session. */
+  private failures = 0
+  private loading: Promise<Markdown | null> | null = null
   private readonly looks = new Repeater((settled) =>
     this.look(settled).catch(() => {
+      this.found = { ...this.found, reached: false }
       // The socket's next news, or the next look, will tell.
-      if (settled) this.unsure()
+      if (settled) this.unsure(this.texts.lost)
     })
   )
   private disconnect: (() => void) | null = null
@@ -100,6 +68,7 @@ export class Chat {
     this.settings = settings
     this.texts = textsFor(settings.language)
     this.client = clientOf(settings)
+    this.transcript = new Transcript(this.client)
     this.memory = memoryOf(`spoke.widget.${settings.base}.${settings.key}`)
   }
 
@@ -121,13 +90,31 @@ export class Chat {
     return () => this.listeners.delete(listener)
   }
 
-  /** Begins or continues the session, once. */
+  /** Begins or continues the session, once; again by itself while the service is away. */
   start(): Promise<void> {
     this.starting ??= this.begin().catch((failure: unknown) => {
       this.starting = null
       this.set({ problem: this.reason(failure) })
+      const isAway = !(failure instanceof Refusal) || failure.status >= 500
+      if (!isAway || this.leaving.signal.aborted) return
+      clearTimeout(this.looking)
+      this.looking = setTimeout(() => void this.start(), startPause(this.failures))
+      this.failures += 1
     })
     return this.starting
+  }
+
+  /** What makes elements of Markdown, as far as the first try brings it; later tries bring it into the view. */
+  load(tried = 0): Promise<Markdown | null> {
+    if (tried === 0 && this.loading !== null) return this.loading
+    const loading = loadMarkdown(this.client.base, tried)
+    this.loading ??= loading
+    void loading.then((markdown) => {
+      if (this.leaving.signal.aborted) return
+      if (markdown !== null) this.set({ markdown })
+      else if (tried < loadTries) setTimeout(() => void this.load(tried + 1), lookEvery * (tried + 1))
+    })
+    return loading
   }
 
   async identify(externalEndUserId: string): Promise<void> {
@@ -141,20 +128,23 @@ export class Chat {
     await this.start()
     if (this.sessionId === null) return this.set({ draft: message })
     const after = this.view.messages.at(-1)?.id ?? null
-    this.keep({ sessionId: this.sessionId, pending: { message, after, at: Date.now() } })
+    this.keep({ message, after, at: Date.now() })
     this.set({
-      live: { message, files: files.map(({ name }) => name), reply: "", phase: "streaming" },
+      live: { ...nothingSaid, message, files: files.map(({ name }) => name), phase: "streaming" },
       problem: null,
+      failed: null,
       draft: null
     })
-    try {
-      const body = await this.client.send(this.sessionId, message, files, this.leaving.signal)
-      await this.follow(body)
-    } catch (failure) {
-      if (this.leaving.signal.aborted) return
-      if (failure instanceof Refusal) return this.refused(failure, message)
-      this.unsure()
-    }
+    await this.deliver({ message, files, retryOf: null })
+  }
+
+  /** Has a stored message answered that got no answer. */
+  async askAgain(id: string, problem: string | null = null): Promise<void> {
+    const asked = this.view.messages.find((message) => message.id === id)
+    if (asked === undefined || this.view.live !== null) return
+    this.keep({ message: asked.content, after: id, at: Date.now(), again: id })
+    this.set({ live: { ...nothingSaid, message: null, phase: "streaming" }, problem, failed: null })
+    await this.deliver({ message: asked.content, files: [], retryOf: id })
   }
 
   async handoff(): Promise<void> {
@@ -170,10 +160,8 @@ export class Chat {
 
   /** After a conversation that has ended: what is said next begins another. */
   again(): void {
-    this.left = this.conversationId
-    this.whole = []
-    this.cursor = null
-    this.set({ messages: [], state: "AI_ACTIVE", problem: null })
+    this.left = this.transcript.conversationId
+    this.set({ messages: [], state: "AI_ACTIVE", problem: null, failed: null })
   }
 
   end(): void {
@@ -189,8 +177,13 @@ export class Chat {
     for (const listener of this.listeners) listener()
   }
 
-  private keep(kept: Kept): void {
-    this.memory.set(kept)
+  /** Keeps the session, and the message on its way where there is one. */
+  private keep(pending?: Kept["pending"]): void {
+    this.missed = 0
+    this.memory.set({
+      ...(this.sessionId === null ? {} : { sessionId: this.sessionId }),
+      ...(pending === undefined ? {} : { pending })
+    })
   }
 
   private async begin(): Promise<void> {
@@ -206,54 +199,117 @@ export class Chat {
         return this.client.init(who)
       })
     this.sessionId = session.sessionId
-    const goesOn = session.sessionId === sessionId
-    this.keep({ sessionId: session.sessionId, ...(goesOn && pending !== undefined ? { pending } : {}) })
-    if (goesOn && pending !== undefined) {
-      this.set({ live: { message: pending.message, files: [], reply: "", phase: "unsure" } })
+    const underway = session.sessionId === sessionId ? pending : undefined
+    this.keep(underway)
+    if (underway !== undefined) {
+      const message = underway.again === undefined ? underway.message : null
+      this.set({ live: { ...nothingSaid, message, phase: "unsure" } })
     }
     this.set({ agent: session.agent })
     await this.refresh()
     this.set({ ready: true, problem: null })
-    if (this.view.live !== null) this.unsure()
+    if (this.view.live !== null) this.unsure(this.texts.lost)
+    else this.offer()
+  }
+
+  private async deliver(outgoing: Outgoing): Promise<void> {
+    if (this.sessionId === null) return
+    try {
+      await this.follow(await this.client.send(this.sessionId, outgoing, this.leaving.signal))
+    } catch (failure) {
+      if (this.leaving.signal.aborted) return
+      if (failure instanceof Refusal) return this.refused(failure, outgoing)
+      this.unsure(this.texts.lost)
+    }
   }
 
   private async follow(body: ReadableStream<Uint8Array>): Promise<void> {
     const seen: { result: Result | null; failed: boolean } = { result: null, failed: false }
-    await read(body, (part) => {
-      const { live } = this.view
-      if (part.type === "text-delta" && live !== null) {
-        this.set({ live: { ...live, reply: live.reply + (part.delta ?? "") } })
-      }
-      if (part.type === "error") seen.failed = true
-      if (part.type === "data-done") seen.result = part.data?.result ?? null
-    })
+    let reply = ""
+    let citations: ReadonlyArray<Source> = []
+    let due: ReturnType<typeof setTimeout> | undefined
+    const draw = () => {
+      clearTimeout(due)
+      due = undefined
+      if (this.view.live !== null) this.set({ live: { ...this.view.live, reply, citations } })
+    }
+    try {
+      await read(body, (part) => {
+        const source = sourceOf(part)
+        if (part.type === "text-delta") reply += part.delta ?? ""
+        if (source !== null) citations = [...citations, source]
+        if (source !== null || part.type === "text-delta") due ??= setTimeout(draw, drawEvery(reply))
+        if (part.type === "error") seen.failed = true
+        if (part.type === "data-done") seen.result = part.data?.result ?? null
+      })
+    } finally {
+      draw()
+    }
     if (seen.result === null && !seen.failed) throw new Error("The stream ended before its result.")
-    this.keep(this.sessionId === null ? {} : { sessionId: this.sessionId })
     // What is stored takes the place of what was shown, in one step.
     await this.refresh(true)
     if (seen.failed) this.set({ problem: this.texts.failed })
+    this.offer()
   }
 
-  private refused(failure: Refusal, message: string): void {
-    this.keep(this.sessionId === null ? {} : { sessionId: this.sessionId })
-    this.set({ live: null, draft: message, problem: this.reason(failure) })
+  private refused(failure: Refusal, { message, retryOf }: Outgoing): void {
+    this.keep()
+    if (retryOf === null) return this.set({ live: null, draft: message, problem: this.reason(failure) })
+    // Somebody else has answered it by now, or is to.
+    this.set({ live: null, problem: failure.status === 409 ? null : this.reason(failure) })
+    void this.refresh(true)
   }
 
-  /** The line broke: looks for the reply until it is there, and leaves the rest to the person. */
-  private unsure(): void {
+  /** The line broke: looks until it is known what became of the message. */
+  private unsure(problem: string): void {
     const { live } = this.view
     if (live === null) return
-    this.set({ live: { ...live, phase: "unsure" }, problem: this.texts.lost })
+    this.set({ live: { ...live, phase: "unsure" }, problem })
     clearTimeout(this.looking)
-    this.looking = setTimeout(() => {
-      void this.refresh().then(() => {
-        if (this.view.live === null) return
-        const { pending } = this.memory.get()
-        if (pending !== undefined && Date.now() - pending.at < giveUpAfter) return this.unsure()
-        this.keep(this.sessionId === null ? {} : { sessionId: this.sessionId })
-        this.set({ live: null, draft: live.message, problem: this.texts.unanswered })
-      })
-    }, lookEvery)
+    this.looking = setTimeout(() => void this.refresh().then(() => this.resolve()), lookEvery)
+  }
+
+  /** Answered (then nothing is live any more), being answered, lost with the server, or never arrived. */
+  private resolve(): void {
+    const { reached, turn } = this.found
+    const { pending } = this.memory.get()
+    if (this.view.live === null) return
+    if (!reached) return this.unsure(this.texts.unreachable)
+    if (pending === undefined) return this.giveBack(this.texts.unanswered)
+    if (turn?.status === "running") {
+      this.missed = 0
+      if (Date.now() - pending.at < giveUpAfter) return this.unsure(this.texts.running)
+      return this.giveBack(this.texts.unanswered)
+    }
+    const [mine] = this.ofPending(pending)
+    if (mine !== undefined) return this.unanswered(mine)
+    this.missed += 1
+    if (this.missed < missesUntilLost) return this.unsure(this.texts.lost)
+    this.giveBack(this.texts.notArrived)
+  }
+
+  /** The message arrived, and the turn ended without an answer. */
+  private unanswered({ id }: Message): void {
+    const { messages, turn } = this.found
+    this.keep()
+    this.set({ messages, live: null, typing: false, problem: this.texts.failed })
+    if (turn?.status !== "lost" || turn.messageId !== id || this.repeated.has(id)) return this.offer()
+    this.repeated.add(id)
+    void this.askAgain(id, this.texts.repeating)
+  }
+
+  private giveBack(problem: string): void {
+    this.keep()
+    this.set({ live: null, draft: this.view.live?.message ?? null, problem })
+  }
+
+  /** Says so where the last message has got no answer, and lets it be answered again. */
+  private offer(): void {
+    const last = this.view.messages.at(-1)
+    const { turn } = this.found
+    const isFailed = turn?.status === "failed" || turn?.status === "lost"
+    if (last === undefined || !isFailed || turn.messageId !== last.id) return
+    this.set({ failed: last.id, problem: this.texts.failed })
   }
 
   /** Reads state and messages; `settled` when what is stored shall take the place of what is live. */
@@ -263,44 +319,47 @@ export class Chat {
 
   private async look(settled: boolean): Promise<void> {
     if (this.sessionId === null) return
-    const { conversation } = await this.client.place(this.sessionId)
-    if (conversation === null || conversation.id === this.left) {
-      return settled ? this.set({ live: null }) : undefined
-    }
-    if (conversation.id !== this.conversationId) {
-      this.conversationId = conversation.id
-      this.whole = []
-      this.cursor = null
-      this.watch()
-    }
-    const messages = await this.read(this.sessionId)
-    const shown = this.settledBy(messages, settled)
+    const before = this.transcript.conversationId
+    const found = await this.transcript.read(this.sessionId, this.left)
+    this.found = { reached: true, messages: found?.messages ?? [], turn: found?.turn ?? null }
+    if (found === null) return settled ? this.set({ live: null }) : undefined
+    if (found.conversationId !== before) this.watch()
+    const { messages, state } = found
+    const shown = this.settledBy(state, settled)
+    if (shown && this.view.live !== null) this.keep()
     // While a reply streams, what is stored waits for its end: nothing is shown twice.
-    this.set({ state: conversation.state, ...(shown ? { messages, live: null, typing: false } : {}) })
-    if (shown && this.view.problem === this.texts.lost) this.set({ problem: null })
+    this.set({
+      state,
+      ...(shown ? { messages, live: null, typing: false, ...this.without(messages) } : {})
+    })
   }
 
-  /** Every message; whole pages are read once. */
-  private async read(sessionId: string): Promise<ReadonlyArray<Message>> {
-    for (;;) {
-      const { messages, nextCursor } = await this.client.messages(sessionId, this.cursor)
-      if (nextCursor === null) return [...this.whole, ...messages]
-      this.whole = [...this.whole, ...messages]
-      this.cursor = nextCursor
-    }
+  /** What was said of a broken line is over, and what had failed has been answered. */
+  private without(messages: ReadonlyArray<Message>): Partial<View> {
+    const { lost, repeating, running, unreachable } = this.texts
+    const isOver = [lost, repeating, running, unreachable].some((text) => text === this.view.problem)
+    const isAnswered = this.view.failed !== null && messages.at(-1)?.id !== this.view.failed
+    return { ...(isOver || isAnswered ? { problem: null } : {}), ...(isAnswered ? { failed: null } : {}) }
   }
 
-  /** True when `messages` may be shown instead of what is live. */
-  private settledBy(messages: ReadonlyArray<Message>, settled: boolean): boolean {
+  /** The message on its way as it is stored, and what came after it; nothing where it is not stored. */
+  private ofPending({ after, again, message }: NonNullable<Kept["pending"]>): ReadonlyArray<Message> {
+    const { messages } = this.found
+    const repeated = messages.findIndex(({ id }) => id === again)
+    if (again !== undefined) return repeated < 0 ? [] : messages.slice(repeated)
+    const fresh = messages.slice(messages.findIndex(({ id }) => id === after) + 1)
+    const mine = fresh.findIndex(({ content, role }) => role === "user" && content === message.trim())
+    return mine < 0 ? [] : fresh.slice(mine)
+  }
+
+  /** True when what is stored may be shown instead of what is live. */
+  private settledBy(state: string, settled: boolean): boolean {
     const { live } = this.view
     if (live === null || settled) return true
-    if (live.phase === "streaming") return false
-    const after = this.memory.get().pending?.after ?? null
-    const fresh = messages.slice(messages.findIndex(({ id }) => id === after) + 1)
-    const mine = fresh.findIndex(({ content, role }) => role === "user" && content === live.message.trim())
-    const answered = mine >= 0 && (fresh.length > mine + 1 || this.view.state !== "AI_ACTIVE")
-    if (answered) this.keep(this.sessionId === null ? {} : { sessionId: this.sessionId })
-    return answered
+    const { pending } = this.memory.get()
+    if (live.phase === "streaming" || pending === undefined) return false
+    const [mine, ...others] = this.ofPending(pending)
+    return mine !== undefined && (others.length > 0 || state !== "AI_ACTIVE")
   }
 
   private watch(): void {
@@ -329,14 +388,6 @@ export class Chat {
   }
 
   private reason(failure: unknown): string {
-    if (!(failure instanceof Refusal)) return this.texts.offline
-    const { code, status } = failure
-    if (code === "TURN_LIMIT_EXCEEDED") return this.texts.quota
-    if (code === "UNSUPPORTED_ATTACHMENT_TYPE") return this.texts.fileUnread
-    if (status === 401) return this.texts.denied
-    if (status === 403) return this.texts.blocked
-    if (status === 413) return this.texts.long
-    if (status === 429 || status === 503) return this.texts.busy
-    return this.texts.wrong
+    return failure instanceof Refusal ? refusalIn(this.texts, failure) : this.texts.offline
   }
 }

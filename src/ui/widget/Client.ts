@@ -1,6 +1,7 @@
 /** The routes of the service that a page may call with its key, the envelope taken off. */
 import type { Source } from "./EventStream.ts"
 import type { Settings } from "./Settings.ts"
+import { languageOf } from "./Texts.ts"
 
 export interface Media {
   readonly url: string
@@ -16,6 +17,8 @@ export interface Message {
   readonly notice: "handoff" | null
   readonly citations: ReadonlyArray<Source>
   readonly media: ReadonlyArray<Media>
+  /** What the person thought of it. */
+  readonly rating: 1 | -1 | null
 }
 
 export interface Session {
@@ -24,8 +27,16 @@ export interface Session {
   readonly conversationId: string | null
 }
 
+/** How the conversation's last turn stands; `lost`: the server stopped in the middle, and it may be answered again. */
+export interface Turn {
+  /** Of the person's message. */
+  readonly messageId: string
+  readonly status: "running" | "complete" | "failed" | "lost"
+}
+
 export interface Place {
   readonly conversation: { readonly id: string; readonly state: string } | null
+  readonly turn: Turn | null
   readonly realtimeToken: string | null
   readonly realtimeUrl: string
 }
@@ -33,6 +44,12 @@ export interface Place {
 export interface Page {
   readonly messages: ReadonlyArray<Message>
   readonly nextCursor: string | null
+}
+
+export interface Outgoing {
+  readonly message: string
+  readonly files: ReadonlyArray<File>
+  readonly retryOf: string | null
 }
 
 /** The service said no: nothing was accepted. Everything else that goes wrong leaves that open. */
@@ -57,16 +74,16 @@ const refusalOf = async (response: Response) => {
 }
 
 /** Milliseconds after which a short request counts as lost. */
-const patience = 20_000
+const requestTimeout = 20_000
 
-export const clientOf = ({ base, key }: Settings) => {
+export const clientOf = ({ base, key, language }: Settings) => {
   const headers = { "x-api-key": key }
 
   const call = async <A>(path: string, body?: unknown): Promise<A> => {
     const response = await fetch(`${base}${path}`, {
       headers: body === undefined ? headers : { ...headers, "content-type": "application/json" },
       credentials: "omit",
-      signal: AbortSignal.timeout(patience),
+      signal: AbortSignal.timeout(requestTimeout),
       ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) })
     })
     if (!response.ok) throw await refusalOf(response)
@@ -95,7 +112,8 @@ export const clientOf = ({ base, key }: Settings) => {
         rating,
         ...(comment.trim() === "" ? {} : { comment: comment.trim() })
       }),
-    handoff: (sessionId: string) => call<Place>("/api/sdk/handoff", { sessionId }),
+    handoff: (sessionId: string) =>
+      call<unknown>("/api/sdk/handoff", { sessionId, language: languageOf(language) }),
     /** A file of the conversation; only ever from the service itself. */
     file: async (sessionId: string, path: string): Promise<Blob> => {
       const response = await fetch(`${base}${path}?${of(sessionId)}`, {
@@ -106,11 +124,13 @@ export const clientOf = ({ base, key }: Settings) => {
       if (!response.ok) throw await refusalOf(response)
       return response.blob()
     },
-    /** The stream of a turn; rejects with a `Refusal` where the message was not accepted. */
+    /**
+     * The stream of a turn; rejects with a `Refusal` where the message was not accepted. `retryOf` is the stored message that
+     * is answered again.
+     */
     send: async (
       sessionId: string,
-      message: string,
-      files: ReadonlyArray<File>,
+      { files, message, retryOf }: Outgoing,
       signal: AbortSignal
     ): Promise<ReadableStream<Uint8Array>> => {
       const form = new FormData()
@@ -121,7 +141,7 @@ export const clientOf = ({ base, key }: Settings) => {
       const response = await fetch(`${base}/api/v1/chat/stream`, {
         method: "POST",
         headers: plain ? { ...headers, "content-type": "application/json" } : headers,
-        body: plain ? JSON.stringify({ sessionId, message }) : form,
+        body: plain ? JSON.stringify({ sessionId, message, ...(retryOf === null ? {} : { retryOf }) }) : form,
         credentials: "omit",
         signal
       })

@@ -1,10 +1,11 @@
 /** @jsxImportSource preact */
 import type { RefObject } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
-import type { Chat, View } from "./Chat.ts"
+import type { Chat } from "./Chat.ts"
 import { accepted, added } from "./Files.ts"
 import { Icon } from "./Icon.tsx"
 import { Picture } from "./Picture.tsx"
+import type { View } from "./View.ts"
 
 const longest = 32_000
 

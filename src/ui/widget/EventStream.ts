@@ -4,6 +4,9 @@
 export interface Part {
   readonly type: string
   readonly delta?: string
+  readonly title?: string
+  readonly url?: string
+  readonly providerMetadata?: { readonly spoke?: { readonly index?: number } }
   readonly errorText?: string
   readonly data?: { readonly result?: Result }
 }
@@ -19,6 +22,14 @@ export interface Result {
   readonly conversationId?: string
   readonly citations: ReadonlyArray<Source>
   readonly state?: string
+}
+
+/** The source that a part tells of; null for parts of other kinds. */
+export const sourceOf = ({ providerMetadata, title, type, url }: Part): Source | null => {
+  const index = providerMetadata?.spoke?.index
+  return !type.startsWith("source-") || index === undefined
+    ? null
+    : { index, title: title ?? "", url: url ?? "" }
 }
 
 const parse = (text: string): Part | null => {

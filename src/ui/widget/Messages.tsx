@@ -1,11 +1,12 @@
 /** @jsxImportSource preact */
 import { useRef, useState } from "preact/hooks"
-import type { Chat, View } from "./Chat.ts"
+import type { Chat } from "./Chat.ts"
 import type { Media, Message } from "./Client.ts"
 import type { Source } from "./EventStream.ts"
-import { safeHref } from "../Markdown.ts"
+import { safeHref } from "../markdown/Href.ts"
 import { Icon } from "./Icon.tsx"
 import { Link, Prose } from "./Prose.tsx"
+import type { View } from "./View.ts"
 
 const ownFile = /^\/api\/sdk\/attachments\/[\w-]+$/u
 
@@ -35,14 +36,19 @@ const Attachment = ({ chat, media }: { readonly chat: Chat; readonly media: Medi
   )
 }
 
+/** What the agent says: its marks stand for sources, and a mark that names none is not shown. */
 const Reply = ({
   chat,
   citations,
-  text
+  streaming = false,
+  text,
+  view
 }: {
   readonly chat: Chat
+  readonly view: View
   readonly text: string
   readonly citations: ReadonlyArray<Source>
+  readonly streaming?: boolean
 }) => {
   const list = useRef<HTMLDetailsElement>(null)
   const show = (index: number) => {
@@ -68,7 +74,7 @@ const Reply = ({
   }
   return (
     <>
-      <Prose text={text} citation={chip} />
+      <Prose markdown={view.markdown} text={text} citation={chip} streaming={streaming} />
       {citations.length > 0 && (
         <details class="sources" ref={list}>
           <summary>{chat.texts.sources(citations.length)}</summary>
@@ -89,17 +95,19 @@ const Reply = ({
   )
 }
 
-const Feedback = ({ chat, messageId }: { readonly chat: Chat; readonly messageId: string }) => {
+const Feedback = ({ chat, message }: { readonly chat: Chat; readonly message: Message }) => {
   const { texts } = chat
-  const [rating, setRating] = useState<1 | -1 | null>(null)
+  const [rating, setRating] = useState(message.rating)
+  const [rated, setRated] = useState(false)
   const [asking, setAsking] = useState(false)
   const [comment, setComment] = useState("")
   const [problem, setProblem] = useState(false)
   const rate = async (value: 1 | -1, words: string) => {
     if (chat.session === null) return
     try {
-      await chat.client.rate(chat.session, messageId, value, words)
+      await chat.client.rate(chat.session, message.id, value, words)
       setRating(value)
+      setRated(true)
       setProblem(false)
       setAsking(value === -1 && words === "" && !asking)
     } catch {
@@ -124,7 +132,7 @@ const Feedback = ({ chat, messageId }: { readonly chat: Chat; readonly messageId
       >
         <Icon name="down" />
       </button>
-      <span role="status">{problem ? texts.wrong : rating !== null && !asking ? texts.thanks : ""}</span>
+      <span role="status">{problem ? texts.wrong : rated && !asking ? texts.thanks : ""}</span>
       {asking && (
         <form
           onSubmit={(event) => {
@@ -151,15 +159,18 @@ const Feedback = ({ chat, messageId }: { readonly chat: Chat; readonly messageId
 const Stored = ({
   agent,
   chat,
-  message
+  message,
+  view
 }: {
   readonly agent: string
   readonly chat: Chat
   readonly message: Message
+  readonly view: View
 }) => {
-  const { author, citations, id, media, notice, role } = message
+  const { author, citations, media, notice, role } = message
   const { texts } = chat
   const content = notice === null ? message.content : texts.notices[notice]
+  const isAgent = author === "agent" || author === null
   const mine = role === "user"
   const name = mine
     ? texts.you
@@ -170,14 +181,20 @@ const Stored = ({
         : agent
   return (
     <li class={mine ? "mine" : "theirs"}>
-      <span class={mine || author === "agent" || author === null ? "hidden" : "author"}>{name}</span>
+      <span class={mine || isAgent ? "hidden" : "author"}>{name}</span>
       <div class="bubble" dir="auto">
-        {mine ? <p class="plain">{content}</p> : <Reply chat={chat} text={content} citations={citations} />}
+        {mine ? (
+          <p class="plain">{content}</p>
+        ) : isAgent ? (
+          <Reply chat={chat} view={view} text={content} citations={citations} />
+        ) : (
+          <Prose markdown={view.markdown} text={content} />
+        )}
         {media.map((file) => (
           <Attachment key={file.url} chat={chat} media={file} />
         ))}
       </div>
-      {role === "assistant" && author === "agent" && <Feedback chat={chat} messageId={id} />}
+      {role === "assistant" && author === "agent" && <Feedback chat={chat} message={message} />}
     </li>
   )
 }
@@ -200,14 +217,14 @@ export const Messages = ({ chat, view }: { readonly chat: Chat; readonly view: V
         <li class="theirs">
           <span class="hidden">{agent}</span>
           <div class="bubble" dir="auto">
-            <Prose text={view.agent.greeting ?? chat.texts.greeting} />
+            <Prose markdown={view.markdown} text={view.agent.greeting ?? chat.texts.greeting} />
           </div>
         </li>
       )}
       {view.messages.map((message) => (
-        <Stored key={message.id} agent={agent} chat={chat} message={message} />
+        <Stored key={message.id} agent={agent} chat={chat} message={message} view={view} />
       ))}
-      {live !== null && (
+      {live !== null && live.message !== null && (
         <li class="mine">
           <span class="hidden">{chat.texts.you}</span>
           <div class="bubble" dir="auto">
@@ -227,7 +244,7 @@ export const Messages = ({ chat, view }: { readonly chat: Chat; readonly view: V
             {live === null || live.reply === "" ? (
               <Dots label={chat.texts.typing} />
             ) : (
-              <Prose text={live.reply} />
+              <Reply chat={chat} view={view} text={live.reply} citations={live.citations} streaming />
             )}
           </div>
         </li>

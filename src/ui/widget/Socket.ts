@@ -10,8 +10,9 @@ interface Access {
   readonly lastMessageId: string
 }
 
+/** Milliseconds; a server that is back is found within ten seconds. */
 const firstPause = 1_000
-const longestPause = 30_000
+const longestPause = 8_000
 
 /**
  * `access` is asked before each attempt, as tokens last an hour; null means later. `on` hears every frame. Returns what
@@ -25,7 +26,7 @@ export const connect = (access: () => Promise<Access | null>, on: (frame: Frame)
 
   const later = () => {
     if (ended) return
-    timer = setTimeout(() => void attempt(), pause * (0.75 + Math.random() / 2))
+    timer = setTimeout(() => void attempt(), pause * (0.5 + Math.random() / 2))
     pause = Math.min(pause * 2, longestPause)
   }
 

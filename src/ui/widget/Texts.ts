@@ -31,8 +31,13 @@ const en = {
   retry: "Try again",
   offline: "There is no connection. Check your network and try again.",
   lost: "The connection broke. If your message arrived, the answer will appear here.",
+  unreachable: "The chat cannot be reached at the moment. It goes on by itself as soon as it can.",
+  running: "The connection was interrupted. The answer is still being written.",
+  repeating: "The answer was interrupted. It is being written again.",
+  notArrived: "Your message did not arrive. You can send it again.",
   unanswered: "No answer came. Your message may not have arrived; you can send it again.",
   failed: "The reply could not be finished. You can ask again.",
+  askAgain: "Ask again",
   quota: "This chat has reached its limit for now. Please try again later.",
   busy: "The service is busy. Please try again in a moment.",
   blocked: "This chat is not allowed on this website.",
@@ -79,9 +84,14 @@ const de: Texts = {
   retry: "Noch einmal versuchen",
   offline: "Es gibt keine Verbindung. Prüfen Sie Ihr Netz und versuchen Sie es noch einmal.",
   lost: "Die Verbindung ist abgerissen. Falls Ihre Nachricht ankam, erscheint die Antwort hier.",
+  unreachable: "Der Chat ist gerade nicht erreichbar. Es geht von selbst weiter, sobald er es ist.",
+  running: "Die Verbindung war unterbrochen. Die Antwort wird noch geschrieben.",
+  repeating: "Die Antwort wurde unterbrochen. Sie wird noch einmal geschrieben.",
+  notArrived: "Ihre Nachricht ist nicht angekommen. Sie können sie noch einmal senden.",
   unanswered:
     "Es kam keine Antwort. Ihre Nachricht ist vielleicht nicht angekommen; Sie können sie noch einmal senden.",
   failed: "Die Antwort konnte nicht beendet werden. Sie können noch einmal fragen.",
+  askAgain: "Noch einmal fragen",
   quota: "Dieser Chat hat seine Grenze vorerst erreicht. Bitte versuchen Sie es später.",
   busy: "Der Dienst ist ausgelastet. Bitte versuchen Sie es gleich noch einmal.",
   blocked: "Dieser Chat ist auf dieser Website nicht erlaubt.",
@@ -96,3 +106,16 @@ const de: Texts = {
 
 export const textsFor = (language: string): Texts => (/^de\b/iu.test(language) ? de : en)
 export const languageOf = (language: string): "de" | "en" => (/^de\b/iu.test(language) ? "de" : "en")
+
+/** What is said of a request that the service refused. */
+export const refusalIn = (
+  texts: Texts,
+  { code, status }: { readonly code: string; readonly status: number }
+): string => {
+  if (code === "TURN_LIMIT_EXCEEDED") return texts.quota
+  if (code === "UNSUPPORTED_ATTACHMENT_TYPE") return texts.fileUnread
+  if (status === 401) return texts.denied
+  if (status === 403) return texts.blocked
+  if (status === 413) return texts.long
+  return status === 429 || status === 503 ? texts.busy : texts.wrong
+}

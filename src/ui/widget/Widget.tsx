@@ -1,9 +1,10 @@
 /** @jsxImportSource preact */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
-import type { Chat, View } from "./Chat.ts"
+import type { Chat } from "./Chat.ts"
 import { Composer } from "./Composer.tsx"
 import { Icon } from "./Icon.tsx"
 import { Messages } from "./Messages.tsx"
+import type { View } from "./View.ts"
 
 /** What the page may ask of the widget, besides what its own buttons do. */
 export interface Handle {
@@ -17,8 +18,8 @@ const useView = (chat: Chat): View => {
   return view
 }
 
-/** What a screen reader hears: each completed reply, once; not those of before. */
-const useSpoken = (view: View): string => {
+/** What a screen reader hears: each completed reply, once, as it is shown; not those of before. */
+const useSpoken = (chat: Chat, view: View): string => {
   const known = useRef<string | null>(null)
   const [spoken, setSpoken] = useState("")
   const last = view.messages.at(-1)
@@ -27,7 +28,8 @@ const useSpoken = (view: View): string => {
     const before = known.current
     known.current = last?.id ?? ""
     if (before !== null && last !== undefined && last.role !== "user" && last.id !== before) {
-      setSpoken(last.content)
+      const content = last.notice === null ? last.content : chat.texts.notices[last.notice]
+      void chat.load().then((markdown) => setSpoken(markdown?.spoken(content) ?? content))
     }
   }, [last?.id, view.ready])
   return spoken
@@ -35,8 +37,15 @@ const useSpoken = (view: View): string => {
 
 const Notice = ({ chat, view }: { readonly chat: Chat; readonly view: View }) => {
   const { texts } = chat
-  const told = { HUMAN_REQUESTED: texts.waiting, HUMAN_ACTIVE: texts.active, CLOSED: texts.closed }
+  const reply = view.messages.findLast(({ role }) => role === "assistant")
+  const told = {
+    // Said once: as a message of the conversation, where it is one.
+    HUMAN_REQUESTED: reply?.notice === "handoff" ? "" : texts.waiting,
+    HUMAN_ACTIVE: texts.active,
+    CLOSED: texts.closed
+  }
   const text = Object.entries(told).find(([state]) => state === view.state)?.[1]
+  const { failed } = view
   return (
     <div class="notices">
       <p class="notice" role="status">
@@ -48,6 +57,11 @@ const Notice = ({ chat, view }: { readonly chat: Chat; readonly view: View }) =>
       {view.agent === null && view.problem !== null && (
         <button type="button" class="quiet" onClick={() => void chat.start()}>
           {texts.retry}
+        </button>
+      )}
+      {failed !== null && view.live === null && view.state === "AI_ACTIVE" && (
+        <button type="button" class="quiet" onClick={() => void chat.askAgain(failed)}>
+          {texts.askAgain}
         </button>
       )}
       {view.state === "CLOSED" && view.live === null && (
@@ -73,6 +87,11 @@ const Panel = ({
   const scroller = useRef<HTMLDivElement>(null)
   const following = useRef(true)
   useEffect(() => field.current?.focus(), [])
+  const sending = view.live !== null && view.live.phase === "streaming"
+  // Whoever has sent a message sees it, and what is said to it, wherever they were reading.
+  useLayoutEffect(() => {
+    if (sending) following.current = true
+  }, [sending])
   useLayoutEffect(() => {
     const { current } = scroller
     if (current !== null && following.current) current.scrollTop = current.scrollHeight
@@ -132,7 +151,7 @@ export const Widget = ({
   readonly initially: boolean
 }) => {
   const view = useView(chat)
-  const spoken = useSpoken(view)
+  const spoken = useSpoken(chat, view)
   const [open, setOpen] = useState(initially)
   const launcher = useRef<HTMLButtonElement>(null)
   const { texts } = chat
@@ -143,6 +162,7 @@ export const Widget = ({
   handle.open = () => setOpen(true)
   handle.close = close
   useEffect(() => {
+    if (open) void chat.load()
     if (open || chat.known) void chat.start()
   }, [open])
   return (

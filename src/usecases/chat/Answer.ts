@@ -62,6 +62,7 @@ const write = Traced.fn("Answer.write")(function* (
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>,
   chunks: ReadonlyArray<FoundChunk>,
+  telling: Citations.Telling,
   tools: TurnTools
 ) {
   const { admission, request } = turn
@@ -93,7 +94,9 @@ const write = Traced.fn("Answer.write")(function* (
     },
     (delta) => {
       said += delta
-      return say(turn, delta)
+      let waiting: Effect.Effect<void> = Effect.void
+      for (const part of telling.say(delta)) waiting = say(turn, part)
+      return waiting
     }
   )
   const cutShort = Effect.suspend(() =>
@@ -137,7 +140,9 @@ export const run = Traced.fn("Answer.run")(function* (
   const [chunks, given] = yield* unlessStopped(turn, preparing, Effect.suspend(ModelStep.turnFailed))
   const tools = HandoffTool.added(turn, given)
   yield* emit(turn, { _tag: "StepStart" })
-  const written = yield* write(means, turn, history, chunks, tools)
+  const candidates = Citations.candidatesOf(chunks)
+  const telling = new Citations.Telling(candidates)
+  const written = yield* write(means, turn, history, chunks, telling, tools)
   const { inputTokens, outputTokens, reason } = written
   const text = yield* withFarewell(turn, written.text)
   yield* record(turn, "model.completed", "complete", "Model replied", {
@@ -146,10 +151,8 @@ export const run = Traced.fn("Answer.run")(function* (
     inputTokens,
     outputTokens
   })
-  const citations = Citations.citationsOf(text, chunks, means.runtime)
-  yield* Effect.forEach(citations, (citation) => emit(turn, { _tag: "Citation", citation }), {
-    discard: true
-  })
+  const citations = Citations.citationsOf(text, candidates, means.runtime)
+  yield* Effect.forEach(telling.rest(citations), (part) => emit(turn, part), { discard: true })
   yield* emit(turn, { _tag: "StepEnd" })
   const label = reason === "stopped" ? "Stopped" : "Run completed"
   const answered: Answer = { reply: text, citations, inputTokens, outputTokens, label }

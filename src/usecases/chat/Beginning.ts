@@ -60,7 +60,7 @@ export const makeBeginning = Effect.gen(function* () {
   const opened = Traced.fn("Beginning.opened")(function* (
     channel: ConversationChannel,
     request: ChatTurnRequest,
-    { files, userMessageId }: Extras
+    { files, retryOf, userMessageId }: Extras
   ) {
     const runId = yield* newId.run
     const trace = Trace.make(runId)
@@ -73,7 +73,8 @@ export const makeBeginning = Effect.gen(function* () {
       runId,
       endUserId: yield* newId.endUser,
       conversationId: yield* newId.conversation,
-      userMessageId: userMessageId ?? (yield* newId.message),
+      userMessageId: retryOf ?? userMessageId ?? (yield* newId.message),
+      ...(retryOf === undefined ? {} : { answers: [retryOf], retries: true }),
       attachments: files.stored,
       message: request.message,
       startedAt: started.timestamp,

@@ -112,6 +112,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         acted: false,
         handoff: null,
         takenOver: false,
+        providerProblem: null,
         post
       }
       yield* emit(turn, { _tag: "RunEvent", event: started })

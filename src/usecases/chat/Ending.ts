@@ -133,13 +133,15 @@ export const makeEnding = Effect.gen(function* () {
   }
 
   /** Whatever ended the turn early, the run ends too. */
-  const abandon = (turn: Turn, failure: Failure | ConversationNotActive) =>
+  const abandon = (turn: Turn, why: Failure | ConversationNotActive) =>
     Effect.gen(function* () {
       if (turn.settled) return
       turn.takenOver = yield* Effect.catchAllCause(stoppedByOthers(turn), () => Effect.succeed(false))
-      const code = turn.takenOver ? "TAKEN_OVER" : failure._tag
-      yield* record(turn, "run.failed", "failed", "Run failed", { code })
-      const failed = failure._tag === "RUNTIME_TIMEOUT" ? "timed_out" : "failed"
+      const code = turn.takenOver ? "TAKEN_OVER" : why._tag
+      const provider = turn.takenOver ? null : turn.providerProblem
+      const failure = provider === null ? { code } : { code, provider }
+      yield* record(turn, "run.failed", "failed", "Run failed", failure)
+      const failed = why._tag === "RUNTIME_TIMEOUT" ? "timed_out" : "failed"
       const end = turn.takenOver ? "taken_over" : failed
       yield* inTheEnd(settleFailed(turn, end))
     }).pipe(

@@ -23,6 +23,8 @@ export interface Extras {
   readonly endUserId?: EndUserId
   /** The id that the user's message gets. */
   readonly userMessageId?: MessageId
+  /** The user's message is stored already: it is answered while it is the conversation's last and no turn is at it. */
+  readonly retryOf?: MessageId
 }
 
 export const noExtras: Extras = { files: noFiles }

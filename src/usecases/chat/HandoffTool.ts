@@ -30,6 +30,7 @@ const declaration: ToolDeclaration = {
 const offered: Record<ConversationChannel, boolean> = {
   api: false,
   widget: true,
+  test: true,
   whatsapp: true,
   messenger: true
 }

@@ -1,13 +1,15 @@
 /** One round with the model inside a turn: repeated only before its first byte, never ended without a finish. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type {
-  FinishReason,
-  ModelError,
-  ModelPart,
-  ModelRequest,
-  ModelRuntimeService
+import {
+  type FinishReason,
+  type ModelError,
+  type ModelPart,
+  type ModelRequest,
+  type ModelRuntimeService,
+  problemOf
 } from "../../capabilities/ModelRuntime.ts"
+import type { ProviderProblem } from "../../domain/AgentRun.ts"
 import { TurnFailed } from "../../domain/Errors.ts"
 import * as Traced from "../../domain/Traced.ts"
 import { runtimeTimeout } from "./Turn.ts"
@@ -45,23 +47,27 @@ const persistently = <R>(
     )
   })
 
-const documented = (error: ModelError) =>
+const documented = (error: ModelError, onProblem: (problem: ProviderProblem) => void) =>
   Effect.zipRight(
     Effect.logWarning("The model failed").pipe(
       Effect.annotateLogs({ reason: error.reason, cause: error.message })
     ),
-    Effect.fail(error.reason === "TimedOut" ? runtimeTimeout() : turnFailed())
+    Effect.suspend(() => {
+      onProblem(problemOf(error))
+      return Effect.fail(error.reason === "TimedOut" ? runtimeTimeout() : turnFailed())
+    })
   )
 
 /**
  * Streams one reply; `onDelta` is called once for each piece of text as it arrives, and waited for where it returns
  * something to wait for. `repeatable` is false once a tool has run: what the turn has done by then must not be put at risk
- * of being done twice.
+ * of being done twice. `onProblem` is told what an operator may know of the failure, before it.
  */
 export const run = Traced.fn("ModelStep.run")(function* (
   runtime: ModelRuntimeService,
   request: ModelRequest,
   onDelta: (delta: string) => Effect.Effect<void>,
+  onProblem: (problem: ProviderProblem) => void,
   repeatable: boolean
 ) {
   let text = ""
@@ -79,7 +85,7 @@ export const run = Traced.fn("ModelStep.run")(function* (
     return delta === "" ? Effect.void : onDelta(delta)
   }
   const round = runtime.reply(request, onParts)
-  yield* Effect.catchAll(repeatable ? persistently(round) : round, documented)
+  yield* Effect.catchAll(repeatable ? persistently(round) : round, (error) => documented(error, onProblem))
   const ended = finishes.at(-1)
   if (ended === undefined) return yield* turnFailed()
   const { reason, inputTokens, outputTokens } = ended

@@ -5,6 +5,7 @@
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import type { ModelRequest, ModelRuntimeService } from "../../capabilities/ModelRuntime.ts"
+import type { ProviderProblem } from "../../domain/AgentRun.ts"
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 import * as Traced from "../../domain/Traced.ts"
 import { toolFailure, written } from "./Bindings.ts"
@@ -86,6 +87,7 @@ const reminded = (prompt: Prompt.Prompt, text: string, answers: ReadonlyArray<An
 /** One round whose text is scrubbed before anybody sees it. */
 const step = Traced.fn("ToolSteps.step")(function* (
   runtime: ModelRuntimeService,
+  turn: Turn,
   request: ModelRequest,
   tools: TurnTools,
   onDelta: (delta: string) => Effect.Effect<void>,
@@ -98,7 +100,10 @@ const step = Traced.fn("ToolSteps.step")(function* (
     return shown === "" ? Effect.void : onDelta(shown)
   }
   const push = (delta: string) => show(stream.push(delta))
-  const result = yield* ModelStep.run(runtime, request, push, repeatable)
+  const onProblem = (problem: ProviderProblem) => {
+    turn.providerProblem = problem
+  }
+  const result = yield* ModelStep.run(runtime, request, push, onProblem, repeatable)
   yield* Effect.suspend(() => show(stream.flush()))
   return { ...result, text }
 })
@@ -133,7 +138,7 @@ export const run = Traced.fn("ToolSteps.run")(function* (
       return onDelta(shown)
     }
     const asked: ModelRequest = { ...request, prompt, tools: offered }
-    const result = yield* step(runtime, asked, tools, say, round === 1)
+    const result = yield* step(runtime, turn, asked, tools, say, round === 1)
     inputTokens += result.inputTokens
     outputTokens += result.outputTokens
     if (result.calls.length === 0 || round === mostSteps) {

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
 import type { AgentScope } from "../../domain/Access.ts"
+import type { ProviderProblem } from "../../domain/AgentRun.ts"
 import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/ChatTurn.ts"
 import { RuntimeTimeout, type TurnFailed } from "../../domain/Errors.ts"
 import type { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
@@ -56,6 +57,8 @@ export interface Turn {
   handoff: string | null
   /** True once somebody else was found to answer the conversation. */
   takenOver: boolean
+  /** Why the model's provider brought no reply; null while it has not failed. */
+  providerProblem: ProviderProblem | null
   /** What joins the transaction of the reply; null where replies go out by nothing but the request. */
   readonly post: ((reply: Reply, epoch: number) => Effect.Effect<void>) | null
 }
@@ -75,9 +78,8 @@ export const emit = (turn: Turn, part: TurnPart): Effect.Effect<void> => {
   return Effect.void
 }
 
-/** Tells what the model says, no faster than a client reads it: to be interrupted when the turn's time is up. */
-export const say = (turn: Turn, delta: string): Effect.Effect<void> =>
-  told(turn, { _tag: "TextDelta", delta })
+/** Tells a part of the reply, no faster than a client reads it: to be interrupted when the turn's time is up. */
+export const say = told
 
 /** Adds an event to the trace and emits it. */
 export const record = (turn: Turn, ...event: Parameters<Trace.Trace["record"]>) =>

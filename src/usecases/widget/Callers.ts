@@ -8,13 +8,18 @@ import {
   grantorOfKey,
   grantorOfUser
 } from "../../domain/Access.ts"
+import type { ConversationChannel } from "../../domain/Conversation.ts"
 import { ValidationError } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { SourceScopes } from "../SourceScopes.ts"
 
-/** The agent, and whether the caller sees a turn as operators do. */
+/** What a page's visitors say comes over the widget; what the team says in the dashboard is to try the agent. */
+export type HostedChannel = Extract<ConversationChannel, "widget" | "test">
+
+/** The agent, where what is said comes in, and whether the caller sees a turn as operators do. */
 export interface Standing {
   readonly scope: AgentScope
+  readonly channel: HostedChannel
   readonly full: boolean
   /** What a realtime token of the caller's stands on. */
   readonly by: Grantor | null
@@ -31,6 +36,7 @@ export class Callers extends Effect.Service<Callers>()("usecases/widget/Callers"
         const scope: AgentScope = { tenantId: key.tenantId, agentId: key.agentId }
         const view: Standing = {
           scope,
+          channel: "widget",
           full: allows(permissions, "trace_read"),
           by: grantorOfKey(caller.key)
         }
@@ -43,7 +49,7 @@ export class Callers extends Effect.Service<Callers>()("usecases/widget/Callers"
         })
       }
       const scope = yield* scopes.ofAgent(caller.user, agentId)
-      const view: Standing = { scope, full: true, by: grantorOfUser(caller.user) }
+      const view: Standing = { scope, channel: "test", full: true, by: grantorOfUser(caller.user) }
       return view
     })
 

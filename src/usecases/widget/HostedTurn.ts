@@ -3,11 +3,13 @@
  * human answers a session's conversation its messages are stored and shown to the human, and the model stays silent.
  */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { AgentScope } from "../../domain/Access.ts"
 import type { ChatTurnRequest, TurnPart } from "../../domain/ChatTurn.ts"
-import { newId } from "../../domain/Ids.ts"
+import { NotFound } from "../../domain/Errors.ts"
+import { type MessageId, newId } from "../../domain/Ids.ts"
 import type { HostedTurnRequest, SessionId } from "../../domain/Widget.ts"
 import { WidgetMessageStore } from "../../store/WidgetMessages.ts"
 import type { Place } from "../../store/WidgetSessions.ts"
@@ -17,10 +19,16 @@ import type { Files } from "../chat/Extras.ts"
 import * as Identity from "../chat/Identity.ts"
 import { RealtimeFeed } from "../RealtimeFeed.ts"
 import { Attachments, type StagedFile } from "./Attachments.ts"
+import type { HostedChannel, Standing } from "./Callers.ts"
 import { WidgetSessions } from "./Sessions.ts"
 
 /** How often a message looks again who answers, when that changes while it is being handed over. */
 const looks = Schedule.recurs(3)
+
+interface Retry extends ChatTurnRequest {
+  readonly retryOf: MessageId
+  readonly sessionId: SessionId
+}
 
 export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/widget/HostedTurn", {
   effect: Effect.gen(function* () {
@@ -47,17 +55,19 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/widget/Ho
     /** A turn that stores nothing begins no conversation either. */
     const unstored = Effect.fn("HostedTurn.unstored")(function* (
       scope: AgentScope,
+      channel: HostedChannel,
       sessionId: SessionId,
       turn: ChatTurnRequest,
       files: Files
     ) {
       const { conversationId, endUserId } = yield* sessions.find(scope, sessionId)
       const target = conversationId === null ? { endUserId } : { conversationId }
-      return yield* turns.start(scope, { ...turn, ...target }, "widget", { files, endUserId })
+      return yield* turns.start(scope, { ...turn, ...target }, channel, { files, endUserId })
     })
 
     const inSession = Effect.fn("HostedTurn.inSession")(function* (
       scope: AgentScope,
+      channel: HostedChannel,
       sessionId: SessionId,
       turn: ChatTurnRequest,
       files: Files
@@ -65,7 +75,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/widget/Ho
       const id = yield* newId.message
       let again = false
       const once = Effect.gen(function* () {
-        const place = yield* sessions.place(scope, sessionId)
+        const place = yield* sessions.place(scope, channel, sessionId)
         const { conversationId, created, endUserId } = place
         if (place.state !== "AI_ACTIVE") {
           const { release, stored } = files
@@ -76,7 +86,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/widget/Ho
         const userMessageId = again ? yield* newId.message : id
         again = true
         return yield* turns
-          .start(scope, { ...turn, conversationId }, "widget", { files, endUserId, userMessageId })
+          .start(scope, { ...turn, conversationId }, channel, { files, endUserId, userMessageId })
           .pipe(Effect.tapError(() => (created ? sessions.discard(scope, conversationId) : Effect.void)))
       })
       return yield* once.pipe(
@@ -84,20 +94,40 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/widget/Ho
       )
     })
 
+    /** Answers what the person said last and nobody has answered; not active while somebody does, or a human is to. */
+    const retried = Effect.fn("HostedTurn.retried")(function* (
+      scope: AgentScope,
+      channel: HostedChannel,
+      { retryOf, sessionId, ...turn }: Retry
+    ) {
+      const { conversationId, endUserId } = yield* sessions.find(scope, sessionId)
+      const asked = conversationId === null ? Option.none() : yield* messages.asked(conversationId, retryOf)
+      if (conversationId === null || Option.isNone(asked)) {
+        return yield* new NotFound({ message: "The session has no such message." })
+      }
+      const { attachments: stored, content } = asked.value
+      const files = attachments.ofConversation(scope, stored)
+      const request = { ...turn, message: content, conversationId }
+      return yield* turns.start(scope, request, channel, { files, endUserId, retryOf })
+    })
+
     /** Starts the turn, as `ChatTurn.start` does; `sent` are its files, which are kept from here on. */
     const start = Effect.fn("HostedTurn.start")(function* (
-      scope: AgentScope,
-      { agentId: _, sessionId, ...turn }: HostedTurnRequest,
+      { channel, scope }: Standing,
+      { agentId: _, retryOf, sessionId, ...turn }: HostedTurnRequest,
       sent: ReadonlyArray<StagedFile>
     ) {
+      if (retryOf !== undefined && sessionId !== undefined) {
+        return yield* retried(scope, channel, { ...turn, retryOf, sessionId })
+      }
       yield* attachments.check(scope, sent)
       const files = yield* attachments.keep(sent)
       const begun =
         sessionId === undefined
-          ? turns.start(scope, turn, "widget", { files })
+          ? turns.start(scope, turn, channel, { files })
           : turn.persist
-            ? inSession(scope, sessionId, turn, files)
-            : unstored(scope, sessionId, turn, files)
+            ? inSession(scope, channel, sessionId, turn, files)
+            : unstored(scope, channel, sessionId, turn, files)
       return yield* Effect.onError(begun, () => files.release)
     })
 

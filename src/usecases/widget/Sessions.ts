@@ -7,6 +7,7 @@ import type { ExternalEndUserId } from "../../domain/ChatTurn.ts"
 import { Conflict, NotFound } from "../../domain/Errors.ts"
 import { newId } from "../../domain/Ids.ts"
 import { type Session, SessionId } from "../../domain/Widget.ts"
+import type { HostedChannel } from "./Callers.ts"
 import { WidgetSessionStore } from "../../store/WidgetSessions.ts"
 
 const hashOf = (id: SessionId): Uint8Array => createHash("sha256").update(id).digest()
@@ -78,8 +79,12 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/w
     })
 
     /** Where the session's next message goes; `created` when a conversation begins with it. */
-    const place = Effect.fn("WidgetSessions.place")(function* (scope: AgentScope, sessionId: SessionId) {
-      const found = yield* store.place(scope, hashOf(sessionId), yield* newId.conversation)
+    const place = Effect.fn("WidgetSessions.place")(function* (
+      scope: AgentScope,
+      channel: HostedChannel,
+      sessionId: SessionId
+    ) {
+      const found = yield* store.place(scope, hashOf(sessionId), { id: yield* newId.conversation, channel })
       if (Option.isNone(found)) return yield* unknown()
       return found.value
     })

@@ -32,6 +32,12 @@ const mediaOf = ({ artifact, mimeType, name }: StoredAttachment): Media => ({
 
 const refOf = (id: string) => Schema.decodeUnknownOption(ArtifactRef)(prefix + id)
 
+interface HandoffWish {
+  readonly reason?: string | undefined
+  /** Of the page. */
+  readonly language?: string | undefined
+}
+
 const noFile = () => new NotFound({ message: "The conversation has no such file." })
 
 export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/widget/WidgetChat", {
@@ -75,7 +81,12 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/widget/Wi
     ) {
       const { conversationId } = yield* sessions.find(scope, sessionId)
       const found = conversationId === null ? Option.none() : yield* conversations.find(scope, conversationId)
-      return { conversation: Option.getOrNull(found), ...(yield* realtime(conversationId, by)) }
+      const turn = conversationId === null ? Option.none() : yield* messages.lastTurn(conversationId)
+      return {
+        conversation: Option.getOrNull(found),
+        turn: Option.getOrNull(turn),
+        ...(yield* realtime(conversationId, by))
+      }
     })
 
     /** At most `limit` messages of the conversation after the place `after`, oldest first; none before the first one. */
@@ -88,8 +99,11 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/widget/Wi
       return {
         rows: shown.map(({ attachments, position: _, ...message }) => ({
           ...message,
+          // Whoever wrote it: a model that hands over without a word is given the same sentence.
           notice:
-            message.author === "system" && Farewell.isSentence(message.content) ? ("handoff" as const) : null,
+            message.role === "assistant" && Farewell.isSentence(message.content)
+              ? ("handoff" as const)
+              : null,
           media: attachments.map(mediaOf)
         })),
         next: rows.length > limit ? (shown.at(-1)?.position ?? null) : null
@@ -111,12 +125,11 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/widget/Wi
     const handoff = Effect.fn("WidgetChat.handoff")(function* (
       caller: Standing,
       sessionId: SessionId,
-      reason: string | undefined
+      { language, reason = "The person asked for a human." }: HandoffWish
     ) {
-      const { conversationId } = yield* sessions.place(caller.scope, sessionId)
-      yield* handoffs.request(caller.scope, conversationId, {
-        reason: reason ?? "The person asked for a human."
-      })
+      const { channel, scope } = caller
+      const { conversationId } = yield* sessions.place(scope, channel, sessionId)
+      yield* handoffs.request(scope, conversationId, { reason, language })
       return yield* conversation(caller, sessionId)
     })
 

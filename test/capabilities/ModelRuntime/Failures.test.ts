@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { describe } from "vitest"
-import { ModelError } from "../../../src/capabilities/ModelRuntime.ts"
+import { ModelError, problemOf } from "../../../src/capabilities/ModelRuntime.ts"
 import * as ChatCompletions from "../../../src/capabilities/ModelRuntime/ChatCompletions.ts"
 import { exchange } from "../../../src/app/Providers.ts"
 import { environment, failing, key, requestOf, runtimeOf, Stub, suites, textOf } from "./Harness.ts"
@@ -17,20 +17,23 @@ for (const [name, make] of suites) {
       const stub = Effect.tap(Stub, (found) => Effect.sync(found.reset))
 
       const statuses = [
-        [400, "Rejected", false],
-        [401, "Rejected", false],
-        [404, "Rejected", false],
-        [429, "RateLimited", true],
-        [500, "Unreachable", true],
-        [503, "Unreachable", true]
+        [400, "Rejected", false, "request_refused"],
+        [401, "Rejected", false, "key_refused"],
+        [402, "Rejected", false, "quota_spent"],
+        [403, "Rejected", false, "key_refused"],
+        [404, "Rejected", false, "model_unknown"],
+        [429, "RateLimited", true, "rate_limited"],
+        [500, "Unreachable", true, "unreachable"],
+        [503, "Unreachable", true, "unreachable"]
       ] as const
-      for (const [status, reason, retryable] of statuses) {
+      for (const [status, reason, retryable, problem] of statuses) {
         it.effect(`status ${status} is ${reason}${retryable ? ", and may be sent again" : ""}`, () =>
           Effect.gen(function* () {
             const { script } = yield* stub
             script.push({ status })
             const { error } = yield* failing()
             expect(error).toMatchObject({ reason, retryable })
+            expect(problemOf(error)).toBe(problem)
             expect(error.retryAfter).toBe(undefined)
           })
         )
@@ -52,6 +55,7 @@ for (const [name, make] of suites) {
           script.push({ status: 429, body: { error: { message: "You have…", code: "insufficient_quota" } } })
           const { error } = yield* failing()
           expect(error).toMatchObject({ reason: "Rejected", retryable: false })
+          expect(problemOf(error)).toBe("quota_spent")
           expect(error.message).toContain("insufficient_quota")
         })
       )

@@ -211,6 +211,29 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
+  it.scoped("that its provider refused says why to operators, and to nobody else", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const { reply } = yield* Script
+      const sql = yield* SqlClient.SqlClient
+      const failures = [
+        [{ message: "sk-secret was refused", problem: "key_refused" }, "TURN_FAILED", "key_refused"],
+        [{ reason: "TimedOut" }, "RUNTIME_TIMEOUT", "timed_out"],
+        [{ reason: "Unreachable" }, "TURN_FAILED", "unreachable"]
+      ] as const
+      for (const [fields, code, provider] of failures) {
+        yield* Ref.set(reply, () => Stream.fail(failing(fields)))
+        const refused = yield* Effect.flip(chat.complete(scope, request()))
+        expect(refused._tag).toBe(code)
+        expect(JSON.stringify(refused)).not.toMatch(/key_refused|sk-secret|timed_out|unreachable/)
+        const told = yield* sql`
+          select payload from agent_run_events where type = 'run.failed' order by run_id desc limit 1`
+        expect(told).toEqual([{ payload: { code, provider } }])
+      }
+    }).pipe(onFreshData(turnLayer()))
+  )
+
   it.scoped("without a finish from the model has failed", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
@@ -396,13 +419,14 @@ eachEngineLive("A chat turn", (it) => {
       const instances = yield* Instances
       const sql = yield* SqlClient.SqlClient
       const { conversationId } = yield* chat.complete(scope, request())
+      const files = [{ artifact: `sha256:${"0".repeat(64)}`, mimeType: "image/png", name: "a.png", size: 1 }]
       // What a killed process leaves behind: a run, a ticket, and a lease that has run out.
       yield* sql`update conversations set tickets = tickets + 1`
       yield* sql`
         insert into agent_runs (id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message,
-          period_start, status)
-        select 'run_dead', tenant_id, agent_id, id, tickets, 'ins_dead', 'msg_dead', 'Anyone?', period_start_of(tenant_id),
-          'running' from conversations`
+          attachments, period_start, status)
+        select 'run_dead', tenant_id, agent_id, id, tickets, 'ins_dead', 'msg_dead', 'Anyone?', ${JSON.stringify(files)}::jsonb,
+          period_start_of(tenant_id), 'running' from conversations`
       yield* sql`update tenant_usage set turns = turns + 1`
       const { reply } = yield* chat.complete(scope, request({ conversationId, message: "Next" }))
       expect(reply).toBe("Hello")
@@ -410,6 +434,10 @@ eachEngineLive("A chat turn", (it) => {
         readonly status: string
       }>`select status from agent_runs where id = 'run_dead'`
       expect(run?.status).toBe("failed")
+      const left = yield* sql`
+        select m.attachments, e.payload from messages m, agent_run_events e
+        where m.id = 'msg_dead' and e.run_id = 'run_dead' and e.type = 'run.failed'`
+      expect(left).toEqual([{ attachments: files, payload: { code: "PROCESS_STOPPED" } }])
       expect((yield* transcript).slice(2)).toEqual(["3 user: Anyone?", "4 user: Next", "5 assistant: Hello"])
       expect(yield* usage).toMatchObject({ tenant: 2, agent: 2 })
       expect(yield* instances.sweep).toBe(0)

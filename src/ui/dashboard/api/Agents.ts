@@ -1,5 +1,6 @@
 /** The tenant's agents. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
+import type { RunFailure } from "../components/Trace.tsx"
 import { call, firstPage } from "./Client.ts"
 
 export interface Agent {
@@ -9,6 +10,7 @@ export interface Agent {
   readonly model: string | null
   readonly greeting: string | null
   readonly retrieval: { readonly topK: number; readonly minScore: number | null }
+  readonly version: number
   readonly createdAt: string
   readonly updatedAt: string
 }
@@ -46,7 +48,27 @@ export const createAgent = (name: string, instructions: string) =>
     body: instructions === "" ? { name } : { name, instructions }
   })
 
-export const patchAgent = (id: string, patch: AgentPatch) =>
-  call<{ readonly agent: Agent }>("PATCH", `/api/agents/${id}`, { body: patch })
+export const patchAgent = (id: string, version: number, patch: AgentPatch) =>
+  call<{ readonly agent: Agent }>("PATCH", `/api/agents/${id}`, { body: patch, version })
+
+/** How the agent's last turn went; null before the first. */
+interface LastRun {
+  readonly runId: string
+  readonly at: string
+  readonly failure: RunFailure | null
+}
+
+/** Milliseconds between two looks. */
+const lookEvery = 10_000
+
+export const lastRun = (id: string) =>
+  queryOptions({
+    queryKey: ["agents", id, "last-run"],
+    queryFn: ({ signal }) =>
+      call<{ readonly run: LastRun | null }>("GET", `/api/agents/${id}/last-run`, { signal }).then(
+        ({ run }) => run
+      ),
+    refetchInterval: lookEvery
+  })
 
 export const deleteAgent = (id: string) => call("DELETE", `/api/agents/${id}`)

@@ -10,6 +10,7 @@ export interface Channel {
   readonly channel: Provider
   readonly externalId: string
   readonly active: boolean
+  readonly version: number
   readonly createdAt: string
 }
 
@@ -39,9 +40,7 @@ interface NewChannel {
 export const createChannel = (agentId: string, body: NewChannel) =>
   call("POST", `/api/agents/${agentId}/channels`, { body })
 
-export const patchChannel = (
-  id: string,
-  body: { readonly active?: boolean; readonly accessToken?: string }
-) => call("PATCH", `/api/channels/${id}`, { body })
+export const setChannelActive = ({ id, version }: Channel, active: boolean) =>
+  call("PATCH", `/api/channels/${id}`, { body: { active }, version })
 
 export const deleteChannel = (id: string) => call("DELETE", `/api/channels/${id}`)

@@ -1,4 +1,4 @@
-/** Calls of the dashboard routes (contract 3): same origin, session cookie, the envelope taken off. */
+/** Calls of the dashboard routes: same origin, session cookie, the envelope taken off. */
 
 /** What the service answered instead of success; `code` is one of the documented ones. */
 export class ApiError extends Error {
@@ -43,6 +43,10 @@ const address = (path: string, query: Query | undefined) => {
   return text === "" ? path : `${path}?${text}`
 }
 
+/** True where a change was refused because another came before it. */
+export const isOutdated = (problem: unknown): boolean =>
+  problem instanceof ApiError && problem.code === "CONFLICT" && "version" in problem.details
+
 /** The failure that a response which is not 2xx stands for. */
 export const failureOf = async (response: Response): Promise<ApiError> => {
   const body: Failure = await response.json().catch(() => ({}))
@@ -59,6 +63,8 @@ interface Options {
   readonly query?: Query
   /** Sent as JSON; a `FormData` as it is. */
   readonly body?: unknown
+  /** The version that a change was made from: it is refused where that is no longer the newest. */
+  readonly version?: number
   readonly signal?: AbortSignal
 }
 
@@ -66,18 +72,18 @@ interface Options {
 export const call = async <A>(
   method: "GET" | "POST" | "PATCH" | "DELETE",
   path: string,
-  { query, body, signal }: Options = {}
+  { query, body, signal, version }: Options = {}
 ): Promise<A> => {
-  const form = body instanceof FormData
+  const isJson = body !== undefined && !(body instanceof FormData)
   const response = await fetch(address(path, query), {
     method,
     credentials: "same-origin",
+    headers: {
+      ...(isJson ? { "content-type": "application/json" } : {}),
+      ...(version === undefined ? {} : { "if-match": `"${version}"` })
+    },
     ...(signal === undefined ? {} : { signal }),
-    ...(body === undefined
-      ? {}
-      : form
-        ? { body }
-        : { body: JSON.stringify(body), headers: { "content-type": "application/json" } })
+    ...(body instanceof FormData ? { body } : isJson ? { body: JSON.stringify(body) } : {})
   })
   if (!response.ok) throw await failureOf(response)
   const answer: { readonly data: A } = await response.json()

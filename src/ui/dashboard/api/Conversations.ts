@@ -1,12 +1,13 @@
 /** Conversations of every channel: read as they go on, and answered by people. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
-import type { RunEvent } from "../components/Trace.tsx"
+import type { RunEvent, RunFailure } from "../components/Trace.tsx"
 import type { Citation } from "../components/CitationChip.tsx"
 import { call, firstPage } from "./Client.ts"
 
 export const states = ["HUMAN_REQUESTED", "HUMAN_ACTIVE", "AI_ACTIVE", "CLOSED"] as const
 export type State = (typeof states)[number]
-export const channels = ["api", "widget", "whatsapp", "messenger"] as const
+/** `test`: what the team says to try an agent, which is listed only where it is asked for. */
+export const channels = ["api", "widget", "whatsapp", "messenger", "test"] as const
 export type Channel = (typeof channels)[number]
 
 export interface Conversation {
@@ -21,12 +22,22 @@ export interface Conversation {
   readonly handoffReason: string | null
   readonly customer: string | null
   readonly preview: string | null
+  /** Why the last message got no answer. */
+  readonly failure: RunFailure | null
+  /** How many replies the customer found helpful, and how many not. */
+  readonly ratings: { readonly helpful: number; readonly unhelpful: number }
 }
 
 interface Delivery {
   readonly status: "pending" | "sent" | "delivered" | "read" | "failed" | "cancelled"
   /** Why it was not delivered. */
   readonly reason: string | null
+}
+
+export interface Feedback {
+  readonly rating: 1 | -1
+  readonly comment: string | null
+  readonly at: string
 }
 
 interface Attachment {
@@ -46,7 +57,12 @@ export interface Message {
   readonly attachments: ReadonlyArray<Attachment>
   /** Null where no channel carries the message. */
   readonly delivery: Delivery | null
+  /** What the customer thinks of it. */
+  readonly feedback: Feedback | null
+  /** The run that wrote it, or that failed to answer it. */
   readonly runId: string | null
+  /** Why it got no answer. */
+  readonly failure: RunFailure | null
 }
 
 interface ListPage {
@@ -99,6 +115,12 @@ export const conversation = (id: string, live: boolean) =>
     // No frame of the socket tells how far a message has come.
     refetchInterval: ({ state: { data } }) => (live && !isUnderway(data?.pages[0]) ? 30_000 : soon)
   })
+
+/** The last messages, once. */
+export const recentMessages = (id: string, limit: number) =>
+  call<Recent>("GET", `/api/conversations/${id}/recent`, { query: { limit } }).then(
+    ({ messages }) => messages
+  )
 
 export const act = (id: string, deed: "takeover" | "release" | "close") =>
   call("POST", `/api/conversations/${id}/${deed}`)

@@ -22,6 +22,7 @@ export interface Key {
   /** Null: what the server sets for all keys. */
   readonly rateLimit: RateLimit | null
   readonly lastUsedAt: string | null
+  readonly version: number
   readonly createdAt: string
 }
 
@@ -54,11 +55,11 @@ export interface NewKey {
 export const createKey = (agentId: string, body: NewKey) =>
   call<{ readonly key: Key; readonly secret: string }>("POST", `/api/agents/${agentId}/keys`, { body })
 
-export const setActive = (id: string, active: boolean) =>
-  call("PATCH", `/api/keys/${id}`, { body: { active } })
+export const setActive = ({ id, version }: Key, active: boolean) =>
+  call("PATCH", `/api/keys/${id}`, { body: { active }, version })
 
 /** Null takes the key's own limit away. */
-export const setRateLimit = (id: string, rateLimit: RateLimit | null) =>
-  call("PATCH", `/api/keys/${id}`, { body: { rateLimit } })
+export const setRateLimit = ({ id, version }: Key, rateLimit: RateLimit | null) =>
+  call("PATCH", `/api/keys/${id}`, { body: { rateLimit }, version })
 
 export const revokeKey = (id: string) => call("DELETE", `/api/keys/${id}`)

@@ -52,6 +52,10 @@ export interface SourceDetail extends SourceBase {
 export const isMoving = ({ latestJob }: SourceBase): boolean =>
   latestJob !== null && (latestJob.status === "QUEUED" || latestJob.status === "RUNNING")
 
+/** True for a source that nobody has had read yet. */
+export const isUntouched = ({ latestJob, status }: SourceBase): boolean =>
+  status === "PENDING" && latestJob === null
+
 const soon = 1_000
 
 interface SourcePage {

@@ -38,6 +38,7 @@ interface Definition {
 export interface Tool extends Definition {
   readonly id: string
   readonly auth: Auth & { readonly hasSecret: boolean }
+  readonly version: number
   readonly updatedAt: string
 }
 
@@ -66,6 +67,7 @@ export const tools = (agentId: string) =>
 export const createTool = (agentId: string, body: ToolInput) =>
   call("POST", `/api/agents/${agentId}/tools`, { body })
 
-export const patchTool = (id: string, body: ToolInput) => call("PATCH", `/api/tools/${id}`, { body })
+export const patchTool = (id: string, version: number, body: ToolInput) =>
+  call("PATCH", `/api/tools/${id}`, { body, version })
 
 export const deleteTool = (id: string) => call("DELETE", `/api/tools/${id}`)

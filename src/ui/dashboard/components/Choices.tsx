@@ -1,5 +1,5 @@
 /** Several of a few: a group of check boxes, each with what it means. */
-import { Checkbox, CheckboxGroup, Label } from "react-aria-components"
+import { Checkbox, CheckboxGroup, FieldError, Label } from "react-aria-components"
 import css from "./Choices.module.css"
 
 interface Props<K extends string> {
@@ -8,12 +8,15 @@ interface Props<K extends string> {
   readonly options: ReadonlyArray<readonly [K, string, string]>
   readonly value: ReadonlyArray<K>
   readonly onChange: (value: ReadonlyArray<K>) => void
+  readonly error?: string | undefined
 }
 
-export const Choices = <K extends string>({ label, options, value, onChange }: Props<K>) => (
+export const Choices = <K extends string>({ label, options, value, onChange, error }: Props<K>) => (
   <CheckboxGroup
     className={css["group"] ?? ""}
     value={[...value]}
+    validationBehavior="aria"
+    isInvalid={error !== undefined}
     onChange={(chosen) => onChange(options.map(([key]) => key).filter((key) => chosen.includes(key)))}
   >
     <Label className={css["label"] ?? ""}>{label}</Label>
@@ -25,5 +28,6 @@ export const Choices = <K extends string>({ label, options, value, onChange }: P
         </span>
       </Checkbox>
     ))}
+    <FieldError className={css["error"] ?? ""}>{error}</FieldError>
   </CheckboxGroup>
 )

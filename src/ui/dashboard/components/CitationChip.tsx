@@ -3,13 +3,14 @@ import { Button, Dialog, DialogTrigger, Popover } from "react-aria-components"
 import { texts, useText } from "../text/Language.tsx"
 import css from "./CitationChip.module.css"
 
+/** While a reply is written, only where a citation leads is known. */
 export interface Citation {
   readonly index: number
   readonly title: string
-  readonly sourceName: string
-  readonly text: string
   readonly url: string
-  readonly score: number
+  readonly sourceName?: string
+  readonly text?: string
+  readonly score?: number
 }
 
 const words = texts(
@@ -28,8 +29,10 @@ export const CitationChip = ({ citation }: { readonly citation: Citation }) => {
       <Popover className={css["popover"] ?? ""}>
         <Dialog className={css["passage"] ?? ""} aria-label={t.citation(index)}>
           <strong>{title}</strong>
-          <span className={css["soft"]}>{`${sourceName} · ${score.toFixed(2)}`}</span>
-          <p>{text}</p>
+          {sourceName === undefined ? null : (
+            <span className={css["soft"]}>{`${sourceName} · ${(score ?? 0).toFixed(2)}`}</span>
+          )}
+          {text === undefined ? null : <p>{text}</p>}
           {/^https?:/.test(url) ? (
             <a href={url} target="_blank" rel="noopener noreferrer nofollow">
               {`${t.open}: ${url}`}

@@ -1,6 +1,7 @@
 /** Where a message is written, with the files that go along: Enter sends, Shift and Enter begins a line. */
 import { type FormEvent, type KeyboardEvent, type ReactNode, useRef, useState } from "react"
 import { attachable, isAttachable, mostAttachments } from "../api/Conversations.ts"
+import { useDraft } from "../forms/useDraft.ts"
 import { texts, useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
 import css from "./MessageForm.module.css"
@@ -26,6 +27,8 @@ const words = texts(
   }
 )
 
+const nothing = { text: "" }
+
 interface FilesProps {
   readonly files: ReadonlyArray<File>
   readonly onRemove: (file: File) => void
@@ -47,7 +50,9 @@ const Files = ({ files, onRemove }: FilesProps) => {
   )
 }
 
-interface Props {
+export interface MessageFormProps {
+  /** Names what is written here, for whoever looks for what was not sent. */
+  readonly draft: { readonly name: string; readonly title: string }
   /** Of the field. */
   readonly label: string
   readonly placeholder: string
@@ -65,14 +70,16 @@ interface Props {
 export const MessageForm = ({
   busy,
   children,
+  draft: { name, title },
   label,
   note,
   onSend,
   placeholder,
   wordless = false
-}: Props) => {
+}: MessageFormProps) => {
   const t = useText(words)
-  const [text, setText] = useState("")
+  const draft = useDraft({ name, title, stored: nothing })
+  const { text } = draft.value
   const [files, setFiles] = useState<ReadonlyArray<File>>([])
   const [problem, setProblem] = useState("")
   const picker = useRef<HTMLInputElement>(null)
@@ -93,7 +100,7 @@ export const MessageForm = ({
     const message = text.trim()
     const empty = message === "" && !(wordless && files.length > 0)
     if (empty || busy !== undefined) return
-    setText("")
+    draft.discard()
     setFiles([])
     setProblem("")
     onSend(message, files)
@@ -117,7 +124,7 @@ export const MessageForm = ({
         rows={2}
         maxLength={32_000}
         value={text}
-        onChange={({ target }) => setText(target.value)}
+        onChange={({ target }) => draft.change({ text: target.value })}
         onKeyDown={onKeyDown}
         onPaste={(event) => {
           const pasted = [...event.clipboardData.files]

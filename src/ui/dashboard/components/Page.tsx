@@ -3,6 +3,7 @@ import { type ReactNode, useEffect, useId, useRef } from "react"
 import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
+import { KeptDrafts } from "../forms/DraftNotes.tsx"
 import { Problem } from "./Problem.tsx"
 import css from "./Page.module.css"
 
@@ -43,6 +44,7 @@ export const Page = ({ title, lead, actions, children }: PageProps) => {
         </div>
         {actions === undefined ? null : <div className={css["actions"]}>{actions}</div>}
       </header>
+      <KeptDrafts />
       {children}
     </main>
   )

@@ -1,7 +1,9 @@
 /** What went wrong, with the request's id for whoever looks into it. */
 import { ApiError } from "../api/Client.ts"
+import { issuesOf } from "../forms/useIssues.ts"
 import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
+import { useIssueWords } from "../text/useIssueWords.ts"
 import { useReason } from "../text/useReason.ts"
 import css from "./Problem.module.css"
 
@@ -14,11 +16,18 @@ interface ProblemProps {
 export const Problem = ({ problem, sentence }: ProblemProps) => {
   const t = useText(everywhere)
   const reason = useReason()(problem)
+  const wordsOf = useIssueWords()
+  const issues = issuesOf(problem)
   return (
     <div role="alert" className={css["problem"]}>
       <strong>{t.failed}</strong>
       <span>{sentence ?? reason.sentence}</span>
-      {reason.detail === null || sentence !== undefined ? null : <span lang="en">{reason.detail}</span>}
+      {reason.detail === null || sentence !== undefined || issues.length > 0 ? null : (
+        <span lang="en">{reason.detail}</span>
+      )}
+      {issues.map(({ message, path }, place) => (
+        <span key={place}>{`${path.join(" › ")}: ${wordsOf(message)}`}</span>
+      ))}
       {problem instanceof ApiError ? <code>{`${problem.code} · ${problem.requestId}`}</code> : null}
     </div>
   )

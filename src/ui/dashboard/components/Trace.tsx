@@ -1,4 +1,5 @@
 /** What happened in a turn, event by event, while it happens. */
+import { useFailure } from "../text/useFailure.ts"
 import { texts, useText } from "../text/Language.tsx"
 import { Badge, type Tone } from "./Badge.tsx"
 import css from "./Trace.module.css"
@@ -11,6 +12,24 @@ export interface RunEvent {
   readonly label: string
   readonly timestamp: string
   readonly payload?: Readonly<Record<string, unknown>>
+}
+
+/** Why a run brought no reply. */
+export interface RunFailure {
+  readonly code: string
+  /** What was wrong with the model's provider, where that was the reason. */
+  readonly provider: string | null
+}
+
+/** Of an event that says so. */
+export const failureIn = ({ payload, type }: RunEvent): RunFailure | null => {
+  if (type !== "run.failed") return null
+  const code = payload?.["code"]
+  const provider = payload?.["provider"]
+  return {
+    code: typeof code === "string" ? code : "TURN_FAILED",
+    provider: typeof provider === "string" ? provider : null
+  }
 }
 
 /** The name of the tool that the event is about. */
@@ -61,6 +80,11 @@ const since = (event: RunEvent, first: RunEvent | undefined) => {
 
 export const Trace = ({ events }: { readonly events: ReadonlyArray<RunEvent> }) => {
   const t = useText(words)
+  const why = useFailure()
+  const reasonOf = (event: RunEvent) => {
+    const failure = failureIn(event)
+    return failure === null ? null : <p className={css["reason"]}>{why(failure)}</p>
+  }
   return (
     <section className={css["trace"]} aria-label={t.title}>
       <h2>{t.title}</h2>
@@ -76,6 +100,7 @@ export const Trace = ({ events }: { readonly events: ReadonlyArray<RunEvent> }) 
               )}
               <span className={css["soft"]}>{since(event, events[0])}</span>
             </div>
+            {reasonOf(event)}
             {event.payload === undefined ? null : (
               <details>
                 <summary>{t.details}</summary>

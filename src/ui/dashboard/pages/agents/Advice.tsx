@@ -1,7 +1,7 @@
 /** What keeps an agent from answering well, said before the first question is asked. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { Link } from "wouter"
-import { isMoving, sources } from "../../api/Sources.ts"
+import { isMoving, isUntouched, sources } from "../../api/Sources.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./TryIt.module.css"
 
@@ -10,6 +10,8 @@ const words = texts(
     none: "This agent knows nothing yet. Give it a website or a document, and it answers from that, with citations.",
     add: "Add a source",
     reading: "A source is being read. What is in it is found as soon as it is ready.",
+    untouched: "None of its sources has been read yet.",
+    toSources: "To the sources",
     failed: "None of its sources could be read.",
     look: "See why"
   },
@@ -17,6 +19,8 @@ const words = texts(
     none: "Dieser Agent weiß noch nichts. Geben Sie ihm eine Website oder ein Dokument, und er antwortet daraus, mit Belegen.",
     add: "Quelle hinzufügen",
     reading: "Eine Quelle wird gerade gelesen. Was darin steht, wird gefunden, sobald sie bereit ist.",
+    untouched: "Noch keine seiner Quellen wurde gelesen.",
+    toSources: "Zu den Quellen",
     failed: "Keine seiner Quellen ließ sich lesen.",
     look: "Warum?"
   }
@@ -44,6 +48,13 @@ export const Advice = ({ agentId, mayChange }: Props) => {
     return (
       <p className={css["advice"]} role="status">
         {t.reading}
+      </p>
+    )
+  }
+  if (all.every(isUntouched)) {
+    return (
+      <p className={css["advice"]}>
+        {t.untouched} <Link href={place}>{t.toSources}</Link>
       </p>
     )
   }

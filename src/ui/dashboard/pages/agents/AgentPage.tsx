@@ -10,6 +10,7 @@ import { Page } from "../../components/Page.tsx"
 import { Tabs } from "../../components/Tabs.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { LastFailure } from "./LastFailure.tsx"
 import { LoadedPage } from "../LoadedPage.tsx"
 
 const Channels = lazy(() => import("./Channels.tsx"))
@@ -89,6 +90,7 @@ const AgentPage = ({ id, tab, user }: Props) => {
           lead={agent.model ?? undefined}
           actions={mayChange ? <Removal agent={agent} /> : undefined}
         >
+          <LastFailure agentId={id} />
           <Tabs
             label={t.parts}
             current={tab}

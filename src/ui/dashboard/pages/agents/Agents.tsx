@@ -1,6 +1,6 @@
 /** The list of agents, and making a new one. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
-import { type FormEvent, useState } from "react"
+import { useState } from "react"
 import { Link, useLocation } from "wouter"
 import { agents, createAgent } from "../../api/Agents.ts"
 import { atLeast, type User } from "../../api/Session.ts"
@@ -8,8 +8,11 @@ import { Button } from "../../components/Button.tsx"
 import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { LongText, TextField } from "../../components/Field.tsx"
 import { Empty, Loaded, Page } from "../../components/Page.tsx"
-import { Problem } from "../../components/Problem.tsx"
 import { Table } from "../../components/Table.tsx"
+import { DraftState } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -41,44 +44,50 @@ const words = texts(
   }
 )
 
-const Create = ({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }) => {
+const nothing = { name: "", instructions: "" }
+
+const Create = ({ onClose }: { readonly onClose: () => void }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
   const [, navigate] = useLocation()
-  const [name, setName] = useState("")
-  const [instructions, setInstructions] = useState("")
+  const draft = useDraft({ name: "agent", title: t.add, stored: nothing })
+  const { change, value } = draft
   const create = useMutation({
-    mutationFn: () => createAgent(name, instructions),
+    mutationFn: () => createAgent(value.name, value.instructions),
     onSuccess: async ({ agent }) => {
+      draft.saved()
       await queries.invalidateQueries({ queryKey: agents.queryKey })
       onClose()
       navigate(`/agents/${agent.id}`)
     }
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    create.mutate()
-  }
+  const { errorOf, general } = useIssues(create.error, ["name", "instructions"])
   return (
-    <Dialog title={t.add} isOpen={isOpen} onClose={onClose}>
-      <form onSubmit={submit} style={{ display: "contents" }}>
-        {create.error === null ? null : <Problem problem={create.error} />}
-        <TextField label={common.name} isRequired autoFocus value={name} onChange={setName} />
-        <LongText
-          label={t.instructions}
-          help={t.instructionsHelp}
-          value={instructions}
-          onChange={setInstructions}
-        />
-        <Actions>
-          <Button onPress={onClose}>{common.cancel}</Button>
-          <Button kind="primary" type="submit" busy={create.isPending}>
-            {common.create}
-          </Button>
-        </Actions>
-      </form>
-    </Dialog>
+    <Form onSubmit={() => create.mutate()} problem={general}>
+      <TextField
+        label={common.name}
+        isRequired
+        autoFocus
+        value={value.name}
+        onChange={(name) => change({ name })}
+        error={errorOf("name")}
+      />
+      <LongText
+        label={t.instructions}
+        help={t.instructionsHelp}
+        value={value.instructions}
+        onChange={(instructions) => change({ instructions })}
+        error={errorOf("instructions")}
+      />
+      <Actions>
+        <DraftState draft={draft} />
+        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button kind="primary" type="submit" busy={create.isPending}>
+          {common.create}
+        </Button>
+      </Actions>
+    </Form>
   )
 }
 
@@ -95,7 +104,9 @@ const Agents = ({ user }: { readonly user: User }) => {
   ) : null
   return (
     <Page title={t.title} lead={t.lead} actions={add}>
-      <Create isOpen={creating} onClose={() => setCreating(false)} />
+      <Dialog title={t.add} isOpen={creating} onClose={() => setCreating(false)}>
+        <Create onClose={() => setCreating(false)} />
+      </Dialog>
       <Loaded query={query}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.agents)

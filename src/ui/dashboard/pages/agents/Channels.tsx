@@ -1,13 +1,13 @@
 /** The messaging channels of an agent, and what the provider has to be told. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
-import { type FormEvent, useState } from "react"
+import { useState } from "react"
 import {
   type Channel,
   channels,
   createChannel,
   deleteChannel,
-  patchChannel,
-  type Provider
+  type Provider,
+  setChannelActive
 } from "../../api/Channels.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
@@ -17,6 +17,10 @@ import { Select, TextField } from "../../components/Field.tsx"
 import { Card, Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Table } from "../../components/Table.tsx"
+import { DraftState } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -80,41 +84,46 @@ const words = texts(
   }
 )
 
+const provider = (): Provider => "whatsapp"
+const nothing = { channel: provider(), externalId: "", accessToken: "" }
+
 const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClose: () => void }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
-  const [channel, setChannel] = useState<Provider>("whatsapp")
-  const [externalId, setExternalId] = useState("")
-  const [accessToken, setAccessToken] = useState("")
+  const draft = useDraft({
+    name: `channel.${agentId}`,
+    title: t.add,
+    stored: nothing,
+    unkept: ["accessToken"]
+  })
+  const { change, value } = draft
   const create = useMutation({
-    mutationFn: () => createChannel(agentId, { channel, externalId, accessToken }),
+    mutationFn: () => createChannel(agentId, value),
     onSuccess: async () => {
+      draft.saved()
       await queries.invalidateQueries({ queryKey: channels(agentId).queryKey })
       onClose()
     }
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    create.mutate()
-  }
+  const { errorOf, general } = useIssues(create.error, ["externalId", "accessToken"])
   return (
-    <form onSubmit={submit} style={{ display: "contents" }}>
-      {create.error === null ? null : <Problem problem={create.error} />}
+    <Form onSubmit={() => create.mutate()} problem={general}>
       <Select
         label={t.provider}
         options={[
           ["whatsapp", t.whatsapp],
           ["messenger", t.messenger]
         ]}
-        value={channel}
-        onChange={setChannel}
+        value={value.channel}
+        onChange={(channel) => change({ channel })}
       />
       <TextField
-        label={channel === "whatsapp" ? t.phone : t.page}
+        label={value.channel === "whatsapp" ? t.phone : t.page}
         isRequired
-        value={externalId}
-        onChange={setExternalId}
+        value={value.externalId}
+        onChange={(externalId) => change({ externalId })}
+        error={errorOf("externalId")}
       />
       <TextField
         label={t.token}
@@ -122,16 +131,18 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         type="password"
         autoComplete="off"
         isRequired
-        value={accessToken}
-        onChange={setAccessToken}
+        value={value.accessToken}
+        onChange={(accessToken) => change({ accessToken })}
+        error={errorOf("accessToken")}
       />
       <Actions>
+        <DraftState draft={draft} />
         <Button onPress={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={create.isPending}>
           {common.create}
         </Button>
       </Actions>
-    </form>
+    </Form>
   )
 }
 
@@ -141,7 +152,7 @@ const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: C
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: channels(agentId).queryKey })
   const toggle = useMutation({
-    mutationFn: () => patchChannel(found.id, { active: !found.active }),
+    mutationFn: () => setChannelActive(found, !found.active),
     onSettled: refresh
   })
   const verb = found.active ? t.switchOff : t.switchOn

@@ -1,16 +1,18 @@
 /** How the chat gets onto a page. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { type FormEvent, useState } from "react"
 import type { Agent } from "../../api/Agents.ts"
 import { createKey, keys } from "../../api/Keys.ts"
 import { Button } from "../../components/Button.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { Actions } from "../../components/Dialog.tsx"
-import { LongText } from "../../components/Field.tsx"
 import { Card } from "../../components/Page.tsx"
-import { Problem } from "../../components/Problem.tsx"
+import { DraftState } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { originsOf } from "./origins.ts"
+import { Origins } from "./Origins.tsx"
+import { meantBy, originsOf } from "./origins.ts"
 
 const words = texts(
   {
@@ -39,40 +41,47 @@ const words = texts(
   }
 )
 
+const nothing = { origins: "" }
+
 const Embed = ({ agent }: { readonly agent: Agent }) => {
   const t = useText(words)
   const queries = useQueryClient()
-  const [origins, setOrigins] = useState("")
-  const allowedOrigins = originsOf(origins)
+  const draft = useDraft({ name: `embed.${agent.id}`, title: t.title, stored: nothing })
+  const { origins } = draft.value
+  const meant = meantBy(origins)
   const make = useMutation({
-    mutationFn: () => createKey(agent.id, { name: t.keyName, permissions: ["chat"], allowedOrigins }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: keys(agent.id).queryKey })
+    mutationFn: () =>
+      createKey(agent.id, { name: t.keyName, permissions: ["chat"], allowedOrigins: originsOf(meant) }),
+    onSuccess: () => {
+      draft.saved()
+      return queries.invalidateQueries({ queryKey: keys(agent.id).queryKey })
+    }
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    make.mutate()
+  const { errorOf, general } = useIssues(make.error, ["allowedOrigins"])
+  const submit = () => {
+    // What is no website is said at the field.
+    if (meant.every(({ origin }) => origin !== null)) make.mutate()
   }
   return (
     <Card title={t.title}>
       <p>{t.lead}</p>
-      {make.error === null ? null : <Problem problem={make.error} />}
       {make.data === undefined ? (
-        <form onSubmit={submit} style={{ display: "contents" }}>
-          <LongText
+        <Form onSubmit={submit} problem={general}>
+          <Origins
             label={t.origins}
             help={t.originsHelp}
-            rows={2}
-            mono
             isRequired
             value={origins}
-            onChange={setOrigins}
+            onChange={(typed) => draft.change({ origins: typed })}
+            error={errorOf("allowedOrigins")}
           />
           <Actions>
+            <DraftState draft={draft} />
             <Button kind="primary" type="submit" busy={make.isPending}>
               {t.make}
             </Button>
           </Actions>
-        </form>
+        </Form>
       ) : (
         <>
           <p>{t.scriptHelp}</p>
@@ -84,7 +93,7 @@ const Embed = ({ agent }: { readonly agent: Agent }) => {
             <Button
               onPress={() => {
                 make.reset()
-                setOrigins("")
+                draft.change(nothing)
               }}
             >
               {t.more}

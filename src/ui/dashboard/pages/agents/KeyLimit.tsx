@@ -1,11 +1,15 @@
 /** How often a key may be used: chosen when it is made, changed later. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { type FormEvent, useState } from "react"
+import { useState } from "react"
 import { type Key, keys, type RateLimit, setRateLimit } from "../../api/Keys.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { Problem } from "../../components/Problem.tsx"
+import { isOutdated } from "../../api/Client.ts"
+import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -36,18 +40,22 @@ export interface TypedLimit {
   readonly window: string
 }
 
-export const noLimit: TypedLimit = { requests: "", window: "60" }
+export const noLimit = { requests: "", window: "60" }
 
 /** Null where no number of requests is typed. */
 export const limitOf = ({ requests, window }: TypedLimit): RateLimit | null =>
   requests === "" ? null : { requests: Number(requests), window: Number(window) }
 
+/** Where the service names what is wrong with a limit. */
+export const limitPlaces = ["rateLimit.requests", "rateLimit.window"] as const
+
 interface FieldsProps {
   readonly value: TypedLimit
-  readonly onChange: (value: TypedLimit) => void
+  readonly onChange: (value: Partial<TypedLimit>) => void
+  readonly errorOf: (place: (typeof limitPlaces)[number]) => string | undefined
 }
 
-export const LimitFields = ({ value, onChange }: FieldsProps) => {
+export const LimitFields = ({ errorOf, value, onChange }: FieldsProps) => {
   const t = useText(words)
   return (
     <>
@@ -57,7 +65,8 @@ export const LimitFields = ({ value, onChange }: FieldsProps) => {
         inputMode="numeric"
         pattern="[0-9]+"
         value={value.requests}
-        onChange={(requests) => onChange({ ...value, requests })}
+        onChange={(requests) => onChange({ requests })}
+        error={errorOf("rateLimit.requests")}
       />
       <TextField
         label={t.window}
@@ -65,7 +74,8 @@ export const LimitFields = ({ value, onChange }: FieldsProps) => {
         pattern="[0-9]+"
         isRequired={value.requests !== ""}
         value={value.window}
-        onChange={(window) => onChange({ ...value, window })}
+        onChange={(window) => onChange({ window })}
+        error={errorOf("rateLimit.window")}
       />
     </>
   )
@@ -90,34 +100,44 @@ interface EditProps {
   readonly onClose: () => void
 }
 
-const Edit = ({ agentId, found: { id, rateLimit }, onClose }: EditProps) => {
+const Edit = ({ agentId, found, onClose }: EditProps) => {
+  const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
-  const [typed, setTyped] = useState(
-    rateLimit === null ? noLimit : { requests: String(rateLimit.requests), window: String(rateLimit.window) }
-  )
-  const save = useMutation({
-    mutationFn: () => setRateLimit(id, limitOf(typed)),
-    onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
-      onClose()
-    }
+  const { rateLimit } = found
+  const draft = useDraft({
+    name: `limit.${found.id}`,
+    title: `${t.title}: ${found.name}`,
+    stored:
+      rateLimit === null
+        ? noLimit
+        : { requests: String(rateLimit.requests), window: String(rateLimit.window) }
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    save.mutate()
-  }
+  const refresh = () => queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
+  const save = useMutation({
+    mutationFn: () => setRateLimit(found, limitOf(draft.value)),
+    onSuccess: async () => {
+      draft.saved()
+      await refresh()
+      onClose()
+    },
+    onError: (problem) => (isOutdated(problem) ? refresh() : undefined)
+  })
+  const { errorOf, general } = useIssues(save.error, limitPlaces)
   return (
-    <form onSubmit={submit} style={{ display: "contents" }}>
-      {save.error === null ? null : <Problem problem={save.error} />}
-      <LimitFields value={typed} onChange={setTyped} />
+    <Form onSubmit={() => save.mutate()} problem={isOutdated(general) ? null : general}>
+      <Conflict draft={draft} problem={save.error} />
+      <LimitFields value={draft.value} onChange={draft.change} errorOf={errorOf} />
+      <Theirs draft={draft} name="requests" />
+      <Theirs draft={draft} name="window" />
       <Actions>
+        <DraftState draft={draft} />
         <Button onPress={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={save.isPending}>
           {common.save}
         </Button>
       </Actions>
-    </form>
+    </Form>
   )
 }
 

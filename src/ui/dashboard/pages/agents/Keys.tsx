@@ -1,21 +1,26 @@
 /** API keys: made, switched off, revoked. A secret is shown once. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
-import { type FormEvent, useState } from "react"
+import { useState } from "react"
 import { createKey, type Key, keys, type Permission, revokeKey, setActive } from "../../api/Keys.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Choices } from "../../components/Choices.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
-import { LongText, TextField } from "../../components/Field.tsx"
+import { TextField } from "../../components/Field.tsx"
 import { Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Table } from "../../components/Table.tsx"
+import { DraftState } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { originsOf } from "./origins.ts"
-import { EditLimit, Limit, LimitFields, limitOf, noLimit, useLimitTitle } from "./KeyLimit.tsx"
+import { EditLimit, Limit, LimitFields, limitOf, limitPlaces, noLimit, useLimitTitle } from "./KeyLimit.tsx"
+import { Origins } from "./Origins.tsx"
+import { meantBy, originsOf } from "./origins.ts"
 import css from "./Keys.module.css"
 
 const words = texts(
@@ -127,38 +132,50 @@ const Secret = ({ secret, onClose }: { readonly secret: string; readonly onClose
   )
 }
 
+const initial = (): ReadonlyArray<Permission> => ["chat"]
+const nothing = { name: "", permissions: initial(), origins: "", until: "", ...noLimit }
+const places = ["name", "permissions", "allowedOrigins", "expiresAt", ...limitPlaces] as const
+
 const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClose: () => void }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
-  const initial: ReadonlyArray<Permission> = ["chat"]
-  const [name, setName] = useState("")
-  const [chosen, setChosen] = useState(initial)
-  const [origins, setOrigins] = useState("")
-  const [until, setUntil] = useState("")
-  const [limit, setLimit] = useState(noLimit)
-  const rateLimit = limitOf(limit)
-  const allowedOrigins = originsOf(origins)
+  const draft = useDraft({ name: `key.${agentId}`, title: t.add, stored: nothing })
+  const { change, value } = draft
+  const rateLimit = limitOf(value)
+  const meant = meantBy(value.origins)
+  const allowedOrigins = originsOf(meant)
   const create = useMutation({
     mutationFn: () =>
       createKey(agentId, {
-        name,
-        permissions: chosen,
+        name: value.name,
+        permissions: value.permissions,
         ...(allowedOrigins.length === 0 ? {} : { allowedOrigins }),
-        ...(until === "" ? {} : { expiresAt: new Date(until).toISOString() }),
+        ...(value.until === "" ? {} : { expiresAt: new Date(value.until).toISOString() }),
         ...(rateLimit === null ? {} : { rateLimit })
       }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
+    onSuccess: () => {
+      draft.saved()
+      return queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
+    }
   })
+  const { errorOf, general } = useIssues(create.error, places)
   if (create.data !== undefined) return <Secret secret={create.data.secret} onClose={onClose} />
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    create.mutate()
+  const permissionError = errorOf("permissions")
+  const submit = () => {
+    // What is no website is said at the field.
+    if (meant.every(({ origin }) => origin !== null)) create.mutate()
   }
   return (
-    <form onSubmit={submit} style={{ display: "contents" }}>
-      {create.error === null ? null : <Problem problem={create.error} />}
-      <TextField label={common.name} isRequired autoFocus value={name} onChange={setName} />
+    <Form onSubmit={submit} problem={general}>
+      <TextField
+        label={common.name}
+        isRequired
+        autoFocus
+        value={value.name}
+        onChange={(name) => change({ name })}
+        error={errorOf("name")}
+      />
       <Choices
         label={t.permissions}
         options={[
@@ -168,25 +185,34 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
           ["usage.read", t.usage, t.usageMeans],
           ["trace_read", t.trace, t.traceMeans]
         ]}
-        value={chosen}
-        onChange={setChosen}
+        value={value.permissions}
+        onChange={(permissions) => change({ permissions })}
+        error={permissionError}
       />
-      <LongText label={t.origins} help={t.originsHelp} rows={2} mono value={origins} onChange={setOrigins} />
+      <Origins
+        label={t.origins}
+        help={t.originsHelp}
+        value={value.origins}
+        onChange={(origins) => change({ origins })}
+        error={errorOf("allowedOrigins")}
+      />
       <TextField
         label={t.expires}
         help={t.expiresHelp}
         type="datetime-local"
-        value={until}
-        onChange={setUntil}
+        value={value.until}
+        onChange={(until) => change({ until })}
+        error={errorOf("expiresAt")}
       />
-      <LimitFields value={limit} onChange={setLimit} />
+      <LimitFields value={value} onChange={change} errorOf={errorOf} />
       <Actions>
+        <DraftState draft={draft} />
         <Button onPress={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={create.isPending}>
           {common.create}
         </Button>
       </Actions>
-    </form>
+    </Form>
   )
 }
 
@@ -195,13 +221,14 @@ const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: K
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
   const toggle = useMutation({
-    mutationFn: () => setActive(found.id, found.status !== "ACTIVE"),
+    mutationFn: () => setActive(found, found.status !== "ACTIVE"),
     onSettled: refresh
   })
   if (found.status === "REVOKED") return null
   const verb = found.status === "ACTIVE" ? t.off : t.on
   return (
     <span className={css["deeds"]}>
+      {toggle.error === null ? null : <Problem problem={toggle.error} />}
       <EditLimit agentId={agentId} found={found} />
       {found.status === "EXPIRED" ? null : (
         <Button

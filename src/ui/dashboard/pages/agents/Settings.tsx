@@ -1,19 +1,22 @@
 /** What an agent is told, and how it searches. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { type FormEvent, useState } from "react"
-import { type Agent, patchAgent } from "../../api/Agents.ts"
-import { ApiError } from "../../api/Client.ts"
+import { type Agent, agent as agentQuery, patchAgent } from "../../api/Agents.ts"
+import { isOutdated } from "../../api/Client.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
 import { LongText, TextField } from "../../components/Field.tsx"
 import { Card } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
+import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { useReason } from "../../text/useReason.ts"
 
 const words = texts(
   {
+    title: (name: string) => `Settings of ${name}`,
     voice: "Voice",
     instructions: "Instructions",
     instructionsHelp: "How it should speak, what it should do, and what it should leave to people.",
@@ -28,6 +31,7 @@ const words = texts(
     minScoreHelp: "0 to 1. Empty: what suits the embedding model."
   },
   {
+    title: (name: string) => `Einstellungen von ${name}`,
     voice: "Stimme",
     instructions: "Anweisungen",
     instructionsHelp: "Wie er sprechen, was er tun und was er Menschen überlassen soll.",
@@ -45,80 +49,91 @@ const words = texts(
 
 const numberOrNull = (text: string) => (text.trim() === "" ? null : Number(text.replace(",", ".")))
 
-/** What is wrong with a field, where the service says that something is. */
-const useComplaint = () => {
-  const reason = useReason()
-  return (problem: Error | null, field: string) =>
-    problem instanceof ApiError && JSON.stringify(problem.details).includes(`"${field}"`)
-      ? reason(problem).sentence
-      : undefined
-}
+/** As it is typed. */
+const fieldsOf = ({ greeting, instructions, model, name, retrieval: { minScore, topK } }: Agent) => ({
+  name,
+  instructions,
+  greeting: greeting ?? "",
+  model: model ?? "",
+  topK: String(topK),
+  minScore: minScore === null ? "" : String(minScore)
+})
+
+/** Where the service names what is wrong. */
+const places = ["name", "instructions", "greeting", "model", "retrieval.topK", "retrieval.minScore"] as const
 
 const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayChange: boolean }) => {
   const t = useText(words)
   const common = useText(everywhere)
-  const complaint = useComplaint()
   const queries = useQueryClient()
-  const [name, setName] = useState(agent.name)
-  const [instructions, setInstructions] = useState(agent.instructions)
-  const [greeting, setGreeting] = useState(agent.greeting ?? "")
-  const [model, setModel] = useState(agent.model ?? "")
-  const [topK, setTopK] = useState(String(agent.retrieval.topK))
-  const [minScore, setMinScore] = useState(
-    agent.retrieval.minScore === null ? "" : String(agent.retrieval.minScore)
-  )
+  const draft = useDraft({
+    name: `agent.${agent.id}`,
+    title: t.title(agent.name),
+    stored: fieldsOf(agent)
+  })
+  const { change, value } = draft
   const save = useMutation({
     mutationFn: () =>
-      patchAgent(agent.id, {
-        name,
-        instructions,
-        greeting: greeting === "" ? null : greeting,
-        model: model.trim() === "" ? null : model,
-        retrieval: { topK: Number(topK), minScore: numberOrNull(minScore) }
+      patchAgent(agent.id, agent.version, {
+        name: value.name,
+        instructions: value.instructions,
+        greeting: value.greeting === "" ? null : value.greeting,
+        model: value.model.trim() === "" ? null : value.model,
+        retrieval: { topK: Number(value.topK), minScore: numberOrNull(value.minScore) }
       }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["agents"] })
+    onSuccess: ({ agent: saved }) => {
+      draft.saved()
+      queries.setQueryData(agentQuery(agent.id).queryKey, saved)
+      return queries.invalidateQueries({ queryKey: ["agents"] })
+    },
+    onError: (problem) =>
+      isOutdated(problem)
+        ? queries.invalidateQueries({ queryKey: agentQuery(agent.id).queryKey, exact: true })
+        : undefined
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    save.mutate()
-  }
+  const { errorOf, general } = useIssues(save.error, places)
   return (
-    <form onSubmit={submit} style={{ display: "contents" }}>
+    <Form onSubmit={() => save.mutate()}>
+      <Conflict draft={draft} problem={save.error} />
       <Card title={t.voice}>
         <TextField
           label={common.name}
           isRequired
           isReadOnly={!mayChange}
-          value={name}
-          onChange={setName}
-          error={complaint(save.error, "name")}
+          value={value.name}
+          onChange={(name) => change({ name })}
+          error={errorOf("name")}
         />
+        <Theirs draft={draft} name="name" />
         <LongText
           label={t.instructions}
           help={t.instructionsHelp}
           rows={8}
           isReadOnly={!mayChange}
-          value={instructions}
-          onChange={setInstructions}
-          error={complaint(save.error, "instructions")}
+          value={value.instructions}
+          onChange={(instructions) => change({ instructions })}
+          error={errorOf("instructions")}
         />
+        <Theirs draft={draft} name="instructions" />
         <LongText
           label={t.greeting}
           help={t.greetingHelp}
           rows={2}
           isReadOnly={!mayChange}
-          value={greeting}
-          onChange={setGreeting}
-          error={complaint(save.error, "greeting")}
+          value={value.greeting}
+          onChange={(greeting) => change({ greeting })}
+          error={errorOf("greeting")}
         />
+        <Theirs draft={draft} name="greeting" />
         <TextField
           label={t.model}
           help={t.modelHelp}
           isReadOnly={!mayChange}
-          value={model}
-          onChange={setModel}
-          error={complaint(save.error, "model")}
+          value={value.model}
+          onChange={(model) => change({ model })}
+          error={errorOf("model")}
         />
+        <Theirs draft={draft} name="model" />
       </Card>
       <Card title={t.search}>
         <TextField
@@ -126,30 +141,32 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
           help={t.topKHelp}
           inputMode="numeric"
           isReadOnly={!mayChange}
-          value={topK}
-          onChange={setTopK}
-          error={complaint(save.error, "topK")}
+          value={value.topK}
+          onChange={(topK) => change({ topK })}
+          error={errorOf("retrieval.topK")}
         />
+        <Theirs draft={draft} name="topK" />
         <TextField
           label={t.minScore}
           help={t.minScoreHelp}
           inputMode="decimal"
           isReadOnly={!mayChange}
-          value={minScore}
-          onChange={setMinScore}
-          error={complaint(save.error, "minScore")}
+          value={value.minScore}
+          onChange={(minScore) => change({ minScore })}
+          error={errorOf("retrieval.minScore")}
         />
+        <Theirs draft={draft} name="minScore" />
       </Card>
-      {save.error === null ? null : <Problem problem={save.error} />}
+      {general === null || isOutdated(general) ? null : <Problem problem={general} />}
       {mayChange ? (
         <Actions>
-          <span role="status">{save.isSuccess ? common.saved : ""}</span>
+          <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
           <Button kind="primary" type="submit" busy={save.isPending}>
             {common.save}
           </Button>
         </Actions>
       ) : null}
-    </form>
+    </Form>
   )
 }
 

@@ -1,7 +1,11 @@
-/** What is said with an agent while it is tried: it outlives the page that shows it, until the window is left. */
+/**
+ * What is said with an agent while it is tried: it outlives the page that shows it, and a window that is loaded again goes on
+ * with it, in the middle of an answer too.
+ */
 import { Chat } from "@ai-sdk/react"
 import { DefaultChatTransport, type UIMessage } from "ai"
 import { failureOf } from "../../api/Client.ts"
+import { type Message as Stored, recentMessages } from "../../api/Conversations.ts"
 import type { Citation } from "../../components/CitationChip.tsx"
 import type { RunEvent } from "../../components/Trace.tsx"
 import { TurnForm } from "./TurnForm.ts"
@@ -24,34 +28,94 @@ type DataParts = {
 
 export type Message = UIMessage<Sent, DataParts>
 
-export const resultOf = ({ parts }: Message): Result | undefined => {
+export const textOf = ({ parts }: Message): string =>
+  parts.map((part) => (part.type === "text" ? part.text : "")).join("")
+
+/** Those of the settled reply, or those that have come so far. */
+export const citationsOf = ({ parts }: Message): ReadonlyArray<Citation> => {
   const done = parts.find((part) => part.type === "data-done")
-  return done?.data.result
+  if (done !== undefined) return done.data.result.citations
+  return parts.flatMap((part) => {
+    if (part.type !== "source-url" && part.type !== "source-document") return []
+    const index = part.providerMetadata?.["spoke"]?.["index"]
+    if (typeof index !== "number") return []
+    return [{ index, title: part.title ?? "", url: part.type === "source-url" ? part.url : "" }]
+  })
+}
+
+/** The turn that was last begun and has no answer yet. */
+interface Pending {
+  readonly runId: string
+  readonly text: string
+  readonly files: ReadonlyArray<string>
+}
+
+/** What this window keeps of the talk. */
+interface Kept {
+  readonly conversationId?: string
+  readonly pending?: Pending
+}
+
+/** Messages of a talk that are shown again. */
+const messageLimit = 100
+
+const own = (id: string, text: string, files: ReadonlyArray<string>): Message => ({
+  id,
+  role: "user",
+  metadata: { files },
+  parts: [{ type: "text", text }]
+})
+
+const shown = ({ attachments, citations, content, id, role }: Stored): Message =>
+  role === "user"
+    ? own(
+        id,
+        content,
+        attachments.map(({ name }) => name)
+      )
+    : {
+        id,
+        role,
+        parts: [
+          { type: "text", text: content },
+          { type: "data-done", data: { result: { reply: content, citations } } }
+        ]
+      }
+
+/** `stored` without what the turn `runId` is about to tell again. */
+const without = (stored: ReadonlyArray<Stored>, runId: string | undefined): ReadonlyArray<Stored> => {
+  const place = stored.findIndex((message) => message.runId === runId)
+  if (runId === undefined || place < 0) return stored
+  return stored.slice(0, stored[place]?.role === "assistant" ? Math.max(0, place - 1) : place)
 }
 
 export class Talk {
   /** The chat of the AI SDK, on our own stream. */
   readonly chat: Chat<Message>
   private readonly turn: TurnForm
+  private readonly storageKey: string
+  private kept: Kept = {}
   private told: ReadonlyArray<RunEvent> = []
   private readonly listeners = new Set<() => void>()
 
-  constructor(agentId: string) {
+  constructor(userId: string, agentId: string) {
     this.turn = new TurnForm(agentId)
+    this.storageKey = `spoke.try.${userId}.${agentId}`
     this.chat = new Chat<Message>({
       transport: new DefaultChatTransport<Message>({
         api: "/api/v1/chat/stream",
-        fetch: async (address, request) => {
-          const response = await fetch(address, { ...request, ...this.turn.request() })
-          if (!response.ok) throw await failureOf(response)
-          return response
-        }
+        fetch: (address, request) =>
+          request?.method === "GET" ? fetch(address, request) : this.ask(address, request),
+        prepareReconnectToStreamRequest: () => ({
+          api: `/api/v1/chat/stream/${this.kept.pending?.runId ?? ""}?agentId=${agentId}`
+        })
       }),
       onData: (part) => {
         if (part.type === "data-agent-run-event") this.tell([...this.told, part.data])
-        if (part.type === "data-done") this.turn.conversationId = part.data.result.conversationId
+        if (part.type === "data-done") this.answered(part.data.result)
       }
     })
+    void this.restore()
   }
 
   /** The events of the turn at hand. */
@@ -74,7 +138,51 @@ export class Talk {
     this.turn.conversationId = undefined
     this.chat.messages = []
     this.chat.clearError()
+    this.keep({})
     this.tell([])
+  }
+
+  private async ask(address: RequestInfo | URL, request: RequestInit | undefined): Promise<Response> {
+    const response = await fetch(address, { ...request, ...this.turn.request() })
+    if (!response.ok) throw await failureOf(response)
+    const runId = response.headers.get("x-run-id")
+    const { files, text } = this.turn.current
+    if (runId !== null) this.keep({ ...this.kept, pending: { runId, text, files } })
+    return response
+  }
+
+  private answered({ conversationId }: Result): void {
+    this.turn.conversationId = conversationId
+    this.keep(conversationId === undefined ? {} : { conversationId })
+  }
+
+  private keep(kept: Kept): void {
+    this.kept = kept
+    try {
+      sessionStorage.setItem(this.storageKey, JSON.stringify(kept))
+    } catch {
+      // Kept as long as the window is.
+    }
+  }
+
+  /** What was said before the window was loaded again, and the answer that was being written. */
+  private async restore(): Promise<void> {
+    const kept: Kept | null = JSON.parse(sessionStorage.getItem(this.storageKey) ?? "null")
+    if (kept === null) return
+    const { conversationId, pending } = kept
+    const stored =
+      conversationId === undefined ? [] : await recentMessages(conversationId, messageLimit).catch(() => null)
+    // It is gone, or somebody has begun anew meanwhile.
+    if (stored === null || this.chat.messages.length > 0) return
+    this.kept = kept
+    this.turn.conversationId = conversationId
+    const messages = without(stored, pending?.runId).map(shown)
+    if (pending === undefined) {
+      this.chat.messages = messages
+      return
+    }
+    this.chat.messages = [...messages, own(pending.runId, pending.text, pending.files)]
+    await this.chat.resumeStream()
   }
 
   private tell(events: ReadonlyArray<RunEvent>): void {
@@ -88,7 +196,7 @@ const talks = new Map<string, Talk>()
 /** The talk of this user with this agent. */
 export const talkOf = (userId: string, agentId: string): Talk => {
   const key = `${userId} ${agentId}`
-  const talk = talks.get(key) ?? new Talk(agentId)
+  const talk = talks.get(key) ?? new Talk(userId, agentId)
   talks.set(key, talk)
   return talk
 }

@@ -1,6 +1,5 @@
 /** Making and changing a tool. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { type FormEvent, useState } from "react"
 import {
   type AuthKind,
   authKinds,
@@ -16,12 +15,18 @@ import {
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
 import { LongText, Select, TextField } from "../../components/Field.tsx"
-import { Problem } from "../../components/Problem.tsx"
+import { isOutdated } from "../../api/Client.ts"
+import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
 const words = texts(
   {
+    add: "New tool",
+    edit: (name: string) => `Tool ${name}`,
     kind: "What it is",
     http: "HTTP address",
     mcp: "MCP server",
@@ -52,6 +57,8 @@ const words = texts(
     badBinding: "Write each as: from → to."
   },
   {
+    add: "Neues Werkzeug",
+    edit: (name: string) => `Werkzeug ${name}`,
     kind: "Was es ist",
     http: "HTTP-Adresse",
     mcp: "MCP-Server",
@@ -106,6 +113,65 @@ const bindingsOf = (text: string): ReadonlyArray<Binding> | null => {
   return bindings.length === found.length ? bindings : null
 }
 
+/** As they are typed. */
+interface ToolFields {
+  readonly kind: "http" | "mcp"
+  readonly name: string
+  readonly description: string
+  readonly method: Method
+  readonly url: string
+  readonly parameters: string
+  readonly bindings: string
+  readonly auth: AuthKind
+  readonly header: string
+  readonly secret: string
+  readonly slot: string
+  readonly [field: string]: string
+}
+
+const nothing: ToolFields = {
+  kind: "http",
+  name: "",
+  description: "",
+  method: "GET",
+  url: "",
+  parameters: emptyParameters,
+  bindings: "",
+  auth: "none",
+  header: "",
+  secret: "",
+  slot: ""
+}
+
+const fieldsOf = ({ auth, bindings, description, http, mcp, name, parameters }: Tool): ToolFields => ({
+  kind: mcp === undefined ? "http" : "mcp",
+  name,
+  description,
+  method: http?.method ?? "GET",
+  url: http?.url ?? mcp?.url ?? "",
+  parameters: JSON.stringify(parameters, null, 2),
+  bindings: bindings.map(({ from, to }) => `${from} → ${to}`).join("\n"),
+  auth: auth.kind,
+  header: auth.header ?? "",
+  secret: "",
+  slot: auth.slot ?? ""
+})
+
+/** Where the service names what is wrong. */
+const places = [
+  "name",
+  "description",
+  "http.url",
+  "http",
+  "mcp",
+  "parameters",
+  "bindings",
+  "auth.header",
+  "auth.secret",
+  "auth.slot",
+  "auth"
+] as const
+
 interface Props {
   readonly agentId: string
   /** Null for a new one. */
@@ -117,35 +183,26 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
-  const [kind, setKind] = useState<"http" | "mcp">(tool?.mcp === undefined ? "http" : "mcp")
-  const [name, setName] = useState(tool?.name ?? "")
-  const [description, setDescription] = useState(tool?.description ?? "")
-  const [method, setMethod] = useState<Method>(tool?.http?.method ?? "GET")
-  const [url, setUrl] = useState(tool?.http?.url ?? tool?.mcp?.url ?? "")
-  const [parameters, setParameters] = useState(
-    tool === null ? emptyParameters : JSON.stringify(tool.parameters, null, 2)
-  )
-  const [bindings, setBindings] = useState(
-    (tool?.bindings ?? []).map(({ from, to }) => `${from} → ${to}`).join("\n")
-  )
-  const [auth, setAuth] = useState<AuthKind>(tool?.auth.kind ?? "none")
-  const [header, setHeader] = useState(tool?.auth.header ?? "")
-  const [secret, setSecret] = useState("")
-  const [slot, setSlot] = useState(tool?.auth.slot ?? "")
-  const schema = parsed(parameters)
-  const bound = bindingsOf(bindings)
+  const draft = useDraft<ToolFields>({
+    name: tool === null ? `tool.${agentId}` : `tool.${tool.id}`,
+    title: tool === null ? t.add : t.edit(tool.name),
+    stored: tool === null ? nothing : fieldsOf(tool),
+    unkept: ["secret"]
+  })
+  const { change, value } = draft
+  const { auth, kind } = value
+  const schema = parsed(value.parameters)
+  const bound = bindingsOf(value.bindings)
+  const refresh = () => queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
 
   const save = useMutation({
     mutationFn: () => {
+      const { description, header, method, name, secret, slot, url } = value
       const body: ToolInput = {
         name,
         description,
         ...(kind === "http"
-          ? {
-              http: { ...tool?.http, method, url },
-              parameters: schema ?? {},
-              bindings: bound ?? []
-            }
+          ? { http: { ...tool?.http, method, url }, parameters: schema ?? {}, bindings: bound ?? [] }
           : { mcp: { url } }),
         auth: {
           kind: auth,
@@ -154,15 +211,17 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           ...(auth === "none" || secret === "" ? {} : { secret })
         }
       }
-      return tool === null ? createTool(agentId, body) : patchTool(tool.id, body)
+      return tool === null ? createTool(agentId, body) : patchTool(tool.id, tool.version, body)
     },
     onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
+      draft.saved()
+      await refresh()
       onClose()
-    }
+    },
+    onError: (problem) => (isOutdated(problem) ? refresh() : undefined)
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
+  const { errorOf, general } = useIssues(save.error, places)
+  const submit = () => {
     if (kind === "mcp" || (schema !== null && bound !== null)) save.mutate()
   }
   const secretHelp = () => {
@@ -170,8 +229,8 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
     return auth === "basic" ? t.basicHelp : t.secretHelp
   }
   return (
-    <form onSubmit={submit} style={{ display: "contents" }}>
-      {save.error === null ? null : <Problem problem={save.error} />}
+    <Form onSubmit={submit} problem={isOutdated(general) ? null : general}>
+      <Conflict draft={draft} problem={save.error} />
       {tool === null ? (
         <Select
           label={t.kind}
@@ -180,32 +239,45 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
             ["mcp", t.mcp]
           ]}
           value={kind}
-          onChange={setKind}
+          onChange={(chosen) => change({ kind: chosen })}
         />
       ) : null}
-      <TextField label={common.name} help={t.nameHelp} isRequired value={name} onChange={setName} />
+      <TextField
+        label={common.name}
+        help={t.nameHelp}
+        isRequired
+        value={value.name}
+        onChange={(name) => change({ name })}
+        error={errorOf("name")}
+      />
+      <Theirs draft={draft} name="name" />
       <LongText
         label={t.description}
         help={t.descriptionHelp}
         rows={2}
-        value={description}
-        onChange={setDescription}
+        value={value.description}
+        onChange={(description) => change({ description })}
+        error={errorOf("description")}
       />
+      <Theirs draft={draft} name="description" />
       {kind === "http" ? (
         <Select
           label={t.method}
           options={methods.map((one) => [one, one] as const)}
-          value={method}
-          onChange={setMethod}
+          value={value.method}
+          onChange={(method) => change({ method })}
         />
       ) : null}
+      <Theirs draft={draft} name="method" />
       <TextField
         label={t.url}
         {...(kind === "http" ? { help: t.urlHelp } : {})}
         isRequired
-        value={url}
-        onChange={setUrl}
+        value={value.url}
+        onChange={(url) => change({ url })}
+        error={errorOf("http.url") ?? errorOf("http") ?? errorOf("mcp")}
       />
+      <Theirs draft={draft} name="url" />
       {kind === "http" ? (
         <>
           <LongText
@@ -213,29 +285,38 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
             help={t.parametersHelp}
             rows={6}
             mono
-            value={parameters}
-            onChange={setParameters}
-            error={schema === null ? t.badJson : undefined}
+            value={value.parameters}
+            onChange={(parameters) => change({ parameters })}
+            error={schema === null ? t.badJson : errorOf("parameters")}
           />
+          <Theirs draft={draft} name="parameters" />
           <LongText
             label={t.bindings}
             help={t.bindingsHelp}
             rows={2}
             mono
-            value={bindings}
-            onChange={setBindings}
-            error={bound === null ? t.badBinding : undefined}
+            value={value.bindings}
+            onChange={(bindings) => change({ bindings })}
+            error={bound === null ? t.badBinding : errorOf("bindings")}
           />
+          <Theirs draft={draft} name="bindings" />
         </>
       ) : null}
       <Select
         label={t.auth}
         options={authKinds.map((one) => [one, t[one]] as const)}
         value={auth}
-        onChange={setAuth}
+        onChange={(chosen) => change({ auth: chosen })}
       />
+      <Theirs draft={draft} name="auth" />
       {auth === "header" ? (
-        <TextField label={t.headerName} isRequired value={header} onChange={setHeader} />
+        <TextField
+          label={t.headerName}
+          isRequired
+          value={value.header}
+          onChange={(header) => change({ header })}
+          error={errorOf("auth.header")}
+        />
       ) : null}
       {auth === "none" ? null : (
         <>
@@ -244,18 +325,28 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
             help={secretHelp()}
             type="password"
             autoComplete="off"
-            value={secret}
-            onChange={setSecret}
+            value={value.secret}
+            onChange={(secret) => change({ secret })}
+            error={
+              errorOf("auth.secret") ?? (errorOf("auth.header") === undefined ? errorOf("auth") : undefined)
+            }
           />
-          <TextField label={t.slot} help={t.slotHelp} value={slot} onChange={setSlot} />
+          <TextField
+            label={t.slot}
+            help={t.slotHelp}
+            value={value.slot}
+            onChange={(slot) => change({ slot })}
+            error={errorOf("auth.slot")}
+          />
         </>
       )}
       <Actions>
+        <DraftState draft={draft} />
         <Button onPress={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={save.isPending}>
           {common.save}
         </Button>
       </Actions>
-    </form>
+    </Form>
   )
 }

@@ -1,44 +1,51 @@
 /** A conversation with the agent, its citations and, beside it, what happens in each turn. */
 import { useChat } from "@ai-sdk/react"
-import { useEffect, useRef, useSyncExternalStore } from "react"
+import { useSyncExternalStore } from "react"
 import type { Agent } from "../../api/Agents.ts"
 import { ApiError } from "../../api/Client.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { CitationChip } from "../../components/CitationChip.tsx"
-import { Prose } from "../../components/Prose.tsx"
-import { Trace } from "../../components/Trace.tsx"
+import { Prose, useSpoken } from "../../components/Prose.tsx"
+import { failureIn, type RunFailure, Trace } from "../../components/Trace.tsx"
+import { useStickToEnd } from "../../components/useStickToEnd.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { useFailure } from "../../text/useFailure.ts"
 import { useReason } from "../../text/useReason.ts"
 import { Advice } from "./Advice.tsx"
-import { type Message, resultOf, talkOf } from "./Talk.ts"
+import { citationsOf, type Message, talkOf, textOf } from "./Talk.ts"
 import { TryItForm } from "./TryItForm.tsx"
 import css from "./TryIt.module.css"
 
 const words = texts(
   {
+    draft: (name: string) => `Message to ${name}`,
     conversation: "Conversation",
     you: "You",
     thinking: "The agent is answering …",
-    failed: "No answer",
-    TURN_FAILED: "The model could not finish its answer. Its provider or its settings may be the reason.",
-    RUNTIME_TIMEOUT: "The model did not answer in time."
+    failed: "No answer"
   },
   {
+    draft: (name: string) => `Nachricht an ${name}`,
     conversation: "Gespräch",
     you: "Sie",
     thinking: "Der Agent antwortet …",
-    failed: "Keine Antwort",
-    TURN_FAILED:
-      "Das Modell konnte nicht zu Ende antworten. Es kann am Anbieter oder an den Einstellungen liegen.",
-    RUNTIME_TIMEOUT: "Das Modell hat nicht rechtzeitig geantwortet."
+    failed: "Keine Antwort"
   }
 )
 
-const textOf = ({ parts }: Message) => parts.map((part) => (part.type === "text" ? part.text : "")).join("")
+/** Milliseconds between two drawings of a reply that is being written. */
+const drawEvery = 50
 
-const Said = ({ message, name }: { readonly message: Message; readonly name: string }) => {
+interface SaidProps {
+  readonly message: Message
+  readonly name: string
+  /** More is to come. */
+  readonly streaming: boolean
+}
+
+const Said = ({ message, name, streaming }: SaidProps) => {
   const t = useText(words)
-  const result = resultOf(message)
+  const citations = citationsOf(message)
   const own = message.role === "user"
   const files = message.metadata?.files ?? []
   return (
@@ -49,9 +56,10 @@ const Said = ({ message, name }: { readonly message: Message; readonly name: str
       ) : (
         <Prose
           text={textOf(message)}
+          streaming={streaming}
           citation={(index) => {
-            const citation = result?.citations.find((one) => one.index === index)
-            return citation === undefined ? undefined : <CitationChip citation={citation} />
+            const citation = citations.find((one) => one.index === index)
+            return citation === undefined ? null : <CitationChip citation={citation} />
           }}
         />
       )}
@@ -60,12 +68,20 @@ const Said = ({ message, name }: { readonly message: Message; readonly name: str
   )
 }
 
+interface FailedProps {
+  readonly problem: Error
+  /** What the turn's trace says of it; null where there was no turn. */
+  readonly failure: RunFailure | null
+}
+
 /** A failure that the stream itself told, by its code, or one of the request. */
-const Failed = ({ problem }: { readonly problem: Error }) => {
+const Failed = ({ failure, problem }: FailedProps) => {
   const t = useText(words)
+  const why = useFailure()
   const reason = useReason()(problem)
   const { message } = problem
-  const told = message === "TURN_FAILED" || message === "RUNTIME_TIMEOUT" ? t[message] : reason.sentence
+  const isTold = message === "TURN_FAILED" || message === "RUNTIME_TIMEOUT"
+  const told = isTold ? why(failure ?? { code: message, provider: null }) : reason.sentence
   return (
     <div role="alert" className={css["error"]}>
       <strong>{t.failed}</strong>
@@ -84,18 +100,28 @@ interface Props {
 const TryIt = ({ agent, user }: Props) => {
   const t = useText(words)
   const talk = talkOf(user.id, agent.id)
-  const { error, messages, status, stop } = useChat<Message>({ chat: talk.chat })
+  const { error, messages, status, stop } = useChat<Message>({
+    chat: talk.chat,
+    experimental_throttle: drawEvery
+  })
   const events = useSyncExternalStore(talk.listen, talk.events)
   const busy = status === "submitted" || status === "streaming"
-  const end = useRef<HTMLDivElement>(null)
-  useEffect(() => {
-    end.current?.scrollIntoView({ block: "nearest" })
-  }, [messages])
+  const { follow, frame, onScroll } = useStickToEnd()
   const last = messages.at(-1)
+  const spoken = useSpoken(!busy && last?.role === "assistant" ? textOf(last) : "")
+  const lastEvent = events.at(-1)
   return (
     <div className={css["try"]}>
       <section className={css["chat"]} aria-label={t.conversation}>
-        <div className={css["messages"]} role="log" aria-live="off" tabIndex={0} aria-label={t.conversation}>
+        <div
+          ref={frame}
+          className={css["messages"]}
+          role="log"
+          aria-live="off"
+          tabIndex={0}
+          aria-label={t.conversation}
+          onScroll={onScroll}
+        >
           {agent.greeting === null ? null : (
             <article className={css["reply"]} aria-label={agent.name}>
               <span className={css["author"]}>{agent.name}</span>
@@ -104,17 +130,22 @@ const TryIt = ({ agent, user }: Props) => {
           )}
           <Advice agentId={agent.id} mayChange={atLeast(user.role, "admin")} />
           {messages.map((message) => (
-            <Said key={message.id} message={message} name={agent.name} />
+            <Said key={message.id} message={message} name={agent.name} streaming={busy && message === last} />
           ))}
-          {error === undefined ? null : <Failed problem={error} />}
-          <div ref={end} />
+          {error === undefined ? null : (
+            <Failed problem={error} failure={lastEvent === undefined ? null : failureIn(lastEvent)} />
+          )}
         </div>
         <p role="status" className={busy ? css["soft"] : "visually-hidden"}>
-          {busy ? t.thinking : last?.role === "assistant" ? textOf(last) : ""}
+          {busy ? t.thinking : spoken}
         </p>
         <TryItForm
           busy={busy}
-          onSend={(text, files) => talk.send(text, files)}
+          draft={{ name: `try.${agent.id}`, title: t.draft(agent.name) }}
+          onSend={(text, files) => {
+            follow()
+            talk.send(text, files)
+          }}
           onStop={() => void stop()}
           onFresh={messages.length === 0 ? null : () => talk.clear()}
         />

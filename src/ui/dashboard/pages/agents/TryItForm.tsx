@@ -1,6 +1,6 @@
 /** Where a question to the agent is written. */
 import { Button } from "../../components/Button.tsx"
-import { MessageForm } from "../../components/MessageForm.tsx"
+import { MessageForm, type MessageFormProps } from "../../components/MessageForm.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 
 const words = texts(
@@ -14,6 +14,7 @@ const words = texts(
 )
 
 interface Props {
+  readonly draft: MessageFormProps["draft"]
   readonly busy: boolean
   readonly onSend: (message: string, files: ReadonlyArray<File>) => void
   readonly onStop: () => void
@@ -21,10 +22,11 @@ interface Props {
   readonly onFresh: (() => void) | null
 }
 
-export const TryItForm = ({ busy, onFresh, onSend, onStop }: Props) => {
+export const TryItForm = ({ busy, draft, onFresh, onSend, onStop }: Props) => {
   const t = useText(words)
   return (
     <MessageForm
+      draft={draft}
       label={t.ask}
       placeholder={t.placeholder}
       busy={busy ? <Button onPress={onStop}>{t.stop}</Button> : undefined}

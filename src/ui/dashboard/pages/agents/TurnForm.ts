@@ -15,6 +15,11 @@ export class TurnForm {
     this.files = files
   }
 
+  /** What is sent. */
+  get current(): { readonly text: string; readonly files: ReadonlyArray<string> } {
+    return { text: this.message, files: this.files.map(({ name }) => name) }
+  }
+
   request(): RequestInit {
     const fields = {
       agentId: this.agentId,

@@ -1,10 +1,38 @@
-/** The origins that are meant by what was typed, one a line: people paste whole addresses and leave out the `https://`. */
-export const originsOf = (typed: string): ReadonlyArray<string> =>
+/** The websites that are meant by what was typed: people paste whole addresses and leave out the scheme. */
+export interface Meant {
+  readonly typed: string
+  /** What is stored; null where no website is meant. */
+  readonly origin: string | null
+  /** The scheme was left out. */
+  readonly isGuess: boolean
+}
+
+/** This machine and those of a network without names are seldom reached over https. */
+const isLocal = (host: string) =>
+  /^(?:localhost|.*\.(?:localhost|local|test|internal|lan)|127(?:\.\d+){3}|10(?:\.\d+){3}|192\.168(?:\.\d+){2}|\[::1\])$/iu.test(
+    host
+  )
+
+const originOf = (address: string): string | null => {
+  if (!/^https?:\/\/[^/]/iu.test(address) || !URL.canParse(address)) return null
+  const { hostname, origin, password, username } = new URL(address)
+  return username !== "" || password !== "" || hostname.includes("*") ? null : origin
+}
+
+/** As it was typed, one a line; nothing where nothing was. */
+export const meantBy = (typed: string): ReadonlyArray<Meant> =>
   typed
-    .split(/[\s,]+/)
+    .split(/[\s,;]+/u)
     .filter((text) => text !== "")
     .map((text) => {
-      const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`
-      // What is no address goes as it is: the service says what is wrong with it.
-      return URL.canParse(address) && /^https?:/i.test(address) ? new URL(address).origin : text
+      if (/^[a-z][a-z0-9+.-]*:\/\//iu.test(text))
+        return { typed: text, origin: originOf(text), isGuess: false }
+      const [host = ""] = text.split(/(?::\d+)?(?:[/?#]|$)/u)
+      const origin = originOf(`${isLocal(host) ? "http" : "https"}://${text}`)
+      return { typed: text, origin, isGuess: origin !== null }
     })
+
+/** Each once. */
+export const originsOf = (meant: ReadonlyArray<Meant>): ReadonlyArray<string> => [
+  ...new Set(meant.flatMap(({ origin }) => origin ?? []))
+]

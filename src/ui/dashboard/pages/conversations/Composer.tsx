@@ -1,9 +1,10 @@
 /** Where the team writes, and what of it has not arrived yet. */
 import { useQueryClient } from "@tanstack/react-query"
-import { useRef, useState } from "react"
+import { useSyncExternalStore } from "react"
 import { say, type State } from "../../api/Conversations.ts"
 import { Button } from "../../components/Button.tsx"
 import { MessageForm } from "../../components/MessageForm.tsx"
+import { useLeaveWarning } from "../../forms/useLeaveWarning.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
@@ -12,6 +13,7 @@ import css from "./Composer.module.css"
 const words = texts(
   {
     reply: "Reply",
+    replyTo: (customer: string) => `Reply to ${customer}`,
     placeholder: "Write to the customer",
     takes: "Sending a message takes the conversation over from the agent.",
     sending: "Sending …",
@@ -20,6 +22,7 @@ const words = texts(
   },
   {
     reply: "Antwort",
+    replyTo: (customer: string) => `Antwort an ${customer}`,
     placeholder: "Dem Kunden schreiben",
     takes: "Wer eine Nachricht sendet, übernimmt das Gespräch vom Agenten.",
     sending: "Wird gesendet …",
@@ -36,36 +39,74 @@ interface Draft {
   readonly problem: string | null
 }
 
-/** Messages of one conversation on their way. They go one after the other, so that they arrive as they were written. */
-export const useDrafts = (id: string) => {
+/** Messages of one conversation on their way: they outlive the page, as long as its window does. */
+class Outbox {
+  private drafts: ReadonlyArray<Draft> = []
+  private count = 0
+  /** They go one after the other, so that they arrive as they were written. */
+  private turn: Promise<void> = Promise.resolve()
+  private readonly listeners = new Set<() => void>()
+
+  readonly now = (): ReadonlyArray<Draft> => this.drafts
+
+  readonly listen = (listener: () => void): (() => void) => {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  readonly discard = (key: number): void => this.set(this.drafts.filter((draft) => draft.key !== key))
+
+  /** `deliver` tells why it was not sent, in words; null where it was. */
+  send(draft: Pick<Draft, "content" | "files">, deliver: () => Promise<string | null>): void {
+    this.count += 1
+    const key = this.count
+    this.set([...this.drafts, { ...draft, key, problem: null }])
+    this.turn = this.turn.then(async () => {
+      const problem = await deliver()
+      if (problem === null) return this.discard(key)
+      this.set(this.drafts.map((one) => (one.key === key ? { ...one, problem } : one)))
+    })
+  }
+
+  private set(drafts: ReadonlyArray<Draft>): void {
+    this.drafts = drafts
+    for (const listener of this.listeners) listener()
+  }
+}
+
+const outboxes = new Map<string, Outbox>()
+
+const outboxOf = (userId: string, id: string): Outbox => {
+  const key = `${userId} ${id}`
+  const outbox = outboxes.get(key) ?? new Outbox()
+  outboxes.set(key, outbox)
+  return outbox
+}
+
+export const useDrafts = (userId: string, id: string) => {
   const reason = useReason()
   const queries = useQueryClient()
-  const [drafts, setDrafts] = useState<ReadonlyArray<Draft>>([])
-  const count = useRef(0)
-  const turn = useRef<Promise<void>>(Promise.resolve())
+  const outbox = outboxOf(userId, id)
+  const drafts = useSyncExternalStore(outbox.listen, outbox.now)
+  useLeaveWarning(drafts.length > 0)
 
-  const discard = (key: number) => setDrafts((before) => before.filter((draft) => draft.key !== key))
-  const deliver = async (key: number, content: string, files: ReadonlyArray<File>) => {
+  /** Null once it has arrived, else why it has not. */
+  const deliver = async (content: string, files: ReadonlyArray<File>): Promise<string | null> => {
     try {
       await say(id, content, files)
     } catch (problem) {
-      const why = reason(problem).sentence
-      setDrafts((before) => before.map((draft) => (draft.key === key ? { ...draft, problem: why } : draft)))
-      return
+      return reason(problem).sentence
     }
     await queries.invalidateQueries({ queryKey: ["conversations"] }).catch(() => undefined)
-    discard(key)
+    return null
   }
-  const send = (content: string, files: ReadonlyArray<File>) => {
-    const key = (count.current += 1)
-    setDrafts((before) => [...before, { key, content, files, problem: null }])
-    turn.current = turn.current.then(() => deliver(key, content, files))
-  }
+  const send = (content: string, files: ReadonlyArray<File>) =>
+    outbox.send({ content, files }, () => deliver(content, files))
   const retry = ({ content, files, key }: Draft) => {
-    discard(key)
+    outbox.discard(key)
     send(content, files)
   }
-  return { drafts, send, retry, discard }
+  return { drafts, send, retry, discard: outbox.discard }
 }
 
 type Drafts = ReturnType<typeof useDrafts>
@@ -98,11 +139,18 @@ export const Underway = ({ discard, drafts, retry }: Drafts) => {
   ))
 }
 
-export const Composer = ({ send, state }: Pick<Drafts, "send"> & { readonly state: State }) => {
+interface ComposerProps extends Pick<Drafts, "send"> {
+  readonly id: string
+  readonly customer: string
+  readonly state: State
+}
+
+export const Composer = ({ customer, id, send, state }: ComposerProps) => {
   const t = useText(words)
   return (
     <div className={css["write"]}>
       <MessageForm
+        draft={{ name: `reply.${id}`, title: t.replyTo(customer) }}
         label={t.reply}
         placeholder={t.placeholder}
         note={state === "HUMAN_ACTIVE" ? "" : t.takes}

@@ -139,7 +139,7 @@ const Conversation = ({ id, user }: { readonly id: string; readonly user: User }
   )
   const live = useLive(id, onChange)
   const query = useInfiniteQuery(conversation(id, live.connected))
-  const drafts = useDrafts(id)
+  const drafts = useDrafts(user.id, id)
   const [runId, setRunId] = useState<string | null>(null)
   const may = atLeast(user.role, "agent")
   return (
@@ -175,7 +175,12 @@ const Conversation = ({ id, user }: { readonly id: string; readonly user: User }
                 {found.state === "CLOSED" ? (
                   <p className={css["soft"]}>{t.closed}</p>
                 ) : may ? (
-                  <Composer send={drafts.send} state={found.state} />
+                  <Composer
+                    id={id}
+                    customer={found.customer ?? names.anonymous}
+                    send={drafts.send}
+                    state={found.state}
+                  />
                 ) : null}
               </div>
               <div className={css["side"]}>

@@ -14,9 +14,11 @@ import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Select } from "../../components/Field.tsx"
 import { Empty, Loaded, Page } from "../../components/Page.tsx"
+import { useSpoken } from "../../components/Prose.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
+import { useFailure } from "../../text/useFailure.ts"
 import css from "./Conversations.module.css"
 import { tones, useHandoffReason, words } from "./words.ts"
 
@@ -28,24 +30,28 @@ const useAgents = () => {
   return query.data?.pages.flatMap((page) => page.agents) ?? []
 }
 
-/** Words without the marks of Markdown, on one line. */
-const plain = (text: string | null) =>
-  text?.replaceAll(/```\w*|\[\d+\]|[`*]|^#+ |(?<!\w)_+|_+(?!\w)/gm, "") ?? ""
-
 const Line = ({ row, agent }: { readonly row: Conversation; readonly agent: string }) => {
   const t = useText(words)
   const { ago } = useFormat()
+  const why = useFailure()
   const reasonOf = useHandoffReason()
+  const preview = useSpoken(row.preview ?? "")
+  const { failure } = row
+  const { helpful, unhelpful } = row.ratings
   return (
     <li>
       <Link href={`/conversations/${row.id}`} className={css["line"] ?? ""}>
         <span className={css["who"]}>{row.customer ?? t.anonymous}</span>
         <span className={css["badge"]}>
+          {unhelpful === 0 ? null : <Badge tone="warn">{t.unhelpful(unhelpful)}</Badge>}
+          {helpful === 0 ? null : <Badge tone="neutral">{t.helpful(helpful)}</Badge>}
+          {failure === null ? null : <Badge tone="bad">{t.failed}</Badge>}
           <Badge tone={tones[row.state]}>{t[row.state]}</Badge>
         </span>
         <span className={css["preview"]}>
-          {row.state === "HUMAN_REQUESTED" ? (reasonOf(row) ?? plain(row.preview)) : plain(row.preview)}
+          {row.state === "HUMAN_REQUESTED" ? (reasonOf(row) ?? preview) : preview}
         </span>
+        {failure === null ? null : <span className={css["failure"]}>{why(failure)}</span>}
         <span className={css["facts"]}>
           {[agent, t[row.channel], t.messages(row.messageCount), ago(row.updatedAt)].join(" · ")}
         </span>

@@ -1,7 +1,9 @@
 /** The messages of a conversation: the newest at the bottom and in sight, older ones on demand. */
-import { type ReactNode, useEffect, useLayoutEffect, useRef } from "react"
+import { type ReactNode, useLayoutEffect, useRef } from "react"
 import type { Message } from "../../api/Conversations.ts"
 import { Button } from "../../components/Button.tsx"
+import { useSpoken } from "../../components/Prose.tsx"
+import { useStickToEnd } from "../../components/useStickToEnd.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Messages.module.css"
 import { Said } from "./Said.tsx"
@@ -39,9 +41,6 @@ interface Props {
   readonly children: ReactNode
 }
 
-/** How near to its end a reader counts as following, in pixels. */
-const near = 80
-
 export const Messages = ({
   conversationId,
   children,
@@ -53,12 +52,11 @@ export const Messages = ({
   typing
 }: Props) => {
   const t = useText(words)
-  const frame = useRef<HTMLDivElement>(null)
-  const following = useRef(true)
+  const { frame, hold, onScroll } = useStickToEnd()
   /** Distance from the bottom that the reader keeps when older messages come above. */
   const kept = useRef<number | null>(null)
   const first = messages[0]?.id
-  const last = messages.at(-1)
+  const spoken = useSpoken(messages.at(-1)?.content ?? "")
 
   useLayoutEffect(() => {
     const box = frame.current
@@ -67,15 +65,10 @@ export const Messages = ({
     kept.current = null
   }, [first])
 
-  useEffect(() => {
-    const box = frame.current
-    if (box !== null && following.current) box.scrollTop = box.scrollHeight
-  })
-
   const loadOlder = () => {
     const box = frame.current
     if (box !== null) kept.current = box.scrollHeight - box.scrollTop
-    following.current = false
+    hold()
     older?.()
   }
   return (
@@ -87,9 +80,7 @@ export const Messages = ({
         aria-live="off"
         aria-label={t.messages}
         tabIndex={0}
-        onScroll={({ currentTarget: { clientHeight, scrollHeight, scrollTop } }) => {
-          following.current = scrollHeight - scrollTop - clientHeight < near
-        }}
+        onScroll={onScroll}
       >
         {older === null ? null : (
           <div className={css["older"]}>
@@ -124,7 +115,7 @@ export const Messages = ({
         {children}
       </div>
       <p role="status" className={typing ? css["typing"] : "visually-hidden"}>
-        {typing ? t.typing : (last?.content ?? "")}
+        {typing ? t.typing : spoken}
       </p>
     </>
   )

@@ -1,10 +1,11 @@
 /** One message: who wrote it, when, from what, and with which files. */
 import type { ReactNode } from "react"
-import { attachmentAddress, type Message } from "../../api/Conversations.ts"
+import { attachmentAddress, type Feedback, type Message } from "../../api/Conversations.ts"
 import { CitationChip } from "../../components/CitationChip.tsx"
 import { Prose } from "../../components/Prose.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { useFailure } from "../../text/useFailure.ts"
 import css from "./Said.module.css"
 
 const words = texts(
@@ -19,6 +20,9 @@ const words = texts(
     sent: "Sent",
     delivered: "Delivered",
     read: "Read",
+    helpful: "The customer found this helpful",
+    unhelpful: "The customer found this not helpful",
+    unanswered: "No answer",
     cancelled: "Not sent: somebody else answers",
     failed: (reason: string | null) => (reason === null ? "Not delivered" : `Not delivered: ${reason}`)
   },
@@ -33,10 +37,27 @@ const words = texts(
     sent: "Gesendet",
     delivered: "Zugestellt",
     read: "Gelesen",
+    helpful: "Der Kunde fand das hilfreich",
+    unhelpful: "Der Kunde fand das nicht hilfreich",
+    unanswered: "Keine Antwort",
     cancelled: "Nicht gesendet: jemand anderes antwortet",
     failed: (reason: string | null) => (reason === null ? "Nicht zugestellt" : `Nicht zugestellt: ${reason}`)
   }
 )
+
+const Opinion = ({ feedback }: { readonly feedback: Feedback }) => {
+  const t = useText(words)
+  const { moment } = useFormat()
+  const { at, comment, rating } = feedback
+  return (
+    <div className={rating === 1 ? css["helpful"] : css["unhelpful"]}>
+      <span>
+        {rating === 1 ? t.helpful : t.unhelpful} <time dateTime={at}>{moment(at)}</time>
+      </span>
+      {comment === null ? null : <q>{comment}</q>}
+    </div>
+  )
+}
 
 const kilobytes = (size: number) => Math.max(1, Math.round(size / 1_000))
 
@@ -50,7 +71,9 @@ interface SaidProps {
 export const Said = ({ conversationId, message, aside }: SaidProps) => {
   const t = useText(words)
   const { moment, number } = useFormat()
-  const { attachments, author, citations, content, createdAt, delivery, role } = message
+  const why = useFailure()
+  const { attachments, author, citations, content, createdAt, delivery, failure, feedback, role } = message
+  const isAgent = role === "assistant" && (author === "agent" || author === null)
   const writer = role === "user" ? "customer" : (author ?? "agent")
   return (
     <article className={`${css["said"]} ${css[writer]}`} aria-label={t[writer]}>
@@ -65,12 +88,22 @@ export const Said = ({ conversationId, message, aside }: SaidProps) => {
       ) : (
         <Prose
           text={content}
-          citation={(index) => {
-            const found = citations.find((one) => one.index === index)
-            return found === undefined ? undefined : <CitationChip citation={found} />
-          }}
+          {...(isAgent
+            ? {
+                citation: (index: number) => {
+                  const found = citations.find((one) => one.index === index)
+                  return found === undefined ? null : <CitationChip citation={found} />
+                }
+              }
+            : {})}
         />
       )}
+      {failure === null ? null : (
+        <p className={css["undelivered"]}>
+          <strong>{t.unanswered}</strong> {why(failure)}
+        </p>
+      )}
+      {feedback === null ? null : <Opinion feedback={feedback} />}
       {attachments.length === 0 ? null : (
         <ul className={css["files"]} aria-label={t.files}>
           {attachments.map(({ artifact, name, size }) => (

@@ -9,7 +9,7 @@ interface Frame {
 }
 
 /** First and longest wait before the socket is opened again, in milliseconds. */
-const pause = { least: 1_000, most: 30_000 }
+const pause = { least: 1_000, most: 8_000 }
 /** How long a sign of writing lasts when nothing follows it. */
 const writing = 8_000
 

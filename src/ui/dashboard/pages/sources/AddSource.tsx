@@ -1,14 +1,17 @@
 /** Adding a source: a website, a sitemap, something by its address, or files from this computer. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { type FormEvent, useId, useState } from "react"
+import { useId, useState } from "react"
 import { createSource, sources, uploadSource } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
-import { Problem } from "../../components/Problem.tsx"
+import { DraftState } from "../../forms/DraftNotes.tsx"
+import { Form as Fields } from "../../forms/Form.tsx"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { addressOf, configOf, CrawlFields, emptyCrawl } from "./Crawling.tsx"
+import { addressOf, configOf, CrawlFields, crawlPlaces, emptyCrawl } from "./Crawling.tsx"
 import css from "./AddSource.module.css"
 import { words as shared } from "./words.ts"
 
@@ -47,16 +50,19 @@ interface Props {
   readonly onClose: () => void
 }
 
+const kindOfSource = (): Kind => "URL"
+const nothing = { kind: kindOfSource(), name: "", address: "", ...emptyCrawl }
+const places = ["name", "config.fileUrl", ...crawlPlaces] as const
+
 const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
   const t = useText(words)
   const names = useText(shared)
   const common = useText(everywhere)
   const queries = useQueryClient()
   const fileId = useId()
-  const [kind, setKind] = useState<Kind>("URL")
-  const [name, setName] = useState("")
-  const [crawl, setCrawl] = useState(emptyCrawl)
-  const [address, setAddress] = useState("")
+  const draft = useDraft({ name: `source.${agentId}`, title: names.add, stored: nothing })
+  const { change, value } = draft
+  const { address, kind, name } = value
   const [file, setFile] = useState<File | null>(null)
 
   const add = useMutation({
@@ -67,22 +73,19 @@ const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
           : uploadSource(kind, agentId, name, file)
       }
       const config =
-        kind === "URL" || kind === "SITEMAP" ? configOf(kind, crawl) : { fileUrl: addressOf(address) }
-      const called = nameOf(addressOf(kind === "URL" || kind === "SITEMAP" ? crawl.url : address))
+        kind === "URL" || kind === "SITEMAP" ? configOf(kind, value) : { fileUrl: addressOf(address) }
+      const called = nameOf(addressOf(kind === "URL" || kind === "SITEMAP" ? value.url : address))
       return createSource({ agentId, type: kind, name: name === "" ? called : name, config })
     },
     onSuccess: async () => {
+      draft.saved()
       await queries.invalidateQueries({ queryKey: sources(agentId).queryKey })
       onClose()
     }
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    add.mutate()
-  }
+  const { errorOf, general } = useIssues(add.error, places)
   return (
-    <form onSubmit={submit} className={css["form"]}>
-      {add.error === null ? null : <Problem problem={add.error} />}
+    <Fields onSubmit={() => add.mutate()} problem={general}>
       <Select
         label={t.kind}
         options={[
@@ -94,10 +97,10 @@ const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
           ["IMAGE", t.image]
         ]}
         value={kind}
-        onChange={setKind}
+        onChange={(chosen) => change({ kind: chosen })}
       />
       {kind === "URL" || kind === "SITEMAP" ? (
-        <CrawlFields type={kind} form={crawl} onChange={setCrawl} />
+        <CrawlFields type={kind} form={value} onChange={change} errorOf={errorOf} />
       ) : null}
       {kind === "FILE" || kind === "IMAGE" ? (
         <TextField
@@ -107,7 +110,8 @@ const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
           placeholder={kind === "FILE" ? "https://example.com/handbook.pdf" : "https://example.com/menu.png"}
           isRequired
           value={address}
-          onChange={setAddress}
+          onChange={(typed) => change({ address: typed })}
+          error={errorOf("config.fileUrl")}
         />
       ) : null}
       {kind === "upload" || kind === "bulk-upload" ? (
@@ -122,14 +126,21 @@ const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
           />
         </div>
       ) : null}
-      <TextField label={common.name} help={t.nameHelp} value={name} onChange={setName} />
+      <TextField
+        label={common.name}
+        help={t.nameHelp}
+        value={name}
+        onChange={(typed) => change({ name: typed })}
+        error={errorOf("name")}
+      />
       <Actions>
+        <DraftState draft={draft} />
         <Button onPress={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={add.isPending}>
           {names.add}
         </Button>
       </Actions>
-    </form>
+    </Fields>
   )
 }
 

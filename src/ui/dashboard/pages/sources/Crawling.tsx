@@ -1,5 +1,6 @@
 /** Fields of what is crawled, and the trial run that shows what they would take. */
 import { useMutation } from "@tanstack/react-query"
+import type { ReactNode } from "react"
 import { dryRun, type SourceConfig } from "../../api/Sources.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
@@ -56,6 +57,7 @@ const lines = (text: string) =>
 
 /** The fields as they are typed. */
 export interface CrawlForm {
+  readonly [field: string]: string
   readonly url: string
   readonly depth: string
   readonly include: string
@@ -88,10 +90,22 @@ export const configOf = (type: "URL" | "SITEMAP", form: CrawlForm): SourceConfig
   ...(form.refresh === "off" ? {} : { refresh: form.refresh })
 })
 
+/** Where the service names what is wrong. */
+export const crawlPlaces = [
+  "config.url",
+  "config.sitemapUrl",
+  "config.maxDepth",
+  "config.includePatterns",
+  "config.excludePatterns"
+] as const
+
 interface Props {
   readonly type: "URL" | "SITEMAP"
   readonly form: CrawlForm
-  readonly onChange: (form: CrawlForm) => void
+  readonly onChange: (form: Partial<CrawlForm>) => void
+  readonly errorOf: (place: (typeof crawlPlaces)[number]) => string | undefined
+  /** What stands below a field, by its name. */
+  readonly below?: (field: "url" | "depth" | "include" | "exclude" | "refresh") => ReactNode
 }
 
 const Trial = ({ type, form }: Pick<Props, "type" | "form">) => {
@@ -136,7 +150,7 @@ const Trial = ({ type, form }: Pick<Props, "type" | "form">) => {
   )
 }
 
-export const CrawlFields = ({ type, form, onChange }: Props) => {
+export const CrawlFields = ({ below = () => null, errorOf, form, onChange, type }: Props) => {
   const t = useText(words)
   return (
     <>
@@ -147,8 +161,10 @@ export const CrawlFields = ({ type, form, onChange }: Props) => {
         isRequired
         placeholder={type === "URL" ? "https://example.com/" : "https://example.com/sitemap.xml"}
         value={form.url}
-        onChange={(url) => onChange({ ...form, url })}
+        onChange={(url) => onChange({ url })}
+        error={errorOf(type === "URL" ? "config.url" : "config.sitemapUrl")}
       />
+      {below("url")}
       {type === "URL" ? (
         <Select
           label={t.depth}
@@ -156,24 +172,29 @@ export const CrawlFields = ({ type, form, onChange }: Props) => {
             (depth) => [depth, depth === "0" ? t.depth0 : t.depthN(Number(depth))] as const
           )}
           value={form.depth}
-          onChange={(depth) => onChange({ ...form, depth })}
+          onChange={(depth) => onChange({ depth })}
         />
       ) : null}
+      {below("depth")}
       <LongText
         label={t.include}
         help={t.patterns}
         rows={2}
         mono
         value={form.include}
-        onChange={(include) => onChange({ ...form, include })}
+        onChange={(include) => onChange({ include })}
+        error={errorOf("config.includePatterns")}
       />
+      {below("include")}
       <LongText
         label={t.exclude}
         rows={2}
         mono
         value={form.exclude}
-        onChange={(exclude) => onChange({ ...form, exclude })}
+        onChange={(exclude) => onChange({ exclude })}
+        error={errorOf("config.excludePatterns")}
       />
+      {below("exclude")}
       <Select
         label={t.refresh}
         options={[
@@ -182,8 +203,9 @@ export const CrawlFields = ({ type, form, onChange }: Props) => {
           ["weekly", t.weekly]
         ]}
         value={form.refresh}
-        onChange={(refresh) => onChange({ ...form, refresh })}
+        onChange={(refresh) => onChange({ refresh })}
       />
+      {below("refresh")}
       <Trial type={type} form={form} />
     </>
   )

@@ -1,18 +1,31 @@
 /** One source: how it stands, what it is made from, and what became of every address. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
-import { type FormEvent, useState } from "react"
+import { type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
 import { Link, useLocation } from "wouter"
+import { ApiError, isOutdated } from "../../api/Client.ts"
 import { atLeast, type User } from "../../api/Session.ts"
-import { deleteSource, patchSource, source, type SourceDetail, syncSource } from "../../api/Sources.ts"
+import {
+  deleteSource,
+  isUntouched,
+  patchSource,
+  source,
+  type SourceDetail,
+  syncSource
+} from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { Card, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
+import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { isSame } from "../../forms/merge.ts"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { LoadedPage } from "../LoadedPage.tsx"
-import { configOf, CrawlFields, crawlFormOf } from "./Crawling.tsx"
+import { configOf, CrawlFields, crawlFormOf, crawlPlaces } from "./Crawling.tsx"
 import { CrawlReport } from "./CrawlReport.tsx"
 import css from "./Source.module.css"
 import { State } from "./State.tsx"
@@ -23,6 +36,7 @@ const words = texts(
   {
     all: "All sources",
     sync: "Read again",
+    first: "Read now",
     force: "Read everything anew",
     edit: "Edit source",
     editHelp: "Changed addresses and patterns act when it is read next.",
@@ -45,6 +59,7 @@ const words = texts(
   {
     all: "Alle Quellen",
     sync: "Erneut lesen",
+    first: "Jetzt lesen",
     force: "Alles neu lesen",
     edit: "Quelle bearbeiten",
     editHelp: "Geänderte Adressen und Muster gelten beim nächsten Lesen.",
@@ -66,18 +81,39 @@ const words = texts(
   }
 )
 
+/** As they are typed. */
+const fieldsOf = ({ config, name }: SourceDetail) => ({
+  name,
+  address: config.fileUrl ?? "",
+  ...crawlFormOf(config)
+})
+
+const places = ["name", "config.fileUrl", ...crawlPlaces] as const
+
+/** Fails as a change does that another came before: sources have no versions, so the newest is looked at first. */
+const unchangedSince = async (queries: QueryClient, { id, ...found }: SourceDetail) => {
+  const newest = await queries.fetchQuery({ ...source(id), staleTime: 0 })
+  if (isSame(fieldsOf(newest), fieldsOf({ id, ...found }))) return
+  throw new ApiError(409, "CONFLICT", "The source has been changed since it was read.", { version: null }, "")
+}
+
 const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClose: () => void }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
   const { type } = found
-  const [name, setName] = useState(found.name)
-  const [crawl, setCrawl] = useState(() => crawlFormOf(found.config))
-  const [address, setAddress] = useState(found.config.fileUrl ?? "")
+  const draft = useDraft({
+    name: `source.${found.id}`,
+    title: `${t.edit}: ${found.name}`,
+    stored: fieldsOf(found)
+  })
+  const { change, value } = draft
   const crawled = type === "URL" || type === "SITEMAP"
   const save = useMutation({
-    mutationFn: () => {
-      if (crawled) return patchSource(found.id, { name, config: configOf(type, crawl) })
+    mutationFn: async () => {
+      await unchangedSince(queries, found)
+      const { address, name } = value
+      if (crawled) return patchSource(found.id, { name, config: configOf(type, value) })
       const { fileUrl, ...rest } = found.config
       return patchSource(
         found.id,
@@ -87,30 +123,55 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
       )
     },
     onSuccess: async () => {
+      draft.saved()
       await queries.invalidateQueries({ queryKey: ["sources"] })
       onClose()
     }
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    save.mutate()
-  }
+  const { errorOf, general } = useIssues(save.error, places)
   return (
-    <form onSubmit={submit} style={{ display: "contents" }}>
-      {save.error === null ? null : <Problem problem={save.error} />}
-      <TextField label={common.name} isRequired autoFocus value={name} onChange={setName} />
-      {crawled ? <CrawlFields type={type} form={crawl} onChange={setCrawl} /> : null}
+    <Form onSubmit={() => save.mutate()} problem={isOutdated(general) ? null : general}>
+      <Conflict draft={draft} problem={save.error} />
+      <TextField
+        label={common.name}
+        isRequired
+        autoFocus
+        value={value.name}
+        onChange={(name) => change({ name })}
+        error={errorOf("name")}
+      />
+      <Theirs draft={draft} name="name" />
+      {crawled ? (
+        <CrawlFields
+          type={type}
+          form={value}
+          onChange={change}
+          errorOf={errorOf}
+          below={(field) => <Theirs draft={draft} name={field} />}
+        />
+      ) : null}
       {found.config.fileUrl === undefined ? null : (
-        <TextField label={t.address} type="url" isRequired value={address} onChange={setAddress} />
+        <>
+          <TextField
+            label={t.address}
+            type="url"
+            isRequired
+            value={value.address}
+            onChange={(address) => change({ address })}
+            error={errorOf("config.fileUrl")}
+          />
+          <Theirs draft={draft} name="address" />
+        </>
       )}
       <p className={css["soft"]}>{t.editHelp}</p>
       <Actions>
+        <DraftState draft={draft} />
         <Button onPress={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={save.isPending}>
           {common.save}
         </Button>
       </Actions>
-    </form>
+    </Form>
   )
 }
 
@@ -157,11 +218,13 @@ const Buttons = ({ found }: { readonly found: SourceDetail }) => {
     <>
       {sync.error === null ? null : <Problem problem={sync.error} />}
       <Button kind="primary" busy={sync.isPending} onPress={() => sync.mutate(false)}>
-        {t.sync}
+        {isUntouched(found) ? t.first : t.sync}
       </Button>
-      <Button busy={sync.isPending} onPress={() => sync.mutate(true)}>
-        {t.force}
-      </Button>
+      {isUntouched(found) ? null : (
+        <Button busy={sync.isPending} onPress={() => sync.mutate(true)}>
+          {t.force}
+        </Button>
+      )}
       <Button onPress={() => setEditing(true)}>{common.edit}</Button>
       <Dialog title={t.edit} isOpen={editing} onClose={() => setEditing(false)} wide>
         <Edit found={found} onClose={() => setEditing(false)} />

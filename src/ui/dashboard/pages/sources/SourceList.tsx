@@ -1,11 +1,12 @@
 /** The sources of one agent, with their progress as it happens. */
-import { useInfiniteQuery } from "@tanstack/react-query"
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { Link } from "wouter"
 import { atLeast, type User } from "../../api/Session.ts"
-import { sources } from "../../api/Sources.ts"
+import { isUntouched, type SourceItem, sources, syncSource } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
 import { Empty, Loaded } from "../../components/Page.tsx"
+import { Problem } from "../../components/Problem.tsx"
 import { Table } from "../../components/Table.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
@@ -16,13 +17,32 @@ import css from "./Sources.module.css"
 import { Why } from "./Why.tsx"
 import { words } from "./words.ts"
 
+/** For a source that was made without being read. */
+const SyncNow = ({ source: { id, name } }: { readonly source: SourceItem }) => {
+  const t = useText(words)
+  const queries = useQueryClient()
+  const sync = useMutation({
+    mutationFn: () => syncSource(id, false),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["sources"] })
+  })
+  return (
+    <>
+      <Button kind="quiet" aria-label={t.syncNowOf(name)} busy={sync.isPending} onPress={() => sync.mutate()}>
+        {t.syncNow}
+      </Button>
+      {sync.error === null ? null : <Problem problem={sync.error} />}
+    </>
+  )
+}
+
 export const SourceList = ({ agentId, user }: { readonly agentId: string; readonly user: User }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const { ago } = useFormat()
   const query = useInfiniteQuery(sources(agentId))
   const [adding, setAdding] = useState(false)
-  const add = atLeast(user.role, "admin") ? (
+  const mayChange = atLeast(user.role, "admin")
+  const add = mayChange ? (
     <Button kind="primary" onPress={() => setAdding(true)}>
       {t.add}
     </Button>
@@ -62,7 +82,15 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
                     )
                   },
                   { title: t.type, cell: ({ type }) => t[type] },
-                  { title: t.status, cell: (row) => <State source={row} /> },
+                  {
+                    title: t.status,
+                    cell: (row) => (
+                      <span className={css["state"]}>
+                        <State source={row} />
+                        {isUntouched(row) && mayChange ? <SyncNow source={row} /> : null}
+                      </span>
+                    )
+                  },
                   {
                     title: t.synced,
                     end: true,

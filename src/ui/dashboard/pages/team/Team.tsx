@@ -1,6 +1,6 @@
 /** The people of the team: invited, given a role, removed. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
-import { type FormEvent, useState } from "react"
+import { useState } from "react"
 import { atLeast, type Role, type User } from "../../api/Session.ts"
 import {
   changeRole,
@@ -19,6 +19,10 @@ import { Select, TextField } from "../../components/Field.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Table } from "../../components/Table.tsx"
+import { DraftState } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -91,17 +95,24 @@ const Link = ({ invitation }: { readonly invitation: Invitation }) => {
   )
 }
 
+const firstRole = (): Role => "agent"
+const nobody = { email: "", role: firstRole() }
+
 const Invite = ({ user, onClose }: { readonly user: User; readonly onClose: () => void }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
   const options = useRoles(user)
-  const [email, setEmail] = useState("")
-  const [role, setRole] = useState<Role>("agent")
+  const draft = useDraft({ name: "invitation", title: t.add, stored: nobody })
+  const { change, value } = draft
   const attempt = useMutation({
-    mutationFn: () => invite(email, role),
-    onSuccess: () => queries.invalidateQueries({ queryKey: members.queryKey })
+    mutationFn: () => invite(value.email, value.role),
+    onSuccess: () => {
+      draft.saved()
+      return queries.invalidateQueries({ queryKey: members.queryKey })
+    }
   })
+  const { errorOf, general } = useIssues(attempt.error, ["email", "role"])
   const invitation = attempt.data?.invitation
   if (invitation !== undefined && invitation !== null) {
     return (
@@ -115,22 +126,26 @@ const Invite = ({ user, onClose }: { readonly user: User; readonly onClose: () =
       </>
     )
   }
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    attempt.mutate()
-  }
   return (
-    <form onSubmit={submit} style={{ display: "contents" }}>
-      {attempt.error === null ? null : <Problem problem={attempt.error} />}
-      <TextField label={t.email} type="email" isRequired autoFocus value={email} onChange={setEmail} />
-      <Select label={t.role} options={options} value={role} onChange={setRole} />
+    <Form onSubmit={() => attempt.mutate()} problem={general}>
+      <TextField
+        label={t.email}
+        type="email"
+        isRequired
+        autoFocus
+        value={value.email}
+        onChange={(email) => change({ email })}
+        error={errorOf("email")}
+      />
+      <Select label={t.role} options={options} value={value.role} onChange={(role) => change({ role })} />
       <Actions>
+        <DraftState draft={draft} />
         <Button onPress={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={attempt.isPending}>
           {t.add}
         </Button>
       </Actions>
-    </form>
+    </Form>
   )
 }
 

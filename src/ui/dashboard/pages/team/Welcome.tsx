@@ -7,6 +7,7 @@ import { choosePassword } from "../../api/Team.ts"
 import { Button } from "../../components/Button.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { Problem } from "../../components/Problem.tsx"
+import { useIssues } from "../../forms/useIssues.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import mark from "../../mark.svg"
 import css from "../SignIn.module.css"
@@ -40,6 +41,7 @@ export const Welcome = () => {
     mutationFn: () => choosePassword(token, password),
     onSuccess: () => navigate("/agents", { replace: true })
   })
+  const { errorOf, general } = useIssues(choose.error, ["password"])
   useEffect(() => {
     document.title = `${t.title} · Spoke`
   }, [t.title])
@@ -53,9 +55,9 @@ export const Welcome = () => {
         <img src={mark} alt="" width={40} height={40} />
         <h1>{t.title}</h1>
         <p className={css["hint"]}>{t.lead}</p>
-        {choose.error === null ? null : (
+        {general === null ? null : (
           <Problem
-            problem={choose.error}
+            problem={general}
             sentence={choose.error instanceof ApiError && choose.error.status === 401 ? t.spent : undefined}
           />
         )}
@@ -68,6 +70,7 @@ export const Welcome = () => {
           autoFocus
           value={password}
           onChange={setPassword}
+          error={errorOf("password")}
         />
         <Button kind="primary" type="submit" busy={choose.isPending}>
           {t.choose}

@@ -1,0 +1,29 @@
+/** The version of what is edited: a change names the one that it was made from, and is refused when another came between. */
+import * as Schema from "effect/Schema"
+import { Conflict } from "./Errors.ts"
+
+/** Counts the changes, from 1. */
+export const Version = Schema.Int.pipe(Schema.positive())
+
+const tag = /^"(\d{1,9})"$/
+
+/** The value of `If-Match`: `"7"` is version 7, `*` is whichever there is (null). */
+const IfMatch = Schema.String.pipe(
+  Schema.filter((text) => text === "*" || tag.test(text) || 'Expected a version in quotes, such as "7", or *')
+)
+
+/** Headers of a change. */
+export const IfMatchHeader = Schema.Struct({ "if-match": Schema.optionalWith(IfMatch, { exact: true }) })
+
+/** The version that a change was made from; null where it does not say. */
+export const expectedVersion = (headers: typeof IfMatchHeader.Type): number | null => {
+  const [, digits] = tag.exec(headers["if-match"] ?? "") ?? []
+  return digits === undefined ? null : Number(digits)
+}
+
+/** `details.version` is the newest one. */
+export const outdated = (version: number) =>
+  new Conflict({
+    message: "It has been changed since you read it. Read it again and repeat your change.",
+    details: { version }
+  })

@@ -1,0 +1,133 @@
+/** What a form says of what was not saved, of what came back, and of what somebody else has stored meanwhile. */
+import { useQuery } from "@tanstack/react-query"
+import type { ReactNode } from "react"
+import { Link, useLocation } from "wouter"
+import { isOutdated } from "../api/Client.ts"
+import { session } from "../api/Session.ts"
+import { Button } from "../components/Button.tsx"
+import { texts, useText } from "../text/Language.tsx"
+import css from "./Form.module.css"
+import { dropDraft, useKeptDrafts } from "./keptDrafts.ts"
+import type { Fields } from "./merge.ts"
+import type { Draft } from "./useDraft.ts"
+
+const words = texts(
+  {
+    unsaved: "Not saved yet.",
+    restored: "What you had typed before is here again, not saved yet.",
+    discard: "Discard",
+    discardOf: (title: string) => `Discard: ${title}`,
+    conflict: "Changed by somebody else in the meantime",
+    conflictHelp:
+      "What you typed is still here, and nothing has been overwritten. Compare the fields below, then save again.",
+    mergedHelp:
+      "Those changes are here now, and what you typed is kept. Look through the fields, then save again.",
+    theirs: "Saved in the meantime:",
+    empty: "(empty)",
+    take: "Use this instead",
+    kept: "Not saved:"
+  },
+  {
+    unsaved: "Noch nicht gespeichert.",
+    restored: "Was Sie zuvor getippt hatten, ist wieder da, noch nicht gespeichert.",
+    discard: "Verwerfen",
+    discardOf: (title: string) => `Verwerfen: ${title}`,
+    conflict: "Inzwischen von jemand anderem geändert",
+    conflictHelp:
+      "Was Sie getippt haben, ist noch da, und nichts wurde überschrieben. Bitte die Felder unten vergleichen und dann noch einmal speichern.",
+    mergedHelp:
+      "Diese Änderungen stehen jetzt hier, und was Sie getippt haben, ist noch da. Bitte die Felder durchsehen und dann noch einmal speichern.",
+    theirs: "Inzwischen gespeichert:",
+    empty: "(leer)",
+    take: "Stattdessen verwenden",
+    kept: "Nicht gespeichert:"
+  }
+)
+
+/** Beside the button that saves. */
+export const DraftState = <A extends Fields>({
+  draft,
+  children
+}: {
+  readonly draft: Draft<A>
+  /** What is said while nothing is to be saved. */
+  readonly children?: ReactNode
+}) => {
+  const t = useText(words)
+  return (
+    <span className={css["notes"]}>
+      <span role="status">
+        {draft.isDirty ? (draft.isRestored ? t.restored : t.unsaved) : (children ?? "")}
+      </span>
+      {draft.isDirty ? (
+        <Button kind="quiet" onPress={draft.discard}>
+          {t.discard}
+        </Button>
+      ) : null}
+    </span>
+  )
+}
+
+/** Above the fields, where somebody else has changed them since they were read. */
+export const Conflict = <A extends Fields>({
+  draft,
+  problem
+}: {
+  readonly draft: Draft<A>
+  /** Why saving failed. */
+  readonly problem: unknown
+}) => {
+  const t = useText(words)
+  const isBoth = Object.keys(draft.theirs).length > 0
+  return isBoth || (isOutdated(problem) && draft.isDirty) ? (
+    <div role="alert" className={css["conflict"]}>
+      <strong>{t.conflict}</strong>
+      <span>{isBoth ? t.conflictHelp : t.mergedHelp}</span>
+    </div>
+  ) : null
+}
+
+/** Below a field that was changed by two: what is stored, and the means to take it. */
+export const Theirs = <A extends Fields>({
+  draft,
+  name,
+  shown = String
+}: {
+  readonly draft: Draft<A>
+  readonly name: keyof A & string
+  /** How a value of the field is written. */
+  readonly shown?: (value: unknown) => string
+}) => {
+  const t = useText(words)
+  if (!(name in draft.theirs)) return null
+  const text = shown(draft.theirs[name])
+  return (
+    <div className={css["theirs"]}>
+      <span>{t.theirs}</span>
+      <pre tabIndex={0}>{text === "" ? t.empty : text}</pre>
+      <Button onPress={() => draft.take(name)}>{t.take}</Button>
+    </div>
+  )
+}
+
+/** What was typed on other pages and not saved, with the way back. */
+export const KeptDrafts = () => {
+  const t = useText(words)
+  const { data: user } = useQuery(session)
+  const [location] = useLocation()
+  const userId = user?.id ?? ""
+  const elsewhere = useKeptDrafts(userId).filter(({ path }) => path !== location)
+  return elsewhere.length === 0 ? null : (
+    <ul className={css["kept"]} aria-label={t.kept}>
+      <li aria-hidden>{t.kept}</li>
+      {elsewhere.map(({ key, path, title }) => (
+        <li key={key}>
+          <Link href={path}>{title}</Link>{" "}
+          <Button kind="quiet" aria-label={t.discardOf(title)} onPress={() => dropDraft(userId, key)}>
+            ×
+          </Button>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,91 @@
+/**
+ * What somebody has typed and not saved, until it is: it outlives the page, the window and the session. It is kept in this
+ * browser, for the user who typed it, and never a secret.
+ */
+import { useSyncExternalStore } from "react"
+
+export interface KeptDraft {
+  readonly key: string
+  /** What it is, for whoever looks for it. */
+  readonly title: string
+  /** The page that it was typed on. */
+  readonly path: string
+  /** As it was stored when the typing began. */
+  readonly base: unknown
+  readonly value: unknown
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+const longestKept = 30 * 86_400_000
+
+const prefixOf = (userId: string) => `spoke.draft.${userId}.`
+
+const listeners = new Set<() => void>()
+let lists = new Map<string, ReadonlyArray<KeptDraft>>()
+
+const changed = () => {
+  lists = new Map()
+  for (const listener of listeners) listener()
+}
+
+const draftOf = (text: string | null): KeptDraft | null => {
+  try {
+    const draft: KeptDraft | null = JSON.parse(text ?? "null")
+    return draft
+  } catch {
+    return null
+  }
+}
+
+export const findDraft = (userId: string, key: string): KeptDraft | null =>
+  draftOf(localStorage.getItem(prefixOf(userId) + key))
+
+export const keepDraft = (userId: string, draft: KeptDraft): void => {
+  try {
+    localStorage.setItem(prefixOf(userId) + draft.key, JSON.stringify(draft))
+  } catch {
+    // A browser that keeps nothing, or has no room: the page still has it.
+  }
+  changed()
+}
+
+export const dropDraft = (userId: string, key: string): void => {
+  if (localStorage.getItem(prefixOf(userId) + key) === null) return
+  localStorage.removeItem(prefixOf(userId) + key)
+  changed()
+}
+
+const listOf = (userId: string): ReadonlyArray<KeptDraft> => {
+  const known = lists.get(userId)
+  if (known !== undefined) return known
+  const found = Object.keys(localStorage)
+    .filter((name) => name.startsWith(prefixOf(userId)))
+    .flatMap((name) => draftOf(localStorage.getItem(name)) ?? [])
+  const fresh = found.filter(({ at }) => Date.now() - at < longestKept)
+  for (const { key } of found) {
+    if (!fresh.some((draft) => draft.key === key)) localStorage.removeItem(prefixOf(userId) + key)
+  }
+  const sorted = fresh.toSorted((one, other) => one.at - other.at)
+  lists.set(userId, sorted)
+  return sorted
+}
+
+export const dropDrafts = (userId: string): void => {
+  for (const { key } of listOf(userId)) localStorage.removeItem(prefixOf(userId) + key)
+  changed()
+}
+
+const listen = (listener: () => void) => {
+  const elsewhere = () => changed()
+  listeners.add(listener)
+  window.addEventListener("storage", elsewhere)
+  return () => {
+    listeners.delete(listener)
+    window.removeEventListener("storage", elsewhere)
+  }
+}
+
+/** Of the user, the oldest first. */
+export const useKeptDrafts = (userId: string): ReadonlyArray<KeptDraft> =>
+  useSyncExternalStore(listen, () => listOf(userId))

@@ -1,0 +1,63 @@
+/** The websites that may use a key, as they are typed and as they are stored. */
+import { LongText } from "../../components/Field.tsx"
+import { texts, useText } from "../../text/Language.tsx"
+import { meantBy } from "./origins.ts"
+import css from "./Origins.module.css"
+
+const words = texts(
+  {
+    stored: "Stored as:",
+    guessed: (scheme: string) =>
+      `${scheme}:// was added. Write the address with its scheme if it is another.`,
+    none: (typed: string) => `“${typed}” is no website. Write each as https://www.example.com.`
+  },
+  {
+    stored: "Gespeichert wird:",
+    guessed: (scheme: string) =>
+      `${scheme}:// wurde ergänzt. Bitte die Adresse mit ihrem Schema schreiben, wenn es ein anderes ist.`,
+    none: (typed: string) => `„${typed}“ ist keine Website. Bitte jede als https://www.example.com schreiben.`
+  }
+)
+
+interface Props {
+  readonly label: string
+  readonly help: string
+  readonly isRequired?: boolean
+  readonly value: string
+  readonly onChange: (typed: string) => void
+  /** What the service found wrong. */
+  readonly error: string | undefined
+}
+
+export const Origins = ({ error, value, ...props }: Props) => {
+  const t = useText(words)
+  const meant = meantBy(value)
+  const wrong = meant.find(({ origin }) => origin === null)
+  const good = meant.filter(({ origin }) => origin !== null)
+  return (
+    <div className={css["origins"]}>
+      <LongText
+        {...props}
+        rows={2}
+        mono
+        value={value}
+        error={wrong === undefined ? error : t.none(wrong.typed)}
+      />
+      <div role="status" className={css["stored"]}>
+        {good.length === 0 ? null : (
+          <>
+            <span>{t.stored}</span>
+            <ul>
+              {good.map(({ isGuess, origin, typed }, place) => (
+                <li key={`${place} ${typed}`}>
+                  <code>{origin}</code>
+                  {isGuess ? <span>{t.guessed(origin?.split(":")[0] ?? "")}</span> : null}
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+      </div>
+    </div>
+  )
+}

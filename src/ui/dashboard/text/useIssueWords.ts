@@ -1,0 +1,54 @@
+/** What is wrong with a value: the service's words for it in English, and what they mean in German. */
+import { useLanguage } from "./Language.tsx"
+
+type Translation = readonly [english: RegExp, readable: string, german: string]
+
+/** The first that fits. */
+const translations: ReadonlyArray<Translation> = [
+  [/^is missing$/u, "This is missing.", "Das fehlt."],
+  [
+    /^Expected a string of at least 1 character$|^Expected a non empty string$/u,
+    "This must not be empty.",
+    "Das darf nicht leer sein."
+  ],
+  [/^Expected a string of at least (\d+) characters?$/u, "At least $1 characters.", "Mindestens $1 Zeichen."],
+  [/^Expected a string of at most (\d+) characters?$/u, "At most $1 characters.", "Höchstens $1 Zeichen."],
+  [/^Expected a number between (\S+) and (\S+)$/u, "A number from $1 to $2.", "Eine Zahl von $1 bis $2."],
+  [/^Expected an integer$/u, "A whole number.", "Eine ganze Zahl."],
+  [/^Expected a positive number$/u, "A number above 0.", "Eine Zahl über 0."],
+  [/^Expected a number$/u, "A number.", "Eine Zahl."],
+  [/^Expected an ISO 8601 timestamp$/u, "A date and a time.", "Ein Datum mit Uhrzeit."],
+  [/^Expected a moment that lies ahead$/u, "This lies in the past.", "Das liegt in der Vergangenheit."],
+  [/^Expected at least one permission$/u, "Choose at least one.", "Bitte mindestens eines wählen."],
+  [
+    /^Expected an origin such as/u,
+    "A website such as https://example.com or http://localhost:3000.",
+    "Eine Website wie https://example.com oder http://localhost:3000."
+  ],
+  [
+    /^Expected the phone number id or the Page id/u,
+    "The phone number id or the Page id: up to 128 letters, digits, _, - or .",
+    "Die Id der Telefonnummer oder der Seite: bis zu 128 Buchstaben, Ziffern, _, - oder ."
+  ],
+  [
+    /^Expected the provider's access token$/u,
+    "The provider's access token, without spaces.",
+    "Das Zugriffstoken des Anbieters, ohne Leerzeichen."
+  ],
+  [
+    /^Another server was named: send the secret again$/u,
+    "Another server was named: enter the secret again.",
+    "Die Adresse führt zu einem anderen Server: bitte das Geheimnis noch einmal eingeben."
+  ]
+]
+
+/** What has no words here is said as the service says it. */
+export const useIssueWords = (): ((message: string) => string) => {
+  const { language } = useLanguage()
+  return (message) => {
+    const found = translations.find(([english]) => english.test(message))
+    if (found === undefined) return message
+    const [english, readable, german] = found
+    return message.replace(english, language === "de" ? german : readable)
+  }
+}

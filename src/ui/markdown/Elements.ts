@@ -1,0 +1,127 @@
+/**
+ * The tree of a reply as elements of React or Preact: never HTML, no images, and every link says where it leads.
+ */
+import { safeHref } from "./Href.ts"
+import { settled } from "./Streamed.ts"
+import { type Block, type Cell, type Inline, parse, plainText } from "./Tree.ts"
+
+type Props = Readonly<Record<string, string | number>>
+
+export interface Drawing<N> {
+  /** `createElement` of React, `h` of Preact. */
+  readonly h: (tag: string, props: Props | null, ...children: ReadonlyArray<N | string>) => N
+  /** What stands for `[index]`; null for a mark that names nothing. Without it marks are text. */
+  readonly citation?: ((index: number) => N | null) | undefined
+  /** More is to come. */
+  readonly streaming?: boolean | undefined
+}
+
+/** Whether the words of a link are its address. */
+const isAddress = (words: string, href: string) => {
+  const text = words.trim()
+  return [text, `https://${text}`, `http://${text}`, `mailto:${text}`].some((one) => safeHref(one) === href)
+}
+
+const drawn = <N>({ citation, h }: Drawing<N>) => {
+  const isUnknown = (part: Inline | undefined) =>
+    citation !== undefined && part?.kind === "citation" && citation(part.index) === null
+
+  const words = (all: ReadonlyArray<Inline>): ReadonlyArray<N | string> => {
+    const made: Array<N | string> = []
+    all.forEach((part, place) => {
+      if (isUnknown(part)) return
+      let next = place + 1
+      while (isUnknown(all[next])) next += 1
+      const after = all[next]
+      const isEnd = after === undefined || after.kind === "break"
+      // A mark that names nothing leaves no gap before the full stop.
+      const closes =
+        next > place + 1 && (isEnd || (after.kind === "text" && /^[\s.,;:!?)]/u.test(after.text)))
+      made.push(...(closes && part.kind === "text" ? [part.text.trimEnd()] : word(part)))
+    })
+    return made
+  }
+
+  const link = ({ bare, content, href }: Extract<Inline, { kind: "link" }>) => {
+    const shown = href.replace(/^mailto:/u, "")
+    const text = plainText([{ kind: "paragraph", tight: true, content }])
+    const where = bare || isAddress(text, href) ? [] : [` (${shown})`]
+    const props = { href, target: "_blank", rel: "noopener noreferrer nofollow" }
+    return h("a", props, ...(text.trim() === "" ? [shown] : [...words(content), ...where]))
+  }
+
+  const word = (part: Inline): ReadonlyArray<N | string> => {
+    switch (part.kind) {
+      case "text":
+        return [part.text]
+      case "code":
+        return [h("code", null, part.text)]
+      case "strong":
+        return [h("strong", null, ...words(part.content))]
+      case "emphasis":
+        return [h("em", null, ...words(part.content))]
+      case "struck":
+        return [h("s", null, ...words(part.content))]
+      case "break":
+        return [h("br", null)]
+      case "link":
+        return [link(part)]
+      case "citation": {
+        if (citation === undefined) return [`[${part.index}]`]
+        const chip = citation(part.index)
+        return chip === null ? [] : [chip]
+      }
+    }
+  }
+
+  const row = (tag: "th" | "td", cells: ReadonlyArray<Cell>) =>
+    h(
+      "tr",
+      null,
+      ...cells.map(({ align, content }) =>
+        h(tag, { "data-align": align, ...(tag === "th" ? { scope: "col" } : {}) }, ...words(content))
+      )
+    )
+
+  const element = (block: Block): ReadonlyArray<N | string> => {
+    switch (block.kind) {
+      case "paragraph":
+        return block.tight ? words(block.content) : [h("p", null, ...words(block.content))]
+      // A heading of its own would stand among those of the page.
+      case "heading":
+        return [h("p", { "data-part": "heading" }, h("strong", null, ...words(block.content)))]
+      case "quote":
+        return [h("blockquote", null, ...block.content.flatMap(element))]
+      case "code":
+        return [h("pre", { tabIndex: 0 }, h("code", null, block.text))]
+      case "rule":
+        return [h("hr", null)]
+      case "list": {
+        const items = block.items.map((item) => h("li", null, ...item.flatMap(element)))
+        if (block.start === null) return [h("ul", null, ...items)]
+        return [h("ol", block.start === 1 ? null : { start: block.start }, ...items)]
+      }
+      case "table":
+        return [
+          h(
+            "div",
+            { "data-part": "table", tabIndex: 0 },
+            h(
+              "table",
+              null,
+              h("thead", null, row("th", block.head)),
+              h("tbody", null, ...block.rows.map((cells) => row("td", cells)))
+            )
+          )
+        ]
+    }
+  }
+  return element
+}
+
+/** The elements of `text`, each of them a child to be given to its parent. */
+export const elements = <N>(text: string, drawing: Drawing<N>): ReadonlyArray<N | string> =>
+  parse(drawing.streaming === true ? settled(text) : text).flatMap(drawn(drawing))
+
+/** `text` as it is read out. */
+export const spoken = (text: string): string => plainText(parse(text))

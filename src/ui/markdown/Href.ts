@@ -1,0 +1,11 @@
+/** The address as it may be linked, normalised; null for every scheme that could do something here. */
+export const safeHref = (address: string): string | null => {
+  const text = address.trim()
+  if (!/^(?:https?:\/\/|mailto:)[^\s<>"'`\\]+$/i.test(text)) return null
+  try {
+    const { href, protocol } = new URL(text)
+    return ["http:", "https:", "mailto:"].includes(protocol) ? href : null
+  } catch {
+    return null
+  }
+}

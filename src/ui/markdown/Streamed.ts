@@ -1,0 +1,38 @@
+/**
+ * A reply that is still being written, as what it is about to become: what would change its look with the next
+ * character waits for that character, and what is open is closed.
+ */
+import remend from "remend"
+
+/** A last line of marks alone may become a list, a heading, a rule or a fence. */
+const undecidedLine = /(?:^|\n)[ \t>]*(?:[-+*=#~`_:]+|\d{1,9}[.)]?)[ \t]*$/u
+
+const isRow = (line: string | undefined) => line !== undefined && line.trimStart().startsWith("|")
+
+/** How many of the last lines wait: a row of cells is the head of a table only with the line below it. */
+const undecidedRows = (lines: ReadonlyArray<string>): number => {
+  const [above, before, last = ""] =
+    lines.length < 3 ? [undefined, lines.at(-2), lines.at(-1)] : lines.slice(-3)
+  if (isRow(last) && !isRow(before)) return 1
+  return isRow(before) && !isRow(above) && /^[ \t:|-]*$/u.test(last) ? 2 : 0
+}
+
+export const settled = (text: string): string => {
+  const lines = text.split("\n")
+  const decided = lines
+    .slice(0, lines.length - undecidedRows(lines))
+    .join("\n")
+    .replace(undecidedLine, "")
+    // The beginning of a mark or of a link's words, and words that may be a link's.
+    .replace(/!?\[\d{0,3}$/u, "")
+    .replace(/!?\[(?!\d{1,3}\])([^\][\n]{1,500})\]$/u, "$1")
+    // What opens or closes emphasis; what stays open is closed.
+    .replace(/[*_~`]+$/u, "")
+  return remend(decided, {
+    comparisonOperators: false,
+    htmlTags: false,
+    katex: false,
+    linkMode: "text-only",
+    singleTilde: false
+  })
+}

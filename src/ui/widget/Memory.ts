@@ -1,0 +1,35 @@
+/** What survives a reload; a page that may store nothing does without. */
+export interface Kept {
+  readonly sessionId?: string
+  /** The message on its way. */
+  readonly pending?: {
+    readonly message: string
+    /** Of the last message before it; null where it is the first. */
+    readonly after: string | null
+    readonly at: number
+    /** The stored message that is answered again, where it is one. */
+    readonly again?: string
+  }
+}
+
+export const memoryOf = (name: string) => {
+  let fallback: Kept = {}
+  return {
+    get: (): Kept => {
+      try {
+        const kept: Kept | null = JSON.parse(localStorage.getItem(name) ?? "{}")
+        return kept ?? {}
+      } catch {
+        return fallback
+      }
+    },
+    set: (kept: Kept) => {
+      fallback = kept
+      try {
+        localStorage.setItem(name, JSON.stringify(kept))
+      } catch {
+        // Kept in memory alone.
+      }
+    }
+  }
+}

@@ -1,0 +1,244 @@
+import type { Browser, BrowserContext, Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
+import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
+
+const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
+
+describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
+  const dataDir = temporaryFolder()
+  let spoke: Spoke
+  let browser: Browser
+  let context: BrowserContext
+  let page: Page
+  let wrong: ReadonlyArray<string>
+  let agentId = ""
+  let cookie = ""
+
+  const api = async (method: string, path: string, body?: unknown) => {
+    const answer = await spoke.request(method, path, {
+      key: null,
+      headers: { cookie, "x-spoke-csrf": "1" },
+      ...(body === undefined ? {} : { body })
+    })
+    return answer.body.data
+  }
+
+  const signIn = async (to: Page) => {
+    await to.getByLabel("E-mail").fill(owner.SPOKE_ADMIN_EMAIL)
+    await to.getByLabel("Password").fill(owner.SPOKE_ADMIN_PASSWORD)
+    await to.keyboard.press("Enter")
+  }
+
+  const settingsOf = async (to: Page) => {
+    await to.goto(`${spoke.url}/app/agents/${agentId}/settings`)
+    await to.getByLabel("Greeting").waitFor()
+  }
+
+  const agent = async () => (await api("GET", `/api/agents/${agentId}`)).agent
+
+  beforeAll(async () => {
+    spoke = await start(dataDir, owner)
+    browser = await launch()
+    context = await browser.newContext(desktop)
+    page = await context.newPage()
+    wrong = complaints(page)
+    await page.goto(`${spoke.url}/`)
+    await signIn(page)
+    await page.getByRole("heading", { name: "Agents" }).waitFor()
+    cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join("; ")
+    agentId = (await api("POST", "/api/agents", { name: "Support" })).agent.id
+  }, 60_000)
+
+  afterAll(async () => {
+    await browser.close()
+    await spoke.kill()
+    removeFolder(dataDir)
+  })
+
+  it("lose nothing where two windows change the same settings: both versions are shown, and one is chosen", async () => {
+    const other = await context.newPage()
+    await settingsOf(page)
+    await settingsOf(other)
+    await other.getByLabel("Greeting").fill("Good day from the other window!")
+    await other.getByLabel("Model").fill("another-model")
+    await other.getByRole("button", { name: "Save" }).click()
+    await other.getByText("Saved", { exact: true }).waitFor()
+
+    await page.getByLabel("Greeting").fill("Hello from this one!")
+    await page.getByLabel("Instructions").fill("Be brief.")
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("alert").getByText("Changed by somebody else in the meantime").waitFor()
+    expect((await agent()).greeting).toBe("Good day from the other window!")
+    // What was typed is still there, what the other window saved stands beside it, and what only it changed is here.
+    expect(await page.getByLabel("Greeting").inputValue()).toBe("Hello from this one!")
+    expect(await page.getByLabel("Instructions").inputValue()).toBe("Be brief.")
+    await page.getByText("Good day from the other window!").waitFor()
+    expect(await page.getByLabel("Model").inputValue()).toBe("another-model")
+    await look(page, "settings-conflict")
+    await page.setViewportSize(phone.viewport ?? { width: 390, height: 844 })
+    await look(page, "settings-conflict-phone")
+    await page.setViewportSize(desktop.viewport ?? { width: 1280, height: 860 })
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByText("Saved", { exact: true }).waitFor()
+    expect(await agent()).toMatchObject({
+      greeting: "Hello from this one!",
+      instructions: "Be brief.",
+      model: "another-model"
+    })
+
+    // The window that is behind now chooses what the first one has saved.
+    await other.getByLabel("Greeting").fill("A third greeting")
+    await other.getByRole("button", { name: "Save" }).click()
+    await other.getByText("Hello from this one!").waitFor()
+    await other.getByRole("button", { name: "Use this instead" }).click()
+    expect(await other.getByLabel("Greeting").inputValue()).toBe("Hello from this one!")
+    expect(await other.getByRole("alert").count()).toBe(0)
+    await other.close()
+  })
+
+  it("show a tool that somebody changed while it was edited, and keep what was typed", async () => {
+    await api("POST", `/api/agents/${agentId}/tools`, {
+      name: "order_status",
+      description: "Tells where an order is.",
+      parameters: { type: "object", properties: {} },
+      http: { method: "GET", url: "https://shop.example/orders" },
+      auth: { kind: "none" }
+    })
+    await page.goto(`${spoke.url}/app/agents/${agentId}/tools`)
+    await page.getByRole("button", { name: "Edit: order_status" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("What it does").fill("Finds a parcel.")
+    const [tool] = (await api("GET", `/api/agents/${agentId}/tools`)).tools
+    await api("PATCH", `/api/tools/${tool.id}`, {
+      description: "Finds an order.",
+      http: { method: "GET", url: "https://shop.example/v2/orders" }
+    })
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.getByRole("alert").getByText("Changed by somebody else in the meantime").waitFor()
+    await dialog.getByText("Finds an order.").waitFor()
+    expect(await dialog.getByLabel("What it does").inputValue()).toBe("Finds a parcel.")
+    expect(await dialog.getByRole("textbox", { name: "Address" }).inputValue()).toBe(
+      "https://shop.example/v2/orders"
+    )
+    await look(page, "tool-conflict")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.waitFor({ state: "hidden" })
+    const [saved] = (await api("GET", `/api/agents/${agentId}/tools`)).tools
+    expect(saved).toMatchObject({
+      description: "Finds a parcel.",
+      http: { url: "https://shop.example/v2/orders" }
+    })
+  })
+
+  it("keep what was not saved: on another page, after the window was closed, after the session has ended", async () => {
+    await settingsOf(page)
+    await page.getByLabel("Instructions").fill("Always say please.")
+    await page.getByText("Not saved yet.").waitFor()
+    await page.getByRole("link", { name: "Usage" }).click()
+    await page.getByRole("heading", { name: "Usage" }).waitFor()
+    const kept = page.getByRole("list", { name: "Not saved:" })
+    await look(page, "draft-elsewhere")
+    await kept.getByRole("link", { name: "Settings of Support" }).click()
+    await page.getByText("What you had typed before is here again").waitFor()
+    expect(await page.getByLabel("Instructions").inputValue()).toBe("Always say please.")
+    await look(page, "draft-restored")
+
+    const warned = page.waitForEvent("dialog")
+    await page.evaluate("void setTimeout(() => location.reload())")
+    const dialog = await warned
+    expect(dialog.type()).toBe("beforeunload")
+    await dialog.accept()
+    await page.getByText("What you had typed before is here again").waitFor()
+
+    await context.clearCookies()
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("heading", { name: "Sign in" }).waitFor()
+    await signIn(page)
+    await page.getByText("What you had typed before is here again").waitFor()
+    expect(await page.getByLabel("Instructions").inputValue()).toBe("Always say please.")
+    expect((await agent()).instructions).toBe("Be brief.")
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByText("Saved", { exact: true }).waitFor()
+    cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join("; ")
+    expect((await agent()).instructions).toBe("Always say please.")
+    expect(await kept.count()).toBe(0)
+  })
+
+  it("keep a dialog that was left, but no secret of it, and ask before signing out loses it", async () => {
+    await page.goto(`${spoke.url}/app/agents/${agentId}/channels`)
+    await page.getByRole("button", { name: "New channel" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Phone number id").fill("123456")
+    await dialog.getByLabel("Access token").fill("a-secret-canary")
+    await page.keyboard.press("Escape")
+    await dialog.waitFor({ state: "hidden" })
+    expect(await page.evaluate("JSON.stringify({ ...localStorage })")).not.toContain("a-secret-canary")
+    await page.getByRole("button", { name: "New channel" }).click()
+    expect(await dialog.getByLabel("Phone number id").inputValue()).toBe("123456")
+    expect(await dialog.getByLabel("Access token").inputValue()).toBe("")
+    await page.keyboard.press("Escape")
+    await page.getByRole("button", { name: "Sign out" }).click()
+    await page.getByRole("alertdialog").getByText("New channel").waitFor()
+    await page.getByRole("alertdialog").getByRole("button", { name: "Sign out" }).click()
+    await page.getByRole("heading", { name: "Sign in" }).waitFor()
+    expect(await page.evaluate("JSON.stringify({ ...localStorage })")).not.toContain("123456")
+    await signIn(page)
+    await page.getByRole("tab", { name: "Channels" }).waitFor()
+    cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join("; ")
+  })
+
+  it("say what is wrong at the field, and put the focus there", async () => {
+    await settingsOf(page)
+    await page.getByLabel("Passages per question").fill("99")
+    await page.getByLabel("Least score").fill("7")
+    await page.getByRole("button", { name: "Save" }).click()
+    const passages = page.getByLabel("Passages per question")
+    await until(
+      () => passages.evaluate((field) => field.matches(":focus") && field.getAttribute("aria-invalid")),
+      (invalid) => invalid === "true"
+    )
+    expect(await page.getByText("A number from 1 to 20.").count()).toBe(1)
+    expect(await page.getByText("A number from 0 to 1.").count()).toBe(1)
+    expect(await page.getByRole("alert").count()).toBe(0)
+    await look(page, "settings-invalid")
+    await page.getByRole("button", { name: "Discard" }).click()
+    expect(await passages.inputValue()).toBe("6")
+
+    await page.goto(`${spoke.url}/app/agents/${agentId}/keys`)
+    await page.getByRole("button", { name: "New key" }).first().click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Name").fill("Old")
+    await dialog.getByLabel("Until").fill("2001-01-01T00:00")
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await dialog.getByText("This lies in the past.").waitFor()
+    expect(await dialog.getByRole("alert").count()).toBe(0)
+    await dialog.getByRole("button", { name: "Discard" }).click()
+    await page.keyboard.press("Escape")
+  })
+
+  it("show which websites are stored, guess the scheme in the open, and refuse what is none", async () => {
+    await page.goto(`${spoke.url}/app/agents/${agentId}/widget`)
+    const field = page.getByLabel("Pages that may show it")
+    await field.fill("www.Example.com/shop?page=2\nlocalhost:3000\nhttp://plain.example")
+    const stored = page.getByRole("status").filter({ hasText: "Stored as:" })
+    expect(await stored.locator("code").allTextContents()).toEqual([
+      "https://www.example.com",
+      "http://localhost:3000",
+      "http://plain.example"
+    ])
+    expect(await stored.getByText("https:// was added.").count()).toBe(1)
+    expect(await stored.getByText("http:// was added.", { exact: false }).count()).toBe(2)
+    await look(page, "origins")
+    await field.fill("https://*.example.com")
+    await page.getByText("“https://*.example.com” is no website.").waitFor()
+    await page.getByRole("button", { name: "Make key and script" }).click()
+    expect((await api("GET", `/api/agents/${agentId}/keys`)).keys).toEqual([])
+    await field.fill("www.example.com\nlocalhost:3000")
+    await page.getByRole("button", { name: "Make key and script" }).click()
+    await page.getByLabel("Script", { exact: true }).waitFor()
+    const [key] = (await api("GET", `/api/agents/${agentId}/keys`)).keys
+    expect(key.allowedOrigins).toEqual(["https://www.example.com", "http://localhost:3000"])
+    expect(wrong).toEqual([])
+  })
+})

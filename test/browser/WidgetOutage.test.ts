@@ -1,0 +1,149 @@
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as Http from "node:http"
+import * as Net from "node:net"
+import type { AddressInfo } from "node:net"
+import type { Browser, Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { production, removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
+import * as ModelStub from "../ModelStub.ts"
+import { desktop, hasBrowser, launch, look } from "./Browser.ts"
+
+const freePort = () =>
+  new Promise<number>((resolve) => {
+    const probe = Net.createServer().listen(0, "127.0.0.1", () => {
+      const { port } = probe.address() as AddressInfo
+      probe.close(() => resolve(port))
+    })
+  })
+
+// One server that is there again at the same address.
+describe.skipIf(!hasBrowser || production)("The widget, when its server is killed and comes back", () => {
+  const dataDir = temporaryFolder()
+  const scope = Effect.runSync(Scope.make())
+  let stub: ModelStub.ModelStub
+  let spoke: Spoke
+  let browser: Browser
+  let variables: Readonly<Record<string, string>> = {}
+  const site = Http.createServer((_, response) => {
+    response.writeHead(200, { "content-type": "text/html; charset=utf-8" })
+    response.end(
+      `<!doctype html><html lang="en"><title>Shop</title><main><h1>Shop</h1></main><script src="${spoke.url}/widget.js" data-key="${spoke.apiKey}" data-open></script></html>`
+    )
+  })
+
+  const visit = async (): Promise<Page> => {
+    const page = await (await browser.newContext(desktop)).newPage()
+    await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`)
+    await page.getByRole("dialog").waitFor()
+    return page
+  }
+
+  const say = async (page: Page, message: string) => {
+    await page.getByLabel("Message", { exact: true }).fill(message)
+    await page.keyboard.press("Enter")
+  }
+
+  const bubbles = (page: Page, text: string) => page.locator(".bubble", { hasText: text })
+
+  beforeAll(async () => {
+    stub = await Effect.runPromise(Scope.extend(ModelStub.make, scope))
+    variables = {
+      PORT: String(await freePort()),
+      OPENAI_BASE_URL: stub.url,
+      OPENAI_API_KEY: "sk-stub",
+      SPOKE_EMBEDDING_MODEL: "offline"
+    }
+    spoke = await start(dataDir, variables)
+    browser = await launch()
+    await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve))
+  }, 60_000)
+
+  afterAll(async () => {
+    await browser.close()
+    await spoke.kill()
+    site.close()
+    removeFolder(dataDir)
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+  })
+
+  it("says that it cannot be reached, has the lost turn answered again, and shows the reply once", async () => {
+    const page = await visit()
+    stub.script.push({ text: "One two three four five six seven eight nine ten.", gap: 400 })
+    await say(page, "Count to ten")
+    await bubbles(page, "One two").waitFor()
+    await spoke.kill()
+    await page.getByText("The chat cannot be reached at the moment.").waitFor()
+    await look(page, "widget-unreachable")
+    stub.script.splice(0)
+    stub.script.push({ text: "Here is the whole answer." })
+    spoke = await start(dataDir, variables)
+    await bubbles(page, "Here is the whole answer.").waitFor()
+    await until(
+      () => page.locator(".bubble").allTextContents(),
+      (texts) => texts.length === 3
+    )
+    expect(await bubbles(page, "Count to ten").count()).toBe(1)
+    expect(await page.getByRole("alert").filter({ hasText: /\w/u }).count()).toBe(0)
+    // Everything goes on as before.
+    stub.script.push({ text: "Gladly." })
+    await say(page, "Thank you")
+    await bubbles(page, "Gladly.").waitFor()
+    await page.context().close()
+  })
+
+  it("gives a message back that never arrived", async () => {
+    const page = await visit()
+    stub.script.push({ text: "Hello." })
+    await say(page, "Hi")
+    await page.getByRole("button", { name: "Helpful", exact: true }).waitFor()
+    await spoke.kill()
+    await say(page, "Is anybody there?")
+    await page.getByText("The chat cannot be reached at the moment.").waitFor()
+    spoke = await start(dataDir, variables)
+    await page.getByText("Your message did not arrive.").waitFor()
+    expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("Is anybody there?")
+    expect(await bubbles(page, "Is anybody there?").count()).toBe(0)
+    await look(page, "widget-not-arrived")
+    stub.script.push({ text: "Here I am." })
+    await page.getByRole("button", { name: "Send" }).click()
+    await bubbles(page, "Here I am.").waitFor()
+    expect(await bubbles(page, "Is anybody there?").count()).toBe(1)
+    await page.context().close()
+  })
+
+  it("offers to ask again where a turn failed, and shows the question and the reply once", async () => {
+    const page = await visit()
+    stub.script.push({ status: 401 })
+    await say(page, "Why?")
+    await page.getByText("The reply could not be finished.").waitFor()
+    expect(await page.locator("spoke-chat").evaluate((host) => host.shadowRoot?.textContent)).not.toMatch(
+      /key|provider/u
+    )
+    await look(page, "widget-failed")
+    await page.reload()
+    await page.getByText("The reply could not be finished.").waitFor()
+    stub.script.push({ text: "Because." })
+    await page.getByRole("button", { name: "Ask again" }).click()
+    await bubbles(page, "Because.").waitFor()
+    await until(
+      () => page.locator(".bubble").allTextContents(),
+      (texts) => texts.length === 3
+    )
+    expect(await bubbles(page, "Why?").count()).toBe(1)
+    expect(await page.getByText("The reply could not be finished.").count()).toBe(0)
+    await page.context().close()
+  })
+
+  it("begins by itself once the server is there", async () => {
+    const page = await visit()
+    await page.route("**/api/sdk/**", (route) => route.abort())
+    await page.reload()
+    await page.getByText("There is no connection.").waitFor()
+    await page.unroute("**/api/sdk/**")
+    await page.getByRole("button", { name: "Talk to a person" }).waitFor()
+    expect(await page.getByText("There is no connection.").count()).toBe(0)
+    await page.context().close()
+  })
+})
