@@ -3,7 +3,7 @@ import * as Schema from "effect/Schema"
 
 /** A whole number in decimal digits and nothing else: neither `0x10` nor ` 7 ` nor `1e3` is one. */
 export const WholeNumber = Schema.String.pipe(
-  Schema.pattern(/^\d{1,15}$/, { message: () => "Expected a whole number" }),
+  Schema.pattern(/^\d{1,16}$/, { message: () => "Expected a whole number" }),
   Schema.compose(Schema.NumberFromString)
 )
 

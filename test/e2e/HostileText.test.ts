@@ -60,6 +60,9 @@ const always = new Set(["url", "slot", "header"])
 /** Fields beside which another must not stand. */
 const instead: Readonly<Record<string, string>> = { mcp: "http" }
 
+/** Fields that mean something beside others alone. */
+const companions: Readonly<Record<string, object>> = { retryOf: { sessionId: "none" } }
+
 /** Bodies beside those of the ids. */
 const others: Readonly<Record<string, object>> = {
   "PATCH /api/tools/:id": { http: { method: "POST", url: "https://shop.example/" } }
@@ -449,7 +452,7 @@ describe("Text that no store holds", () => {
           const { [instead[field] ?? ""]: _, ...rest } = { ...base }
           return ask(route, addressOf(route), {
             type: "application/json",
-            bytes: JSON.stringify(Array.isArray(whole) ? whole : { ...rest, ...whole })
+            bytes: JSON.stringify(Array.isArray(whole) ? whole : { ...rest, ...companions[field], ...whole })
           })
         }
         // Else nothing is tried but the refusal of something else.

@@ -151,6 +151,9 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
   "POST /api/conversations/:id/messages": () => ({ content: "Taken." })
 }
 
+/** Optional ids that mean something beside another alone. */
+const companions: ReadonlyMap<string, string> = new Map([["retryOf", "sessionId"]])
+
 const declared = declaredFields()
 
 /** The ids that a route takes. Throws for one whose kind nobody has. */
@@ -212,7 +215,8 @@ export const foreign = (route: Route, by: By, mine: World, victim: World): Reado
   const one = fields.map((taken) =>
     requestOf(route, (field) => {
       const is = field.place === taken.place && field.name === taken.name
-      return is ? victim.ids[field.kind] : needed(field) ? mine.ids[field.kind] : undefined
+      if (is) return victim.ids[field.kind]
+      return needed(field) || companions.get(taken.name) === field.name ? mine.ids[field.kind] : undefined
     })
   )
   const all = requestOf(route, (field) => (needed(field) ? victim.ids[field.kind] : undefined))

@@ -39,7 +39,8 @@ const connector = (addresses: ReadonlyArray<string>): buildConnector.connector =
   })
   return (options, callback) =>
     connect(options, (...[error, socket]: Parameters<buildConnector.Callback>) => {
-      if (socket === null) return callback(error, null)
+      // Bun calls back with undefined where Node says null.
+      if (error !== null && error !== undefined) return callback(error, null)
       // The look-up above decides; this holds even if a runtime should not ask it.
       if (addresses.includes(canonical(socket.remoteAddress ?? "") ?? "")) return callback(null, socket)
       socket.destroy()
