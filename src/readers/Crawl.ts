@@ -2,8 +2,9 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
+import { WorkBudget } from "../domain/WorkBudget.ts"
 import { makeFolding } from "./Folding.ts"
-import { judge, type Patterns } from "./Glob.ts"
+import { judge, type Patterns, type Verdict } from "./Glob.ts"
 import { silent } from "./Journal.ts"
 import { makeSites, readPage } from "./Page.ts"
 import { type ReadDocument, ReaderError, type ReaderServices, type ReadOptions } from "./Reader.ts"
@@ -36,27 +37,26 @@ const leftOut = new ReaderError({
 type Documents = Stream.Stream<ReadDocument, ReaderError, ReaderServices>
 
 /** Why a crawl of `origin` would not ask for a link; null when it would. */
-export const linkReason = (origin: string, patterns: Patterns) => {
-  const verdict = judge(patterns)
-  return (url: string): { readonly reason: SkipReason | null; readonly pattern: string | null } => {
+export const linkReason =
+  (origin: string, verdict: (url: string) => Verdict) =>
+  (url: string): { readonly reason: SkipReason | null; readonly pattern: string | null } => {
     const { origin: its, pathname } = new URL(url)
     if (its !== origin) return { reason: "other_origin", pattern: null }
     if (assets.test(pathname)) return { reason: "asset", pattern: null }
     return verdict(url)
   }
-}
 
 interface Run {
   readonly visits: Visits
   readonly plan: CrawlPlan
-  readonly origin: string
+  readonly reasonOf: ReturnType<typeof linkReason>
+  readonly budget: WorkBudget
   readonly folding: ReturnType<typeof makeFolding>
   readonly options: ReadOptions
 }
 
-const makeCrawl = ({ visits, plan, origin, folding, options }: Run, first: Settled) => {
+const makeCrawl = ({ visits, plan, reasonOf, budget, folding, options }: Run, first: Settled) => {
   const { journal = silent, maxPages: limit = maxPages } = options
-  const reasonOf = linkReason(origin, plan)
   const skipped = new Map<string, readonly [Address, SkipReason]>()
   let asked = 1
   let settled = 1
@@ -66,14 +66,18 @@ const makeCrawl = ({ visits, plan, origin, folding, options }: Run, first: Settl
   }
 
   /** Addresses worth a visit among the links of a page. */
-  const follow = (links: ReadonlyArray<string>, parent: string, depth: number): ReadonlyArray<Address> =>
-    links.flatMap((url) => {
-      if (!folding.isNew(url)) return []
-      const address: Address = { url, depth, parent }
-      const reason = reasonOf(url).reason ?? (depth > plan.maxDepth ? "beyond_max_depth" : null)
-      if (reason === null) return [address]
-      leave(address, reason)
-      return []
+  const follow = (links: ReadonlyArray<string>, parent: string, depth: number) =>
+    Effect.gen(function* () {
+      const found: Array<Address> = []
+      for (const url of links) {
+        if (budget.isDue) yield* budget.rest
+        if (!folding.isNew(url)) continue
+        const address: Address = { url, depth, parent }
+        const reason = reasonOf(url).reason ?? (depth > plan.maxDepth ? "beyond_max_depth" : null)
+        if (reason === null) found.push(address)
+        else leave(address, reason)
+      }
+      return found
     })
 
   const level = (addresses: ReadonlyArray<Address>): Documents => {
@@ -89,7 +93,7 @@ const makeCrawl = ({ visits, plan, origin, folding, options }: Run, first: Settl
       Stream.mapEffect(({ address, result }) =>
         Effect.gen(function* () {
           const { document, links } = yield* visits.settle(address, result)
-          for (const next of follow(links, address.url, address.depth + 1)) found.push(next)
+          for (const next of yield* follow(links, address.url, address.depth + 1)) found.push(next)
           settled++
           yield* journal.progress(settled, Math.min(limit, asked + found.length))
           return document
@@ -106,7 +110,7 @@ const makeCrawl = ({ visits, plan, origin, folding, options }: Run, first: Settl
   )
 
   return (first.document === null ? Stream.empty : Stream.make(first.document)).pipe(
-    Stream.concat(Stream.suspend(() => level(follow(first.links, plan.url, 1)))),
+    Stream.concat(Stream.unwrap(Effect.map(follow(first.links, plan.url, 1), level))),
     Stream.ensuring(tellSkipped)
   )
 }
@@ -155,11 +159,14 @@ const start = (plan: CrawlPlan, options: ReadOptions) =>
     // Where the first page redirects to another origin, that one is the site.
     const { origin } = new URL(Either.getOrElse(found, () => plan.url))
     const within = (url: string) => new URL(url).origin === origin
-    const visits = makeVisits({ sites, journal, folding, verdict: judge(plan), within })
+    const budget = new WorkBudget()
+    const verdict = judge(plan, budget)
+    const visits = makeVisits({ sites, journal, folding, verdict, within })
     const first = yield* visits.settle(address, result, true)
     if (Either.isLeft(result)) return Stream.fail(result.left)
     folding.isNew(Either.getOrElse(found, () => plan.url))
-    return makeCrawl({ visits, plan, origin, folding, options }, first)
+    const reasonOf = linkReason(origin, verdict)
+    return makeCrawl({ visits, plan, reasonOf, budget, folding, options }, first)
   })
 
 /**

@@ -1,56 +1,100 @@
 /**
- * Globs on a whole URL (contract 7): `*` (and `**`) stands for any characters, slashes included, `?` for exactly one, and
- * everything else for itself, case included. A pattern that begins with `/` is compared with path and query instead. No
- * regular expression: a match takes time linear in the URL for each piece between two stars.
+ * Globs on a whole URL: `*` (and `**`) stands for any characters, slashes included, `?` for exactly one, and everything
+ * else for itself, case included. A pattern that begins with `/` is compared with path and query instead. The matcher is our
+ * own, and linear in the text: libraries such as picomatch compile to regular expressions, whose backtracking lets a short
+ * pattern take minutes.
  */
+import { WorkBudget } from "../domain/WorkBudget.ts"
+
+/**
+ * The automaton of a pattern, 32 of its states a word: state `n` says that the first `n` characters of the pattern have been
+ * found. All states that may be true at a place of the text are known at once, so that one pass decides.
+ */
+export interface Pattern {
+  readonly words: number
+  /** The states that a character of the pattern leads on from: where its words begin in `leads`. */
+  readonly places: ReadonlyMap<string, number>
+  /** Of any other character first, then of each of those. */
+  readonly leads: Uint32Array
+  /** The states that any character may stay in: a star comes next. */
+  readonly stars: Uint32Array
+  /** The last state, and whether a star follows it. */
+  readonly last: number
+  readonly isOpen: boolean
+}
+
+const set = (words: Uint32Array, from: number, state: number): void => {
+  const word = from + (state >>> 5)
+  words[word] = (words[word] ?? 0) | (1 << (state & 31))
+}
+
+const has = (words: Uint32Array, state: number): boolean =>
+  (((words[state >>> 5] ?? 0) >>> (state & 31)) & 1) === 1
+
+/** `one` stands for any one character, where there is such a mark. */
+export const compile = (pattern: string, one: string | null): Pattern => {
+  const plain = pattern.replaceAll("*", "")
+  const words = (plain.length >>> 5) + 1
+  const places = new Map(
+    [...new Set(plain.split(""))].map((character, place) => [character, (place + 1) * words])
+  )
+  const leads = new Uint32Array((places.size + 1) * words)
+  const stars = new Uint32Array(words)
+  let state = 0
+  for (const character of pattern.split("")) {
+    if (character === "*") {
+      set(stars, 0, state)
+      continue
+    }
+    if (character === one) for (let from = 0; from < leads.length; from += words) set(leads, from, state)
+    else set(leads, places.get(character) ?? 0, state)
+    state++
+  }
+  return { words, places, leads, stars, last: state, isOpen: has(stars, state) }
+}
+
+/** Whether the pattern fits all of `text`. It takes a step for each character and word. */
+export const fits = (
+  { isOpen, last, leads, places, stars, words }: Pattern,
+  text: string,
+  budget: WorkBudget
+): boolean => {
+  if (last > text.length) return false
+  const states = new Uint32Array(words)
+  states[0] = 1
+  let at = 0
+  for (let alive = 1; at < text.length && alive !== 0; at++) {
+    if (isOpen && has(states, last)) break
+    const from = places.get(text.charAt(at)) ?? 0
+    let carry = 0
+    alive = 0
+    for (let word = 0; word < words; word++) {
+      const before = states[word] ?? 0
+      const moved = before & (leads[from + word] ?? 0)
+      const after = (moved << 1) | carry | (before & (stars[word] ?? 0))
+      carry = moved >>> 31
+      states[word] = after
+      alive |= after
+    }
+  }
+  budget.spend(at * words)
+  return has(states, last)
+}
+
 interface Glob {
-  readonly pattern: string
+  readonly text: string
   readonly ofPath: boolean
-  /** What stands between the stars. */
-  readonly pieces: ReadonlyArray<string>
+  readonly pattern: Pattern
 }
 
-const compile = (pattern: string): Glob => ({
-  pattern,
-  ofPath: pattern.startsWith("/"),
-  pieces: pattern.split(/\*+/)
-})
+const globOf = (text: string): Glob => ({ text, ofPath: text.startsWith("/"), pattern: compile(text, "?") })
 
-const fits = (text: string, at: number, piece: string): boolean => {
-  if (at < 0 || at + piece.length > text.length) return false
-  for (let place = 0; place < piece.length; place++) {
-    const wanted = piece.charAt(place)
-    if (wanted !== "?" && wanted !== text.charAt(at + place)) return false
-  }
-  return true
-}
-
-const indexOf = (text: string, piece: string, from: number): number => {
-  if (!piece.includes("?")) return text.indexOf(piece, from)
-  for (let at = from; at + piece.length <= text.length; at++) if (fits(text, at, piece)) return at
-  return -1
-}
-
-const matchesPieces = (text: string, pieces: ReadonlyArray<string>): boolean => {
-  const [first = "", ...rest] = pieces
-  const last = rest.pop()
-  if (last === undefined) return text.length === first.length && fits(text, 0, first)
-  if (!fits(text, 0, first)) return false
-  let at = first.length
-  // The leftmost place for each piece leaves the most room for the others.
-  for (const piece of rest) {
-    const found = indexOf(text, piece, at)
-    if (found === -1) return false
-    at = found + piece.length
-  }
-  return text.length - last.length >= at && fits(text, text.length - last.length, last)
-}
-
-const matches = (url: URL, { ofPath, pieces }: Glob): boolean =>
-  matchesPieces(ofPath ? url.pathname + url.search : url.href, pieces)
+const matches = (url: URL, { ofPath, pattern }: Glob, budget: WorkBudget): boolean =>
+  fits(pattern, ofPath ? url.pathname + url.search : url.href, budget)
 
 /** True when `pattern` matches `url`, an absolute URL without fragment. */
-export const matchesGlob = (url: string, pattern: string): boolean => matches(new URL(url), compile(pattern))
+export const matchesGlob = (url: string, pattern: string): boolean =>
+  matches(new URL(url), globOf(pattern), new WorkBudget())
 
 export interface Patterns {
   readonly includePatterns?: ReadonlyArray<string>
@@ -60,22 +104,42 @@ export interface Patterns {
 /** Whether a URL belongs to a source, and the pattern that decided; null where none did. */
 export interface Verdict {
   readonly included: boolean
-  readonly reason: "excluded" | "not_included" | null
+  /** `match_limit`: the patterns take too many comparisons, and were not asked. */
+  readonly reason: "excluded" | "not_included" | "match_limit" | null
   readonly pattern: string | null
 }
 
-/** Judges URLs: exclude wins; without include patterns everything else belongs (guarantee G9). */
-export const judge = ({ includePatterns = [], excludePatterns = [] }: Patterns) => {
-  const include = includePatterns.map(compile)
-  const exclude = excludePatterns.map(compile)
-  return (href: string): Verdict => {
+/** Steps for each character of patterns and URLs: a hundred patterns of 150 characters never need more. */
+const stepsPerCharacter = 512
+/** What one URL costs besides. */
+const stepsPerUrl = 1_000
+
+/** Judges URLs: exclude wins; without include patterns everything else belongs. All of a request or a crawl is one `budget`'s. */
+export const judge = (
+  { includePatterns = [], excludePatterns = [] }: Patterns,
+  budget: WorkBudget = new WorkBudget()
+) => {
+  const include = includePatterns.map(globOf)
+  const exclude = excludePatterns.map(globOf)
+  for (const { text } of [...include, ...exclude]) budget.allow(text.length * stepsPerCharacter)
+  /** Addresses that were let in, which are asked for again when their pages have come: that costs nothing. */
+  const included = new Map<string, Verdict>()
+  const compared = (href: string): Verdict => {
+    budget.allow(href.length * stepsPerCharacter + stepsPerUrl)
+    budget.spend(stepsPerUrl)
+    if (budget.isSpent) return { included: false, reason: "match_limit", pattern: null }
     const url = new URL(href)
-    const refused = exclude.find((glob) => matches(url, glob))
-    if (refused !== undefined) return { included: false, reason: "excluded", pattern: refused.pattern }
-    const taken = include.find((glob) => matches(url, glob))
+    const refused = exclude.find((glob) => matches(url, glob, budget))
+    if (refused !== undefined) return { included: false, reason: "excluded", pattern: refused.text }
+    const taken = include.find((glob) => matches(url, glob, budget))
     if (taken === undefined && include.length > 0)
       return { included: false, reason: "not_included", pattern: null }
-    return { included: true, reason: null, pattern: taken?.pattern ?? null }
+    return { included: true, reason: null, pattern: taken?.text ?? null }
+  }
+  return (href: string): Verdict => {
+    const verdict = included.get(href) ?? compared(href)
+    if (verdict.included) included.set(href, verdict)
+    return verdict
   }
 }
 

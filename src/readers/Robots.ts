@@ -2,14 +2,15 @@
  * robots.txt (RFC 9309): groups by user agent, the longest matching rule decides, allow wins a tie, `*` and a final `$`
  * in paths; and the customary `crawl-delay` and `sitemap` lines.
  */
+import { WorkBudget } from "../domain/WorkBudget.ts"
+import { compile, fits, type Pattern } from "./Glob.ts"
+
 interface Rule {
   readonly allow: boolean
   /** Of the whole pattern: the longest match decides. */
   readonly length: number
-  /** Ends in `$`: the match must reach the end of the path. */
-  readonly anchored: boolean
-  /** What stands between the stars. */
-  readonly pieces: ReadonlyArray<string>
+  /** A prefix of paths, or what they have to fit as a whole. */
+  readonly path: string | Pattern
 }
 interface Group {
   readonly agents: Array<string>
@@ -40,10 +41,11 @@ const normalized = (path: string): string =>
       return /[A-Za-z0-9._~-]/.test(character) ? character : escape.toUpperCase()
     })
 
+/** An unanchored rule is a prefix. */
 const ruleOf = (allow: boolean, path: string): Rule => {
-  const anchored = path.endsWith("$")
-  const pieces = (anchored ? path.slice(0, -1) : path).split(/\*+/)
-  return { allow, length: path.length, anchored, pieces }
+  const { length } = path
+  if (path.endsWith("$")) return { allow, length, path: compile(path.slice(0, -1), null) }
+  return { allow, length, path: path.includes("*") ? compile(`${path}*`, null) : path }
 }
 
 const lineOf = (line: string): { readonly field: string; readonly value: string } | undefined => {
@@ -97,30 +99,27 @@ const groupsFor = ({ groups }: Robots, agent: string): ReadonlyArray<Group> => {
   return own.length > 0 ? own : groups.filter(({ agents }) => agents.includes("*"))
 }
 
-/** An unanchored rule is a prefix. */
-const matchesRule = (path: string, { anchored, pieces }: Rule): boolean => {
-  const [first = "", ...rest] = pieces
-  if (!path.startsWith(first)) return false
-  const last = anchored ? rest.pop() : undefined
-  let at = first.length
-  for (const piece of rest) {
-    const found = path.indexOf(piece, at)
-    if (found === -1) return false
-    at = found + piece.length
-  }
-  if (!anchored) return true
-  return last === undefined ? at === path.length : path.length - last.length >= at && path.endsWith(last)
-}
+const matchesRule = (path: string, rule: Rule, budget: WorkBudget): boolean =>
+  typeof rule.path === "string" ? path.startsWith(rule.path) : fits(rule.path, path, budget)
 
-/** True when `agent` may fetch `url`, an absolute URL of the host whose robots.txt this is. */
+/** Steps for each character of a path: thousands of rules with stars. */
+const stepsPerCharacter = 2_048
+
+/**
+ * True when `agent` may fetch `url`, an absolute URL of the host whose robots.txt this is. A host with so many patterns that
+ * it takes too long to find out allows nothing that is compared with them.
+ */
 export const mayFetch = (robots: Robots, agent: string, url: string): boolean => {
   const { pathname, search } = new URL(url)
   const path = normalized(pathname + search)
   if (path === "/robots.txt") return true
+  const budget = new WorkBudget()
+  budget.allow((path.length + 1) * stepsPerCharacter)
   let best = { allow: true, length: 0 }
   for (const rule of groupsFor(robots, agent).flatMap(({ rules }) => rules)) {
     const stronger = rule.length > best.length || (rule.length === best.length && rule.allow)
-    if (stronger && matchesRule(path, rule)) best = rule
+    if (stronger && matchesRule(path, rule, budget)) best = rule
+    if (budget.isSpent) return false
   }
   return best.allow
 }

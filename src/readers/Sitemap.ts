@@ -4,7 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import { urlOf } from "../domain/Address.ts"
+import { pause } from "../domain/Pause.ts"
 import type { SitemapConfig } from "../domain/Source.ts"
+import { WorkBudget } from "../domain/WorkBudget.ts"
 import { concurrency, failEmpty, maxPages, maxSkips } from "./Crawl.ts"
 import { fetchOk, request } from "./Fetch.ts"
 import { makeFolding } from "./Folding.ts"
@@ -13,7 +15,7 @@ import { type Journal, silent } from "./Journal.ts"
 import { makeSites } from "./Page.ts"
 import { type Reader, ReaderError, type ReadOptions } from "./Reader.ts"
 import { parseRobots } from "./Robots.ts"
-import { parseSitemap, type Sitemap } from "./SitemapXml.ts"
+import { parsingSitemap, type Sitemap } from "./SitemapXml.ts"
 import { type Address, makeVisits, type SkipReason } from "./Visits.ts"
 
 /** The protocol allows 50 MB a file. */
@@ -43,10 +45,20 @@ const unpacked = (bytes: Uint8Array): Effect.Effect<Uint8Array, ReaderError> =>
       )
     : Effect.succeed(bytes)
 
+const parsed = (bytes: Uint8Array) =>
+  Effect.gen(function* () {
+    const parsing = parsingSitemap(new TextDecoder().decode(bytes))
+    for (;;) {
+      const { done, value } = parsing.next()
+      if (done === true) return value
+      yield* pause
+    }
+  })
+
 const load = (url: string) =>
   fetchOk("sitemap", url, { maxBytes }).pipe(
     Effect.flatMap(({ body }) => unpacked(body)),
-    Effect.map((bytes) => parseSitemap(new TextDecoder().decode(bytes)))
+    Effect.flatMap(parsed)
   )
 
 const loadExisting = (url: string) =>
@@ -86,7 +98,12 @@ interface Listed {
 const pagesOf = (
   root: Sitemap,
   name: string,
-  { journal, limit, verdict }: { journal: Journal; limit: number; verdict: (url: string) => Verdict }
+  {
+    budget,
+    journal,
+    limit,
+    verdict
+  }: { budget: WorkBudget; journal: Journal; limit: number; verdict: (url: string) => Verdict }
 ) =>
   Effect.gen(function* () {
     const listed: Listed = { pages: [], skipped: [] }
@@ -99,13 +116,20 @@ const pagesOf = (
       if (left === null) listed.pages.push(address)
       else if (listed.skipped.length < maxSkips) listed.skipped.push([address, left])
     }
+    const offerAll = (
+      urls: ReadonlyArray<string>,
+      parent: string,
+      listedAt: (url: string) => string | null
+    ) =>
+      Effect.gen(function* () {
+        for (const url of urls) {
+          if (budget.isDue) yield* budget.rest
+          if (seen.isNew(url)) offer({ url, depth: 0, parent, listedAt: listedAt(url) })
+        }
+      })
     /** A sitemap that is not to be had for a while lists what it listed the last time. */
-    const remember = (parent: string) => {
-      for (const url of journal.foundThrough(parent)) {
-        const listedAt = journal.known(url)?.listedAt ?? null
-        if (seen.isNew(url)) offer({ url, depth: 0, parent, listedAt })
-      }
-    }
+    const remember = (parent: string) =>
+      offerAll(journal.foundThrough(parent), parent, (url) => journal.known(url)?.listedAt ?? null)
     const take = (
       sitemap: Sitemap,
       parent: string,
@@ -113,11 +137,7 @@ const pagesOf = (
     ): Effect.Effect<void, never, Effect.Effect.Context<ReturnType<typeof loadExisting>>> =>
       Effect.gen(function* () {
         if (sitemap.kind === "pages") {
-          for (const url of sitemap.locations) {
-            const listedAt = sitemap.modified.get(url) ?? null
-            if (seen.isNew(url)) offer({ url, depth: 0, parent, listedAt })
-          }
-          return
+          return yield* offerAll(sitemap.locations, parent, (url) => sitemap.modified.get(url) ?? null)
         }
         for (const url of sitemap.locations) {
           if (listed.pages.length >= limit || files >= maxFiles || depth > maxDepth) return
@@ -127,7 +147,7 @@ const pagesOf = (
           if (Either.isRight(file)) yield* take(file.right, url, depth + 1)
           else {
             failures.push([{ url, depth: 0, parent }, file.left])
-            if (file.left.retryable) remember(url)
+            if (file.left.retryable) yield* remember(url)
           }
         }
       })
@@ -150,7 +170,8 @@ const noneOf = (pages: number, { code, message, retryable }: ReaderError): Reade
 
 const readSitemap = (config: typeof SitemapConfig.Type, options: ReadOptions) => {
   const { journal = silent, maxPages: limit = maxPages } = options
-  const verdict = judge(config)
+  const budget = new WorkBudget()
+  const verdict = judge(config, budget)
   let failure = nothingSelected
   const documents = Effect.gen(function* () {
     const sites = yield* makeSites
@@ -160,7 +181,7 @@ const readSitemap = (config: typeof SitemapConfig.Type, options: ReadOptions) =>
     const root = yield* firstSitemap(config).pipe(
       Effect.tapError((error) => visits.failed({ url: name, depth: 0, parent: null }, error))
     )
-    const { pages, skipped, failures } = yield* pagesOf(root, name, { journal, limit, verdict })
+    const { pages, skipped, failures } = yield* pagesOf(root, name, { budget, journal, limit, verdict })
     for (const [address, error] of failures) yield* visits.failed(address, error)
     if (pages.length === 0) failure = failures[0]?.[1] ?? nothingSelected
     let settled = 0

@@ -1,4 +1,7 @@
-/** The sitemap protocol: an index or a list of pages, as XML or as plain lines. One pass, no entities of its own. */
+/**
+ * The sitemap protocol: an index or a list of pages, as XML or as plain lines. One pass, no entities of its own; whoever reads
+ * a long one may pause where undefined comes.
+ */
 import { urlOf } from "../domain/Address.ts"
 import { withoutFragment } from "./Fetch.ts"
 
@@ -11,6 +14,9 @@ export interface Sitemap {
 
 /** The protocol's own limit. */
 const maxLocations = 50_000
+
+/** Locations between two places where whoever reads may pause: about a millisecond. */
+const pauseLocations = 250
 
 /** Characters between two line feeds that are looked at. */
 const longestLines = 4_194_304
@@ -47,7 +53,7 @@ const modifiedAfter = (xml: string, from: number): string | null => {
 }
 
 /** What stands between `<loc>` and `</loc>`; names with another prefix, such as `image:loc`, are other things. */
-const locationsIn = (xml: string): ReadonlyArray<Location> => {
+function* locationsIn(xml: string): Generator<undefined, ReadonlyArray<Location>> {
   const found: Array<Location> = []
   for (
     let at = xml.indexOf("<loc>");
@@ -58,6 +64,7 @@ const locationsIn = (xml: string): ReadonlyArray<Location> => {
     if (end === -1) break
     found.push({ url: textOf(xml.slice(at + 5, end)), modified: modifiedAfter(xml, end) })
     at = end
+    if (found.length % pauseLocations === 0) yield undefined
   }
   return found
 }
@@ -84,29 +91,42 @@ const isHttp = (text: string): boolean => {
   return url !== null && /^https?:$/.test(url.protocol) && url.href.length <= maxAddress
 }
 
-const sitemapOf = (kind: Sitemap["kind"], found: ReadonlyArray<Location>): Sitemap => {
-  const read = found
-    .filter(({ url }) => isHttp(url))
-    .map(({ url, modified }) => ({ url: withoutFragment(url), modified }))
-  return {
-    kind,
-    locations: read.map(({ url }) => url),
-    modified: new Map(read.flatMap(({ url, modified }) => (modified === null ? [] : [[url, modified]])))
+function* sitemapOf(kind: Sitemap["kind"], found: ReadonlyArray<Location>): Generator<undefined, Sitemap> {
+  const locations: Array<string> = []
+  const modified = new Map<string, string>()
+  for (const [place, location] of found.entries()) {
+    if (place % pauseLocations === pauseLocations - 1) yield undefined
+    if (!isHttp(location.url)) continue
+    const url = withoutFragment(location.url)
+    locations.push(url)
+    if (location.modified !== null) modified.set(url, location.modified)
   }
+  return { kind, locations, modified }
+}
+
+/** As {@link parseSitemap}, with pauses. */
+export function* parsingSitemap(text: string): Generator<undefined, Sitemap | undefined> {
+  const head = text.slice(0, 16_384)
+  const root = /<(sitemapindex|urlset)[\s>]/.exec(head)?.[1]
+  if (root !== undefined) {
+    return yield* sitemapOf(root === "urlset" ? "pages" : "index", yield* locationsIn(text))
+  }
+  if (head.trimStart().startsWith("<")) return undefined
+  const written = linesIn(text)
+  if (written.length === 0) return undefined
+  for (const [place, line] of written.entries()) {
+    if (place % pauseLocations === pauseLocations - 1) yield undefined
+    if (!isHttp(line)) return undefined
+  }
+  const listed = written.map((url) => ({ url, modified: null }))
+  return yield* sitemapOf("pages", listed)
 }
 
 /** Undefined when the text is no sitemap; absolute http and https URLs without fragments otherwise. */
 export const parseSitemap = (text: string): Sitemap | undefined => {
-  const head = text.slice(0, 16_384)
-  const root = /<(sitemapindex|urlset)[\s>]/.exec(head)?.[1]
-  if (root !== undefined) {
-    return sitemapOf(root === "urlset" ? "pages" : "index", locationsIn(text))
+  const parsing = parsingSitemap(text)
+  for (;;) {
+    const { done, value } = parsing.next()
+    if (done === true) return value
   }
-  if (head.trimStart().startsWith("<")) return undefined
-  const written = linesIn(text)
-  if (written.length === 0 || !written.every(isHttp)) return undefined
-  return sitemapOf(
-    "pages",
-    written.map((url) => ({ url, modified: null }))
-  )
 }

@@ -33,6 +33,7 @@ export const skipWords = {
   not_included: "None of includePatterns matches the address.",
   other_origin: "The address is on another site; a crawl stays within the origin of its first page.",
   asset: "The address names a picture, a script or another file without text to read.",
+  match_limit: "The patterns take too many comparisons for the address. Use fewer or shorter ones.",
   beyond_max_depth: "The page is more links away than maxDepth allows.",
   page_limit: "The source has more pages than one sync asks for."
 } as const

@@ -13,6 +13,7 @@ import {
 } from "../domain/Crawl.ts"
 import { NotFound, ServiceUnavailable } from "../domain/Errors.ts"
 import type { SourceId } from "../domain/Ids.ts"
+import { WorkBudget } from "../domain/WorkBudget.ts"
 import { linkReason } from "../readers/Crawl.ts"
 import { judge, type Patterns, type Verdict } from "../readers/Glob.ts"
 import { type Journal, silent } from "../readers/Journal.ts"
@@ -43,17 +44,18 @@ export interface CrawlReport {
 const none: CrawlReport = { job: null, entries: [], next: null }
 
 /** Where the crawl of a URL source stays; a sitemap may list any site. */
-const rulesOf = ({ type, config }: DryRunRequest) => {
-  if (type === "URL") return linkReason(new URL(config.url).origin, config)
-  const verdict: (url: string) => Verdict = judge(config)
+const rulesOf = ({ type, config }: DryRunRequest, budget: WorkBudget) => {
+  const verdict: (url: string) => Verdict = judge(config, budget)
+  if (type === "URL") return linkReason(new URL(config.url).origin, verdict)
   return (url: string): { readonly reason: SkipReason | null; readonly pattern: string | null } =>
     verdict(url)
 }
 
 /** Patterns alone: nothing is fetched. */
-const judged = (request: DryRunRequest, urls: ReadonlyArray<string>): ReadonlyArray<DryRunLine> => {
-  const reasonOf = rulesOf(request)
-  return urls.map((url) => {
+const judged = Effect.fn("Crawls.judged")(function* (request: DryRunRequest, urls: ReadonlyArray<string>) {
+  const budget = new WorkBudget()
+  const reasonOf = rulesOf(request, budget)
+  const lineOf = (url: string): DryRunLine => {
     if (!isHttpUrl(url)) {
       const message = "Expected an absolute http or https URL."
       return { ...nothing, url, included: false, reason: "invalid_url", message }
@@ -63,14 +65,22 @@ const judged = (request: DryRunRequest, urls: ReadonlyArray<string>): ReadonlyAr
     const { reason, pattern } = reasonOf(href.href)
     const message = reason === null ? null : skipWords[reason]
     return { ...nothing, url, included: reason === null, reason, message, pattern }
-  })
-}
+  }
+  const lines: Array<DryRunLine> = []
+  for (const url of urls) {
+    if (budget.isDue) yield* budget.rest
+    lines.push(lineOf(url))
+  }
+  const dryRun: DryRun = {
+    urls: lines,
+    complete: lines.every(({ reason }) => reason !== "match_limit"),
+    error: null
+  }
+  return dryRun
+})
 
-const patternOf = (patterns: Patterns) => {
-  const verdict = judge(patterns)
-  return ({ url, reason }: CrawlEntry) =>
-    isHttpUrl(url) && reason !== "other_origin" && reason !== "asset" ? verdict(url).pattern : null
-}
+const isJudged = ({ url, reason }: CrawlEntry) =>
+  isHttpUrl(url) && reason !== "other_origin" && reason !== "asset"
 
 const unasked: ReadonlySet<string | null> = new Set<SkipReason>(Object.keys(skipWords).filter(isSkip))
 
@@ -84,20 +94,29 @@ const robotsOf = ({ outcome, reason }: CrawlEntry): DryRunLine["robots"] => {
   return reason?.startsWith("robots_") === true ? null : "allowed"
 }
 
-const tried = (request: DryRunRequest, entries: ReadonlyArray<CrawlEntry>): ReadonlyArray<DryRunLine> => {
-  const pattern = patternOf(request.config)
-  return entries.map((entry) => ({
-    url: entry.url,
-    included: entry.outcome === "indexed",
-    reason: entry.reason,
-    message: entry.message,
-    pattern: pattern(entry),
-    depth: entry.depth,
-    parent: entry.parent,
-    robots: robotsOf(entry),
-    httpStatus: entry.httpStatus
-  }))
-}
+const tried = Effect.fn("Crawls.tried")(function* (patterns: Patterns, entries: ReadonlyArray<CrawlEntry>) {
+  const budget = new WorkBudget()
+  const verdict = judge(patterns, budget)
+  const lines: Array<DryRunLine> = []
+  for (const entry of entries) {
+    if (budget.isDue) yield* budget.rest
+    lines.push({
+      url: entry.url,
+      included: entry.outcome === "indexed",
+      reason: entry.reason,
+      message: entry.message,
+      pattern: isJudged(entry) ? verdict(entry.url).pattern : null,
+      depth: entry.depth,
+      parent: entry.parent,
+      robots: robotsOf(entry),
+      httpStatus: entry.httpStatus
+    })
+  }
+  return lines
+})
+
+/** More was to be seen. */
+const limits: ReadonlySet<string | null> = new Set<SkipReason>(["page_limit", "match_limit"])
 
 export class Crawls extends Effect.Service<Crawls>()("usecases/Crawls", {
   effect: Effect.gen(function* () {
@@ -145,16 +164,16 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/Crawls", {
         Stream.runDrain,
         Effect.either,
         Effect.timeoutOption(time),
-        Effect.map((ended): DryRun => {
+        Effect.flatMap((ended) => {
           const failure = Option.flatMap(ended, Either.getLeft)
-          const limited = entries.some(({ reason }) => reason === "page_limit") || entries.length === maxLines
-          return {
-            urls: tried(request, entries),
+          const limited = entries.some(({ reason }) => limits.has(reason)) || entries.length === maxLines
+          return Effect.map(tried(request.config, entries), (urls): DryRun => ({
+            urls,
             complete: Option.isSome(ended) && !limited,
             error: Option.getOrNull(
               Option.map(failure, ({ code, message }: ReaderError) => `${code}: ${message}`)
             )
-          }
+          }))
         }),
         Effect.provide(services)
       )
@@ -162,9 +181,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/Crawls", {
 
     /** What a sync would take, and why; with `urls` by patterns alone, else by a crawl of a few pages. Keeps nothing. */
     const dryRun = Effect.fn("Crawls.dryRun")(function* (request: DryRunRequest) {
-      if (request.urls !== undefined) {
-        return { urls: judged(request, request.urls), complete: true, error: null } satisfies DryRun
-      }
+      if (request.urls !== undefined) return yield* judged(request, request.urls)
       const answer = yield* places.withPermitsIfAvailable(1)(crawl(request))
       return yield* Option.match(answer, { onSome: Effect.succeed, onNone: () => Effect.fail(busy()) })
     })

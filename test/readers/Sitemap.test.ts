@@ -92,6 +92,30 @@ describe("A SITEMAP source", () => {
   )
 
   test(
+    "Patterns that nearly match everywhere leave a sitemap readable, and others served",
+    Effect.gen(function* () {
+      const long = (at: number) => `/${at}/${"a".repeat(1_900)}`
+      const site = yield* serveSite((origin) => ({
+        ...pages,
+        "/sitemap.xml": {
+          body: urlset(`${origin}/a`, ...Array.from({ length: 300 }, (_, at) => origin + long(at)))
+        }
+      }))
+      const excludePatterns = Array.from({ length: 100 }, () => `*${"a".repeat(1_015)}?b1*`)
+      let served = 0
+      const serve = () => setImmediate(() => void (served++ < 1_000_000 && serve()))
+      serve()
+      const config = { sitemapUrl: `${site.origin}/sitemap.xml`, excludePatterns }
+      const found = yield* read({ type: "SITEMAP", config }, { maxDocuments: 1, maxPages: 1 }).pipe(
+        Stream.runCollect
+      )
+      expect(Chunk.toReadonlyArray(found).map(({ title }) => title)).toEqual(["A"])
+      expect(served).toBeGreaterThan(10)
+      served = 1_000_000
+    })
+  )
+
+  test(
     "config.url may be a page of the site: robots.txt or the customary place says where the sitemap is",
     Effect.gen(function* () {
       const named = yield* serveSite((origin) => ({

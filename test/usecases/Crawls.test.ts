@@ -154,6 +154,50 @@ eachEngineLive("The dry run", (it) => {
     }).pipe(Effect.provide(live))
   )
 
+  it.scoped("lets others be served while it compares, and says of which addresses it has compared none", () =>
+    Effect.gen(function* () {
+      const crawls = yield* Crawls
+      const excludePatterns = Array.from({ length: 100 }, () => `*${"a".repeat(1_015)}?b1*`)
+      const urls = Array.from({ length: 20 }, (_, at) => `https://a.example/${at}/${"a".repeat(1_925)}`)
+      let served = 0
+      const serve = () => setImmediate(() => void (served++ < 1_000_000 && serve()))
+      serve()
+      const answer = yield* crawls.dryRun({
+        type: "URL",
+        config: { url: "https://a.example/", excludePatterns },
+        urls
+      })
+      const turns = served
+      served = 1_000_000
+      expect(answer.urls.map(({ url }) => url)).toEqual(urls)
+      const reasons = answer.urls.map(({ reason }) => reason)
+      expect(turns).toBeGreaterThanOrEqual(reasons.filter((reason) => reason === null).length)
+      expect(reasons.slice(0, 5)).toEqual([null, null, null, null, null])
+      expect(reasons.at(-1)).toBe("match_limit")
+      expect(answer.complete).toBe(false)
+    }).pipe(Effect.provide(live))
+  )
+
+  it.scoped("compares a hundred ordinary patterns with a thousand addresses", () =>
+    Effect.gen(function* () {
+      const crawls = yield* Crawls
+      const excludePatterns = Array.from(
+        { length: 100 },
+        (_, at) => `*/${"section-of-the-shop/".repeat(7)}?${at}/*`
+      )
+      const urls = Array.from({ length: 1_000 }, (_, at) => `https://a.example/section-of-the-shop/${at}`)
+      const { complete, urls: lines } = yield* crawls.dryRun({
+        type: "URL",
+        config: { url: "https://a.example/", excludePatterns },
+        urls
+      })
+      expect({ complete, included: lines.filter(({ included }) => included).length }).toEqual({
+        complete: true,
+        included: 1_000
+      })
+    }).pipe(Effect.provide(live))
+  )
+
   it.scoped("without urls crawls a little, says why each page is in or out, and keeps nothing", () =>
     Effect.gen(function* () {
       yield* reset

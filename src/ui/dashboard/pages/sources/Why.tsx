@@ -20,6 +20,7 @@ const german: Readonly<Record<string, string>> = {
   fetch_unresolved: "Den Namen in der Adresse gibt es nicht. Bitte die Adresse prüfen.",
   invalid_config: "Die Angaben der Quelle sind unvollständig.",
   malformed: "Die Datei ist beschädigt, oder sie ist nicht, wofür sie sich ausgibt.",
+  match_limit: "Die Muster verlangen zu viele Vergleiche. Bitte weniger oder kürzere angeben.",
   nearly_same_content: "Fast derselbe Inhalt wie eine andere Seite.",
   no_archive: "Der Quelle fehlt ihr ZIP. Bitte eines hochladen.",
   no_sitemap: "Unter der Adresse ist keine Sitemap.",
