@@ -41,6 +41,8 @@ const isDocument = ({ name }: ZipEntry): boolean => {
 /** A name for each entry, readable and unlike the others: control characters are dropped, repeats are numbered. */
 const makeNames = () => {
   const taken = new Set<string>()
+  /** The number that a repeat of the name is tried with first. */
+  const next = new Map<string, number>()
   return (name: string): string => {
     const plain = sanitize(name)
       .replaceAll("\\", "/")
@@ -48,7 +50,9 @@ const makeNames = () => {
       .slice(-maxName)
       .toWellFormed()
     let unique = plain
-    for (let number = 2; taken.has(unique); number++) unique = `${plain} (${number})`
+    let number = next.get(plain) ?? 2
+    while (taken.has(unique)) unique = `${plain} (${number++})`
+    next.set(plain, number)
     taken.add(unique)
     return unique
   }
