@@ -146,6 +146,11 @@ export const zipEntries = (archive: Uint8Array): Effect.Effect<ReadonlyArray<Zip
     Effect.filterOrFail(
       (entries) => entries.reduce((sum, { bytes }) => sum + bytes, 0) <= zipLimits.totalBytes,
       () => tooLarge
+    ),
+    // Entries that lie in the same bytes would let a small archive be unpacked any number of times.
+    Effect.filterOrFail(
+      (entries) => entries.reduce((sum, { packedBytes }) => sum + packedBytes, 0) <= archive.length,
+      () => notAZip
     )
   )
 

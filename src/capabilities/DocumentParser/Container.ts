@@ -28,25 +28,35 @@ export interface Container {
   readonly text: (name: string) => string
 }
 
-/** Unpacks the parts that `wanted` names. What the directory says of their sizes bounds what is written, true or not. */
+/**
+ * The parts of `bytes` that `wanted` names. What the directory says of their sizes bounds what is written, true or not, and
+ * what is read: two parts that lie in the same bytes would let a small file be unpacked any number of times.
+ */
+const unpack = (bytes: Uint8Array, wanted: (name: string, size: number) => boolean) => {
+  let left = maxBytes
+  let packed = bytes.length
+  let parts = 0
+  return unzipSync(bytes, {
+    filter: ({ name, originalSize, size }) => {
+      if (++parts > maxParts) throw tooLarge
+      if (!wanted(name, originalSize)) return false
+      left -= originalSize
+      packed -= size
+      if (left < 0) throw tooLarge
+      if (packed < 0) throw malformed
+      return true
+    }
+  })
+}
+
+/** Unpacks the parts that `wanted` names. */
 export const openContainer = (
   bytes: Uint8Array,
   wanted: (name: string) => boolean
 ): Effect.Effect<Container, ParseError> =>
   Effect.gen(function* () {
-    let left = maxBytes
-    let parts = 0
     const files = yield* Effect.try({
-      try: () =>
-        unzipSync(bytes, {
-          filter: ({ name, originalSize }) => {
-            if (++parts > maxParts) throw tooLarge
-            if (!wanted(name)) return false
-            left -= originalSize
-            if (left < 0) throw tooLarge
-            return true
-          }
-        }),
+      try: () => unpack(bytes, wanted),
       catch: (error) => (error === tooLarge ? tooLarge : malformed)
     })
     const found = new Map(Object.entries(files))
@@ -111,15 +121,9 @@ const contentTypes: ReadonlyArray<readonly [RegExp, ContainerKind]> = [
 const declarations = ["[Content_Types].xml", "mimetype"]
 const declarationBytes = 1024 * 1024
 
-const declared = Option.liftThrowable((bytes: Uint8Array) => {
-  let parts = 0
-  return unzipSync(bytes, {
-    filter: ({ name, originalSize }) => {
-      if (++parts > maxParts) throw tooLarge
-      return declarations.includes(name) && originalSize <= declarationBytes
-    }
-  })
-})
+const declared = Option.liftThrowable((bytes: Uint8Array) =>
+  unpack(bytes, (name, size) => declarations.includes(name) && size <= declarationBytes)
+)
 
 /** The kind of document a ZIP says it is, by the declarations inside it. */
 export const containerKind = (bytes: Uint8Array): ContainerKind | undefined => {

@@ -13,8 +13,8 @@ interface Writer {
   readonly blocks: Array<string>
   paragraph: Array<string>
   prefix: string
-  /** Cells of the rows of the outermost open table. */
-  rows: Array<Array<string>>
+  /** Cells of the rows of the outermost open table, each with its paragraphs. */
+  rows: Array<Array<Array<string>>>
   tables: number
   inText: boolean
 }
@@ -36,14 +36,16 @@ const endParagraph = (writer: Writer): void => {
     return
   }
   const row = rows.at(-1)
-  const cell = text.replace(/\s+/g, " ").replaceAll("|", "\\|")
-  if (row !== undefined) row.push([row.pop() ?? "", cell].filter((piece) => piece !== "").join(" "))
+  if (row?.length === 0) row.push([])
+  row?.at(-1)?.push(text.replace(/\s+/g, " ").replaceAll("|", "\\|"))
 }
 
 const endTable = (writer: Writer): void => {
   writer.tables = Math.max(0, writer.tables - 1)
   if (writer.tables > 0) return
-  const [head, ...rows] = writer.rows.filter((row) => row.some((cell) => cell !== ""))
+  const [head, ...rows] = writer.rows
+    .filter((row) => row.some((cell) => cell.length > 0))
+    .map((row) => row.map((cell) => cell.join(" ")))
   writer.rows = []
   if (head === undefined) return
   const line = (cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |`
@@ -62,7 +64,7 @@ const starts: Readonly<Record<string, (writer: Writer, tag: string) => void>> = 
   "w:numPr": (writer) => (writer.prefix ||= "- "),
   "w:tbl": (writer) => writer.tables++,
   "w:tr": (writer) => writer.tables === 1 && writer.rows.push([]),
-  "w:tc": (writer) => writer.tables === 1 && writer.rows.at(-1)?.push("")
+  "w:tc": (writer) => writer.tables === 1 && writer.rows.at(-1)?.push([])
 }
 const ends: Readonly<Record<string, (writer: Writer) => void>> = {
   "w:t": (writer) => (writer.inText = false),

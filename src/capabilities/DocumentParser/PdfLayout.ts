@@ -50,13 +50,15 @@ const headingHeights = (pages: ReadonlyArray<PdfPage>, body: number): ReadonlyAr
   return [...new Set(heights)].toSorted((a, b) => b - a).slice(0, 3)
 }
 
-/** Joins a word that was hyphenated at the line's end. */
-const joined = (paragraph: string, line: string): string => {
-  if (paragraph === "") return line
-  return /\p{L}-$/u.test(paragraph) && /^\p{Ll}/u.test(line)
-    ? paragraph.slice(0, -1) + line
-    : `${paragraph} ${line}`
-}
+/** Lines as one text; a word that was hyphenated at a line's end is joined. */
+const joined = (lines: ReadonlyArray<string>): string =>
+  lines
+    .map((line, place) => {
+      const next = lines[place + 1]
+      if (next === undefined) return line
+      return /\p{L}-$/u.test(line.slice(-3)) && /^\p{Ll}/u.test(next) ? line.slice(0, -1) : `${line} `
+    })
+    .join("")
 
 /** Text must not become structure: a line that starts like a heading stays a line. */
 const plain = (paragraph: string): string => (/^#{1,6} /.test(paragraph) ? `\\${paragraph}` : paragraph)
@@ -80,22 +82,24 @@ const breaks = (previous: PdfLine | undefined, next: PdfLine): boolean => {
 const pageBlocks = (page: PdfPage, number: number, layout: Layout): ReadonlyArray<string> => {
   const blocks: Array<string> = []
   const place = `###### Page ${number}`
-  let paragraph = ""
-  let heading = { level: 0, text: "" }
+  /** The level of the heading that they are, 0 for a paragraph. */
+  let open = 0
+  let gathered: Array<string> = []
   let previous: PdfLine | undefined
   const flush = () => {
-    if (heading.level > 0) blocks.push(`${"#".repeat(heading.level)} ${heading.text}`, place)
-    if (paragraph !== "") blocks.push(plain(paragraph))
-    heading = { level: 0, text: "" }
-    paragraph = ""
+    const text = joined(gathered)
+    if (open > 0) blocks.push(`${"#".repeat(open)} ${text}`, place)
+    else if (text !== "") blocks.push(plain(text))
+    open = 0
+    gathered = []
   }
   const outer = new Set(edges(page))
   const lines = page.filter((line) => !outer.has(line) || !layout.running.has(fingerprint(line)))
   for (const line of lines) {
     const level = levelOf(line, layout)
-    if (level !== heading.level || (level === 0 && breaks(previous, line))) flush()
-    if (level > 0) heading = { level, text: joined(heading.text, line.text) }
-    else paragraph = joined(paragraph, line.text)
+    if (level !== open || (level === 0 && breaks(previous, line))) flush()
+    open = level
+    gathered.push(line.text)
     previous = line
   }
   flush()

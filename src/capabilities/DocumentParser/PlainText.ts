@@ -68,13 +68,17 @@ export const csvRows = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
   return rows.filter((fields) => fields.some((value) => value !== ""))
 }
 
+/** A longer name of a column, or path of names, is cut: beside each value the text would grow far beyond the file. */
+const nameLimit = 200
+
 /** Each record is a paragraph of `column: value` lines, so that every chunk says what its values mean. */
 export const parseCsv = (text: string): Read => {
   const [header, ...records] = csvRows(text.replaceAll("\r\n", "\n"))
   if (header === undefined || records.length === 0) return parseText(text)
+  const names = header.map((name) => name.slice(0, nameLimit))
   const paragraphs = records.map((record) =>
     record
-      .map((value, place) => ({ value, name: header[place] ?? "" }))
+      .map((value, place) => ({ value, name: names[place] ?? "" }))
       .filter(({ value }) => value !== "")
       .map(({ name, value }) => (name === "" ? value : `${name}: ${value}`))
       .join("\n")
@@ -83,11 +87,9 @@ export const parseCsv = (text: string): Read => {
 }
 
 const depthLimit = 64
-/** A longer path is cut: with long names at every level the text would grow far beyond the file. */
-const pathLimit = 200
 
 const leaves = (value: unknown, fullPath: string, depth: number, into: Array<string>): void => {
-  const path = fullPath.slice(0, pathLimit)
+  const path = fullPath.slice(0, nameLimit)
   if (typeof value !== "object" || value === null) {
     into.push(path === "" ? String(value) : `${path}: ${String(value)}`)
   } else if (depth === 0) {

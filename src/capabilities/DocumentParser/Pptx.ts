@@ -35,7 +35,8 @@ class SlideReader {
   hidden = false
   #role = ""
   #paragraphs: Array<string> = []
-  #rows: Array<Array<string>> = []
+  /** Cells, each with its paragraphs. */
+  #rows: Array<Array<Array<string>>> = []
   #parts: Array<string> = []
   #inText = false
   #inCell = false
@@ -50,7 +51,7 @@ class SlideReader {
     else if (name === "br" || name === "tab") this.#parts.push(" ")
     else if (name === "tr") this.#rows.push([])
     else if (name === "tc") {
-      this.#rows.at(-1)?.push("")
+      this.#rows.at(-1)?.push([])
       this.#inCell = true
     }
   }
@@ -72,13 +73,13 @@ class SlideReader {
     this.#parts = []
     if (text === "") return
     const row = this.#rows.at(-1)
-    if (this.#inCell && row !== undefined)
-      row.push(`${row.pop() ?? ""} ${text.replaceAll("|", "\\|")}`.trim())
+    if (this.#inCell && row !== undefined) row.at(-1)?.push(text.replaceAll("|", "\\|"))
     else this.#paragraphs.push(text)
   }
 
   #endShape(): void {
-    this.shapes.push({ role: this.#role, paragraphs: this.#paragraphs, rows: this.#rows })
+    const rows = this.#rows.map((row) => row.map((cell) => cell.join(" ")))
+    this.shapes.push({ role: this.#role, paragraphs: this.#paragraphs, rows })
     this.#role = ""
     this.#paragraphs = []
     this.#rows = []
@@ -108,9 +109,11 @@ const shapeBlocks = ({ paragraphs, rows }: Shape): ReadonlyArray<string> => {
   return [...(list.length > 0 ? [list.join("\n")] : []), ...table]
 }
 
-const notesOf = (container: Container, slide: string): string => {
+/** `read` holds the parts that were read already: notes belong to one slide. */
+const notesOf = (container: Container, slide: string, read: Set<string>): string => {
   const part = relationships(container, slide).find(({ type }) => type === "notesSlide")?.target
-  if (part === undefined) return ""
+  if (part === undefined || read.has(part)) return ""
+  read.add(part)
   const body = readSlide(container.text(part)).shapes.filter(({ role }) => role === "body")
   return body.flatMap(({ paragraphs }) => paragraphs).join("\n")
 }
@@ -126,17 +129,15 @@ const slideBlocks = (slide: Slide, notes: string, number: number): ReadonlyArray
   return [`## ${title || `Slide ${number}`}`, ...body, ...said]
 }
 
-const slidesOf = (container: Container): ReadonlyArray<string> => {
+/** Each once: a small file can show a large slide any number of times. */
+const slidesOf = (container: Container): ReadonlySet<string> => {
   const main = mainPart(container, "ppt/presentation.xml")
   const parts = new Map(relationships(container, main).map(({ id, target }) => [id, target]))
-  const slides: Array<string> = []
+  const slides = new Set<string>()
   scan(container.text(main), {
     open: (name, tag) => {
-      const id = name === "sldId" ? attribute(tag, "*:id") : ""
-      const part = parts.get(id)
-      // No part is two slides.
-      parts.delete(id)
-      if (part !== undefined) slides.push(part)
+      const part = name === "sldId" ? parts.get(attribute(tag, "*:id")) : undefined
+      if (part !== undefined) slides.add(part)
     },
     close: () => undefined,
     text: () => undefined
@@ -155,14 +156,17 @@ export const parsePptx = (
   Effect.gen(function* () {
     const container = yield* openContainer(bytes, wanted)
     const parts = yield* Effect.try({ try: () => slidesOf(container), catch: () => malformed })
-    if (parts.length > maxPages) return yield* tooManySlides(parts.length, maxPages)
+    if (parts.size > maxPages) return yield* tooManySlides(parts.size, maxPages)
     const blocks: Array<string> = []
+    const read = new Set<string>()
     let title = ""
-    for (const [place, part] of parts.entries()) {
+    let number = 0
+    for (const part of parts) {
+      number++
       const slide = yield* Effect.try({ try: () => readSlide(container.text(part)), catch: () => malformed })
       if (slide.hidden) continue
       title ||= titleOf(slide)
-      blocks.push(...slideBlocks(slide, notesOf(container, part), place + 1))
+      blocks.push(...slideBlocks(slide, notesOf(container, part, read), number))
     }
     return { title, format: "markdown" as const, content: blocks.join("\n\n") }
   })

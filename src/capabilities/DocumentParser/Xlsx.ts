@@ -42,6 +42,8 @@ const columnOf = (reference: string, before: number): number => {
 const lettersOf = (column: number): string =>
   (column >= 26 ? lettersOf(Math.floor(column / 26) - 1) : "") + String.fromCharCode(65 + (column % 26))
 
+const words = (text: string): string => text.replace(/\s+/g, " ").trim()
+
 /** Texts of `<si>` elements, without the readings that East Asian ones carry. */
 const sharedStrings = (xml: string): ReadonlyArray<string> => {
   const strings: Array<string> = []
@@ -55,7 +57,8 @@ const sharedStrings = (xml: string): ReadonlyArray<string> => {
       else if (name === "rPh") phonetic = true
     },
     close: (name) => {
-      if (name === "si") strings.push(parts.join(""))
+      // Here and not where a cell names it: any number of cells may.
+      if (name === "si") strings.push(words(parts.join("")))
       else if (name === "t") inText = false
       else if (name === "rPh") phonetic = false
     },
@@ -88,7 +91,7 @@ const rowsOf = (
     const text = parts.join("")
     if (cell.type === "s") return strings[Number(text)] ?? ""
     if (cell.type === "b") return text === "1" ? "TRUE" : "FALSE"
-    return cell.type === "" || cell.type === "n" ? shown(text, cell.format, from1904) : text
+    return words(cell.type === "" || cell.type === "n" ? shown(text, cell.format, from1904) : text)
   }
   scan(xml, {
     open: (name, tag) => {
@@ -104,7 +107,7 @@ const rowsOf = (
     close: (name) => {
       if (name === "v" || name === "t") inValue = false
       else if (name === "c") {
-        const text = parts.length === 0 ? "" : value().replace(/\s+/g, " ").trim()
+        const text = parts.length === 0 ? "" : value()
         if (text !== "") {
           count(text)
           row.set(column, text)
@@ -196,6 +199,7 @@ const sheetsOf = (
 const readBook = (container: Container, { maxCharacters }: ParseLimits): string => {
   const main = mainPart(container, "xl/workbook.xml")
   const parts = relationships(container, main)
+  const targets = new Map(parts.toReversed().map(({ id, target }) => [id, target]))
   const partOf = (type: string) => container.text(parts.find((part) => part.type === type)?.target ?? "")
   const { sheets, from1904 } = sheetsOf(container.text(main))
   const book: Book = {
@@ -215,13 +219,14 @@ const readBook = (container: Container, { maxCharacters }: ParseLimits): string 
     written += more
     if (written > maxCharacters) throw tooLong
   }
-  const targets = new Map(parts.map(({ id, target }) => [id, target]))
+  const read = new Set<string>()
   for (const { name, id } of sheets) {
-    const target = targets.get(id)
-    // No part is two sheets.
-    targets.delete(id)
-    const content = sheetBlocks(rowsOf(container.text(target ?? ""), book, count), spend)
-    if (content.length > 0) blocks.push(`## ${name.replace(/\s+/g, " ").trim() || "Sheet"}`, ...content)
+    const part = targets.get(id)
+    // No part is two sheets: a small file could name a large one any number of times.
+    if (part === undefined || read.has(part)) continue
+    read.add(part)
+    const content = sheetBlocks(rowsOf(container.text(part), book, count), spend)
+    blocks.push(...(content.length > 0 ? [`## ${words(name) || "Sheet"}`] : []), ...content)
   }
   return blocks.join("\n\n")
 }
