@@ -12,7 +12,10 @@ export interface Marks {
 }
 
 const citations = / ?\[\d{1,3}\](?:\[\d{1,3}\])*(?!\(|:)/g
-const link = /!?\[([^\]\n]*)\]\((\S+?)(?:\s+"[^"\n]*")?\)/g
+// No part is longer than people write it: where every opening is looked at to the end of the line, a long line takes its
+// square.
+const link = /!?\[([^\]\n]{0,500})\]\((\S{1,2048}?)(?:\s{1,8}"[^"\n]{0,300}")?\)/g
+const strong = /(?:\*\*|__)(?=\S)(.{1,1000}?)(?<=\S)(?:\*\*|__)/g
 const written = (_: string, label: string, url: string) =>
   label.trim() === "" || label === url ? url : `${label} (${url})`
 
@@ -23,13 +26,22 @@ const inline = (line: string, marks: Marks): string =>
   line
     .replace(citations, "")
     .replace(link, written)
-    .replace(/(?:\*\*|__)(?=\S)(.+?)(?<=\S)(?:\*\*|__)/g, `${placeholder}$1${placeholder}`)
+    .replace(strong, `${placeholder}$1${placeholder}`)
     .replace(/(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=\S)\*(?![\w*])/g, `${marks.emphasis}$1${marks.emphasis}`)
     .replaceAll(placeholder, marks.strong)
     .replace(/`([^`\n]+)`/g, `${marks.code}$1${marks.code}`)
 
+/** The words of a heading, without the marks that may close it; undefined for any other line. */
+const headingOf = (text: string): string | undefined => {
+  const mark = /^#{1,6}\s+(?=\S)/.exec(text)?.[0]
+  if (mark === undefined) return undefined
+  let end = text.length
+  while (end > mark.length + 1 && text.charAt(end - 1) === "#") end--
+  return text.slice(mark.length, end).trimEnd()
+}
+
 const line = (text: string, marks: Marks): string => {
-  const [, heading] = /^#{1,6}\s+(.+?)\s*#*$/.exec(text) ?? []
+  const heading = headingOf(text)
   if (heading !== undefined) {
     const plain = inline(heading, { ...marks, strong: "", emphasis: "" })
     return `${marks.strong}${plain}${marks.strong}`

@@ -96,7 +96,7 @@ class ChatDecoder implements Decoder {
       for (const text of [delta.content, delta.refusal]) {
         if (isAbsent(text) || text === "") continue
         if (typeof text !== "string") return Failure.malformed("a delta's text has a wrong shape")
-        this.#text.add(text, parts)
+        if (!this.#text.add(text, parts)) return Failure.malformed("the reply is too long")
       }
       if (!isAbsent(delta.tool_calls) && !this.#addCalls(delta.tool_calls)) {
         return Failure.malformed("a tool call has a wrong shape")

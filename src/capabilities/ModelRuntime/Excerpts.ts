@@ -14,22 +14,50 @@ export interface Excerpt {
 const segmenter = new Intl.Segmenter("en", { granularity: "sentence" })
 
 /** A full stop that ends no sentence. */
-const abbreviation = /(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|dr|mr|mrs|ms|st)\.\s*$/i
+const abbreviation = /[\s(](?:e\.g|i\.e|etc|vs|cf|approx|no|fig|dr|mr|mrs|ms|st)\.$/i
+/** Characters that are enough to know one: what stands before it, the longest of them, and a space. */
+const abbreviationLength = 9
 
-const isOpen = (text: string): boolean =>
-  abbreviation.test(text) ||
-  text.split("`").length % 2 === 0 ||
-  text.split("](").length > (text.match(/\]\([^)\s]*(?:\s[^)]*)?\)/g)?.length ?? 0) + 1
+/** What a text has opened when it has come so far: code, a link, an abbreviation. */
+class Openings {
+  #ticks = 0
+  #links = 0
+  #inLink = false
+  /** The last characters. */
+  #last = " "
+
+  take(text: string): void {
+    for (const character of text) {
+      if (character === "`") this.#ticks++
+      else if (character === "(" && this.#last.endsWith("]")) {
+        this.#links++
+        this.#inLink = true
+      } else if (character === ")" && this.#inLink) {
+        this.#links--
+        this.#inLink = false
+      }
+      this.#last = (this.#last + character).slice(-abbreviationLength)
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.#ticks % 2 === 1 || this.#links > 0 || abbreviation.test(this.#last.trimEnd())
+  }
+}
 
 /** Pieces of a segment that was cut inside code, a link or an abbreviation are joined again. */
 const sentencesOf = (text: string): ReadonlyArray<string> => {
-  const found: Array<string> = []
+  const found: Array<Array<string>> = []
+  let openings = new Openings()
   for (const { segment } of segmenter.segment(text)) {
-    const last = found.at(-1)
-    if (last !== undefined && isOpen(last)) found[found.length - 1] = last + segment
-    else found.push(segment)
+    if (openings.isOpen) found.at(-1)?.push(segment)
+    else {
+      found.push([segment])
+      openings = new Openings()
+    }
+    openings.take(segment)
   }
-  return found.map((sentence) => sentence.trim()).filter((sentence) => sentence !== "")
+  return found.map((segments) => segments.join("").trim()).filter((sentence) => sentence !== "")
 }
 
 /** Images show nothing in an extract, and footnote marks would pass for citations. */
@@ -74,7 +102,7 @@ const indentOf = (line: string): number => line.length - line.trimStart().length
 
 /** A fence without its list's indentation, and closed: a long one may have been cut when it was chunked. */
 const wholeBlock = (text: string): string => {
-  const lines = text.replace(/\s+$/, "").split("\n")
+  const lines = text.trimEnd().split("\n")
   const indent = Math.min(...lines.filter((line) => line.trim() !== "").map(indentOf))
   const [first = "", ...rest] = lines.map((line) => line.slice(indent))
   const fence = /^(?:`{3,}|~{3,})/.exec(first)?.[0]
@@ -119,11 +147,12 @@ const fromCode = (code: string, before: Excerpt | undefined, group: number): Exc
 
 const listLength = 8
 
-/** The items of the list that begins at `from`. */
+/** The items of the list that begins at `from`, or one more than a short list has. */
 const listAt = (all: ReadonlyArray<Excerpt>, from: number): ReadonlyArray<Excerpt> => {
   const group = all[from]?.group
-  const end = all.findIndex((next, at) => at >= from && (next.kind !== "item" || next.group !== group))
-  return all.slice(from, end < 0 ? all.length : end)
+  const some = all.slice(from, from + listLength + 1)
+  const end = some.findIndex((next) => next.kind !== "item" || next.group !== group)
+  return end < 0 ? some : some.slice(0, end)
 }
 
 /** `The plans are:` says nothing without its list. */

@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { queryTerms } from "../../search/Bm25.ts"
 import { terms } from "../../search/Tokenizer.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime, type Passage } from "../ModelRuntime.ts"
 import { type Excerpt, excerpts } from "./Excerpts.ts"
@@ -67,7 +68,7 @@ const candidatesOf = (passages: ReadonlyArray<Passage>): ReadonlyArray<Candidate
 const weightsOf = (question: string, candidates: ReadonlyArray<Candidate>): ReadonlyMap<string, number> => {
   const count = candidates.length
   return new Map(
-    [...new Set(terms(question))].map((word) => {
+    Array.from(queryTerms(question).keys(), (word) => {
       const having = candidates.filter(({ words, aside }) => words.has(word) || aside.has(word)).length
       return [word, 1 + Math.log(1 + (count - having + 0.5) / (having + 0.5)) / 2]
     })
@@ -110,13 +111,13 @@ const inOrder = (one: Scored, other: Scored): number =>
 const leaning =
   /^(?:it|its|this|that|these|those|they|he|she|also|however|therefore|otherwise|then|so|but|instead)\b/i
 
-const supportOf = (chosen: Scored, all: ReadonlyArray<Scored>): Scored | undefined =>
-  chosen.excerpt.kind !== "block" && leaning.test(chosen.excerpt.text)
-    ? all.find(
-        ({ passage, place, excerpt }) =>
-          passage === chosen.passage && place === chosen.place - 1 && excerpt.group === chosen.excerpt.group
-      )
+const supportOf = (chosen: Scored, before: ReadonlyMap<Scored, Scored | undefined>): Scored | undefined => {
+  if (chosen.excerpt.kind === "block" || !leaning.test(chosen.excerpt.text)) return undefined
+  const support = before.get(chosen)
+  return support?.passage === chosen.passage && support.excerpt.group === chosen.excerpt.group
+    ? support
     : undefined
+}
 
 /** The best excerpts, none saying what another says, in the order in which they stand in the passages. */
 const choose = (all: ReadonlyArray<Scored>): ReadonlyArray<Scored> => {
@@ -126,13 +127,14 @@ const choose = (all: ReadonlyArray<Scored>): ReadonlyArray<Scored> => {
   const [best] = ranked
   // The passage that the search put first always has its say.
   const first = ranked.filter(({ passage }) => passage.index === 1 && passage.score >= sure).slice(0, 1)
+  const before = new Map(all.map((each, at) => [each, all[at - 1]]))
   const chosen: Array<Scored> = []
   let length = 0
   for (const candidate of new Set([...first, ...ranked])) {
     if (best === undefined || (candidate.score < best.score * besides && !first.includes(candidate))) break
     if (chosen.length >= mostExcerpts || length >= enough) break
     if (chosen.some(({ words }) => overlap(words, candidate.words) >= same)) continue
-    const support = supportOf(candidate, all)
+    const support = supportOf(candidate, before)
     const added = [support, candidate].filter((excerpt) => excerpt !== undefined)
     const fresh = added.filter((excerpt) => !chosen.includes(excerpt))
     if (chosen.length + fresh.length > mostExcerpts) continue
@@ -168,7 +170,8 @@ export const extract = (question: string, passages: ReadonlyArray<Passage>): str
   return `${chosen.length === 0 ? nothing : compose(chosen)}\n\n${notice}`
 }
 
-const wordsOf = (text: string): ReadonlyArray<string> => text.match(/\s*\S+/g) ?? []
+/** Words with the white space before them. */
+const wordsOf = (text: string): ReadonlyArray<string> => text.split(/(?<=\S)(?=\s)/)
 
 const partsOf = (request: ModelRequest): ReadonlyArray<ModelPart> => {
   const text = extract(request.question, request.passages)

@@ -2,6 +2,9 @@
 import { sanitize } from "../../domain/Text.ts"
 import type { ModelPart } from "../ModelRuntime.ts"
 
+/** UTF-16 units of one reply: twice what any model writes at a time. */
+const maxLength = 1024 * 1024
+
 const endsInHalf = (text: string): boolean => {
   const last = text.charCodeAt(text.length - 1)
   return last >= 0xd800 && last <= 0xdbff
@@ -17,10 +20,12 @@ export class ReplyText {
     return this.#text
   }
 
-  add(delta: string, parts: Array<ModelPart>): void {
+  /** False when the reply is over its limit: a provider that never ends must not fill the memory. */
+  add(delta: string, parts: Array<ModelPart>): boolean {
     const whole = this.#half === "" ? delta : this.#half + delta
     this.#half = endsInHalf(whole) ? whole.slice(-1) : ""
     this.#push(this.#half === "" ? whole : whole.slice(0, -1), parts)
+    return this.#text.length <= maxLength
   }
 
   /** A half that stayed alone becomes U+FFFD. */

@@ -70,8 +70,7 @@ class ResponsesDecoder implements Decoder {
 
   #delta(delta: unknown, parts: Array<ModelPart>): ModelError | null {
     if (typeof delta !== "string") return Failure.malformed("a delta's text has a wrong shape")
-    this.#text.add(delta, parts)
-    return null
+    return this.#text.add(delta, parts) ? null : Failure.malformed("the reply is too long")
   }
 
   #item(item: unknown, parts: Array<ModelPart>): ModelError | null {

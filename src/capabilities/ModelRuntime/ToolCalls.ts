@@ -9,8 +9,8 @@ type ToolCall = Extract<ModelPart, { readonly _tag: "ToolCall" }>
 
 /** Most calls in one reply. */
 const maxCalls = 128
-/** UTF-16 units of all arguments of one reply. */
-const maxArguments = 1024 * 1024
+/** UTF-16 units of all calls of one reply: their ids, names and arguments. */
+const maxLength = 1024 * 1024
 
 const isJsonObject = Schema.is(JsonObject)
 
@@ -55,7 +55,7 @@ export class ToolCalls {
 
   /** False when the calls are over their limits. */
   add({ slot, id, name, rawInput }: CallPiece): boolean {
-    this.#length += rawInput.length
+    this.#length += id.length + name.length + rawInput.length
     const known = this.#pending.findLast((call) => call.slot === slot)
     // Some providers send whole calls that all claim slot 0: a new id with a name begins a new call.
     const begins = known === undefined || (id !== "" && name !== "" && known.id !== id)
@@ -64,7 +64,7 @@ export class ToolCalls {
       known.name += name === known.name ? "" : name
       known.rawInput += rawInput
     }
-    return this.#pending.length <= maxCalls && this.#length <= maxArguments
+    return this.#pending.length <= maxCalls && this.#length <= maxLength
   }
 
   /** The calls in the order in which they began. `freshId` names those that the provider did not. */

@@ -59,6 +59,18 @@ layer(Layer.provideMerge(runtimeOf(ChatCompletions.layer), environment), { exclu
       })
     )
 
+    it.effect("a reply without end is a failure, and so are names of tools without end", () =>
+      Effect.gen(function* () {
+        const { script } = yield* Stub
+        const content = "x".repeat(64 * 1024)
+        script.push(frames(...Array.from({ length: 20 }, () => ({ choices: [{ delta: { content } }] }))))
+        expect((yield* failing()).error.reason).toBe("Malformed")
+        const tool_calls = [{ index: 0, id: "a", function: { name: content } }]
+        script.push(frames(...Array.from({ length: 20 }, () => ({ choices: [{ delta: { tool_calls } }] }))))
+        expect((yield* failing()).error.reason).toBe("Malformed")
+      })
+    )
+
     it.effect("an event over the limit is a failure, not a buffer without end", () =>
       Effect.gen(function* () {
         const { script } = yield* Stub
