@@ -34,25 +34,27 @@ export interface Names {
   readonly parentUserId?: unknown
 }
 
+const keyOf = ({ kind, value }: ContactAlias): string => `${kind} ${value}`
+
 const ranks = { user_id: 0, phone: 1, parent_user_id: 2, page_scoped_id: 3 } as const
 
+/** Each name once, the most stable first; undefined when there is none. */
+const merged = (found: ReadonlyArray<ContactAlias>): Aliases | undefined => {
+  const [first, ...others] = [...new Map(found.map((name) => [keyOf(name), name])).values()].toSorted(
+    (one, other) => ranks[one.kind] - ranks[other.kind]
+  )
+  return first === undefined ? undefined : [first, ...others]
+}
+
 /** All names of one person, each once, the most stable first; undefined when there is none. */
-export const aliasesOf = (...sources: ReadonlyArray<Names>): Aliases | undefined => {
-  const found = sources.flatMap(({ phone, userId, parentUserId }) => [
+export const aliasesOf = ({ phone, userId, parentUserId }: Names): Aliases | undefined =>
+  merged([
     ...scoped(userId, "user_id"),
     ...alias("phone", phoneOf(phone)),
     // Some senders put the id where the number used to be.
     ...(scopedId.test(wordOf(phone) ?? "") ? scoped(phone, "user_id") : []),
     ...scoped(parentUserId, "parent_user_id")
   ])
-  const [first, ...others] = found
-    .filter(
-      ({ kind, value }, place) =>
-        found.findIndex((other) => other.kind === kind && other.value === value) === place
-    )
-    .toSorted((one, other) => ranks[one.kind] - ranks[other.kind])
-  return first === undefined ? undefined : [first, ...others]
-}
 
 export interface Sender {
   readonly from: Aliases
@@ -61,33 +63,51 @@ export interface Sender {
   readonly contact: Fields | undefined
 }
 
-const shares = (one: Aliases | undefined, other: Aliases | undefined) =>
-  one?.some(({ kind, value }) => other?.some((name) => name.kind === kind && name.value === value)) === true
+/** An entry of `contacts`, read once: any number of messages may be theirs. */
+interface Contact {
+  readonly fields: Fields
+  readonly aliases: Aliases | undefined
+  readonly profileName: string | undefined
+  readonly place: number
+}
 
-/** The sender of a message, by its own fields and by what `contacts` says of them. */
-export const senderOf = (own: Names, contacts: unknown): Sender | undefined => {
-  const named = aliasesOf(own)
-  const candidates = itemsOf(contacts).map((contact) => {
-    const fields = fieldsOf(contact)
-    const names: Names = {
+export interface Contacts {
+  readonly byName: ReadonlyMap<string, Contact>
+  /** The one there is. */
+  readonly only: Contact | undefined
+}
+
+export const contactsOf = (contacts: unknown): Contacts => {
+  const byName = new Map<string, Contact>()
+  const all = itemsOf(contacts).map((item, place): Contact => {
+    const fields = fieldsOf(item)
+    const aliases = aliasesOf({
       phone: fields["wa_id"],
       userId: fields["user_id"],
       parentUserId: fields["parent_user_id"]
-    }
-    return { fields, names, aliases: aliasesOf(names) }
+    })
+    const profileName = wordOf(fieldsOf(fields["profile"])["name"], 1_000)
+    return { fields, aliases, profileName, place }
   })
+  for (const contact of all)
+    for (const name of contact.aliases ?? []) if (!byName.has(keyOf(name))) byName.set(keyOf(name), contact)
+  return { byName, only: all.length === 1 ? all[0] : undefined }
+}
+
+/** The first that has one of the names. */
+const sharing = (named: Aliases, { byName }: Contacts): Contact | undefined =>
+  named
+    .flatMap((name) => byName.get(keyOf(name)) ?? [])
+    .toSorted((one, other) => one.place - other.place)
+    .at(0)
+
+/** The sender of a message, by its own fields and by what `contacts` says of them. */
+export const senderOf = (own: Names, contacts: Contacts): Sender | undefined => {
+  const named = aliasesOf(own)
   // A message that names nobody is its one contact's.
-  const found =
-    named === undefined
-      ? candidates.find((_, __, all) => all.length === 1)
-      : candidates.find(({ aliases }) => shares(aliases, named))
-  const from = aliasesOf(own, found?.names ?? {})
-  if (from === undefined) return undefined
-  return {
-    from,
-    profileName: wordOf(fieldsOf(found?.fields["profile"])["name"], 1_000),
-    contact: found?.fields
-  }
+  const found = named === undefined ? contacts.only : sharing(named, contacts)
+  const from = merged([...(named ?? []), ...(found?.aliases ?? [])])
+  return from === undefined ? undefined : { from, profileName: found?.profileName, contact: found?.fields }
 }
 
 /** The two ids at the end of "User … changed from A to B": the name before them is the customer's to choose. */

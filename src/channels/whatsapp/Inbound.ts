@@ -3,7 +3,7 @@ import type * as DateTime from "effect/DateTime"
 import type { Arrival } from "../../domain/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, member, momentOf, wordOf } from "../Fields.ts"
 import { arrived, ignored, type Normalized, type Normalizer, together, told } from "../Normalized.ts"
-import { aliasesOf, joined, renamedOf, senderOf } from "./Contact.ts"
+import { aliasesOf, type Contacts, contactsOf, joined, renamedOf, senderOf } from "./Contact.ts"
 import { contentOf, sentContentOf } from "./Content.ts"
 import { statusOf } from "./Statuses.ts"
 
@@ -13,6 +13,9 @@ const longestAccount = 128
 interface Change {
   readonly accountId: string
   readonly value: Fields
+  readonly contacts: Contacts
+  /** Contacts that stand beside a message already: once is enough, however many messages are theirs. */
+  readonly told: Set<Fields>
   readonly now: DateTime.Utc
 }
 
@@ -27,16 +30,18 @@ const renamed = ({ accountId, now }: Change, message: Fields): Arrival | undefin
 
 const message = (change: Change, fields: Fields): Arrival | undefined => {
   if (fields["type"] === "system") return renamed(change, fields)
-  const { accountId, now, value } = change
+  const { accountId, contacts, now, told } = change
   const messageId = wordOf(fields["id"])
   const sender = senderOf(
     { phone: fields["from"], userId: fields["from_user_id"], parentUserId: fields["from_parent_user_id"] },
-    value["contacts"]
+    contacts
   )
   const content = contentOf(fields)
   // An answer to somebody in a group would go to them alone.
   const inGroup = wordOf(fields["group_id"]) !== undefined
   if (messageId === undefined || sender === undefined || content === undefined || inGroup) return undefined
+  const contact = sender.contact === undefined || told.has(sender.contact) ? undefined : sender.contact
+  if (contact !== undefined) told.add(contact)
   return {
     event: {
       _tag: "Message",
@@ -49,12 +54,12 @@ const message = (change: Change, fields: Fields): Arrival | undefined => {
       standby: false,
       timestamp: momentOf(fields["timestamp"], 1_000, now)
     },
-    raw: { message: fields, ...member("contact", sender.contact) }
+    raw: { message: fields, ...member("contact", contact) }
   }
 }
 
 /** A reply that was typed in the WhatsApp Business app; `to` is the customer. */
-const echo = ({ accountId, now, value }: Change, fields: Fields): Arrival | undefined => {
+const echo = ({ accountId, contacts, now }: Change, fields: Fields): Arrival | undefined => {
   const messageId = wordOf(fields["id"])
   const customer = aliasesOf({
     phone: fields["to"],
@@ -63,7 +68,7 @@ const echo = ({ accountId, now, value }: Change, fields: Fields): Arrival | unde
   })
   const content = sentContentOf(fields)
   if (messageId === undefined || customer === undefined || content === undefined) return undefined
-  const sender = senderOf({ phone: fields["to"], userId: fields["to_user_id"] }, value["contacts"])
+  const sender = senderOf({ phone: fields["to"], userId: fields["to_user_id"] }, contacts)
   return {
     event: {
       _tag: "Message",
@@ -118,7 +123,8 @@ const changed = (entry: Fields, change: Fields, now: DateTime.Utc): Normalized =
   )
   // Changes of other kinds, and errors of the account, are acknowledged.
   if (accountId === undefined || items.length === 0) return { ...ignored, ignored: Math.max(1, items.length) }
-  return together(items.map(({ item, read }) => read({ accountId, value, now }, item)))
+  const all: Change = { accountId, value, contacts: contactsOf(value["contacts"]), told: new Set(), now }
+  return together(items.map(({ item, read }) => read(all, item)))
 }
 
 /** {@link Normalizer} of `object: "whatsapp_business_account"`. */
