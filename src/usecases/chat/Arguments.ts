@@ -1,26 +1,38 @@
 /**
  * Checks a model's arguments against a tool's JSON Schema, so that the model is told what to mend before the tool is called.
- * Whoever writes the schema is a stranger: nothing is compiled, no pattern runs and no reference is followed, so that the
- * work is bounded by the sizes of both. What is not understood is not checked; the tool itself has the last word.
+ * Whoever writes the schema is a stranger: nothing is compiled, no pattern runs and no reference is followed, and the work is
+ * bounded by the sizes of both together. What is not understood is not checked; the tool itself has the last word.
  */
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
+import { WorkBudget } from "../../domain/WorkBudget.ts"
 
 /** Most problems that are told at once. */
 const most = 8
+/** Comparisons for each value that stands in the schema or in the arguments; what is left then is not checked. */
+const stepsPerValue = 256
 
 const isList = (value: JsonValue | undefined): value is ReadonlyArray<JsonValue> => Array.isArray(value)
 const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !isList(value)
 
-const same = (a: JsonValue, b: JsonValue): boolean => {
+/** Values that stand in `value`, itself included. */
+const countOf = (value: JsonValue): number => {
+  if (typeof value !== "object" || value === null) return 1
+  let count = 1
+  for (const member of Object.values(value)) count += countOf(member)
+  return count
+}
+
+const same = (a: JsonValue, b: JsonValue, work: WorkBudget): boolean => {
+  work.spend(1)
   if (a === b) return true
   if (isList(a))
-    return isList(b) && a.length === b.length && a.every((item, place) => same(item, b[place] ?? null))
+    return isList(b) && a.length === b.length && a.every((item, place) => same(item, b[place] ?? null, work))
   if (!isObject(a) || !isObject(b)) return false
   const names = Object.keys(a)
   return (
     names.length === Object.keys(b).length &&
-    names.every((name) => Object.hasOwn(b, name) && same(a[name] ?? null, b[name] ?? null))
+    names.every((name) => Object.hasOwn(b, name) && same(a[name] ?? null, b[name] ?? null, work))
   )
 }
 
@@ -46,18 +58,21 @@ const is = (type: JsonValue, value: JsonValue): boolean => {
 const within = (size: number, least: JsonValue | undefined, greatest: JsonValue | undefined): boolean =>
   (typeof least !== "number" || size >= least) && (typeof greatest !== "number" || size <= greatest)
 
-type Check = (schema: JsonObject, value: JsonValue, at: string) => ReadonlyArray<string>
+/** Put into words only when it is told. */
+type Problem = () => string
+type Check = (schema: JsonObject, value: JsonValue, at: string, work: WorkBudget) => Iterable<Problem>
 
-const type: Check = ({ type: wanted }, value, at) => {
+const type: Check = ({ type: wanted }, value, at, work) => {
   if (wanted === undefined) return []
   const types = isList(wanted) ? wanted : [wanted]
-  return types.some((one) => is(one, value)) ? [] : [`${at} must be of type ${types.join(" or ")}`]
+  work.spend(types.length)
+  return types.some((one) => is(one, value)) ? [] : [() => `${at} must be of type ${types.join(" or ")}`]
 }
 
-const choice: Check = ({ const: only, enum: all }, value, at) => {
+const choice: Check = ({ const: only, enum: all }, value, at, work) => {
   const allowed = only === undefined ? all : [only]
-  if (!isList(allowed) || allowed.some((one) => same(one, value))) return []
-  return [`${at} must be one of ${JSON.stringify(allowed).slice(0, 500)}`]
+  if (!isList(allowed) || allowed.some((one) => work.isSpent || same(one, value, work))) return []
+  return [() => `${at} must be one of ${JSON.stringify(allowed).slice(0, 500)}`]
 }
 
 const number: Check = (schema, value, at) => {
@@ -67,50 +82,65 @@ const number: Check = (schema, value, at) => {
     within(value, minimum, maximum) &&
     (typeof above !== "number" || value > above) &&
     (typeof below !== "number" || value < below)
-  return inside ? [] : [`${at} is out of range`]
+  return inside ? [] : [() => `${at} is out of range`]
 }
 
-const string: Check = ({ minLength, maxLength }, value, at) =>
-  typeof value !== "string" || within([...value].length, minLength, maxLength)
-    ? []
-    : [`${at} has the wrong length`]
-
-const list: Check = ({ items, minItems, maxItems }, value, at) => {
-  if (!isList(value)) return []
-  const length = within(value.length, minItems, maxItems) ? [] : [`${at} has the wrong number of items`]
-  if (!isObject(items)) return length
-  return [...length, ...value.flatMap((item, place) => problems(items, item, `${at}/${place}`))]
+const string: Check = ({ minLength, maxLength }, value, at, work) => {
+  if (typeof value !== "string" || (minLength === undefined && maxLength === undefined)) return []
+  // A character may have two halves.
+  work.spend(value.length / stepsPerValue)
+  return within([...value].length, minLength, maxLength) ? [] : [() => `${at} has the wrong length`]
 }
 
-const object: Check = ({ properties, required, additionalProperties: others }, value, at) => {
-  if (!isObject(value)) return []
+const list: Check = function* ({ items, minItems, maxItems }, value, at, work) {
+  if (!isList(value)) return
+  if (!within(value.length, minItems, maxItems)) yield () => `${at} has the wrong number of items`
+  if (!isObject(items)) return
+  for (const [place, item] of value.entries()) yield* problems(items, item, `${at}/${place}`, work)
+}
+
+const object: Check = function* ({ properties, required, additionalProperties: others }, value, at, work) {
+  if (!isObject(value)) return
   const known = isObject(properties) ? properties : {}
-  const missing = (isList(required) ? required : []).filter(
-    (name) => typeof name === "string" && !Object.hasOwn(value, name)
-  )
-  const members = Object.entries(value).flatMap(([name, member]) => {
+  for (const name of isList(required) ? required : []) {
+    work.spend(1)
+    if (typeof name === "string" && !Object.hasOwn(value, name)) yield () => `${at}/${name} is missing`
+  }
+  for (const [name, member] of Object.entries(value)) {
     const schema = Object.hasOwn(known, name) ? known[name] : others
-    if (schema === false) return [`${at}/${name} is not expected`]
-    return isObject(schema) ? problems(schema, member, `${at}/${name}`) : []
-  })
-  return [...missing.map((name) => `${at}/${name} is missing`), ...members]
+    if (schema === false) yield () => `${at}/${name} is not expected`
+    else if (isObject(schema)) yield* problems(schema, member, `${at}/${name}`, work)
+  }
 }
 
-const combined: Check = ({ allOf, anyOf, oneOf }, value, at) => {
-  const fits = (schema: JsonValue) => !isObject(schema) || problems(schema, value, at).length === 0
-  const all = (isList(allOf) ? allOf : []).flatMap((schema) =>
-    isObject(schema) ? problems(schema, value, at) : []
-  )
-  if (isList(anyOf) && !anyOf.some(fits)) return [...all, `${at} fits none of its alternatives`]
-  if (isList(oneOf) && oneOf.filter(fits).length !== 1)
-    return [...all, `${at} must fit exactly one of its alternatives`]
-  return all
+const combined: Check = function* ({ allOf, anyOf, oneOf }, value, at, work) {
+  const fits = (schema: JsonValue) =>
+    !isObject(schema) || problems(schema, value, at, work)[Symbol.iterator]().next().done === true
+  for (const schema of isList(allOf) ? allOf : [])
+    if (isObject(schema)) yield* problems(schema, value, at, work)
+  if (isList(anyOf) && !anyOf.some(fits)) yield () => `${at} fits none of its alternatives`
+  else if (isList(oneOf) && oneOf.filter(fits).length !== 1 && !work.isSpent)
+    yield () => `${at} must fit exactly one of its alternatives`
 }
 
 const checks: ReadonlyArray<Check> = [type, choice, number, string, list, object, combined]
 
-const problems: Check = (schema, value, at) => checks.flatMap((check) => check(schema, value, at))
+const problems: Check = function* (schema, value, at, work) {
+  for (const check of checks) {
+    if (work.isSpent) return
+    work.spend(1)
+    yield* check(schema, value, at, work)
+  }
+}
 
 /** What is wrong with `input`, in words for the model; empty when nothing is. */
-export const complaints = (schema: JsonObject, input: JsonObject): ReadonlyArray<string> =>
-  problems(schema, input, "").slice(0, most)
+export const complaints = (schema: JsonObject, input: JsonObject): ReadonlyArray<string> => {
+  const work = new WorkBudget()
+  work.allow((countOf(schema) + countOf(input)) * stepsPerValue)
+  const told: Array<string> = []
+  for (const problem of problems(schema, input, "", work)) {
+    told.push(problem())
+    if (told.length === most) break
+  }
+  return told
+}

@@ -74,6 +74,20 @@ const put = (
   return { ...object, [name]: put(within, rest, value) }
 }
 
+/** Puts values into the query of `url`, once each and in the place of what has their name; one by one would take its square. */
+const putQuery = (url: URL, values: ReadonlyMap<string, string>): void => {
+  if (values.size === 0) return
+  const left = new Map<string, string>(values)
+  const entries: Array<[string, string]> = []
+  for (const [name, value] of url.searchParams) {
+    const given = left.get(name)
+    if (given !== undefined) entries.push([name, given])
+    else if (!values.has(name)) entries.push([name, value])
+    left.delete(name)
+  }
+  url.search = new URLSearchParams([...entries, ...left]).toString()
+}
+
 export interface ToolRequest {
   readonly url: string
   readonly method: string
@@ -112,7 +126,7 @@ export const requestOf = (
   const bodiless = target.method === "GET" || target.method === "DELETE"
   const url = new URL(filled)
   const query = [...(bodiless ? given : []), ...Object.entries(target.query), ...at("query:")]
-  for (const [name, value] of query) if (value !== null) url.searchParams.set(name, written(value))
+  putQuery(url, new Map(query.flatMap(([name, value]) => (value === null ? [] : [[name, written(value)]]))))
   const headers = { ...lowered(target.headers), ...headersOf(at("header:")) }
   if (bodiless) return Either.right({ url: url.href, method: target.method, headers })
   const body = at("body:").reduce<JsonObject>(

@@ -12,6 +12,8 @@ type Failure = TurnFailed | RuntimeTimeout
 /** Most characters of text, and most parts beside the text, that are kept of one turn. */
 const mostText = 1_048_576
 const mostParts = 4_096
+/** Characters after which another piece of text begins: what is read of a growing text is copied, all of it. */
+const blockLength = 4_096
 
 /** How far a reader has come: so many whole parts, and so many characters of the text after them. */
 interface Position {
@@ -19,7 +21,7 @@ interface Position {
   readonly characters: number
 }
 
-/** Text that came in pieces is kept as one part, so that the bound holds for any number of pieces. */
+/** Text that came in pieces is kept in blocks, so that the bound holds for any number of pieces. */
 export class Replay {
   private parts: Array<TurnPart> = []
   private text = 0
@@ -36,7 +38,7 @@ export class Replay {
     if (this.over) return
     const last = this.parts.at(-1)
     if (part._tag === "TextDelta") this.text += part.delta.length
-    if (part._tag === "TextDelta" && last?._tag === "TextDelta") {
+    if (part._tag === "TextDelta" && last?._tag === "TextDelta" && last.delta.length < blockLength) {
       this.parts[this.parts.length - 1] = { _tag: "TextDelta", delta: last.delta + part.delta }
     } else this.parts.push(part)
     if (this.text > mostText || this.parts.length > mostParts) {

@@ -1,0 +1,45 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
+import type { TurnPart } from "../../../src/domain/ChatTurn.ts"
+import { Replay } from "../../../src/usecases/chat/Replay.ts"
+
+const delta = (text: string): TurnPart => ({ _tag: "TextDelta", delta: text })
+const textOf = (parts: Iterable<TurnPart>) =>
+  Array.from(parts, (part) => (part._tag === "TextDelta" ? part.delta : "")).join("")
+
+describe("What is kept of a running turn", () => {
+  it.effect("is text in blocks, so that who follows it copies a block for each piece and not the whole", () =>
+    Effect.gen(function* () {
+      const replay = new Replay()
+      const words = Array.from({ length: 20_000 }, (_, at) => `word ${at} `)
+      for (const word of words) replay.append(delta(word))
+      replay.close(Exit.void)
+      const told = Chunk.toReadonlyArray(yield* Stream.runCollect(replay.stream))
+      expect(textOf(told)).toBe(words.join(""))
+      expect(Math.max(...told.map((part) => textOf([part]).length))).toBeLessThan(5_000)
+      expect(told.length).toBeLessThan(100)
+    })
+  )
+
+  it.effect("reads on where a follower stopped, whatever comes between", () =>
+    Effect.gen(function* () {
+      const replay = new Replay()
+      replay.append(delta("a".repeat(4_000)))
+      const follower = yield* Effect.fork(Stream.runCollect(replay.stream))
+      for (let at = 0; at < 300; at++) {
+        replay.append(delta(String(at).padStart(100, ".")))
+        if (at % 50 === 0) replay.append({ _tag: "StepEnd" })
+        if (at % 7 === 0) yield* Effect.yieldNow()
+      }
+      replay.close(Exit.void)
+      const followed = yield* Fiber.join(follower)
+      const late = yield* Stream.runCollect(replay.stream)
+      expect(textOf(followed)).toBe(textOf(late))
+      expect(textOf(followed).length).toBe(4_000 + 30_000)
+    })
+  )
+})
