@@ -1,5 +1,5 @@
 /**
- * Globs on a whole URL (contract 7): `*` (and `**`) stands for any characters, slashes included, `?` for exactly one, and
+ * Globs on a whole URL: `*` (and `**`) stands for any characters, slashes included, `?` for exactly one, and
  * everything else for itself, case included. A pattern that begins with `/` is compared with path and query instead. No
  * regular expression: a match takes time linear in the URL for each piece between two stars.
  */
@@ -64,7 +64,7 @@ export interface Verdict {
   readonly pattern: string | null
 }
 
-/** Judges URLs: exclude wins; without include patterns everything else belongs (guarantee G9). */
+/** Judges URLs: exclude wins; without include patterns everything else belongs. */
 export const judge = ({ includePatterns = [], excludePatterns = [] }: Patterns) => {
   const include = includePatterns.map(compile)
   const exclude = excludePatterns.map(compile)

@@ -1,6 +1,6 @@
 /**
  * Removes credentials and binding values from whatever comes back from a tool or a model, in the encodings that servers
- * commonly echo them in (contract 6, guarantee G32).
+ * commonly echo them in.
  */
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 
