@@ -89,7 +89,7 @@ create table agent_stats (
   version bigint not null default 0
 );
 
--- Answers to repeated creations, for 24 hours, per API key (specification 4.6).
+-- Answers to repeated creations, for 24 hours, per API key.
 create table idempotency_keys (
   key_id text not null references api_keys on delete cascade,
   idempotency_key text not null,

@@ -58,7 +58,7 @@ create table agent_usage (
   primary key (agent_id, period_start)
 );
 
--- The period that counts now: the subscription's, else the calendar month in UTC (specification 2.8).
+-- The period that counts now: the subscription's, else the calendar month in UTC.
 create function period_start_of(tenant text) returns timestamptz language sql stable as $$
   select coalesce(
     (select period_start from subscriptions where tenant_id = tenant),

@@ -33,7 +33,7 @@ begin
 end
 $$;
 
--- The period that counts now: the subscription's, else the calendar month in UTC (specification 2.8).
+-- The period that counts now: the subscription's, else the calendar month in UTC.
 create function period_of(tenant text, out period_start timestamptz, out period_end timestamptz)
 language plpgsql stable as $$
 declare

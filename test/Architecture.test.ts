@@ -206,7 +206,91 @@ describe("The source", () => {
   }
 })
 
+const project = Path.join(root, "..")
+
+/** What the repository holds as text, but what others wrote and what is measured or generated. */
+const documents = [
+  ...Fs.readdirSync(project, { encoding: "utf8" }).filter((name) =>
+    Fs.statSync(Path.join(project, name)).isFile()
+  ),
+  ...[
+    "src",
+    "test",
+    "migrations",
+    "scripts",
+    "bench",
+    "bin",
+    "docs",
+    "deploy",
+    "examples",
+    "nix",
+    ".ci"
+  ].flatMap((folder) =>
+    Fs.existsSync(Path.join(project, folder))
+      ? Fs.readdirSync(Path.join(project, folder), { recursive: true, encoding: "utf8" }).map(
+          (name) => `${folder}/${name}`
+        )
+      : []
+  )
+]
+  .map((name) => name.split(Path.sep).join("/"))
+  .filter((name) => /\.(?:[cm]?[jt]sx?|sql|md|json|nix|ya?ml|sh|css|html)$|\/run$|file$/.test(name))
+  .filter((name) => name !== "package-lock.json" && !/(?:^|\/)(?:node_modules|dist)\//.test(name))
+
+/** References to documents that readers of the repository do not have; docs/design is what it has. */
+const foreignReferences = [
+  /\b(?:specification|contract|findings?|guarantees?|protocols?|design)(?:\.md)?(?:,? sections?)?[,:]? G?\d/i,
+  /\(G\d{1,2}[,)]/,
+  /\bthe specification(?! of\b)|\bspecification's\b/i
+]
+
+/** The lines of `text` that refer to documents outside the repository. */
+export const foreignLines = (text: string): ReadonlyArray<string> =>
+  text.split("\n").filter((line) => foreignReferences.some((pattern) => pattern.test(line)))
+
+describe("The repository", () => {
+  it("refers to no document that it does not hold", () => {
+    expect(documents.length).toBeGreaterThan(500)
+    const found = documents.flatMap((name) =>
+      foreignLines(Fs.readFileSync(Path.join(project, name), "utf8")).map((line) => `${name}: ${line.trim()}`)
+    )
+    expect(found).toEqual([])
+  })
+
+  it("names pages of docs/design that there are", () => {
+    const named = documents.flatMap((name) =>
+      Array.from(
+        Fs.readFileSync(Path.join(project, name), "utf8").matchAll(/\bdocs\/design\/[\w./-]+\.md\b/g),
+        ([page]) => page
+      )
+    )
+    expect(named.length).toBeGreaterThan(5)
+    expect(named.filter((page) => !Fs.existsSync(Path.join(project, page)))).toEqual([])
+  })
+})
+
 describe("What reads the source", () => {
+  it("sees every form of reference to a foreign document", () => {
+    // Put together here, so that this file has none itself.
+    const foreign = [
+      ["specification ", "4.6"],
+      ["Contract ", "5 and 11"],
+      ["guarantee ", "G31"],
+      ["findings ", "11"],
+      ["design, ", "section 3"],
+      ["as the ", "specification says"],
+      ["what is deleted (", "G6, G11)"]
+    ].map((pieces) => pieces.join(""))
+    expect(foreign.filter((line) => foreignLines(line).length === 0)).toEqual([])
+    const fine = [
+      "G1 is a cell",
+      "the specification of GitHub's flavour",
+      "a contract",
+      "guarantees three things"
+    ]
+    expect(fine.flatMap(foreignLines)).toEqual([])
+  })
+
   it("sees every form of import, and none in a comment", () => {
     const text = [
       'import * as A from "a"',

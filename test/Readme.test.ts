@@ -24,7 +24,8 @@ describe("The README", () => {
   })
 
   it("and the documentation link only to files that exist", () => {
-    const pages = ["README.md", ...fs.readdirSync(path.join(root, "docs")).map((name) => `docs/${name}`)]
+    const documents = fs.readdirSync(path.join(root, "docs")).filter((name) => name.endsWith(".md"))
+    const pages = ["README.md", ...documents.map((name) => `docs/${name}`)]
     const broken = pages.flatMap((page) => {
       const text = fs.readFileSync(path.join(root, page), "utf8")
       return Array.from(text.matchAll(/\]\((?!https?:)([^)#]+)[^)]*\)/gu), ([, target = ""]) =>

@@ -1,5 +1,5 @@
 /**
- * Every environment variable, its default and its meaning, once (contract 1). All problems are reported together, by
+ * Every environment variable, its default and its meaning, once. All problems are reported together, by
  * variable name, before anything starts; values are never repeated in a message.
  */
 import { BlockList } from "node:net"

@@ -1,5 +1,5 @@
 /**
- * Whether the server should get requests (contract 11): ready once it listens and the database answers; draining from the
+ * Whether the server should get requests: ready once it listens and the database answers; draining from the
  * first signal on. A drain goes through the same steps in the same order, whoever asks for it.
  */
 import * as SqlClient from "@effect/sql/SqlClient"

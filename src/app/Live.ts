@@ -134,7 +134,7 @@ import { vectorOf } from "./Vector.ts"
 const indexBytes = 512 * 1_048_576
 /** Memory for those that pgvector searches too. */
 const heldBytes = indexBytes / 2
-/** How long running turns may settle after the listener has closed (contract 11). */
+/** How long running turns may settle after the listener has closed. */
 const drain = Duration.seconds(30)
 
 /** The database alone, not migrated. */

@@ -1,4 +1,4 @@
-/** The running server: listens, works, and drains in the order that loses nothing (contract 11). */
+/** The running server: listens, works, and drains in the order that loses nothing. */
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"

@@ -1,4 +1,4 @@
-/** Content-addressed originals: uploaded and fetched files, by the SHA-256 of their bytes (contract 7). */
+/** Content-addressed originals: uploaded and fetched files, by the SHA-256 of their bytes. */
 import { createHash } from "node:crypto"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

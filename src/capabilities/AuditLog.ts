@@ -1,4 +1,4 @@
-/** Who did what, and when: written before the deed is shown, so that nothing happens unseen (specification 4.15). */
+/** Who did what, and when: written before the deed is shown, so that nothing happens unseen. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

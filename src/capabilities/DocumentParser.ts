@@ -1,5 +1,5 @@
 /**
- * From the bytes of a document to readable text (contract 7, guarantees G3, G26, G31). The type is taken from the bytes,
+ * From the bytes of a document to readable text. The type is taken from the bytes,
  * not from the name; a hostile file fails its own parse and nothing else.
  */
 import * as Context from "effect/Context"

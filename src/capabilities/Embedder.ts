@@ -1,4 +1,4 @@
-/** Text to unit vectors (findings: the offline model reads about the first 500 characters of a text). */
+/** Text to unit vectors (the offline model reads about the first 500 characters of a text). */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -39,7 +39,7 @@ export type EmbedderService = Context.Tag.Service<typeof Embedder>
 
 /**
  * Embedders beside the current one, by profile: while an agent moves to another model, its queries are embedded with the
- * model of the vectors it still answers with (guarantee G25). None by default.
+ * model of the vectors it still answers with. None by default.
  */
 export class OtherEmbedders extends Context.Reference<OtherEmbedders>()("capabilities/OtherEmbedders", {
   defaultValue: () => ({

@@ -26,7 +26,7 @@ export interface QueuePolicy {
   readonly drain: Duration.DurationInput
 }
 
-/** Specification 6 for the channel queues, contract 7 for ingestion, contract 11 for how each of them stops. */
+/** What is documented of each queue: attempts, backoff, what is kept, and how it stops. */
 export const policies = {
   ingestion: {
     attempts: 3,

@@ -1,5 +1,5 @@
 /**
- * One round with a language model, told part by part (findings 11). A reply that ends without `Finish` has failed;
+ * One round with a language model, told part by part. A reply that ends without `Finish` has failed;
  * interruption aborts the provider's request.
  */
 import type * as Prompt from "@effect/ai/Prompt"

@@ -1,5 +1,5 @@
 /**
- * The only way out for requests whose address a customer chose: crawling, files, tools (contract 7, guarantee G30).
+ * The only way out for requests whose address a customer chose: crawling, files, tools.
  * Addresses are checked after DNS resolution and on every redirect, and the connection goes to the checked address.
  */
 import * as Context from "effect/Context"

@@ -1,4 +1,4 @@
-/** Pauses that a provider asked for, known to every process that calls it (guarantee G5). */
+/** Pauses that a provider asked for, known to every process that calls it. */
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -1,5 +1,5 @@
 /**
- * Hybrid retrieval: `score = w · lexical + (1 − w) · semantic`, both absolute in 0..1 (contract 7). Every layer reads the
+ * Hybrid retrieval: `score = w · lexical + (1 − w) · semantic`, both absolute in 0..1. Every layer reads the
  * rows of `chunks` and `chunk_embeddings`, ranks alike, and returns only chunks of the scope's agent and of live sources.
  */
 import * as Context from "effect/Context"

@@ -1,6 +1,6 @@
 /**
  * Calls of the providers' Graph interface, at the configured address. Errors are words from fixed lists: an answer may hold
- * what was sent, and a client's error holds the token (guarantee G32).
+ * what was sent, and a client's error holds the token.
  */
 import * as HttpClient from "@effect/platform/HttpClient"
 import type * as HttpClientError from "@effect/platform/HttpClientError"

@@ -1,4 +1,4 @@
-/** Who sent a webhook: the HMAC of its bytes, keyed with the app's secret (specification 5.4). */
+/** Who sent a webhook: the HMAC of its bytes, keyed with the app's secret. */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import * as Redacted from "effect/Redacted"
 

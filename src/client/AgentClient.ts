@@ -194,13 +194,13 @@ const runsOf = ({ call, stream }: Transport) => ({
 export const make = (transport: Transport) => {
   const { call, stream } = transport
   return {
-    /** A turn with its complete reply (specification 4.2). */
+    /** A turn with its complete reply. */
     chat: (request: ChatRequest, options?: CallOptions) =>
       call<ChatResult>(routes.chat.complete, { json: request }, options),
     /** The same turn part by part. What is refused before it begins rejects; a later failure is an `error` part. */
     stream: (request: ChatStreamRequest, options?: CallOptions): AsyncIterable<StreamPart> =>
       stream(routes.chat.stream, { json: request }, options),
-    /** Search of the sources without generation (specification 4.4). */
+    /** Search of the sources without generation. */
     retrieve: (request: typeof RetrieveRequest.Encoded, options?: CallOptions) =>
       call<{ readonly chunks: ReadonlyArray<typeof Chunk.Encoded> }>(
         routes.retrieve.retrieve,
@@ -214,7 +214,7 @@ export const make = (transport: Transport) => {
     },
     conversations: conversationsOf(transport),
     runs: runsOf(transport),
-    /** What the agent has used of the current period (specification 4.16). */
+    /** What the agent has used of the current period. */
     usage: (options?: CallOptions) => call<typeof Usage.Encoded>(routes.usage.current, {}, options)
   }
 }

@@ -1,4 +1,4 @@
-/** The parts of a streamed turn, as the HTTP stream sends them (specification 4.3, contract 5). */
+/** The parts of a streamed turn, as the HTTP stream sends them. */
 import type { RunEvent } from "../domain/AgentRun.ts"
 import type { ChatTurnResult } from "../domain/ChatTurn.ts"
 

@@ -1,4 +1,4 @@
-/** Permissions of API keys with all compatibility rules of specification 5.2, and roles of dashboard users. */
+/** Permissions of API keys with their aliases and older names, and roles of dashboard users. */
 import * as Schema from "effect/Schema"
 import { AgentId, KeyId, TenantId, UserId } from "./Ids.ts"
 

@@ -1,4 +1,4 @@
-/** Who may sign in and run a tenant: users, sessions and the operator's requests (contract 2 and 3). */
+/** Who may sign in and run a tenant: users, sessions and the operator's requests. */
 import * as DateTime from "effect/DateTime"
 import * as Schema from "effect/Schema"
 import { Role } from "./Access.ts"

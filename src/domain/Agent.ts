@@ -1,4 +1,4 @@
-/** Tenants, agents and what a plan entitles to (contract 2 and 3). */
+/** Tenants, agents and what a plan entitles to. */
 import * as Schema from "effect/Schema"
 import { AgentId, TenantId } from "./Ids.ts"
 import { Text, trimmed } from "./Text.ts"
@@ -51,7 +51,7 @@ export const CreateAgent = Schema.Struct({
 })
 export type CreateAgent = typeof CreateAgent.Type
 
-/** `null` clears a field (contract 11, wire). */
+/** `null` clears a field. */
 export const PatchAgent = Schema.Struct({
   name: optional(AgentName),
   instructions: optional(Schema.NullOr(Instructions)),
@@ -63,7 +63,7 @@ export type PatchAgent = typeof PatchAgent.Type
 
 const Count = Schema.Int.pipe(Schema.between(0, 1_000_000_000))
 
-/** What a tenant may use in a period (specification 2.8, contract 2). */
+/** What a tenant may use in a period. */
 export const Entitlements = Schema.Struct({
   publicApi: Schema.Boolean,
   turns: Count,

@@ -1,4 +1,4 @@
-/** The execution trace of one turn (specification 2.9, contract 4). */
+/** The execution trace of one turn. */
 import * as Schema from "effect/Schema"
 import { ConversationId, MessageId, RunId } from "./Ids.ts"
 

@@ -1,4 +1,4 @@
-/** API keys as the dashboard makes and shows them (specification 5.1–5.3, contract 3 and 11). */
+/** API keys as the dashboard makes and shows them. */
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"

@@ -1,4 +1,4 @@
-/** Files that people send with a message (specification 4.18 and 8, contract 11): which, how large, and how they are kept. */
+/** Files that people send with a message: which, how large, and how they are kept. */
 import * as Schema from "effect/Schema"
 import { ArtifactRef } from "./Source.ts"
 

@@ -1,4 +1,4 @@
-/** The audit trail as it is read (contract 3 and 11). */
+/** The audit trail as it is read. */
 import * as Schema from "effect/Schema"
 
 /** Who did it: an API key, a dashboard user or the operator, by id. */

@@ -1,5 +1,5 @@
 /**
- * What the billing provider tells, and what a tenant has by all that was told (specification 6, contract 8 and 11).
+ * What the billing provider tells, and what a tenant has by all that was told.
  * Everything here is a function of the set of events: their order of arrival and their repeats change nothing.
  */
 import * as Option from "effect/Option"

@@ -1,5 +1,5 @@
 /**
- * A kit for tests that no secret gets out (guarantee G32), ours and those of programs that Spoke is part of: send canaries
+ * A kit for tests that no secret gets out, ours and those of programs that Spoke is part of: send canaries
  * through every way in, then search everything that was answered, logged, sent or stored for them.
  */
 import * as Encoding from "effect/Encoding"

@@ -1,4 +1,4 @@
-/** Messaging channels: what providers deliver, normalized (contract 8), and where replies go. */
+/** Messaging channels: what providers deliver, normalized, and where replies go. */
 import type * as DateTime from "effect/DateTime"
 import * as Schema from "effect/Schema"
 import { OutboxId } from "./Ids.ts"
@@ -97,7 +97,7 @@ export interface DeliveryStatus {
 }
 
 /**
- * The answer to a delivery (specification 4.19). Messages and echoes count: `enqueued` those that are new,
+ * The answer to a delivery. Messages and echoes count: `enqueued` those that are new,
  * `dedupedCount` those that came before, within the same delivery too.
  */
 export const Delivered = Schema.Struct({

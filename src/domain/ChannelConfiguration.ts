@@ -1,4 +1,4 @@
-/** An agent's account at a messaging provider, as the dashboard sets it up (contract 3). The token never comes out. */
+/** An agent's account at a messaging provider, as the dashboard sets it up. The token never comes out. */
 import * as Schema from "effect/Schema"
 import { MessagingChannel } from "./Channel.ts"
 import { AgentId, ChannelId } from "./Ids.ts"

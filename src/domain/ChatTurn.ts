@@ -1,4 +1,4 @@
-/** The chat turn: its request (specification 2.1), its result (2.2) and the parts a stream is made of (4.3, contract 5). */
+/** The chat turn: its request, its result and the parts a stream is made of. */
 import * as Schema from "effect/Schema"
 import { RunEvent } from "./AgentRun.ts"
 import { ConversationState } from "./Conversation.ts"
@@ -45,11 +45,11 @@ export const CompleteTurnRequest = Schema.Struct({
   includeRealtimeToken: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => true })
 }).pipe(Schema.filter(oneIdentity), Schema.filter(boundedRuntimeData))
 
-/** True when any of the three runtime fields was sent, an empty object included (specification 2.1, runtime rule 3). */
+/** True when any of the three runtime fields was sent, an empty object included. */
 export const hasRuntimeData = ({ context, toolContext, toolCredentials }: ChatTurnRequest): boolean =>
   context !== undefined || toolContext !== undefined || toolCredentials !== undefined
 
-/** A source chunk that grounds the reply; the reply marks it `[index]` (contract 5). */
+/** A source chunk that grounds the reply; the reply marks it `[index]`. */
 export const Citation = Schema.Struct({
   index: Schema.Int,
   sourceId: SourceId,
@@ -71,7 +71,7 @@ export const Media = Schema.Struct({
 })
 export type Media = typeof Media.Type
 
-/** `data` of `POST /v1/chat` and `data.result` of `data-done` (specification 2.2). */
+/** `data` of `POST /v1/chat` and `data.result` of `data-done`. */
 export const ChatTurnResult = Schema.Struct({
   reply: Schema.String,
   conversationId: optional(ConversationId),

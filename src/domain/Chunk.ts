@@ -1,4 +1,4 @@
-/** What retrieval is asked and answers (specification 2.3 and 4.4). */
+/** What retrieval is asked and answers. */
 import * as Schema from "effect/Schema"
 import { ChunkId, DocumentId, SourceId } from "./Ids.ts"
 import { SourceMetadata, SourceType } from "./Source.ts"
@@ -17,7 +17,7 @@ export const RetrieveFilter = Schema.Struct({
 })
 export type RetrieveFilter = typeof RetrieveFilter.Type
 
-/** Body of `POST /v1/retrieve`; defaults of contract 7. */
+/** Body of `POST /v1/retrieve`, with its defaults. */
 export const RetrieveRequest = Schema.Struct({
   query: trimmed(1_000),
   topK: Schema.optionalWith(Schema.Int.pipe(Schema.between(1, 20)), { exact: true, default: () => 5 }),

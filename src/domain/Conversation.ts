@@ -1,4 +1,4 @@
-/** Conversations and messages (specification 2.7, contract 4). */
+/** Conversations and messages. */
 import * as Schema from "effect/Schema"
 import { AgentId, ConversationId, EndUserId, MessageId, type TenantId } from "./Ids.ts"
 

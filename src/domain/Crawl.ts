@@ -1,4 +1,4 @@
-/** The crawl report: what became of each address that a source's job met (guarantee G10), and the trial run of a crawl. */
+/** The crawl report: what became of each address that a source's job met, and the trial run of a crawl. */
 import * as Schema from "effect/Schema"
 import { IngestionJobId } from "./Ids.ts"
 import { HttpUrl, IngestionJobStatus, IngestionJobType, SitemapConfig, UrlConfig } from "./Source.ts"
@@ -24,7 +24,7 @@ export const CrawlEntry = Schema.Struct({
 })
 export type CrawlEntry = typeof CrawlEntry.Type
 
-/** The job that a report tells of, with the error of each attempt that failed (guarantee G4). */
+/** The job that a report tells of, with the error of each attempt that failed. */
 export const ReportedJob = Schema.Struct({
   id: IngestionJobId,
   type: IngestionJobType,

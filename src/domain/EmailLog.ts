@@ -1,4 +1,4 @@
-/** Mails that the service sent, and what the e-mail provider tells of them (specification 4.19 and 6, contract 11). */
+/** Mails that the service sent, and what the e-mail provider tells of them. */
 import * as Schema from "effect/Schema"
 import { sanitize } from "./Text.ts"
 

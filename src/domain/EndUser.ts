@@ -1,4 +1,4 @@
-/** End users as a tenant's admins see them (specification 2.7, contract 3): the people who write to the agents. */
+/** End users as a tenant's admins see them: the people who write to the agents. */
 import * as Schema from "effect/Schema"
 import { EndUserId } from "./Ids.ts"
 

@@ -1,5 +1,5 @@
 /**
- * Every documented error (specification 7.2, contract 11). The tag is the public code, the status stands beside it and
+ * Every documented error. The tag is the public code, the status stands beside it and
  * nowhere else. `message` is public: it says what to fix and never carries a cause, a secret or the caller's input.
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"

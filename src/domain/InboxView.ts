@@ -1,4 +1,4 @@
-/** Conversations as the dashboard's inbox shows them (contract 3). */
+/** Conversations as the dashboard's inbox shows them. */
 import * as Schema from "effect/Schema"
 import { StoredAttachment } from "./Attachment.ts"
 import { Citation } from "./ChatTurn.ts"

@@ -1,4 +1,4 @@
-/** Background jobs, as far as they may be told about (specification 6). */
+/** Background jobs, as far as they may be told about. */
 import * as Schema from "effect/Schema"
 import { QueueJobId } from "./Ids.ts"
 

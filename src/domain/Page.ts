@@ -1,4 +1,4 @@
-/** Pages of lists (specification 4.17). */
+/** Pages of lists. */
 import * as Schema from "effect/Schema"
 
 /** A whole number in decimal digits and nothing else: neither `0x10` nor ` 7 ` nor `1e3` is one. */

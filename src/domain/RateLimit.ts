@@ -1,4 +1,4 @@
-/** How often a key may be used (contract 11: nothing is limited unless somebody says so). */
+/** How often a key may be used (nothing is limited unless somebody says so). */
 import * as Schema from "effect/Schema"
 
 /** At most `requests` in any `window`, which is in seconds. */

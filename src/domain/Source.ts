@@ -1,4 +1,4 @@
-/** Knowledge sources and their ingestion jobs (specification 2.4–2.6, contract 4 and 7). */
+/** Knowledge sources and their ingestion jobs. */
 import * as Schema from "effect/Schema"
 import { urlOf } from "./Address.ts"
 import { AgentId, IngestionJobId, SourceId } from "./Ids.ts"
@@ -106,7 +106,7 @@ export const StoredSourceConfig = Schema.Union(
 )
 export type StoredSourceConfig = typeof StoredSourceConfig.Type
 
-/** What a caller may configure for each type (specification 2.5). */
+/** What a caller may configure for each type. */
 export const configOf = {
   URL: UrlConfig,
   SITEMAP: SitemapConfig,
@@ -156,7 +156,7 @@ export class IngestionJob extends Schema.Class<IngestionJob>("IngestionJob")({
   completedAt: Schema.NullOr(Schema.DateTimeUtc)
 }) {}
 
-/** The summary of a source's latest job (specification 2.4). */
+/** The summary of a source's latest job. */
 export const LatestJob = Schema.Struct({
   id: IngestionJobId,
   type: IngestionJobType,

@@ -1,4 +1,4 @@
-/** The people of a tenant, as its admins manage them (contract 3). */
+/** The people of a tenant, as its admins manage them. */
 import * as Schema from "effect/Schema"
 import { Role } from "./Access.ts"
 import { Email, NewPassword, User } from "./Account.ts"

@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 // oxlint-disable-next-line no-control-regex -- NUL is what is being removed
 const NUL = /\u0000/g
 
-/** Drops NUL and replaces lone surrogates with U+FFFD, so that any input can be stored (guarantee G26). */
+/** Drops NUL and replaces lone surrogates with U+FFFD, so that any input can be stored. */
 export const sanitize = (text: string): string => text.replace(NUL, "").toWellFormed()
 
 /** A string without NUL or lone surrogates, whatever was sent. */
@@ -55,8 +55,8 @@ export interface JsonObject {
 }
 
 /**
- * A JSON object whose values recursively are strings, finite numbers, booleans, null, arrays or objects
- * (specification 2.1, runtime field rule 2), nested at most 64 deep.
+ * A JSON object whose values recursively are strings, finite numbers, booleans, null, arrays or objects,
+ * nested at most 64 deep.
  */
 export const JsonObject: Schema.Schema<JsonObject> = Schema.declare(isJsonObject, {
   identifier: "JsonObject",

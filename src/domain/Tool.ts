@@ -1,4 +1,4 @@
-/** Tools that an agent may call while it answers (contract 6): an HTTP request, or the tools of a remote MCP server. */
+/** Tools that an agent may call while it answers: an HTTP request, or the tools of a remote MCP server. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

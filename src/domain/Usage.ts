@@ -1,4 +1,4 @@
-/** What has been used of a period, beside what the plan allows (specification 2.8). */
+/** What has been used of a period, beside what the plan allows. */
 import * as Schema from "effect/Schema"
 import { Period } from "./Agent.ts"
 import { AgentId } from "./Ids.ts"

@@ -1,4 +1,4 @@
-/** The hosted chat: its turn, its sessions and what the widget reads (specification 4.18, contract 9). */
+/** The hosted chat: its turn, its sessions and what the widget reads. */
 import * as Schema from "effect/Schema"
 import { type ChatTurnRequest, Citation, ExternalEndUserId, Media, StreamTurnRequest } from "./ChatTurn.ts"
 import { Conversation, ConversationState, Message } from "./Conversation.ts"

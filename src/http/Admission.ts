@@ -1,5 +1,5 @@
 /**
- * Bounded admission (contract 11): before a body is read or the database asked, a request that the process cannot answer in
+ * Bounded admission: before a body is read or the database asked, a request that the process cannot answer in
  * reasonable time gets 503 `SERVICE_UNAVAILABLE` with `retry-after`. What tells how the process is, and deliveries, stand
  * in no line: each kind has a bound of its own.
  */

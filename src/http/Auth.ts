@@ -1,5 +1,5 @@
 /**
- * Who may call an endpoint, declared on the endpoint itself (specification 5, contract 2, 3 and 11). A group takes one of
+ * Who may call an endpoint, declared on the endpoint itself. A group takes one of
  * the three middlewares and each of its endpoints says what it requires; an endpoint without either must say why it is
  * open. The server does not start when one says nothing. What the middlewares do is written elsewhere.
  */

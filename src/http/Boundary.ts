@@ -1,6 +1,6 @@
 /**
- * The one place where a request gets its id and a failure becomes an answer (specification 1 and 7, contract intro and
- * 11). It is the outermost middleware: it sees what failed before the framework makes something of it.
+ * The one place where a request gets its id and a failure becomes an answer.
+ * It is the outermost middleware: it sees what failed before the framework makes something of it.
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"

@@ -1,5 +1,5 @@
 /**
- * Opaque, authenticated page cursors (specification 4.14, 4.17). A cursor is good for the list that it came from: the same
+ * Opaque, authenticated page cursors. A cursor is good for the list that it came from: the same
  * agent, route and filter. Any other is 400.
  */
 import * as Effect from "effect/Effect"

@@ -1,5 +1,5 @@
 /**
- * The public API described by its own declarations (specification 9): {@link compact} without schemas, {@link full} as
+ * The public API described by its own declarations: {@link compact} without schemas, {@link full} as
  * OpenAPI 3.1 with every schema, error and example.
  */
 import * as OpenApi from "@effect/platform/OpenApi"
@@ -29,7 +29,7 @@ const operation = ({ path, permission, statuses, summary, updatedAt }: Routes.Ro
   "x-updated-at": updatedAt
 })
 
-/** Path parameters, success status codes, permissions and update timestamps; no schemas (specification 9). */
+/** Path parameters, success status codes, permissions and update timestamps; no schemas. */
 export const compact = () => {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of Routes.table(PublicApi)) {

@@ -1,5 +1,5 @@
 /**
- * The public API described by its own declarations: `/openapi.json`, the compact description of specification 9,
+ * The public API described by its own declarations: `/openapi.json`, the compact description,
  * `/openapi.full.json` with every schema, and `/docs`, where it can be tried out. None of them wears the envelope.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"

@@ -1,5 +1,5 @@
 /**
- * The envelope (specification 1 and 7.1), once: `{ data, meta }` and `{ error, meta }`. Endpoints declare `success(Thing)`
+ * The envelope, once: `{ data, meta }` and `{ error, meta }`. Endpoints declare `success(Thing)`
  * and `failure(NotFound, Conflict)`; handlers return plain values and fail with the domain's errors. A client that is
  * derived from the same declarations gets the plain values and the errors back.
  */
@@ -15,7 +15,7 @@ import { RequestId } from "./RequestId.ts"
 /** Most bytes of an endpoint's body; {@link jsonLimit} where it is not annotated. Larger bodies are 413. */
 export class BodyLimit extends Context.Tag("http/BodyLimit")<BodyLimit, number>() {}
 
-/** When the endpoint last changed for its callers, ISO 8601: what `/openapi.json` tells (specification 9). */
+/** When the endpoint last changed for its callers, ISO 8601: what `/openapi.json` tells. */
 export class UpdatedAt extends Context.Tag("http/UpdatedAt")<UpdatedAt, string>() {}
 
 export const MiB = 1_048_576

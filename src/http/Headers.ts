@@ -50,7 +50,7 @@ const defaults = {
 
 /**
  * Any origin may call, without credentials: keys travel in a header, and the dashboard is same-origin. A key's own list of
- * origins is checked when it authenticates (specification 5.3).
+ * origins is checked when it authenticates.
  */
 export const complete = (
   response: HttpServerResponse.HttpServerResponse,

@@ -1,4 +1,4 @@
-/** What was wrong with a request, told without repeating any of it (specification 7.1). */
+/** What was wrong with a request, told without repeating any of it. */
 import type { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import { ValidationError } from "../domain/Errors.ts"
 

@@ -1,5 +1,5 @@
 /**
- * From the key in a header to the agent and what it may do (specification 5.1–5.3, contract 5 and 11), and how often. Every
+ * From the key in a header to the agent and what it may do, and how often. Every
  * answer to a limited key tells how it stands: `RateLimit-*` as in draft-ietf-httpapi-ratelimit-headers-06.
  */
 import type * as HttpApi from "@effect/platform/HttpApi"

@@ -9,7 +9,7 @@ import { RetrieveApi } from "./public/RetrieveApi.ts"
 import { SourcesApi } from "./public/SourcesApi.ts"
 import { UsageApi } from "./public/UsageApi.ts"
 
-/** The public REST API (specification 4.1): what the typed client and `/openapi.json` are made from. */
+/** The public REST API: what the typed client and `/openapi.json` are made from. */
 export const PublicApi = HttpApi.make("public")
   .add(ChatApi)
   .add(RetrieveApi)

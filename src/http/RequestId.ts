@@ -1,4 +1,4 @@
-/** The id of the request at hand (specification 1): the client's when it is well formed, else a fresh one. */
+/** The id of the request at hand: the client's when it is well formed, else a fresh one. */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

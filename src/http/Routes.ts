@@ -38,8 +38,7 @@ export const keyOf = (route: { readonly method: string; readonly path: string })
   `${route.method} ${route.path}`
 
 /**
- * Every endpoint of `api`. Throws when one does not say who may call it: what is not declared is not served
- * (guarantee G31).
+ * Every endpoint of `api`. Throws when one does not say who may call it: what is not declared is not served.
  */
 export const table = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>

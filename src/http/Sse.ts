@@ -1,6 +1,7 @@
 /**
- * A turn as an AI SDK UI-message stream (specification 4.3, contract 5). Only the chunk types and fields that the clients
+ * A turn as an AI SDK UI-message stream. Only the chunk types and fields that the clients
  * of versions 5, 6 and 7 all accept are sent; what is ours travels inside `data-*`. Waiting parts leave in one write.
+ * The order of parts is explained in docs/design/wire.md.
  */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Cause from "effect/Cause"
@@ -22,7 +23,7 @@ const done = "data: [DONE]\n\n"
 /** Proxies pass the first byte on at once, and this one comes before any part. */
 const opening = ': stream-open\n\ndata: {"type":"start"}\n\n'
 const comment = ": keep-alive\n\n"
-/** Comments keep proxies from closing a stream, and a page never sees them: its watchdog needs a part (guarantee G14). */
+/** Comments keep proxies from closing a stream, and a page never sees them: its watchdog needs a part. */
 const beat = `${comment}data: {"type":"data-heartbeat","data":{},"transient":true}\n\n`
 const keepAliveEvery = Duration.seconds(12)
 
@@ -253,7 +254,7 @@ export const head = (turn: Streamed): HttpServerResponse.HttpServerResponse =>
 
 /**
  * The response that streams `turn`. To stop reading it changes nothing about the turn. `full` shows what an operator may
- * see: payloads of events, input and output of tools (contract 5 and 11). `after` leaves out what a client has already
+ * see: payloads of events, input and output of tools. `after` leaves out what a client has already
  * counted (http/Resume), `headers` are the request's.
  */
 export const response = (

@@ -8,7 +8,7 @@ import type { Conversations } from "../usecases/Conversations.ts"
 import * as Cursor from "./Cursor.ts"
 import { RequestId } from "./RequestId.ts"
 
-/** Messages of a page where none is asked for (specification 4.14). */
+/** Messages of a page where none is asked for. */
 const usual = 50
 
 /**

@@ -1,4 +1,4 @@
-/** A form with files that are taken in as they come (contract 11): what is refused is said at once, the rest is skipped. */
+/** A form with files that are taken in as they come: what is refused is said at once, the rest is skipped. */
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

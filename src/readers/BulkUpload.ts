@@ -1,4 +1,4 @@
-/** Source type BULK_UPLOAD: every readable document and image of an uploaded ZIP (specification 2.5, contract 7). */
+/** Source type BULK_UPLOAD: every readable document and image of an uploaded ZIP. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"

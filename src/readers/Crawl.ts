@@ -1,4 +1,4 @@
-/** Reads a site from one page on: breadth first, within its origin, within the limits of contract 7. */
+/** Reads a site from one page on: breadth first, within its origin, within limits of depth and pages. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"

@@ -1,4 +1,4 @@
-/** Source type FILE: one document or image, uploaded or fetched (specification 2.5). */
+/** Source type FILE: one document or image, uploaded or fetched. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"

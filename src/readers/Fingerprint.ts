@@ -1,4 +1,4 @@
-/** Which texts are the same, and which are nearly the same (contract 7). */
+/** Which texts are the same, and which are nearly the same. */
 import { createHash } from "node:crypto"
 import type { ReadDocument } from "./Reader.ts"
 

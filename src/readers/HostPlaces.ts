@@ -1,4 +1,4 @@
-/** At most four requests at a time a host, over every source that this process reads (contract 7). */
+/** At most four requests at a time a host, over every source that this process reads. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 

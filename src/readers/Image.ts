@@ -1,4 +1,4 @@
-/** Source type IMAGE: one picture, uploaded or fetched (specification 2.5). */
+/** Source type IMAGE: one picture, uploaded or fetched. */
 import type { FileConfig, UploadedFileConfig } from "../domain/Source.ts"
 import * as File from "./File.ts"
 import type { Reader } from "./Reader.ts"

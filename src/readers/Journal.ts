@@ -1,4 +1,4 @@
-/** What a reader tells while it reads, and what it remembers of the time before (guarantees G8 and G10). */
+/** What a reader tells while it reads, and what it remembers of the time before. */
 import * as Effect from "effect/Effect"
 import type { CrawlEntry } from "../domain/Crawl.ts"
 

@@ -1,4 +1,4 @@
-/** Images as documents: the text in them, and what the chat model sees in them where it can (contract 7). */
+/** Images as documents: the text in them, and what the chat model sees in them where it can. */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import { urlOf } from "../domain/Address.ts"

@@ -1,4 +1,4 @@
-/** What a reader is: from a source's config to the documents it holds (specification 2.5, contract 7). */
+/** What a reader is: from a source's config to the documents it holds. */
 import * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
 import type { ArtifactStore } from "../capabilities/ArtifactStore.ts"
@@ -20,7 +20,7 @@ export interface ReadDocument {
   readonly lastModified?: string
 }
 
-/** Why a source could not be read. `code` is stable, `message` says what the customer can do (guarantee G4). */
+/** Why a source could not be read. `code` is stable, `message` says what the customer can do. */
 export class ReaderError extends Schema.TaggedError<ReaderError>()("ReaderError", {
   code: Schema.String,
   message: Schema.String,

@@ -1,4 +1,4 @@
-/** Source type SITEMAP: sitemaps, indexes of sitemaps and their compressed forms, then their pages (contract 7). */
+/** Source type SITEMAP: sitemaps, indexes of sitemaps and their compressed forms, then their pages. */
 import { gunzip } from "node:zlib"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

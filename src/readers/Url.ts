@@ -1,4 +1,4 @@
-/** Source type URL: a page, and with `maxDepth` the site around it (contract 7). */
+/** Source type URL: a page, and with `maxDepth` the site around it. */
 import type { UrlConfig } from "../domain/Source.ts"
 import { crawl } from "./Crawl.ts"
 import { withoutFragment } from "./Fetch.ts"

@@ -1,6 +1,6 @@
 /**
- * Reads ZIP archives from memory by their central directory, one entry at a time, with a cap on everything (guarantee
- * G31). Names of entries are names and never become paths.
+ * Reads ZIP archives from memory by their central directory, one entry at a time, with a cap on everything.
+ * Names of entries are names and never become paths.
  */
 import * as Effect from "effect/Effect"
 import { Inflate } from "fflate"

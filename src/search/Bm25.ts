@@ -1,6 +1,6 @@
 /**
  * BM25 on an absolute scale: divided by what a chunk would score in which every query term, unseen ones included, occurs
- * without end. So 1 means the same in every query, and words that no chunk has pull all scores down (findings 4).
+ * without end. So 1 means the same in every query, and words that no chunk has pull all scores down.
  * `length` of a chunk is the number of term occurrences in its tsvector.
  */
 import { maxFrequency, terms } from "./Tokenizer.ts"

@@ -1,6 +1,7 @@
 /**
  * The hybrid score `w · lexical + (1 − w) · max(0, cosine)`: an absolute sum, so that `minScore` means the same in every
- * query. Ranks are not fused: a weak arm would spoil the strong one (findings 4).
+ * query. Ranks are not fused: a weak arm would spoil the strong one
+ * (docs/design/decisions/0008-absolute-scores.md).
  */
 
 export interface Score {

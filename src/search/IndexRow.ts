@@ -1,4 +1,4 @@
-/** What a chunk is found by: its own words once, those of title and headings three times (findings 4). */
+/** What a chunk is found by: its own words once, those of title and headings three times. */
 import { terms, type TermVector, toTsvector } from "./Tokenizer.ts"
 
 const contextWeight = 3

@@ -1,6 +1,6 @@
 /**
  * Makes the chunks of a document and their index rows, a few at a time: a book takes seconds, and requests are served on
- * the same thread (guarantee G3).
+ * the same thread.
  */
 import * as Effect from "effect/Effect"
 import { indexRow } from "./IndexRow.ts"

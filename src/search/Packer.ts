@@ -1,6 +1,6 @@
 /**
  * Documents to chunks: whole paragraphs packed up to 800 characters, longer ones cut at sentences, fences and tables kept
- * whole up to 1,600, no overlap (measured best, findings 5). Time is linear in the length of any input.
+ * whole up to 1,600, no overlap (measured best). Time is linear in the length of any input.
  */
 import { type Block, type Format, outlining } from "./Blocks.ts"
 

@@ -1,7 +1,7 @@
 /**
  * Text to index terms, alike on the side of the index and of the query. Words are NFKC, lower case; English stop words and
- * endings go from words in Latin script; scripts written without spaces become pairs of neighbouring characters
- * (guarantee G24). Made here and not in PostgreSQL, so that every engine ranks alike. Linear in the length of any input.
+ * endings go from words in Latin script; scripts written without spaces become pairs of neighbouring characters.
+ * Made here and not in PostgreSQL, so that every engine ranks alike. Linear in the length of any input.
  */
 import { stem } from "porter2"
 

@@ -1,5 +1,5 @@
 /**
- * Unit vectors in numbered slots, with two shorter forms of each (findings 3): the signs of its numbers after a random
+ * Unit vectors in numbered slots, with two shorter forms of each: the signs of its numbers after a random
  * rotation, which estimate a cosine from an eighth of a byte for each number, and a byte for each number, which tells it
  * within known bounds.
  */

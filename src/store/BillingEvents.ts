@@ -1,6 +1,6 @@
 /**
  * What the billing provider has told, each event once, and the credits that follow from it. Everything here joins the
- * caller's transaction: an event is claimed exactly when what it changes is written (guarantee G34).
+ * caller's transaction: an event is claimed exactly when what it changes is written.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"

@@ -55,7 +55,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
 
       /**
        * That of the open conversation with a contact of these aliases. It need not be active any more, but what comes to an
-       * account that is another tenant's by now is not for this one to read (guarantee G29).
+       * account that is another tenant's by now is not for this one to read.
        */
       const routeOfContact = ({ accountId, aliases, channel }: Correspondence) =>
         SqlSchema.findOne({

@@ -161,7 +161,7 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/Channels
      */
     const find = (id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> => Effect.orDie(selectOne(id))
 
-    /** Every active configuration of a provider's account, whoever's: routing needs exactly one (specification 6). */
+    /** Every active configuration of a provider's account, whoever's: routing needs exactly one. */
     const byAccount = (
       channel: MessagingChannel,
       externalId: string

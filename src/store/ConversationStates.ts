@@ -45,7 +45,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()("st
 
     /**
      * None when the scope has no such conversation, or its state is not one of `from`. A conversation that goes back to its
-     * agent begins a new episode: the model does not see what led to the human (guarantee G21).
+     * agent begins a new episode: the model does not see what led to the human.
      */
     const change = Effect.fn("ConversationStates.change")(function* (
       { agentId, tenantId }: ConversationScope,

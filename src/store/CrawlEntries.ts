@@ -1,4 +1,4 @@
-/** The crawl ledger: what a job did with each address that it met, and what the next one compares with (guarantees G8, G10). */
+/** The crawl ledger: what a job did with each address that it met, and what the next one compares with. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"

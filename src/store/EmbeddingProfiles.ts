@@ -1,5 +1,5 @@
 /**
- * Which embedding model an agent answers with (guarantee G25). Vectors of the target profile are built beside those that
+ * Which embedding model an agent answers with. Vectors of the target profile are built beside those that
  * answer; an agent moves in one statement when nothing that can be found by its vectors now would be lost. The old ones
  * stay for a while, so that going back is a move of the same kind, done at once.
  */

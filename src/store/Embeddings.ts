@@ -1,4 +1,4 @@
-/** Vectors of live chunks: which are missing, and how new ones are stored (guarantees G5 and G25). */
+/** Vectors of live chunks: which are missing, and how new ones are stored. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** End users: found, read out and erased, with all that is stored about them (contract 3). */
+/** End users: found, read out and erased, with all that is stored about them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"

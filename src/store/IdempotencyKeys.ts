@@ -1,4 +1,4 @@
-/** Answers to repeated creations, for 24 hours, per API key (specification 4.6). */
+/** Answers to repeated creations, for 24 hours, per API key. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -1,6 +1,6 @@
 /**
  * What messaging providers have delivered, kept before they are answered: event, dedupe claim and job are one
- * statement (specification 6). A claim lasts 24 hours; whoever delivers meanwhile delivers a duplicate.
+ * statement. A claim lasts 24 hours; whoever delivers meanwhile delivers a duplicate.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"

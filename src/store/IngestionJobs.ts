@@ -158,7 +158,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
           last_error = null, updated_at = now()
         from job where id = job.source_id`.pipe(Effect.orDie, Effect.asVoid)
 
-    /** As it is kept with those of the attempts before (guarantee G4). */
+    /** As it is kept with those of the attempts before. */
     const attemptError = (reason: string) =>
       sql`jsonb_build_array(jsonb_build_object('at', to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
         'error', ${reason}::text))`

@@ -1,4 +1,4 @@
-/** Keys for messages that were stored without one (specification 4.14), a batch at a time. */
+/** Keys for messages that were stored without one, a batch at a time. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 

@@ -1,6 +1,6 @@
 /**
  * What providers are asked to deliver: one row a part of a message. A row is `sending` from before its call until the answer
- * is stored, so a row found `sending` later is one whose answer was lost (guarantee G15).
+ * is stored, so a row found `sending` later is one whose answer was lost.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"

@@ -1,4 +1,4 @@
-/** Which sources a filter means (specification 4.4, extended). */
+/** Which sources a filter means. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"

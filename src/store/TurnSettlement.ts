@@ -154,7 +154,7 @@ export const settleEmptyStatement = (
   ${counted ? sql`counted as (${counters(sql, nothingSaid)})` : released(sql, sql`settled`)}
   select id from settled`
 
-/** Of a turn without a message of the agent's: usage counts the tokens of its messages alone (specification 2.8). */
+/** Of a turn without a message of the agent's: usage counts the tokens of its messages alone. */
 export const nothingSaid = { inputTokens: 0, outputTokens: 0 } as const
 
 /** Adds the turn and its tokens to what the agent has used; reads `settled`. */

@@ -1,6 +1,7 @@
 /**
  * The rows of a chat turn. A turn begins with one statement (identity, quota, conversation, run) and settles with one
  * (messages, trace, citations, counters), so that a process that dies leaves nothing half done.
+ * Tickets, epochs and leases are explained in docs/design/turns.md.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -34,7 +35,7 @@ export type { Settled, Settlement }
 /** Most messages of history that a turn reads; the prompt keeps what fits the model's window. */
 const historyLimit = 60
 
-/** Whom the turn is for (specification 2.1, identity rules). */
+/** Whom the turn is for. */
 export type Target =
   | { readonly _tag: "Anonymous" }
   | { readonly _tag: "EndUser"; readonly id: EndUserId }

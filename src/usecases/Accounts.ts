@@ -1,4 +1,4 @@
-/** Tenants and the users who sign in for them (contract 2 and 3). */
+/** Tenants and the users who sign in for them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

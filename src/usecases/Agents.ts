@@ -1,4 +1,4 @@
-/** The agents of a tenant (contract 3). */
+/** The agents of a tenant. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -14,7 +14,7 @@ import { isDeadlock } from "../store/Sources.ts"
 import type { PageRequest } from "../store/Tenants.ts"
 import { Artifacts } from "./Artifacts.ts"
 
-/** What an agent begins with and what `null` in a change goes back to (contract 7). */
+/** What an agent begins with and what `null` in a change goes back to. */
 const defaults = { instructions: "", model: null, greeting: null, topK: 6, minScore: null } as const
 
 const missing = () => new NotFound({ message: "There is no such agent." })

@@ -1,7 +1,7 @@
 /**
  * Uploaded originals from their first byte to their last: kept for a source, and removed for good once no source refers to
- * them (contract 7). A removal is a durable job of queue `artifact-cleanup`; when all its attempts have failed, the sweep goes
- * on, for as long as it takes (guarantee G11).
+ * them. A removal is a durable job of queue `artifact-cleanup`; when all its attempts have failed, the sweep goes
+ * on, for as long as it takes.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"

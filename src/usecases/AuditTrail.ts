@@ -1,4 +1,4 @@
-/** The audit trail: what people and the operator change is written down before the change is shown (contract 3). */
+/** The audit trail: what people and the operator change is written down before the change is shown. */
 import * as Effect from "effect/Effect"
 import { type Actor, AuditLog } from "../capabilities/AuditLog.ts"
 import type { TenantScope } from "../domain/Account.ts"

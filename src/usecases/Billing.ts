@@ -1,4 +1,4 @@
-/** What the billing provider's events change (specification 5.4 and 6, contract 8 and 11, guarantee G34). */
+/** What the billing provider's events change. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

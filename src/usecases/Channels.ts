@@ -1,4 +1,4 @@
-/** The accounts at messaging providers that an agent answers for, as the dashboard sets them up (contract 3). */
+/** The accounts at messaging providers that an agent answers for, as the dashboard sets them up. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"

@@ -1,4 +1,4 @@
-/** What was said: conversations in pages, newest first, and their messages from the first (specification 4.12–4.14). */
+/** What was said: conversations in pages, newest first, and their messages from the first. */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -8,7 +8,7 @@ import { NotFound, PaginationNotReady } from "../domain/Errors.ts"
 import type { ConversationId } from "../domain/Ids.ts"
 import { ConversationStore, type KeyedMessage, type MessagePage } from "../store/Conversations.ts"
 
-/** Most messages of one page, whatever was asked for (contract 11). */
+/** Most messages of one page, whatever was asked for. */
 const mostMessages = 1_000
 /** Messages that a whole conversation is read by. */
 const readAtOnce = 200

@@ -1,4 +1,4 @@
-/** What crawls did, and what they would do (guarantees G9 and G10). */
+/** What crawls did, and what they would do. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"

@@ -1,4 +1,4 @@
-/** What became of the mails that were sent (specification 6, contract 8 and 11). */
+/** What became of the mails that were sent. */
 import * as Effect from "effect/Effect"
 import type { TenantScope } from "../domain/Account.ts"
 import { deliveriesOf, type EmailEvents } from "../domain/EmailLog.ts"

@@ -1,7 +1,7 @@
 /**
  * Adds vectors to live chunks that have none: batch by batch, each stored before the next begins, so that whatever stops
- * a job, the next one goes on from there (guarantee G5). Vectors are made for the profile that agents are moved to and,
- * until an agent has moved, for the one it answers with (guarantee G25).
+ * a job, the next one goes on from there. Vectors are made for the profile that agents are moved to and,
+ * until an agent has moved, for the one it answers with.
  */
 import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"

@@ -1,5 +1,5 @@
 /**
- * Moves agents to the embedding model of the configuration without a pause (guarantee G25): queues what lacks vectors,
+ * Moves agents to the embedding model of the configuration without a pause: queues what lacks vectors,
  * a few sources at a time, moves the agents that are complete, and removes vectors that nobody went back to.
  */
 import * as SqlClient from "@effect/sql/SqlClient"

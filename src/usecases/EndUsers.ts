@@ -1,4 +1,4 @@
-/** What is stored about a person: shown to whoever must tell them, and erased when they ask (contract 3). */
+/** What is stored about a person: shown to whoever must tell them, and erased when they ask. */
 import * as Chunk from "effect/Chunk"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"

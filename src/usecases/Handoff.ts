@@ -1,4 +1,4 @@
-/** A human is asked for: by the customer's wish, or because the agent cannot answer (contract 4 and 11, guarantee G21). */
+/** A human is asked for: by the customer's wish, or because the agent cannot answer. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { ConversationScope } from "../domain/Conversation.ts"

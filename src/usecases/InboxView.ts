@@ -1,4 +1,4 @@
-/** The dashboard's inbox: conversations at a glance, their newest messages first, and the runs behind them (contract 3). */
+/** The dashboard's inbox: conversations at a glance, their newest messages first, and the runs behind them. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { ArtifactStore } from "../capabilities/ArtifactStore.ts"

@@ -35,9 +35,9 @@ import { type IngestionTask, IngestionJobStore } from "../store/IngestionJobs.ts
 import { KnowledgeStore, type NewDocument } from "../store/Knowledge.ts"
 import { makeCrawlLedger } from "./CrawlLedger.ts"
 
-/** Most documents of one source: as many as a ZIP may hold. A crawl stops at 1,000 pages by itself (contract 7). */
+/** Most documents of one source: as many as a ZIP may hold. A crawl stops at 1,000 pages by itself. */
 const maxDocuments = 2_000
-/** A job that takes longer fails, whatever it is waiting for (guarantee G2). */
+/** A job that takes longer fails, whatever it is waiting for. */
 const deadline: Duration.DurationInput = "2 hours"
 /** A site that asks for a longer pause waits no longer for the next attempt: until it has ended the source stays as it is. */
 const longestPause = Duration.minutes(1)
@@ -207,7 +207,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
     })
 
     /**
-     * Ends the attempt with a stable code and a reason the caller can act on (guarantee G4); the last one fails job and
+     * Ends the attempt with a stable code and a reason the caller can act on; the last one fails job and
      * source.
      */
     const failed = (
@@ -252,7 +252,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
         yield* knowledge.discard(task.value)
       })
 
-    /** Ends the job whose worker died on the last attempt: nobody else is left to say so (guarantee G2). */
+    /** Ends the job whose worker died on the last attempt: nobody else is left to say so. */
     const abandoned = Effect.fn("Ingest.abandoned")(function* (job: QueueJob) {
       const { jobId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
       yield* stopped(jobId)
@@ -260,7 +260,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
 
     /**
      * Ends jobs whose last attempt could not even write that it had failed, so that their sources can be read again and
-     * deleted (guarantees G1 and G11).
+     * deleted.
      */
     const sweep = Effect.gen(function* () {
       const left = yield* jobs.forsaken(mostForsaken)

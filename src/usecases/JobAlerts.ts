@@ -1,5 +1,5 @@
 /**
- * Mails about jobs that failed for good (specification 6). It looks at what failed instead of being told by workers, so
+ * Mails about jobs that failed for good. It looks at what failed instead of being told by workers, so
  * that no mail server can hold up or fail a worker, and a failure is told of also when its process died.
  */
 import * as Context from "effect/Context"

@@ -1,4 +1,4 @@
-/** API keys: made, shown without their secret, changed, revoked (specification 5.1–5.3, contract 3 and 11). */
+/** API keys: made, shown without their secret, changed, revoked. */
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -14,7 +14,7 @@ import { AgentStore } from "../store/Agents.ts"
 import { ApiKeyStore, type KeyChanges, type NewKey } from "../store/ApiKeys.ts"
 import type { PageRequest } from "../store/Tenants.ts"
 
-/** How every secret begins (specification 5.1). */
+/** How every secret begins. */
 const secretPrefix = "spk_"
 /** Characters of the secret that stay visible. */
 const prefixLength = 12

@@ -1,4 +1,4 @@
-/** Gives messages without a pagination key theirs, in the background (specification 4.14). */
+/** Gives messages without a pagination key theirs, in the background. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"

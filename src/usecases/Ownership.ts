@@ -1,5 +1,5 @@
 /**
- * Who answers a conversation (contract 4): its agent while it is `AI_ACTIVE`, else humans. Every change ends what the agent
+ * Who answers a conversation: its agent while it is `AI_ACTIVE`, else humans. Every change ends what the agent
  * is writing, on whichever process, and is told to whoever follows the conversation.
  */
 import * as SqlClient from "@effect/sql/SqlClient"

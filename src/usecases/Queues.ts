@@ -1,4 +1,4 @@
-/** Background work as the operator sees it (contract 2 and 11). */
+/** Background work as the operator sees it. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type JobListing, JobQueue } from "../capabilities/JobQueue.ts"

@@ -1,5 +1,5 @@
 /**
- * How often API keys may be used (contract 11): each as its own limit says, else as the server's; without either there is
+ * How often API keys may be used: each as its own limit says, else as the server's; without either there is
  * nothing to count. A key that is bound to origins stands in web pages, where one stranger could use up what all the others
  * need: its limit holds for each caller's address by itself.
  */

@@ -1,5 +1,5 @@
 /**
- * What the realtime socket tells about one conversation (contract 9 and 11). Messages are read from the database by their
+ * What the realtime socket tells about one conversation. Messages are read from the database by their
  * place, whatever signals come or get lost: none is missed, none comes twice, and a slow reader only reads later.
  */
 import * as Duration from "effect/Duration"

@@ -1,4 +1,4 @@
-/** Search of source chunks without generation (specification 4.4). */
+/** Search of source chunks without generation. */
 import * as Effect from "effect/Effect"
 import { type FoundChunk, VectorSearch } from "../capabilities/VectorSearch.ts"
 import type { AgentScope } from "../domain/Access.ts"

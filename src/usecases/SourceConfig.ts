@@ -1,4 +1,4 @@
-/** A source's new config, checked as at its creation (specification 2.5 and 4.8). */
+/** A source's new config, checked as at its creation. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"

@@ -1,4 +1,4 @@
-/** Knowledge sources: list, create, fetch, sync, and the jobs that ingest them (specification 4.5–4.11). */
+/** Knowledge sources: list, create, fetch, sync, and the jobs that ingest them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -190,7 +190,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
     })
 
     /**
-     * Removes the source with all that was read from it: nothing of it is found again (guarantee G6). The removal of its
+     * Removes the source with all that was read from it: nothing of it is found again. The removal of its
      * original is queued first; while a job of it runs it stays.
      */
     const remove = Effect.fn("Sources.remove")(function* (scope: AgentScope, id: SourceId) {

@@ -1,4 +1,4 @@
-/** What the operator sells a tenant (contract 2 and 11). */
+/** What the operator sells a tenant. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { KeyStore } from "../capabilities/KeyStore.ts"

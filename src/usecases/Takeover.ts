@@ -1,4 +1,4 @@
-/** Humans of the team who answer in place of the agent, from the dashboard (contract 3 and 4). */
+/** Humans of the team who answer in place of the agent, from the dashboard. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

@@ -1,4 +1,4 @@
-/** The people of a tenant: invited, promoted, demoted, removed (contract 3). */
+/** The people of a tenant: invited, promoted, demoted, removed. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** The tools of an agent, as the dashboard sets them up (contract 6). */
+/** The tools of an agent, as the dashboard sets them up. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"

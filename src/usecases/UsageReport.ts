@@ -1,4 +1,4 @@
-/** What an agent, and what its tenant, has used of the current period (specification 2.8 and 4.16). */
+/** What an agent, and what its tenant, has used of the current period. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { AgentScope } from "../domain/Access.ts"

@@ -1,4 +1,4 @@
-/** Everybody can read the arguments of a process: its secrets are masked there (guarantee G32). */
+/** Everybody can read the arguments of a process: its secrets are masked there. */
 import { expect, it } from "vitest"
 import { masked } from "../../src/app/cli/Hidden.ts"
 

@@ -134,7 +134,7 @@ it.live("a collector that is gone costs a request nothing", () =>
   })
 )
 
-it.live("a failure is told by its kind and its place, and not by its words, whatever they quote (G32)", () =>
+it.live("a failure is told by its kind and its place, and not by its words, whatever they quote", () =>
   Effect.gen(function* () {
     received.length = 0
     class ShopFailed extends Error {

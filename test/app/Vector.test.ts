@@ -1,4 +1,4 @@
-/** Where chunks are searched: contract 1, SPOKE_VECTOR. */
+/** Where chunks are searched: SPOKE_VECTOR. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"

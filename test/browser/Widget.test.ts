@@ -233,7 +233,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
-  it("shows what a model writes as text, and loads nothing from elsewhere (G33)", async () => {
+  it("shows what a model writes as text, and loads nothing from elsewhere", async () => {
     const { context, page, wrong } = await visit()
     const foreign: Array<string> = []
     page.on("request", (request) => {
@@ -249,7 +249,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
-  it("shows the settled reply after a reload in mid-stream, and never sends a message twice (G12, G13)", async () => {
+  it("shows the settled reply after a reload in mid-stream, and never sends a message twice", async () => {
     const { context, page } = await visit()
     await open(page)
     stub.script.push({ text: "One two three four five six seven eight nine ten.", gap: 150 })

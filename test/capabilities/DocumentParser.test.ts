@@ -186,7 +186,7 @@ layer(inline)("DocumentParser, each format", (it) => {
   )
 
   it.effect.prop(
-    "Whatever the bytes are, the answer is text that can be stored or a known error (G26)",
+    "Whatever the bytes are, the answer is text that can be stored or a known error",
     {
       text: FastCheck.string({ unit: "binary", maxLength: 200 }),
       head: FastCheck.constantFrom("", "<p>", "# a\n", "{", "%PDF-1.4", "PK\u0003\u0004", "\uFEFF")
@@ -202,7 +202,7 @@ layer(inline)("DocumentParser, each format", (it) => {
     { fastCheck: { numRuns: 60 } }
   )
 
-  it.effect("NUL in a page is dropped and the page is read (G26)", () =>
+  it.effect("NUL in a page is dropped and the page is read", () =>
     Effect.gen(function* () {
       const { content } = yield* parse({
         bytes: page("<main><p>Nul\u0000ls are dropped from these words.</p></main>")
@@ -286,7 +286,7 @@ layer(worker, { excludeTestServices: true })("DocumentParser in a worker", (it) 
       })
   )
 
-  it.effect("Twenty megabytes of nested elements fail their own parse and nothing else (G3)", () =>
+  it.effect("Twenty megabytes of nested elements fail their own parse and nothing else", () =>
     Effect.gen(function* () {
       const { code } = yield* failure({ bytes: page("<div>".repeat(4_000_000)) })
       expect(code).toBe("too_large")
@@ -301,7 +301,7 @@ layer(worker, { excludeTestServices: true })("DocumentParser in a worker", (it) 
     })
   )
 
-  it.effect("A page of a million links fails its own parse and nothing else (G3)", () =>
+  it.effect("A page of a million links fails its own parse and nothing else", () =>
     Effect.gen(function* () {
       const { code } = yield* failure({ bytes: page("<a href='/x'>y</a>".repeat(1_000_000)) })
       expect(code).toBe("too_large")
@@ -373,7 +373,7 @@ layer(puppets, { excludeTestServices: true })("The parser's thread", (it) => {
     })
   )
 
-  it.effect("An unused thread ends, and the next document starts another (G27)", () =>
+  it.effect("An unused thread ends, and the next document starts another", () =>
     Effect.gen(function* () {
       const first = yield* thread
       yield* Effect.repeat(thread, {
@@ -389,7 +389,7 @@ layer(puppets, { excludeTestServices: true })("The parser's thread", (it) => {
     ["babble", "malformed"]
   ] as const) {
     it.effect(
-      `A thread told to ${order} fails that document with ${code}, and the next gets a fresh thread (G2)`,
+      `A thread told to ${order} fails that document with ${code}, and the next gets a fresh thread`,
       () =>
         Effect.gen(function* () {
           const first = yield* thread
@@ -426,7 +426,7 @@ layer(puppets, { excludeTestServices: true })("The parser's thread", (it) => {
     ["die", "malformed"],
     ["babble", "malformed"]
   ] as const) {
-    it.effect(`Of documents that are sent together, one told to ${order} fails alone (G3)`, () =>
+    it.effect(`Of documents that are sent together, one told to ${order} fails alone`, () =>
       Effect.gen(function* () {
         const orders = ["a", "b", order, "c", "d", "e"]
         const ends = yield* Effect.forEach(orders, (bytes) => Effect.either(parse({ bytes })), {
@@ -439,7 +439,7 @@ layer(puppets, { excludeTestServices: true })("The parser's thread", (it) => {
     )
   }
 
-  it.effect("Documents that were sent with one that is given up are read all the same (G3)", () =>
+  it.effect("Documents that were sent with one that is given up are read all the same", () =>
     Effect.gen(function* () {
       const given = Effect.option(Effect.timeout(parse({ bytes: "hang" }), "50 millis"))
       const others = ["a", "b", "c", "d"].map((bytes) => parse({ bytes }))
@@ -455,7 +455,7 @@ layer(puppets, { excludeTestServices: true })("The parser's thread", (it) => {
 const small = layerWorker({ script, memoryMb: 48, buffersMb: 150, timeout: "60 seconds" })
 
 layer(small, { excludeTestServices: true })("DocumentParser with little memory", (it) => {
-  it.effect("A document that exhausts the heap fails with out_of_memory and the next one is read (G3)", () =>
+  it.effect("A document that exhausts the heap fails with out_of_memory and the next one is read", () =>
     Effect.gen(function* () {
       const { code } = yield* failure({ bytes: slow() })
       expect(code).toBe("out_of_memory")
@@ -463,7 +463,7 @@ layer(small, { excludeTestServices: true })("DocumentParser with little memory",
     })
   )
 
-  it.effect("A PDF whose page unpacks to hundreds of megabytes fails with out_of_memory (G3)", () =>
+  it.effect("A PDF whose page unpacks to hundreds of megabytes fails with out_of_memory", () =>
     Effect.gen(function* () {
       const content = Buffer.alloc(400 * 1024 * 1024, " ")
       const { code } = yield* failure({ bytes: writePdf([[]], { content }) })

@@ -1,4 +1,4 @@
-/** Hostile files through the real worker thread (guarantees G3, G26, G31): each fails alone, in bounded memory, with words. */
+/** Hostile files through the real worker thread: each fails alone, in bounded memory, with words. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

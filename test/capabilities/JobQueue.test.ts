@@ -563,7 +563,7 @@ const suite = (it: Vitest.MethodsNonLive<Database, true>, engine: Engine, backen
     })
   )
 
-  it.scoped("runs a failed job again with all its attempts when it is retried, and no other (G4)", () =>
+  it.scoped("runs a failed job again with all its attempts when it is retried, and no other", () =>
     Effect.gen(function* () {
       const queue = yield* queueOf({ policies: { ...quick.policies, ingestion: { ...policy, attempts: 1 } } })
       const broken = yield* Ref.make(true)
@@ -705,7 +705,7 @@ const suite = (it: Vitest.MethodsNonLive<Database, true>, engine: Engine, backen
     )
   }
 
-  it.scoped("follows the policies of the specification by default", () =>
+  it.scoped("follows the documented policies by default", () =>
     Effect.gen(function* () {
       const queue = yield* queueOf({})
       yield* queue.work("channel-inbound", 1, () => new JobFailure({ message: "no", fatal: false }))

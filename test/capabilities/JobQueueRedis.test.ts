@@ -22,7 +22,7 @@ const server = Effect.acquireRelease(
   ({ stop }) => Effect.promise(stop)
 )
 
-/** With the policies of the specification, so that sweeps are five seconds apart. */
+/** With the documented policies, so that sweeps are five seconds apart. */
 const processOn = (url: string) =>
   Effect.gen(function* () {
     const redis = yield* connect(Redacted.make(url))

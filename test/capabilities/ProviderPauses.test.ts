@@ -14,7 +14,7 @@ const left = (pauses: Context.Tag.Service<typeof ProviderPauses>, provider: stri
   Effect.map(pauses.left(provider), Duration.toSeconds)
 
 eachEngineLive("Pauses of providers", (it) => {
-  it.scoped("that one process was asked for are kept by every process, and by each provider alone (G5)", () =>
+  it.scoped("that one process was asked for are kept by every process, and by each provider alone", () =>
     Effect.gen(function* () {
       yield* reset
       const one = yield* process

@@ -23,7 +23,7 @@ const alias: FastCheck.Arbitrary<ContactAlias> = FastCheck.oneof(
 )
 
 describe("A reply", () => {
-  it("goes to the phone number when one is known, else to the user id, which never stands in `to` (G17)", () => {
+  it("goes to the phone number when one is known, else to the user id, which never stands in `to`", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.array(alias, { maxLength: 6 }), (aliases) => {
         const body = whatsapp.text({ aliases, body: "Hi", outboxId })

@@ -22,12 +22,12 @@ const required = FastCheck.constantFrom(...requirements)
 const isUsage = (requirement: Requirement) => requirement === "usage.read" || requirement === "usage:read"
 
 describe("Permissions of an API key", () => {
-  it("know every permission of the specification", () => {
+  it("know every documented permission", () => {
     const known = SchemaAST.isUnion(Permission.ast) ? Permission.ast.types : []
     expect(known.map(String).sort()).toEqual(permissions.map((permission) => `"${permission}"`).sort())
   })
 
-  it("are what the specification's rules say, for every pair of one held and one required", () => {
+  it("are what the documented rules say, for every pair of one held and one required", () => {
     for (const has of permissions) {
       for (const requirement of requirements) {
         const alias = groups.some((group) => group.some((one) => one === has) && group.includes(requirement))

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import { type ErrorCode, errors } from "../../src/domain/Errors.ts"
 
-/** Specification 7.2 and contract 11, wire. */
+/** Every code with its status, as documented. */
 const documented: Record<ErrorCode, number> = {
   UNAUTHORIZED: 401,
   FORBIDDEN: 403,

@@ -1,6 +1,6 @@
 /**
  * Secrets of every kind go through a whole server at its most talkative, and then everything it has said, sent, shown and
- * stored is searched for them (guarantee G32).
+ * stored is searched for them.
  */
 import * as Fs from "node:fs"
 import * as Http from "node:http"

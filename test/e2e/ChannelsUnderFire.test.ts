@@ -1,5 +1,5 @@
 /**
- * Exactly-once under fire (specification 6, guarantee G15): inbound messages delivered up to three times each, in random
+ * Exactly-once under fire: inbound messages delivered up to three times each, in random
  * order, from 20 connections, while one of two workers is killed (-9) every few seconds and a fifth of the provider's calls
  * fail. Afterwards the database and the provider's own record have to agree about every single message.
  *

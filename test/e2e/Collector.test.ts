@@ -1,4 +1,4 @@
-/** A collector of traces that takes everything and does not answer any more: turns do not wait for it, and it learns no secret (G32). */
+/** A collector of traces that takes everything and does not answer any more: turns do not wait for it, and it learns no secret. */
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import * as Effect from "effect/Effect"

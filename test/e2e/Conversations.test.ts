@@ -115,7 +115,7 @@ describe("Conversations", () => {
     })
   }, 60_000)
 
-  it("of a tenant are for its own keys and users alone (G29)", async () => {
+  it("of a tenant are for its own keys and users alone", async () => {
     const { body } = await get("/v1/conversations?limit=1")
     const [{ id }] = body.data.conversations
     for (const suffix of ["", "/messages"]) {

@@ -1,4 +1,4 @@
-/** Delete, then retrieve: nothing of it, ever, also when a sync of it was running (guarantees G6 and G11). */
+/** Delete, then retrieve: nothing of it, ever, also when a sync of it was running. */
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

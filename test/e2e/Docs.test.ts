@@ -6,7 +6,8 @@ import { hasShell, removeFolder, root, run, type Spoke, start, temporaryFolder }
 /** Installing and testing are what runs this very test; starting is what its servers do. */
 const provenElsewhere = ["npm ci && npm start", "npm ci && npm test"]
 
-const pages = ["README.md", ...Fs.readdirSync(Path.join(root, "docs")).map((name) => `docs/${name}`)]
+const documents = Fs.readdirSync(Path.join(root, "docs")).filter((name) => name.endsWith(".md"))
+const pages = ["README.md", ...documents.map((name) => `docs/${name}`)]
 
 const snippets = (page: string, language: string): ReadonlyArray<string> =>
   Array.from(

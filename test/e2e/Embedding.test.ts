@@ -124,7 +124,7 @@ describe.skipIf(skipped)("Readings and vectors on one PostgreSQL server", () => 
   }
   const made = async () => (await vectors()).filter(({ xmin }) => xmin !== null)
 
-  it("/readyz tells how long the oldest reading has waited for a worker, and null when none does (G1)", async () => {
+  it("/readyz tells how long the oldest reading has waited for a worker, and null when none does", async () => {
     expect(await oldest()).toEqual({ oldestWaitingSeconds: null })
     const jobs = [await add("FILE", "/Russian.txt", "fileUrl")]
     const { oldestWaitingSeconds } = await until(oldest, (queue) => queue.oldestWaitingSeconds >= 1)
@@ -134,7 +134,7 @@ describe.skipIf(skipped)("Readings and vectors on one PostgreSQL server", () => 
     expect(await oldest()).toEqual({ oldestWaitingSeconds: null })
   }, 120_000)
 
-  it("what is read in Chinese, Japanese, Korean, Thai, Russian and Arabic is found in it (G24)", async () => {
+  it("what is read in Chinese, Japanese, Korean, Thai, Russian and Arabic is found in it", async () => {
     for (const { name } of texts.filter(({ name }) => name !== "Russian")) {
       expect((await read(await add("FILE", `/${name}.txt`, "fileUrl"))).body.data.status).toBe("SUCCEEDED")
     }

@@ -1,4 +1,4 @@
-/** Repeats of a creation with one Idempotency-Key make one thing, also when the process dies on the way (specification 4.6). */
+/** Repeats of a creation with one Idempotency-Key make one thing, also when the process dies on the way. */
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import * as SqlClient from "@effect/sql/SqlClient"

@@ -89,7 +89,7 @@ const settled = async () => {
 const sentTo = (psid: string) => graph.taken.filter(({ to }) => to === psid)
 
 describe("A Page on Messenger", () => {
-  it("answers a customer once, and its own echo neither counts nor comes back (G19)", async () => {
+  it("answers a customer once, and its own echo neither counts nor comes back", async () => {
     expect(await deliver({ messaging: [said("psid_1", "m_1", "Where is my order?")] })).toEqual({
       dedupedCount: 0,
       enqueued: 1

@@ -71,7 +71,7 @@ it("the pool of connections tells how much of it is used, and the program which 
   expect(build).toEqual([expect.stringMatching(/^node="2\d\./u), `version="${version}"`])
 })
 
-it("every queue tells how long it is and how long its oldest job has waited (G1)", async () => {
+it("every queue tells how long it is and how long its oldest job has waited", async () => {
   const names = ["artifact-cleanup", "channel-inbound", "channel-outbound", "embedding", "ingestion"]
   const text = await metrics()
   for (const name of names) expect(text).toContain(`spoke_queue_oldest_waiting_seconds{queue="${name}"}`)

@@ -1,5 +1,5 @@
 /**
- * What is promised of several processes on one PostgreSQL and one Redis (contract 11, guarantee G28): whatever was
+ * What is promised of several processes on one PostgreSQL and one Redis: whatever was
  * accepted is there in the end, whichever of them is killed, and whatever becomes of Redis.
  */
 import * as Effect from "effect/Effect"

@@ -1,5 +1,5 @@
 /**
- * The fence between a human of the team and the agent (guarantee G20), across processes: customers write again and again
+ * The fence between a human of the team and the agent, across processes: customers write again and again
  * while humans take over, each at a moment of its own, in the middle of replies that are being written and of others that
  * the provider has refused for now. What it was given tells whether the agent ever spoke over a human.
  */

@@ -1,4 +1,4 @@
-/** The identity and persistence tables of specification 2.1, row by row, as a complete reply and as a stream. */
+/** The tables of identity and persistence, row by row, as a complete reply and as a stream. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder } from "./Spoke.ts"
 

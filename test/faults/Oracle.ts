@@ -1,4 +1,4 @@
-/** Whether what is found agrees with what was said: every sentence it returns is a broken promise (guarantees G1 to G34). */
+/** Whether what is found agrees with what was said: every sentence it returns is a broken promise (docs/design/guarantees.md). */
 import type { Asked, Found, History, StoredMessage } from "./History.ts"
 
 export const longest = 70_000

@@ -215,7 +215,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
             event("customer.subscription.deleted", 40, subscription({ tenantId, status: "canceled" }))
           )
         ).toEqual({ plan: "free", status: "canceled", period: null, entitlements: free })
-        // G34: a late update does not revive what was cancelled.
+        // A late update does not revive what was cancelled.
         expect(
           (yield* follow(event("customer.subscription.updated", 35, subscription({ tenantId })))).plan
         ).toBe("free")
@@ -329,7 +329,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("applies one event once, however often and at the same time it comes (G34)", () =>
+  it.effect("applies one event once, however often and at the same time it comes", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -359,7 +359,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("stores text that the database cannot hold without what it cannot hold (G26)", () =>
+  it.effect("stores text that the database cannot hold without what it cannot hold", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()

@@ -141,7 +141,7 @@ export const billingServer = (options: Options = {}) =>
 export const signatureOf = (payload: string, key = secret, at = Math.floor(Date.now() / 1_000)) =>
   Stripe.webhooks.generateTestHeaderString({ payload, secret: key, timestamp: at })
 
-/** One signed event; a header is named by the specification unless told otherwise. */
+/** One signed event; the header has its documented name unless told otherwise. */
 export const send = (
   event: unknown,
   options: { readonly header?: string; readonly signature?: string } = {}

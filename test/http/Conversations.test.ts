@@ -287,7 +287,7 @@ eachEngineLive("GET /v1/conversations/:id/messages", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.effect("and the conversation itself are 404 for every other agent, tenant and channel (G29)", () =>
+  it.effect("and the conversation itself are 404 for every other agent, tenant and channel", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
       const other = yield* agent()

@@ -11,7 +11,7 @@ const call = (method: string, path: string, body?: unknown, key = "spk_all") =>
 const lastAsked = Effect.flatMap(Script, ({ asked }) => Effect.map(Ref.get(asked), (all) => all.at(-1)))
 
 layer(PublicServer, { excludeTestServices: true })("The crawl report and the dry run", (it) => {
-  it.effect("GET /v1/sources/:id/crawl pages by cursor, and filters by outcome (G10)", () =>
+  it.effect("GET /v1/sources/:id/crawl pages by cursor, and filters by outcome", () =>
     Effect.gen(function* () {
       const first = expectData(yield* call("GET", "/v1/sources/src_1/crawl?outcome=failed&limit=5"))
       expect(first).toMatchObject({ job: null, entries: [] })
@@ -35,24 +35,22 @@ layer(PublicServer, { excludeTestServices: true })("The crawl report and the dry
     })
   )
 
-  it.effect(
-    "POST /v1/sources/dry-run takes what a URL or SITEMAP source takes, and at most 1,000 URLs (G9)",
-    () =>
-      Effect.gen(function* () {
-        const config = { url: "https://example.test/", includePatterns: ["*/docs/*"] }
-        const urls = ["https://example.test/docs/a"]
-        expectData(yield* call("POST", "/v1/sources/dry-run", { type: "URL", config, urls }))
-        expect((yield* lastAsked)?.args[0]).toEqual({ type: "URL", config, urls })
-        const bad = [
-          { type: "FILE", config: { fileUrl: "https://example.test/a.pdf" } },
-          { type: "URL", config: {} },
-          { type: "SITEMAP", config: {} },
-          { type: "URL", config, urls: [] },
-          { type: "URL", config, urls: Array.from({ length: 1_001 }, () => "https://example.test/") },
-          {}
-        ]
-        for (const body of bad)
-          expectError(yield* call("POST", "/v1/sources/dry-run", body), 400, "VALIDATION_ERROR")
-      })
+  it.effect("POST /v1/sources/dry-run takes what a URL or SITEMAP source takes, and at most 1,000 URLs", () =>
+    Effect.gen(function* () {
+      const config = { url: "https://example.test/", includePatterns: ["*/docs/*"] }
+      const urls = ["https://example.test/docs/a"]
+      expectData(yield* call("POST", "/v1/sources/dry-run", { type: "URL", config, urls }))
+      expect((yield* lastAsked)?.args[0]).toEqual({ type: "URL", config, urls })
+      const bad = [
+        { type: "FILE", config: { fileUrl: "https://example.test/a.pdf" } },
+        { type: "URL", config: {} },
+        { type: "SITEMAP", config: {} },
+        { type: "URL", config, urls: [] },
+        { type: "URL", config, urls: Array.from({ length: 1_001 }, () => "https://example.test/") },
+        {}
+      ]
+      for (const body of bad)
+        expectError(yield* call("POST", "/v1/sources/dry-run", body), 400, "VALIDATION_ERROR")
+    })
   )
 })

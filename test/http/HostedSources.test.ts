@@ -159,7 +159,7 @@ layer(Server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true
     })
   )
 
-  it.effect("needs a session, its own site and a role, and shows nothing of another tenant (G29)", () =>
+  it.effect("needs a session, its own site and a role, and shows nothing of another tenant", () =>
     Effect.gen(function* () {
       const { cookie, sql } = yield* start
       const created = yield* call("POST", "/api/sources", { cookie, body: page })

@@ -102,7 +102,7 @@ layer(PublicServer, { excludeTestServices: true })("an API key", (it) => {
 describe("the declarations", () => {
   const permissions = Routes.table(PublicApi).map((route) => [Routes.keyOf(route), route.permission])
 
-  test("give every public route the permission of the specification", () => {
+  test("give every public route its documented permission", () => {
     expect(Object.fromEntries(permissions)).toMatchObject({
       "POST /v1/chat": "chat",
       "POST /v1/chat/stream": "chat",

@@ -1,4 +1,4 @@
-/** Contract 11: nothing is limited unless configured; a limited key is told how it stands. */
+/** Nothing is limited unless configured; a limited key is told how it stands. */
 import { expect, it as test, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

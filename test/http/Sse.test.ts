@@ -43,7 +43,7 @@ describe("the stream of a turn", () => {
   )
 
   it.effect(
-    "says so in a part that pages can see to whoever asks for it, and to the real client it is no part of a message (G14)",
+    "says so in a part that pages can see to whoever asks for it, and to the real client it is no part of a message",
     () =>
       Effect.gen(function* () {
         const asking = Sse.wantsBeats({ "x-spoke-heartbeat": "data" })

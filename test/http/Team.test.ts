@@ -14,7 +14,7 @@ const signIn = (email: string, secret = password) =>
 const add = (cookie: string, email: string, role: string) =>
   call("POST", "/api/users", { cookie, body: { email, role, password } })
 
-layer(Server, { excludeTestServices: true })("The team (contract 3)", (it) => {
+layer(Server, { excludeTestServices: true })("The team", (it) => {
   it.effect("invites with a token that is shown once and sets one password", () =>
     Effect.gen(function* () {
       yield* reset
@@ -132,7 +132,7 @@ layer(Server, { excludeTestServices: true })("The team (contract 3)", (it) => {
   )
 })
 
-layer(Server, { excludeTestServices: true })("The audit trail (contract 11)", (it) => {
+layer(Server, { excludeTestServices: true })("The audit trail", (it) => {
   it.effect(
     "tells who changed agents, keys, users and subscriptions, by ids, newest first, page by page",
     () =>

@@ -4,7 +4,7 @@ import { expect } from "vitest"
 import { as, everyPermission, layer as PublicServer } from "./PublicServer.ts"
 import { expectData, expectError, TestServer } from "./TestServer.ts"
 
-layer(PublicServer, { excludeTestServices: true })("GET /v1/usage (specification 4.16)", (it) => {
+layer(PublicServer, { excludeTestServices: true })("GET /v1/usage", (it) => {
   const usage = (key: string) =>
     Effect.flatMap(TestServer, ({ call }) => call("GET", "/v1/usage", { headers: as(key) }))
 

@@ -74,7 +74,7 @@ for (const direct of [true, false])
       )
 
     for (const channel of ["whatsapp", "messenger"]) {
-      it.effect(`${channel}: a challenge is returned directly as the body (4.19)`, () =>
+      it.effect(`${channel}: a challenge is returned directly as the body`, () =>
         served(
           Effect.gen(function* () {
             const answer = yield* challenge(channel, right)
@@ -211,7 +211,7 @@ for (const direct of [true, false])
         )
     )
 
-    it.effect("count repeats, those inside one POST too, and queue them once (6, duplicate handling)", () =>
+    it.effect("count repeats, those inside one POST too, and queue them once", () =>
       served(
         Effect.gen(function* () {
           expect(dataOf(yield* deliver("whatsapp", whatsapp(["a", "b", "a", "a"])))).toEqual(result(2, 2))
@@ -269,7 +269,7 @@ for (const direct of [true, false])
       )
     )
 
-    it.effect("queue a message once of twenty concurrent POSTs, and their counters sum right (G15)", () =>
+    it.effect("queue a message once of twenty concurrent POSTs, and their counters sum right", () =>
       served(
         Effect.gen(function* () {
           const answers = yield* Effect.all(
@@ -364,7 +364,7 @@ for (const direct of [true, false])
       )
     )
 
-    it.effect("neither count nor store the echo of our own reply; any other echo is queued (G19)", () =>
+    it.effect("neither count nor store the echo of our own reply; any other echo is queued", () =>
       served(
         Effect.gen(function* () {
           const echo = (mid: string, metadata?: string) => ({
@@ -400,7 +400,7 @@ for (const direct of [true, false])
       )
     )
 
-    it.effect("store text with NUL and lone surrogates, which a store cannot hold, without them (G26)", () =>
+    it.effect("store text with NUL and lone surrogates, which a store cannot hold, without them", () =>
       served(
         Effect.gen(function* () {
           const body = JSON.stringify(whatsapp(["a"])).replace(

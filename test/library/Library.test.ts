@@ -1,4 +1,4 @@
-/** The embedded library on the embedded database (contract 10): every method, and errors by their code. */
+/** The embedded library on the embedded database: every method, and errors by their code. */
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"

@@ -107,7 +107,7 @@ describe("A BULK_UPLOAD source", () => {
   )
 
   test(
-    "Names of entries never become paths, and each document has a uri of its own (G31)",
+    "Names of entries never become paths, and each document has a uri of its own",
     Effect.gen(function* () {
       const archive = zip({
         "../../etc/passwd.txt": "one",

@@ -35,7 +35,7 @@ describe("includePatterns and excludePatterns", () => {
       expect(matchesGlob(site + path, pattern)).toBe(expected))
   }
 
-  it("Exclude wins over include, and without include everything else is in (G9)", () => {
+  it("Exclude wins over include, and without include everything else is in", () => {
     const truth = (["/blog/a", "/blog/private/b", "/shop"] as const).map((path) => [
       selector({})(site + path),
       selector({ includePatterns: ["*/blog/*"] })(site + path),

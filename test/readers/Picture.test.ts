@@ -131,7 +131,7 @@ describe("An IMAGE source", () => {
     ["is a compressed bitmap", toBmp(white).fill(1, 30, 31), "unsupported_type", /PNG/]
   ]
   for (const [what, bytes, code, message] of hostile) {
-    it.live(`A picture that ${what} fails with ${code}, and the next one is read (G3)`, () =>
+    it.live(`A picture that ${what} fails with ${code}, and the next one is read`, () =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(image(bytes))
         expect(error).toMatchObject({ code, retryable: false, message: expect.stringMatching(message) })
@@ -144,7 +144,7 @@ describe("An IMAGE source", () => {
 describe("Text recognition", () => {
   const script = new URL("../../dist/workers/recognize.js", import.meta.url)
 
-  it.live("A picture that takes too long fails as timed_out, and the next one gets a fresh thread (G2)", () =>
+  it.live("A picture that takes too long fails as timed_out, and the next one gets a fresh thread", () =>
     Effect.gen(function* () {
       const { recognize } = yield* TextRecognition
       const error = yield* Effect.flip(recognize(toPng(notice)))
@@ -153,7 +153,7 @@ describe("Text recognition", () => {
     }).pipe(Effect.provide(layerTesseract({ script, timeout: "5 millis" })))
   )
 
-  it.live("An unused thread ends, and the next picture starts another (G27)", () =>
+  it.live("An unused thread ends, and the next picture starts another", () =>
     Effect.gen(function* () {
       const { recognize } = yield* TextRecognition
       for (let turn = 0; turn < 2; turn++) {

@@ -68,7 +68,7 @@ describe("A URL source", () => {
   )
 
   test(
-    "Exclude patterns win over include patterns, and the start page is followed though it is left out (G9)",
+    "Exclude patterns win over include patterns, and the start page is followed though it is left out",
     Effect.gen(function* () {
       const site = yield* serveSite(tree)
       const config = { url: site.origin, maxDepth: 3, includePatterns: ["*/a", "*/c"] }

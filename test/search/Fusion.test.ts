@@ -5,7 +5,7 @@ import { Best, fuse } from "../../src/search/Fusion.ts"
 const share = FastCheck.double({ min: 0, max: 1, noNaN: true })
 
 describe("Fusion", () => {
-  it("adds words and meaning by weight: score = w · lexical + (1 − w) · semantic (contract 7)", () => {
+  it("adds words and meaning by weight: score = w · lexical + (1 − w) · semantic", () => {
     expect(fuse(0.7, 0.5, 0.4)).toEqual({ score: 0.7 * 0.5 + (1 - 0.7) * 0.4, lexical: 0.5, semantic: 0.4 })
   })
 

@@ -27,7 +27,7 @@ describe("Indexing a document", () => {
     ["text without spaces", "漢字".repeat(1_000_000), "text"]
   ] as const
   for (const [what, content, format] of documents) {
-    it.live(`Events are handled while a long document is indexed: ${what} (G3)`, () =>
+    it.live(`Events are handled while a long document is indexed: ${what}`, () =>
       Effect.gen(function* () {
         const delay = monitorEventLoopDelay({ resolution: 5 })
         delay.enable()

@@ -40,7 +40,7 @@ describe("Tokenizer", () => {
     ["Japanese", "猫はカレー", ["猫は", "はカ", "カレ", "レー"]],
     ["Korean", "서울 날씨가", ["서울", "날씨", "씨가"]],
     ["Thai", "ที่นี่", ["ที่นี่"]]
-  ])("finds %s text by pairs of characters (G24)", (_, text, expected) => {
+  ])("finds %s text by pairs of characters", (_, text, expected) => {
     expect(terms(text)).toEqual(expected.map((term) => term.normalize("NFKC")))
   })
 

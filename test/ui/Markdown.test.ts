@@ -129,7 +129,7 @@ const applies = ({ html, markdown, section }: (typeof commonmark)[number]) =>
   !/href="(?!\/|https?:\/\/|mailto:)/u.test(html) &&
   !/<[a-z!?/][^>]*>/iu.test(markdown.replaceAll(/<(?:https?|mailto):[^>]*>|<\/?(?:url|my)[^>]*>/giu, ""))
 
-/** As the specification of GitHub's flavour has them. */
+/** As GitHub's flavour has them. */
 const github: ReadonlyArray<readonly [markdown: string, html: string]> = [
   [
     "| foo | bar |\n| --- | --- |\n| baz | bim |",

@@ -80,7 +80,7 @@ const merged = (parts: ReadonlyArray<TurnPart>) =>
 const wire = (parts: ReadonlyArray<TurnPart>): unknown => JSON.parse(JSON.stringify(merged(parts)))
 
 eachEngineLive("A run's trace", (it) => {
-  it.scoped("has the fields of the specification, and pages by the last sequence received", () =>
+  it.scoped("has the documented fields, and pages by the last sequence received", () =>
     Effect.gen(function* () {
       const { chat, key, runs } = yield* start
       const turn = yield* chat.start(key, request())

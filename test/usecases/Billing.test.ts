@@ -130,7 +130,7 @@ const tenant = Effect.gen(function* () {
 })
 
 eachEngineLive("What billing events add up to", (it) => {
-  it.effect("is the same whatever their order and however often each comes (G34)", () =>
+  it.effect("is the same whatever their order and however often each comes", () =>
     Effect.gen(function* () {
       for (const { length, order } of FastCheck.sample(deliveries, { numRuns: 40, seed: 34 })) {
         const first = yield* tenant

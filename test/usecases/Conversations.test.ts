@@ -309,7 +309,7 @@ eachEngineLive("Messages that came without a key", (it, engine) => {
 })
 
 eachEngineLive("Conversations", (it) => {
-  it.effect("of another agent, tenant or channel do not exist for a key's scope (G29)", () =>
+  it.effect("of another agent, tenant or channel do not exist for a key's scope", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
       const other = yield* agent()
@@ -437,7 +437,7 @@ interface ModelMessage {
   readonly at: number
 }
 
-/** A conversation as the specification sees it: an order that only grows at its ends. */
+/** A conversation as callers see it: an order that only grows at its ends. */
 interface Model {
   readonly id: ConversationId
   keyed: Array<ModelMessage & { readonly key: number }>

@@ -29,44 +29,42 @@ const serve = serveSite(
 )
 
 eachEngineLive("The crawl report", (it) => {
-  it.scoped(
-    "is read page by page in the order of the crawl, by outcome, of one's own sources alone (G10)",
-    () =>
-      Effect.gen(function* () {
-        yield* reset
-        const scope = yield* Fixtures.agent()
-        const site = yield* serve
-        const config = { url: `${site.origin}/`, maxDepth: 1, excludePatterns: ["*/skip/*"] }
-        const source = yield* addSource(scope, "URL", config)
-        const crawls = yield* Crawls
-        expect(yield* crawls.report(scope, source, { limit: 5 })).toEqual({
-          job: null,
-          entries: [],
-          next: null
-        })
-        yield* sync(scope, source)
-        const first = yield* crawls.report(scope, source, { limit: 4 })
-        const second = yield* crawls.report(scope, source, { limit: 4, after: first.next ?? "" })
-        const third = yield* crawls.report(scope, source, { limit: 4, after: second.next ?? "" })
-        const paths = [first, second, third].flatMap(({ entries }) =>
-          entries.map(({ url }) => new URL(url).pathname)
-        )
-        expect(paths).toEqual(["/", "/a", "/b", "/c", "/d", "/e", "/gone", "/private", "/skip/1"])
-        expect(third.next).toBeNull()
-        expect(first.job).toMatchObject({ type: "INGEST", status: "SUCCEEDED", attemptErrors: [] })
-        const failed = yield* crawls.report({ tenantId: scope.tenantId }, source, {
-          limit: 4,
-          outcome: "failed"
-        })
-        expect(failed.entries.map(({ url }) => url)).toEqual([`${site.origin}/gone`])
-        const stranger = yield* Fixtures.agent()
-        for (const [who, id] of [
-          [stranger, source],
-          [{ tenantId: stranger.tenantId }, source],
-          [scope, SourceId.make("src_nothing")]
-        ] as const)
-          expect((yield* Effect.flip(crawls.report(who, id, { limit: 1 })))._tag).toBe("NOT_FOUND")
-      }).pipe(Effect.provide(live))
+  it.scoped("is read page by page in the order of the crawl, by outcome, of one's own sources alone", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const site = yield* serve
+      const config = { url: `${site.origin}/`, maxDepth: 1, excludePatterns: ["*/skip/*"] }
+      const source = yield* addSource(scope, "URL", config)
+      const crawls = yield* Crawls
+      expect(yield* crawls.report(scope, source, { limit: 5 })).toEqual({
+        job: null,
+        entries: [],
+        next: null
+      })
+      yield* sync(scope, source)
+      const first = yield* crawls.report(scope, source, { limit: 4 })
+      const second = yield* crawls.report(scope, source, { limit: 4, after: first.next ?? "" })
+      const third = yield* crawls.report(scope, source, { limit: 4, after: second.next ?? "" })
+      const paths = [first, second, third].flatMap(({ entries }) =>
+        entries.map(({ url }) => new URL(url).pathname)
+      )
+      expect(paths).toEqual(["/", "/a", "/b", "/c", "/d", "/e", "/gone", "/private", "/skip/1"])
+      expect(third.next).toBeNull()
+      expect(first.job).toMatchObject({ type: "INGEST", status: "SUCCEEDED", attemptErrors: [] })
+      const failed = yield* crawls.report({ tenantId: scope.tenantId }, source, {
+        limit: 4,
+        outcome: "failed"
+      })
+      expect(failed.entries.map(({ url }) => url)).toEqual([`${site.origin}/gone`])
+      const stranger = yield* Fixtures.agent()
+      for (const [who, id] of [
+        [stranger, source],
+        [{ tenantId: stranger.tenantId }, source],
+        [scope, SourceId.make("src_nothing")]
+      ] as const)
+        expect((yield* Effect.flip(crawls.report(who, id, { limit: 1 })))._tag).toBe("NOT_FOUND")
+    }).pipe(Effect.provide(live))
   )
 
   it.scoped(
@@ -101,7 +99,7 @@ eachEngineLive("The crawl report", (it) => {
       }).pipe(Effect.provide(live))
   )
 
-  it.scoped("tells the error of each attempt, with its code; the last is the source's (G4)", () =>
+  it.scoped("tells the error of each attempt, with its code; the last is the source's", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -129,7 +127,7 @@ eachEngineLive("The crawl report", (it) => {
 })
 
 eachEngineLive("The dry run", (it) => {
-  it.scoped("with urls judges by patterns alone, names the pattern, and fetches nothing (G9)", () =>
+  it.scoped("with urls judges by patterns alone, names the pattern, and fetches nothing", () =>
     Effect.gen(function* () {
       const crawls = yield* Crawls
       const config = {

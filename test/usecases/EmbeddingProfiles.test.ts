@@ -110,7 +110,7 @@ const before = (texts: ReadonlyArray<string>) =>
     return { scope, ids }
   }).pipe(Effect.provide(Layer.fresh(started(small))))
 
-eachEngineLive("Changing the embedding model (G25)", (it) => {
+eachEngineLive("Changing the embedding model", (it) => {
   it.scoped(
     "answers with the old vectors until all new ones are there, then moves in one step, and back at once",
     () =>
@@ -263,7 +263,7 @@ eachEngineLive("Changing the embedding model (G25)", (it) => {
   )
 })
 
-eachEngineLive("Embedding jobs (G5)", (it) => {
+eachEngineLive("Embedding jobs", (it) => {
   const pages = Array.from({ length: 10 }, (_, place) => page(`page number ${place}`))
   const limited = (allowed: number) => {
     let asked = 0

@@ -170,7 +170,7 @@ const lastError = (type: "URL" | "SITEMAP" | "FILE", config: unknown) =>
   })
 
 layer(TestDatabase, { timeout: "60 seconds", excludeTestServices: true })(
-  "A source at a hostile address (G30)",
+  "A source at a hostile address",
   (it) => {
     it.scoped(
       `is refused with a clear lastError, and nothing is connected to: ${hostile.length} addresses as each type`,

@@ -34,7 +34,7 @@ const seen = (scope: AgentScope, source: SourceId) =>
   })
 
 eachEngineLive("An ingestion job", (it) => {
-  it.scoped("that takes longer than two hours fails and says so, whatever it waits for (G2)", () =>
+  it.scoped("that takes longer than two hours fails and says so, whatever it waits for", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -60,7 +60,7 @@ eachEngineLive("An ingestion job", (it) => {
   )
 
   it.scoped(
-    "that ended in the queue without a word ends as failed as well, and no job that waits or runs does (G1, G11)",
+    "that ended in the queue without a word ends as failed as well, and no job that waits or runs does",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -107,7 +107,7 @@ eachEngineLive("An ingestion job", (it) => {
   )
 
   it.scoped(
-    "whose worker died each time ends as failed with a reason, and what was read before answers (G1, G2)",
+    "whose worker died each time ends as failed with a reason, and what was read before answers",
     () =>
       Effect.gen(function* () {
         yield* reset

@@ -170,7 +170,7 @@ eachEngineLive("A page that was read the last time", (it) => {
 
 eachEngineLive("A ZIP of documents", (it) => {
   it.scoped(
-    "is read whole, however many of the 2,000 it may hold there are, and the report says which files were left out (G10)",
+    "is read whole, however many of the 2,000 it may hold there are, and the report says which files were left out",
     () =>
       Effect.gen(function* () {
         yield* reset

@@ -108,29 +108,25 @@ const cleanUp = Effect.gen(function* () {
 const kept = Effect.flatMap(ArtifactStore, (store) => Effect.map(store.get(refOf(hello)), Option.isSome))
 
 eachEngineLive("A source's life", (it) => {
-  it.scoped(
-    "ends with its jobs, documents, chunks and counts, and every index is told by its version (G6)",
-    () =>
-      Effect.gen(function* () {
-        const key = yield* started
-        const sources = yield* Sources
-        const { source } = yield* sources.create(key, page)
-        const { source: other } = yield* sources.create(key, page)
-        yield* fill(key, source.id)
-        yield* fill(key, other.id)
-        expect(yield* stats).toEqual({ chunks: 4, length: 20, version: 2 })
-        yield* sources.remove(key, source.id)
-        expect(yield* stats).toEqual({ chunks: 2, length: 10, version: 3 })
-        expect([yield* count("sources"), yield* count("documents"), yield* count("chunks")]).toEqual([
-          1, 1, 3
-        ])
-        expect(yield* count("ingestion_jobs")).toBe(1)
-        expect((yield* Effect.flip(sources.remove(key, source.id)))._tag).toBe("NOT_FOUND")
-        expect((yield* Effect.flip(sources.sync(key, source.id, { force: false })))._tag).toBe("NOT_FOUND")
-      }).pipe(Effect.provide(live))
+  it.scoped("ends with its jobs, documents, chunks and counts, and every index is told by its version", () =>
+    Effect.gen(function* () {
+      const key = yield* started
+      const sources = yield* Sources
+      const { source } = yield* sources.create(key, page)
+      const { source: other } = yield* sources.create(key, page)
+      yield* fill(key, source.id)
+      yield* fill(key, other.id)
+      expect(yield* stats).toEqual({ chunks: 4, length: 20, version: 2 })
+      yield* sources.remove(key, source.id)
+      expect(yield* stats).toEqual({ chunks: 2, length: 10, version: 3 })
+      expect([yield* count("sources"), yield* count("documents"), yield* count("chunks")]).toEqual([1, 1, 3])
+      expect(yield* count("ingestion_jobs")).toBe(1)
+      expect((yield* Effect.flip(sources.remove(key, source.id)))._tag).toBe("NOT_FOUND")
+      expect((yield* Effect.flip(sources.sync(key, source.id, { force: false })))._tag).toBe("NOT_FOUND")
+    }).pipe(Effect.provide(live))
   )
 
-  it.scoped("goes on while a job of it runs: ARTIFACT_DELETE_CONFLICT, and nothing has changed (G11)", () =>
+  it.scoped("goes on while a job of it runs: ARTIFACT_DELETE_CONFLICT, and nothing has changed", () =>
     Effect.gen(function* () {
       const key = yield* started
       const sources = yield* Sources

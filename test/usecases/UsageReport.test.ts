@@ -62,7 +62,7 @@ const secondAgent = (scope: AgentScope) =>
     return { ...scope, agentId }
   })
 
-eachEngineLive("usage (specification 2.8)", (it) => {
+eachEngineLive("usage", (it) => {
   it.effect("reports the key's agent alone, and limits as limits", () =>
     Effect.gen(function* () {
       yield* reset

@@ -1,4 +1,4 @@
-/** Stripe's signed webhooks, verified by its own package (specification 5.4). Nothing is asked of its servers. */
+/** Stripe's signed webhooks, verified by its own package. Nothing is asked of its servers. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

@@ -1,5 +1,5 @@
 /**
- * Events of Stripe's webhooks as facts (contract 8). Read loosely: accounts are pinned to versions of the interface
+ * Events of Stripe's webhooks as facts. Read loosely: accounts are pinned to versions of the interface
  * years apart, and only what is needed has to have its form.
  */
 import * as DateTime from "effect/DateTime"

@@ -1,6 +1,6 @@
 /**
  * Documents that are ZIP archives of XML: Office files and EPUB. Parts are read into memory under one budget and found by
- * their names, which never become paths (guarantee G31).
+ * their names, which never become paths.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -1,4 +1,4 @@
-/** PDF: page by page, each page's memory given back before the next (guarantee G3). */
+/** PDF: page by page, each page's memory given back before the next. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { getDocumentProxy } from "unpdf"

@@ -1,5 +1,5 @@
 /**
- * Parses in a worker thread with a limit on its memory and time (guarantee G3). The thread serves one document after
+ * Parses in a worker thread with a limit on its memory and time. The thread serves one document after
  * another; one that hangs, dies or is interrupted is ended, and the next document gets a fresh one. Small documents that
  * wait at the same time go there with one message; where that fails, each of them goes again by itself.
  */

@@ -1,6 +1,6 @@
 /**
  * The embedding model that ships with the package: Universal Sentence Encoder lite, English, 512 dimensions, in a thread
- * of its own, for a text takes up to 0.1 s of CPU (findings on search, 6).
+ * of its own, for a text takes up to 0.1 s of CPU.
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

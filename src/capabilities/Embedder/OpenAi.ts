@@ -263,6 +263,6 @@ const make = (options: OpenAiOptions) =>
 
 /**
  * Queries that come at the same time go in one request. Honours `retry-after` for all batches at once, and repeats a batch
- * that failed for a passing reason (guarantee G5).
+ * that failed for a passing reason.
  */
 export const layerOpenAi = (options: OpenAiOptions) => Layer.scoped(Embedder, make(options))

@@ -26,7 +26,7 @@ import { makeRows, type NewJob } from "./table/Rows.ts"
 export interface RedisQueueOptions {
   /** For short commands; workers open connections of their own with its settings. */
   readonly redis: Redis | Cluster
-  /** By queue; those of the specification by default. */
+  /** By queue; {@link policies} by default. */
   readonly policies?: Readonly<Record<QueueName, QueuePolicy>>
 }
 

@@ -15,7 +15,7 @@ import type { QueueName } from "../../domain/Job.ts"
 import { startWorker } from "./table/Worker.ts"
 
 export interface TableOptions {
-  /** By queue; those of the specification by default. */
+  /** By queue; {@link policies} by default. */
   readonly policies?: Readonly<Record<QueueName, QueuePolicy>>
 }
 
@@ -64,7 +64,7 @@ const make = (options: TableOptions) =>
 export const layerTableWith = (options: TableOptions): Layer.Layer<JobQueue, never, PgClient.PgClient> =>
   Layer.effect(JobQueue, make(options))
 
-/** The queue over `queue_jobs` with the policies of the specification. */
+/** The queue over `queue_jobs` with {@link policies}. */
 export const layerTable: Layer.Layer<JobQueue, never, PgClient.PgClient> = layerTableWith({})
 
 /**

@@ -1,6 +1,6 @@
 /**
- * What can go wrong with a provider, as our own small error. A client's error holds the request, and with it the key
- * (findings 4), so nothing of it goes on but words from fixed lists (guarantee G32).
+ * What can go wrong with a provider, as our own small error. A client's error holds the request, and with it the key,
+ * so nothing of it goes on but words from fixed lists.
  */
 import * as Option from "effect/Option"
 import { retryAfter } from "../../domain/RetryAfter.ts"

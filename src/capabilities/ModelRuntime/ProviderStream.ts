@@ -1,6 +1,6 @@
 /**
  * One streamed request to a provider: status, deadlines, events, and an end that is a finish or a failure. The bytes go
- * to a decoder and its parts to whoever is told, with nothing between them (findings 11).
+ * to a decoder and its parts to whoever is told, with nothing between them.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"

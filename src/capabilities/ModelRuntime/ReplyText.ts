@@ -1,4 +1,4 @@
-/** The text of one reply, cleaned as it streams: what a model writes is stored, and no store holds NUL (guarantee G26). */
+/** The text of one reply, cleaned as it streams: what a model writes is stored, and no store holds NUL. */
 import { sanitize } from "../../domain/Text.ts"
 import type { ModelPart } from "../ModelRuntime.ts"
 

@@ -1,6 +1,6 @@
 /**
  * Server-sent events out of bytes. Each byte is looked at once, however the bytes are cut: the splitter of
- * @effect/experimental rescans its buffer for every line (findings 4). Only `data` matters to the providers' formats.
+ * @effect/experimental rescans its buffer for every line. Only `data` matters to the providers' formats.
  */
 
 const space = 32

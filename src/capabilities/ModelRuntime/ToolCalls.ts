@@ -21,7 +21,7 @@ const inputOf = (rawInput: string): JsonObject | null => {
   return isJsonObject(parsed) ? parsed : null
 }
 
-/** Never fails: whoever runs the tools tells the model what was wrong with its call (findings 4). */
+/** Never fails: whoever runs the tools tells the model what was wrong with its call. */
 export const toolCall = (id: string, name: string, rawInput: string): ToolCall => ({
   _tag: "ToolCall",
   id: sanitize(id),

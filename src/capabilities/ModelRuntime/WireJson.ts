@@ -1,4 +1,4 @@
-/** Reading a provider's JSON by hand: a schema's decode for each token would cost more than the token (findings 11). */
+/** Reading a provider's JSON by hand: a schema's decode for each token would cost more than the token. */
 
 import * as Either from "effect/Either"
 import * as Json from "../../domain/Json.ts"

@@ -1,6 +1,6 @@
 /**
- * Which addresses a request may go to (contract 7, guarantee G30): those that are routed globally, and what the operator
- * allows (`SPOKE_FETCH_ALLOW`, contract 11). The ranges are those of the IANA special-purpose registries.
+ * Which addresses a request may go to: those that are routed globally, and what the operator
+ * allows (`SPOKE_FETCH_ALLOW`). The ranges are those of the IANA special-purpose registries.
  */
 import { isIPv4, isIPv6 } from "node:net"
 import * as Either from "effect/Either"

@@ -1,6 +1,6 @@
 /**
  * Recognises text with Tesseract in a worker thread, offline, in English. The thread serves one image after another and
- * rests after a while; one that hangs, dies or is interrupted is ended, and the next image gets a fresh one (guarantee G3).
+ * rests after a while; one that hangs, dies or is interrupted is ended, and the next image gets a fresh one.
  */
 import { memoryUsage } from "node:process"
 import { Worker } from "node:worker_threads"

@@ -2,7 +2,7 @@
  * Retrieval in this process, over any PostgreSQL and without an extension. A search ranks by the index it has in memory,
  * then reads the texts together with the agent's version in one statement, which searches at the same time share. When that
  * is the version of the index, nothing has changed and the result stands; else the index catches up and the search ranks again. What has been deleted is not
- * among the texts, so it never answers (guarantee G6). Not to be called inside a transaction.
+ * among the texts, so it never answers. Not to be called inside a transaction.
  *
  * The busiest agents are read at the start, any other when it is first asked: of a large one the words first, by which it is
  * searched until its vectors have followed.

@@ -1,8 +1,8 @@
 /**
  * Retrieval by PostgreSQL with the extension pgvector 0.8 or later, whose migration has been applied (see
  * store/database/Vector.ts). Agents of up to 20,000 chunks are searched exactly; of larger ones
- * the index of their profile names the candidates by meaning, and an exact search follows when it named too few
- * (guarantee G23). Not to be called inside a transaction.
+ * the index of their profile names the candidates by meaning, and an exact search follows when it named too few.
+ * Not to be called inside a transaction.
  *
  * An agent that is searched often and is not large is held in memory as well, where it is searched for a fraction of the
  * work; what has changed since is seen with the texts, and then the database searches until the memory has caught up.

@@ -1,5 +1,5 @@
 /**
- * The hybrid search as one statement (findings 8): words by BM25 over the agent's own chunks, meaning by the cosine of its
+ * The hybrid search as one statement: words by BM25 over the agent's own chunks, meaning by the cosine of its
  * vectors, both for every candidate. A small agent's chunks are all candidates; of a larger one whose vectors are all
  * compared, those that could score most; of a large one those that either side puts in front.
  */

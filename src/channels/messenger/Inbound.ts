@@ -30,7 +30,7 @@ const message = ({ accountId, fields, standby, now }: Event): Arrival | undefine
   const sent = fieldsOf(fields["message"])
   const messageId = wordOf(sent["mid"])
   const sender = idOf(fields["sender"])
-  // The Page's own messages are echoes, whether they say so or not: it must never answer itself (guarantee G19).
+  // The Page's own messages are echoes, whether they say so or not: it must never answer itself.
   const isEcho = sent["is_echo"] === true || sender === accountId
   const customer = isEcho ? idOf(fields["recipient"]) : sender
   const content = contentOf(sent)

@@ -1,4 +1,4 @@
-/** WhatsApp's webhooks: entries × changes × messages, echoes, new names and statuses, all of which count (guarantee G16). */
+/** WhatsApp's webhooks: entries × changes × messages, echoes, new names and statuses, all of which count. */
 import type * as DateTime from "effect/DateTime"
 import type { Arrival } from "../../domain/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, member, momentOf, wordOf } from "../Fields.ts"

@@ -1,4 +1,4 @@
-/** The tenant's agents, for the dashboard (contract 3): viewers read, admins write. */
+/** The tenant's agents, for the dashboard: viewers read, admins write. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

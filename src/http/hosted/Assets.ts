@@ -1,5 +1,5 @@
 /**
- * The dashboard and the widget as files (contract 9): `/` and everything below `/app/` is the dashboard's page, which
+ * The dashboard and the widget as files: `/` and everything below `/app/` is the dashboard's page, which
  * finds its way by the address; `/widget.js` is the chat for any page, and `/widget-markdown.js` what it asks for when it
  * is opened. None of them wears the envelope.
  */

@@ -1,4 +1,4 @@
-/** The audit trail, for the dashboard's admins (contract 3 and 11). */
+/** The audit trail, for the dashboard's admins. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

@@ -1,5 +1,5 @@
 /**
- * Who a request of the widget or of the dashboard's try-it chat comes from (specification 4.18): the agent key that it
+ * Who a request of the widget or of the dashboard's try-it chat comes from: the agent key that it
  * carries, else the session of its cookie. A key that is not good is refused, whatever the cookie says.
  */
 import type * as HttpApi from "@effect/platform/HttpApi"

@@ -1,4 +1,4 @@
-/** The messaging channels of an agent, for the dashboard (contract 3). Access tokens go in and never come out. */
+/** The messaging channels of an agent, for the dashboard. Access tokens go in and never come out. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

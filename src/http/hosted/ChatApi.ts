@@ -1,4 +1,4 @@
-/** The hosted chat stream, and the shims of the dashboard's domain that have moved (specification 4.18). */
+/** The hosted chat stream, and the shims of the dashboard's domain that have moved. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"

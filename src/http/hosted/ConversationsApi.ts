@@ -1,4 +1,4 @@
-/** Conversations of every channel, for the dashboard (contract 3 and 11). */
+/** Conversations of every channel, for the dashboard. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

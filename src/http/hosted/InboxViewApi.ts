@@ -1,4 +1,4 @@
-/** What the dashboard's inbox reads: conversations at a glance, newest messages, sockets and traces (contract 3). */
+/** What the dashboard's inbox reads: conversations at a glance, newest messages, sockets and traces. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"

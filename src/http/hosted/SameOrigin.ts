@@ -1,5 +1,5 @@
 /**
- * What keeps another site from using a browser's session (contract 3): a request that changes state comes from
+ * What keeps another site from using a browser's session: a request that changes state comes from
  * `{app_url}`, or from no site at all and then says so with `x-spoke-csrf: 1`. `SessionAuth` asks for it by itself;
  * this is for endpoints before there is a session.
  */

@@ -1,4 +1,4 @@
-/** What the widget asks for besides the chat itself (contract 9); the agent comes from the key, or from `agentId`. */
+/** What the widget asks for besides the chat itself; the agent comes from the key, or from `agentId`. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"

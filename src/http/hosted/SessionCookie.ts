@@ -1,4 +1,4 @@
-/** Cookie `spoke_session` (contract 3): out of reach of scripts and other sites, over https where the app is. */
+/** Cookie `spoke_session`: out of reach of scripts and other sites, over https where the app is. */
 import * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"

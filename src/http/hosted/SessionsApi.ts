@@ -1,4 +1,4 @@
-/** Signing in and out of the dashboard (contract 3). */
+/** Signing in and out of the dashboard. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

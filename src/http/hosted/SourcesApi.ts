@@ -1,4 +1,4 @@
-/** The sources of the tenant's agents, for the dashboard (contract 3): as the public routes, and uploads. Viewers read, admins write. */
+/** The sources of the tenant's agents, for the dashboard: as the public routes, and uploads. Viewers read, admins write. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"

@@ -1,4 +1,4 @@
-/** Humans who answer in place of an agent (contract 3 and 4). */
+/** Humans who answer in place of an agent. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

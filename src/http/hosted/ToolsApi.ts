@@ -1,4 +1,4 @@
-/** The tools of an agent, for the dashboard (contract 3 and 6). Secrets go in and never come out. */
+/** The tools of an agent, for the dashboard. Secrets go in and never come out. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

@@ -1,4 +1,4 @@
-/** The team, for the dashboard (contract 3): viewers read, admins write, owners alone change owners. */
+/** The team, for the dashboard: viewers read, admins write, owners alone change owners. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

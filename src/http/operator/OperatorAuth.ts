@@ -1,4 +1,4 @@
-/** The operator's bearer token (contract 2), compared in constant time whatever its length. */
+/** The operator's bearer token, compared in constant time whatever its length. */
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,4 +1,4 @@
-/** The queues of background work, for the operator (contract 2). Payloads are never shown. */
+/** The queues of background work, for the operator. Payloads are never shown. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

@@ -1,4 +1,4 @@
-/** Tenants and their subscriptions, for the operator (contract 2). */
+/** Tenants and their subscriptions, for the operator. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

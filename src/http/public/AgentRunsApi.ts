@@ -1,4 +1,4 @@
-/** Runs: their traces (specification 4.15), and the turns behind them stopped or followed (contract 5). */
+/** Runs: their traces, and the turns behind them stopped or followed. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"

@@ -1,4 +1,4 @@
-/** The chat turn (specification 4.2 and 4.3). */
+/** The chat turn. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"

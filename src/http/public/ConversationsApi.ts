@@ -1,4 +1,4 @@
-/** Conversations of the key's agent that came in over the API, and their messages (specification 4.12–4.14). */
+/** Conversations of the key's agent that came in over the API, and their messages. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"

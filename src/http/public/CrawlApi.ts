@@ -1,4 +1,4 @@
-/** What a source's crawl did, and what one would do (guarantees G9 and G10). */
+/** What a source's crawl did, and what one would do. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"

@@ -1,4 +1,4 @@
-/** Ingestion jobs (specification 4.11). */
+/** Ingestion jobs. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"

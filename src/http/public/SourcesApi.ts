@@ -1,4 +1,4 @@
-/** Knowledge sources (specification 4.5–4.10), and the upload of one document, which the command line uses. */
+/** Knowledge sources, and the upload of one document, which the command line uses. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
@@ -74,7 +74,7 @@ export const lenient = <A extends string, I>(known: Schema.Schema<A, I>) => {
   )
 }
 
-/** 1 to 255 visible ASCII characters (contract 11, sources). */
+/** 1 to 255 visible ASCII characters. */
 const IdempotencyKey = Schema.String.pipe(
   Schema.pattern(/^[\x21-\x7e]{1,255}$/, { message: () => "Expected 1 to 255 visible ASCII characters" })
 )

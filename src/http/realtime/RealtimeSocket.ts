@@ -1,5 +1,5 @@
 /**
- * `GET /api/realtime` (contract 9 and 11): the WebSocket of one conversation. It stands beside the declared API, because
+ * `GET /api/realtime`: the WebSocket of one conversation. It stands beside the declared API, because
  * what it answers is no HTTP; requests that are no upgrade get the envelope.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"

@@ -1,4 +1,4 @@
-/** `/metrics` (contract 1): what the process counts and measures, in Prometheus' text format. No envelope. */
+/** `/metrics`: what the process counts and measures, in Prometheus' text format. No envelope. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"

@@ -7,7 +7,7 @@ export interface Report {
   readonly ready: boolean
   /** Names are public: `accepting`, `database`, `queue`, `redis`, `migrations`, `search`. */
   readonly checks: ReadonlyArray<{ readonly name: string; readonly ok: boolean }>
-  /** How long the oldest reading of a source has waited for a worker; null when none waits (guarantee G1). */
+  /** How long the oldest reading of a source has waited for a worker; null when none waits. */
   readonly queue?: { readonly oldestWaitingSeconds: number | null }
   /** How long the oldest due job of each queue has waited for a worker; null when none is due. */
   readonly queues?: ReadonlyArray<{ readonly name: string; readonly oldestWaitingSeconds: number | null }>

@@ -1,4 +1,4 @@
-/** What the billing provider calls (specification 4.19 and 5.4). */
+/** What the billing provider calls. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

@@ -1,4 +1,4 @@
-/** What the e-mail provider calls (specification 4.19 and 5.4). */
+/** What the e-mail provider calls. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -13,9 +13,6 @@ const receive = HttpApiEndpoint.post("receive", "/api/webhooks/email")
   .addSuccess(success(Schema.Struct({ received: Schema.Literal(true) })))
   .addError(failure(ValidationError, PayloadTooLarge, ServiceUnavailable))
   .annotate(BodyLimit, webhookLimit)
-  .annotate(
-    Open,
-    "The specification asks for a valid payload and no signature; it can move a status, no more."
-  )
+  .annotate(Open, "The payload has to be valid and carries no signature; it can move a status, no more.")
 
 export class EmailApi extends HttpApiGroup.make("emailEvents").add(receive) {}

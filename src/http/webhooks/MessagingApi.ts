@@ -1,4 +1,4 @@
-/** What messaging providers call (specification 4.19 and 5.4). */
+/** What messaging providers call. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"

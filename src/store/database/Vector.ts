@@ -14,7 +14,7 @@ export class VectorUnavailable extends Schema.TaggedError<VectorUnavailable>()("
   message: Schema.String
 }) {}
 
-/** Searches that go on past the first rows of an index, without which large databases find too little (G23). */
+/** Searches that go on past the first rows of an index, without which large databases find too little. */
 const oldest = [0, 8] as const
 
 const recent = (version: string): boolean => {

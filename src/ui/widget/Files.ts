@@ -1,4 +1,4 @@
-/** Which files may be sent, checked before anything leaves the page (specification 4.18). */
+/** Which files may be sent, checked before anything leaves the page. */
 import type { Texts } from "./Texts.ts"
 
 const megabyte = 1_048_576

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 /**
- * The chat for any page: `<script src="{app_url}/widget.js" data-key="spk_…"></script>` (contract 9). All of it lives in a
+ * The chat for any page: `<script src="{app_url}/widget.js" data-key="spk_…"></script>`. All of it lives in a
  * shadow tree; the page's scope gets `window.Spoke` and nothing else.
  */
 import { render } from "preact"

@@ -1,5 +1,5 @@
 /**
- * What a channel delivered, one event a job (specification 6, contract 8 and 11): stored in its contact's conversation in
+ * What a channel delivered, one event a job: stored in its contact's conversation in
  * one transaction, then answered by the agent if it is the agent's turn. Every step may be repeated: what is stored is not
  * stored again, what is answered is not answered again.
  */

@@ -1,5 +1,5 @@
 /**
- * Files that come with a channel's message (specification 6, contract 11): fetched once the message is stored, by the
+ * Files that come with a channel's message: fetched once the message is stored, by the
  * provider's id or by address, and attached to it. A file that cannot be had leaves the message as it is.
  */
 import * as SqlClient from "@effect/sql/SqlClient"

@@ -1,5 +1,5 @@
 /**
- * What messaging providers deliver (specification 4.19, 5.4 and 6): verified on its bytes, then parsed, then queued
+ * What messaging providers deliver: verified on its bytes, then parsed, then queued
  * durably, then answered.
  */
 import { createHash, timingSafeEqual } from "node:crypto"

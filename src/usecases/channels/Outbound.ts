@@ -1,7 +1,8 @@
 /**
- * What goes out through messaging channels (specification 6, contract 8 and 11): written with the message, sent by a job of
+ * What goes out through messaging channels: written with the message, sent by a job of
  * queue `channel-outbound`, part by part. A part is sent once; only when the provider's answer was lost it is sent a second
  * time, and marked so. What the agent wrote is not sent once somebody else answers.
+ * What has to hold is in docs/design/channels.md.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -34,7 +35,7 @@ import { Sent } from "./Sent.ts"
 
 const decode = Schema.decodeUnknown(Schema.Struct({ messageId: MessageId }))
 
-/** For so long an outbound id is sent once (specification 6). */
+/** For so long an outbound id is sent once. */
 const keyLasts = Duration.days(7)
 
 const workerDied = "The worker died."

@@ -33,7 +33,7 @@ export interface Stored {
   readonly post: (reply: Reply, epoch: number) => Effect.Effect<void>
 }
 
-/** Replies of one conversation within this time; who gets more of them talks to a machine, or is one (guarantee G19). */
+/** Replies of one conversation within this time; who gets more of them talks to a machine, or is one. */
 const mostReplies = 100
 const loopWindow = Duration.minutes(10)
 /** Characters that one reply answers: as many as one message of the API may have. */

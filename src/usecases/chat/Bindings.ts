@@ -1,4 +1,4 @@
-/** The request of an HTTP tool: the tool's own parts, the model's arguments, then the values of `toolContext` (contract 6). */
+/** The request of an HTTP tool: the tool's own parts, the model's arguments, then the values of `toolContext`. */
 import * as Either from "effect/Either"
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 import { type Binding, type HttpTarget, placeholdersOf } from "../../domain/Tool.ts"
@@ -8,7 +8,7 @@ export interface Bound {
   readonly value: JsonValue
 }
 
-/** A tool's failure as the model is told of it; `code` is a word of the contract. */
+/** A tool's failure as the model is told of it; `code` is documented. */
 export interface ToolFailure {
   readonly code:
     | "SESSION_CREDENTIAL_REQUIRED"

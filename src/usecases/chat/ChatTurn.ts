@@ -1,6 +1,7 @@
 /**
- * The chat turn (specification 2.1–2.3, 4.2, 4.3). A turn is a fiber that no request owns: the client may leave, the turn
+ * The chat turn. A turn is a fiber that no request owns: the client may leave, the turn
  * settles. It begins with one statement and settles with one; what was streamed is what was stored.
+ * What has to hold is in docs/design/turns.md.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -265,7 +266,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
 
     /**
-     * Starts a turn and returns when it is under way. Fails with what a request may be refused for (specification 4.2);
+     * Starts a turn and returns when it is under way. Fails with what a request may be refused for;
      * what happens later is a failure of `parts`.
      */
     const start = (
@@ -281,7 +282,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         tell: (onParts) => Effect.ensuring(turn.parts.tell(onParts), left(turn))
       }))
 
-    /** The complete reply, with a realtime token when a conversation exists (specification 2.2). */
+    /** The complete reply, with a realtime token when a conversation exists. */
     const complete = Traced.fn("ChatTurn.complete")(function* (
       key: AgentScope & Pick<AgentKey, "keyId">,
       request: ChatTurnRequest & { readonly includeRealtimeToken: boolean }

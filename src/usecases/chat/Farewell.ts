@@ -1,5 +1,5 @@
 /**
- * What a customer is told when a human takes over and the model has not said so (guarantee G21): one sentence, in the
+ * What a customer is told when a human takes over and the model has not said so: one sentence, in the
  * language that the customer writes where it is one of these, else in English.
  */
 

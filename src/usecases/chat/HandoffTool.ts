@@ -1,5 +1,5 @@
 /**
- * The tool by which the model asks for a human (guarantee G21): a typed call, never words in a reply. Offered where a human
+ * The tool by which the model asks for a human: a typed call, never words in a reply. Offered where a human
  * of the team can answer, in the widget and on messaging channels; an application that calls the API has its own ways.
  */
 import * as Effect from "effect/Effect"

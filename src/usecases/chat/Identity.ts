@@ -1,4 +1,4 @@
-/** Whom a turn is for, and whether it may begin (specification 2.1, identity and persistence rules). */
+/** Whom a turn is for, and whether it may begin. */
 import type { ChatTurnRequest } from "../../domain/ChatTurn.ts"
 import {
   ConversationNotActive,
@@ -37,6 +37,6 @@ export const admitted = Traced.fn("Identity.admitted")(function* (target: Target
   return { ...admission, periodStart: admission.periodStart }
 })
 
-/** The end user as the result names it: not for conversation-targeted turns (specification 2.2). */
+/** The end user as the result names it: not for conversation-targeted turns. */
 export const visibleEndUser = (target: Target, { endUserId }: Admission) =>
   target._tag === "Conversation" ? null : endUserId

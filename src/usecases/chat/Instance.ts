@@ -1,6 +1,6 @@
 /**
  * This process, as the owner of its running turns: it renews a lease, and ends the runs of processes whose lease ran out,
- * so that none stays `running` (contract 4).
+ * so that none stays `running`.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** Tools of a remote MCP server, spoken to in JSON-RPC over streamable HTTP (contract 6). */
+/** Tools of a remote MCP server, spoken to in JSON-RPC over streamable HTTP. */
 import type { Context } from "effect"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 /**
  * What the model is shown: the agent's instructions, the retrieved passages and the caller's context marked as data, the
- * history that fits the window, and the user's message (contract 5).
+ * history that fits the window, and the user's message.
  */
 import * as Prompt from "@effect/ai/Prompt"
 import type { Passage } from "../../capabilities/ModelRuntime.ts"

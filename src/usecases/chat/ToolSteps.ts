@@ -1,6 +1,6 @@
 /**
  * The rounds of a turn with tools: the model asks, the tools answer, until the model has nothing more to ask. All that a
- * client sees of it is scrubbed, the reply as it is streamed included (contract 6).
+ * client sees of it is scrubbed, the reply as it is streamed included.
  */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** The tools of one turn: what the model is told of them, and what comes of calling them, scrubbed (contract 6). */
+/** The tools of one turn: what the model is told of them, and what comes of calling them, scrubbed. */
 import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

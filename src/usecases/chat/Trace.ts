@@ -1,4 +1,4 @@
-/** The events of one run, recorded in order: what is streamed is what is stored (guarantee G13). */
+/** The events of one run, recorded in order: what is streamed is what is stored. */
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"

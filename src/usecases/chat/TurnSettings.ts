@@ -1,4 +1,4 @@
-/** What the configuration says about turns (contract 1). */
+/** What the configuration says about turns. */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 
@@ -9,7 +9,7 @@ export class TurnSettings extends Context.Tag("usecases/chat/TurnSettings")<
     readonly timeout: Duration.Duration
     /** False: requests with a runtime field get `RUNTIME_DATA_UNAVAILABLE`. */
     readonly runtimeData: boolean
-    /** `{realtime_url}` of the specification. */
+    /** The public address of the realtime socket, `ws…/api/realtime`. */
     readonly realtimeUrl: string
     /** How long running turns may go on settling after the server has stopped listening. */
     readonly drain: Duration.Duration

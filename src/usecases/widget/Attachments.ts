@@ -1,5 +1,5 @@
 /**
- * Files that come with a message, from their first byte to the model (specification 4.18, contract 11): checked by their
+ * Files that come with a message, from their first byte to the model: checked by their
  * bytes as they come, kept once all of the request is good, and read again only for the model.
  */
 import * as Prompt from "@effect/ai/Prompt"

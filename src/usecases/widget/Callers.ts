@@ -1,4 +1,4 @@
-/** For which agent a caller of the hosted chat speaks, and what it may see (contract 9 and 11). */
+/** For which agent a caller of the hosted chat speaks, and what it may see. */
 import * as Effect from "effect/Effect"
 import {
   type AgentScope,

@@ -1,5 +1,5 @@
 /**
- * The hosted chat turn (specification 4.18, contract 5 and 9): the turn of `/v1/chat/stream` with files and sessions. While a
+ * The hosted chat turn: the turn of `/v1/chat/stream` with files and sessions. While a
  * human answers a session's conversation its messages are stored and shown to the human, and the model stays silent.
  */
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** Sessions of the widget (contract 9): opened, found again, given a name. */
+/** Sessions of the widget: opened, found again, given a name. */
 import { createHash, randomBytes } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

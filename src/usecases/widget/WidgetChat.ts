@@ -1,4 +1,4 @@
-/** What the widget reads and does in its session's conversation (contract 9). */
+/** What the widget reads and does in its session's conversation. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

@@ -281,55 +281,48 @@ const topical = (count: number, size: number) => {
   })
 }
 
-it(
-  "Above the size that is scored whole, the best are still exactly the best (G23)",
-  { timeout: 60_000 },
-  () => {
-    const size = 256
-    const total = 9_000
-    const vectors = topical(total + 20, size)
-    const words = Array.from({ length: 300 }, (_, place) => `w${place}`)
-    const index = new InProcessIndex(size)
-    const whole = Array.from({ length: total }, (_, place) => {
-      const content = Array.from(
-        { length: 12 },
-        (_, at) => words[((place + 1) * (at * at + 7)) % (at % 3 === 0 ? 300 : 20)]
+it("Above the size that is scored whole, the best are still exactly the best", { timeout: 60_000 }, () => {
+  const size = 256
+  const total = 9_000
+  const vectors = topical(total + 20, size)
+  const words = Array.from({ length: 300 }, (_, place) => `w${place}`)
+  const index = new InProcessIndex(size)
+  const whole = Array.from({ length: total }, (_, place) => {
+    const content = Array.from(
+      { length: 12 },
+      (_, at) => words[((place + 1) * (at * at + 7)) % (at % 3 === 0 ? 300 : 20)]
+    )
+    return {
+      ...row(`chk_${String(place).padStart(5, "0")}`, content.join(" ")),
+      sourceId: place % 3 === 0 ? "src_2" : "src_1",
+      vector: vectors[place] ?? hashVector("", size)
+    }
+  })
+  for (const { vector, ...chunk } of whole) index.add({ ...chunk, embedding: new Uint8Array(vector.buffer) })
+  for (const [place, vector] of vectors.slice(total).entries()) {
+    for (const lexicalWeight of [0, 0.5, 0.7]) {
+      const terms = queryTerms(place % 4 === 0 ? "" : `w${place} w${place * 13} w3`)
+      const asked = { terms, lexicalWeight, minScore: 0 }
+      const lexical = new Map(
+        index.rank({ ...asked, vector: undefined, topK: total }).map((ranked) => [ranked.id, ranked.lexical])
       )
-      return {
-        ...row(`chk_${String(place).padStart(5, "0")}`, content.join(" ")),
-        sourceId: place % 3 === 0 ? "src_2" : "src_1",
-        vector: vectors[place] ?? hashVector("", size)
-      }
-    })
-    for (const { vector, ...chunk } of whole)
-      index.add({ ...chunk, embedding: new Uint8Array(vector.buffer) })
-    for (const [place, vector] of vectors.slice(total).entries()) {
-      for (const lexicalWeight of [0, 0.5, 0.7]) {
-        const terms = queryTerms(place % 4 === 0 ? "" : `w${place} w${place * 13} w3`)
-        const asked = { terms, lexicalWeight, minScore: 0 }
-        const lexical = new Map(
-          index
-            .rank({ ...asked, vector: undefined, topK: total })
-            .map((ranked) => [ranked.id, ranked.lexical])
-        )
-        const expected = whole
-          .map((chunk) => {
-            const cosine = chunk.vector.reduce((sum, value, at) => sum + value * (vector[at] ?? 0), 0)
-            return {
-              id: chunk.id,
-              sourceId: chunk.sourceId,
-              score: lexicalWeight * (lexical.get(chunk.id) ?? 0) + (1 - lexicalWeight) * Math.max(0, cosine)
-            }
-          })
-          .toSorted((one, other) => other.score - one.score || (one.id < other.id ? -1 : 1))
-        for (const [sources, wanted] of [
-          [undefined, expected],
-          [new Set(["src_1"]), expected.filter(({ sourceId }) => sourceId === "src_1")]
-        ] as const) {
-          const found = index.rank({ ...asked, vector, topK: 20, sources })
-          expect(found.map(({ id }) => id)).toEqual(wanted.slice(0, 20).map(({ id }) => id))
-        }
+      const expected = whole
+        .map((chunk) => {
+          const cosine = chunk.vector.reduce((sum, value, at) => sum + value * (vector[at] ?? 0), 0)
+          return {
+            id: chunk.id,
+            sourceId: chunk.sourceId,
+            score: lexicalWeight * (lexical.get(chunk.id) ?? 0) + (1 - lexicalWeight) * Math.max(0, cosine)
+          }
+        })
+        .toSorted((one, other) => other.score - one.score || (one.id < other.id ? -1 : 1))
+      for (const [sources, wanted] of [
+        [undefined, expected],
+        [new Set(["src_1"]), expected.filter(({ sourceId }) => sourceId === "src_1")]
+      ] as const) {
+        const found = index.rank({ ...asked, vector, topK: 20, sources })
+        expect(found.map(({ id }) => id)).toEqual(wanted.slice(0, 20).map(({ id }) => id))
       }
     }
   }
-)
+})

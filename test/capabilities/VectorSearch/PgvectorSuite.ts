@@ -128,7 +128,7 @@ export const pgvectorSuite = (
 
   each("VectorSearch by pgvector, beyond the others", (it) => {
     it.scoped(
-      "finds in a large agent at least 95 % of what an exact search does, and never fewer rows than there are (G23)",
+      "finds in a large agent at least 95 % of what an exact search does, and never fewer rows than there are",
       () =>
         Effect.gen(function* () {
           yield* reset
@@ -381,7 +381,7 @@ export const pgvectorSuite = (
         })
     )
 
-    it.scoped("removes a chunk's vector with the chunk, and keeps vectors in their rows (G6)", () =>
+    it.scoped("removes a chunk's vector with the chunk, and keeps vectors in their rows", () =>
       Effect.gen(function* () {
         yield* reset
         const sql = yield* SqlClient.SqlClient

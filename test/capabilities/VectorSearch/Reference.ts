@@ -1,4 +1,4 @@
-/** What retrieval means, written as plainly as it can be: every chunk scored by the formulas of contract 7. */
+/** What retrieval means, written as plainly as it can be: every chunk scored by the formulas of docs/retrieval.md. */
 import { indexRow } from "../../../src/search/IndexRow.ts"
 import { eachTerm, terms } from "../../../src/search/Tokenizer.ts"
 

@@ -62,7 +62,7 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
   const live = over(Layer.succeed(Embedder, makeHashing({ lexicalWeight: weight })))
 
   each(`VectorSearch ${name}`, (it) => {
-    it.scoped("ranks 500 chunks exactly as the formulas of contract 7 say", () =>
+    it.scoped("ranks 500 chunks exactly as the documented formulas say", () =>
       Effect.gen(function* () {
         yield* reset
         const scope = yield* Fixtures.agent()
@@ -127,7 +127,7 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
       }).pipe(Effect.provide(live))
     )
 
-    it.scoped("fills the result from a small source beside a large one (G23)", () =>
+    it.scoped("fills the result from a small source beside a large one", () =>
       Effect.gen(function* () {
         yield* reset
         const scope = yield* Fixtures.agent()
@@ -184,7 +184,7 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
       }).pipe(Effect.provide(live))
     )
 
-    it.scoped("finds Chinese, Japanese, Korean and Thai text by parts of it (G24)", () =>
+    it.scoped("finds Chinese, Japanese, Korean and Thai text by parts of it", () =>
       Effect.gen(function* () {
         yield* reset
         const scope = yield* Fixtures.agent()
@@ -206,7 +206,7 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
       }).pipe(Effect.provide(live))
     )
 
-    it.scoped("never returns what has been deleted (G6), even when the deletion raised no version", () =>
+    it.scoped("never returns what has been deleted, even when the deletion raised no version", () =>
       Effect.gen(function* () {
         yield* reset
         const sql = yield* SqlClient.SqlClient
@@ -221,7 +221,7 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
       }).pipe(Effect.provide(live))
     )
 
-    it.scoped("returns after a re-sync the new chunks once and no old ones (G7)", () =>
+    it.scoped("returns after a re-sync the new chunks once and no old ones", () =>
       Effect.gen(function* () {
         yield* reset
         const scope = yield* Fixtures.agent()
@@ -269,7 +269,7 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
       }).pipe(Effect.provide(live))
     )
 
-    it.scoped("gives a small agent all it has beside a large one, and nothing of another's (G23)", () =>
+    it.scoped("gives a small agent all it has beside a large one, and nothing of another's", () =>
       Effect.gen(function* () {
         yield* reset
         const large = yield* Fixtures.agent()
@@ -304,7 +304,7 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
       })
     )
 
-    it.scoped("never compares vectors of two models (G25)", () =>
+    it.scoped("never compares vectors of two models", () =>
       Effect.gen(function* () {
         yield* reset
         const scope = yield* Fixtures.agent()

@@ -85,7 +85,7 @@ eachEngineLive("A message of a channel", (it) => {
       expect(yield* rows("select state, outcome from channel_inbox")).toEqual([
         { state: "processed", outcome: null }
       ])
-      // After its claim has run out it comes again, and meanwhile the conversation is over (guarantee G15).
+      // After its claim has run out it comes again, and meanwhile the conversation is over.
       yield* rows("update conversations set state = 'CLOSED'")
       yield* rows("delete from dedupe_keys")
       const first = yield* rows("select event from channel_inbox")
@@ -115,7 +115,7 @@ eachEngineLive("A message of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("of a burst shares one reply with the others (guarantee G22)", () =>
+  it.scoped("of a burst shares one reply with the others", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       yield* receive(
@@ -250,7 +250,7 @@ eachEngineLive("A message of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("to an account that is another tenant's by now is read by that tenant alone (G29)", () =>
+  it.scoped("to an account that is another tenant's by now is read by that tenant alone", () =>
     Effect.gen(function* () {
       const former = yield* Fixtures.agent()
       const old = yield* channelOf(former)
@@ -309,7 +309,7 @@ eachEngineLive("A message of a channel", (it) => {
         ])
         expect(yield* states).toEqual(["HUMAN_REQUESTED"])
         expect(yield* outbox).toEqual([expect.stringMatching(/^system 1: Ein Mensch/)])
-        // Secrets of the provider's failure are nowhere (guarantee G32).
+        // Secrets of the provider's failure are nowhere.
         for (const table of [
           "channel_inbox",
           "agent_run_events",
@@ -337,7 +337,7 @@ eachEngineLive("A conversation of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("gets a human when its contact and the agent answer each other without end (guarantee G19)", () =>
+  it.scoped("gets a human when its contact and the agent answer each other without end", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       yield* receive(yield* message())
@@ -395,28 +395,26 @@ eachEngineLive("A contact", (it) => {
       timestamp
     }))
 
-  it.scoped(
-    "known by two names that meet is one person: the older, with everything of both (guarantee G18)",
-    () =>
-      Effect.gen(function* () {
-        yield* channelOf(yield* Fixtures.agent())
-        yield* receive(yield* message({ from: [phone("49")] }))
-        yield* receive(yield* message({ from: [user("U1")] }))
-        const [older, younger] = yield* rows("select id from end_users order by created_at, id")
-        expect(younger).toBeDefined()
-        yield* receive(yield* update([user("U1"), phone("49")]))
-        expect(yield* rows("select id from end_users")).toEqual([older])
-        expect(yield* rows("select distinct end_user_id as id from conversations")).toEqual([older])
-        expect(yield* rows("select distinct end_user_id as id from end_user_aliases")).toEqual([older])
-        expect((yield* states).toSorted()).toEqual(["AI_ACTIVE", "CLOSED"])
-        yield* receive(yield* message({ from: [user("U2"), phone("49")] }))
-        expect(yield* rows("select count(*)::int as n from conversations")).toEqual([{ n: 2 }])
-        expect(yield* rows("select kind, value from end_user_aliases order by value")).toEqual([
-          { kind: "phone", value: "49" },
-          { kind: "user_id", value: "U1" },
-          { kind: "user_id", value: "U2" }
-        ])
-      }).pipe(onFreshData)
+  it.scoped("known by two names that meet is one person: the older, with everything of both", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      yield* receive(yield* message({ from: [phone("49")] }))
+      yield* receive(yield* message({ from: [user("U1")] }))
+      const [older, younger] = yield* rows("select id from end_users order by created_at, id")
+      expect(younger).toBeDefined()
+      yield* receive(yield* update([user("U1"), phone("49")]))
+      expect(yield* rows("select id from end_users")).toEqual([older])
+      expect(yield* rows("select distinct end_user_id as id from conversations")).toEqual([older])
+      expect(yield* rows("select distinct end_user_id as id from end_user_aliases")).toEqual([older])
+      expect((yield* states).toSorted()).toEqual(["AI_ACTIVE", "CLOSED"])
+      yield* receive(yield* message({ from: [user("U2"), phone("49")] }))
+      expect(yield* rows("select count(*)::int as n from conversations")).toEqual([{ n: 2 }])
+      expect(yield* rows("select kind, value from end_user_aliases order by value")).toEqual([
+        { kind: "phone", value: "49" },
+        { kind: "user_id", value: "U1" },
+        { kind: "user_id", value: "U2" }
+      ])
+    }).pipe(onFreshData)
   )
 
   it.scoped("is answered while nothing but a new name of theirs waits", () =>
@@ -482,25 +480,23 @@ eachEngineLive("A contact", (it) => {
 })
 
 eachEngineLive("A human", (it) => {
-  it.scoped(
-    "who wrote from the account elsewhere has taken over; an echo of our own is nothing new (guarantee G19)",
-    () =>
-      Effect.gen(function* () {
-        yield* channelOf(yield* Fixtures.agent())
-        yield* receive(yield* message({ kind: "echo", origin: ours, text: "Hello" }))
-        expect(yield* transcript).toEqual([])
-        yield* receive(yield* message({ text: "Hi" }), yield* message({ kind: "echo", text: "Ada here." }))
-        expect(yield* transcript).toEqual(["1 user: Hi", "2 human: Ada here."])
-        expect(yield* states).toEqual(["HUMAN_ACTIVE"])
-        yield* receive(yield* message({ text: "Thanks" }))
-        expect(yield* transcript).toHaveLength(3)
-        expect(yield* outbox).toEqual([])
-        const { requests } = yield* Script
-        expect(yield* Ref.get(requests)).toEqual([])
-      }).pipe(onFreshData)
+  it.scoped("who wrote from the account elsewhere has taken over; an echo of our own is nothing new", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      yield* receive(yield* message({ kind: "echo", origin: ours, text: "Hello" }))
+      expect(yield* transcript).toEqual([])
+      yield* receive(yield* message({ text: "Hi" }), yield* message({ kind: "echo", text: "Ada here." }))
+      expect(yield* transcript).toEqual(["1 user: Hi", "2 human: Ada here."])
+      expect(yield* states).toEqual(["HUMAN_ACTIVE"])
+      yield* receive(yield* message({ text: "Thanks" }))
+      expect(yield* transcript).toHaveLength(3)
+      expect(yield* outbox).toEqual([])
+      const { requests } = yield* Script
+      expect(yield* Ref.get(requests)).toEqual([])
+    }).pipe(onFreshData)
   )
 
-  it.scoped("who takes over while the agent writes is not talked over (guarantee G20)", () =>
+  it.scoped("who takes over while the agent writes is not talked over", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       yield* channelOf(scope)
@@ -593,37 +589,35 @@ eachEngineLive("A human", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped(
-    "gives the conversation back, and the agent sees nothing of what was before (guarantee G21)",
-    () =>
-      Effect.gen(function* () {
-        const scope = yield* Fixtures.agent()
-        yield* channelOf(scope)
-        const takeover = yield* Takeover
-        yield* receive(yield* message({ text: "A human, please" }))
-        const by = member(scope.tenantId)
-        const id = yield* only
-        expect((yield* takeover.takeover(by, id)).state).toBe("HUMAN_ACTIVE")
-        expect(yield* Effect.flip(takeover.takeover(by, id))).toMatchObject({
-          _tag: "CONFLICT",
-          details: { state: "HUMAN_ACTIVE" }
-        })
-        yield* takeover.say(by, id, { content: "Done." })
-        expect((yield* takeover.release(by, id)).state).toBe("AI_ACTIVE")
-        expect(yield* Effect.flip(takeover.release(by, id))).toMatchObject({ _tag: "CONFLICT" })
-        yield* receive(yield* message({ text: "And another thing" }))
-        const { requests } = yield* Script
-        expect((yield* Ref.get(requests)).at(-1)?.prompt.content.map(({ role }) => role)).toEqual([
-          "system",
-          "user"
-        ])
-        expect((yield* takeover.close(by, id)).state).toBe("CLOSED")
-        for (const act of [takeover.takeover(by, id), takeover.release(by, id), takeover.close(by, id)])
-          expect(yield* Effect.flip(act)).toMatchObject({ _tag: "CONFLICT", details: { state: "CLOSED" } })
-        expect(yield* Effect.flip(takeover.say(by, id, { content: "?" }))).toMatchObject({ _tag: "CONFLICT" })
-        const other = member((yield* Fixtures.agent()).tenantId)
-        expect(yield* Effect.flip(takeover.close(other, id))).toMatchObject({ _tag: "NOT_FOUND" })
-      }).pipe(onFreshData)
+  it.scoped("gives the conversation back, and the agent sees nothing of what was before", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      yield* channelOf(scope)
+      const takeover = yield* Takeover
+      yield* receive(yield* message({ text: "A human, please" }))
+      const by = member(scope.tenantId)
+      const id = yield* only
+      expect((yield* takeover.takeover(by, id)).state).toBe("HUMAN_ACTIVE")
+      expect(yield* Effect.flip(takeover.takeover(by, id))).toMatchObject({
+        _tag: "CONFLICT",
+        details: { state: "HUMAN_ACTIVE" }
+      })
+      yield* takeover.say(by, id, { content: "Done." })
+      expect((yield* takeover.release(by, id)).state).toBe("AI_ACTIVE")
+      expect(yield* Effect.flip(takeover.release(by, id))).toMatchObject({ _tag: "CONFLICT" })
+      yield* receive(yield* message({ text: "And another thing" }))
+      const { requests } = yield* Script
+      expect((yield* Ref.get(requests)).at(-1)?.prompt.content.map(({ role }) => role)).toEqual([
+        "system",
+        "user"
+      ])
+      expect((yield* takeover.close(by, id)).state).toBe("CLOSED")
+      for (const act of [takeover.takeover(by, id), takeover.release(by, id), takeover.close(by, id)])
+        expect(yield* Effect.flip(act)).toMatchObject({ _tag: "CONFLICT", details: { state: "CLOSED" } })
+      expect(yield* Effect.flip(takeover.say(by, id, { content: "?" }))).toMatchObject({ _tag: "CONFLICT" })
+      const other = member((yield* Fixtures.agent()).tenantId)
+      expect(yield* Effect.flip(takeover.close(other, id))).toMatchObject({ _tag: "NOT_FOUND" })
+    }).pipe(onFreshData)
   )
 })
 

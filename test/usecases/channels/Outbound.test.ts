@@ -217,25 +217,23 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect(
-    "is taken back when a human has taken over in between, and a human's own message is not (G20)",
-    () =>
-      onFreshData(
-        Effect.gen(function* () {
-          yield* conversation
-          yield* post()
-          const sql = yield* SqlClient.SqlClient
-          yield* sql`update conversations set epoch = 1, state = 'HUMAN_ACTIVE'`
-          yield* attempt(1)
-          expect(calls).toEqual([])
-          expect(yield* rows).toMatchObject([{ state: "cancelled", attempts: 0 }])
-          yield* sql`delete from channel_outbox`
-          yield* post("I **am** here [1].", "human")
-          yield* attempt(1)
-          // As it was typed.
-          expect(calls).toMatchObject([{ body: { text: { body: "I **am** here [1]." } } }])
-        })
-      )
+  it.effect("is taken back when a human has taken over in between, and a human's own message is not", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post()
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`update conversations set epoch = 1, state = 'HUMAN_ACTIVE'`
+        yield* attempt(1)
+        expect(calls).toEqual([])
+        expect(yield* rows).toMatchObject([{ state: "cancelled", attempts: 0 }])
+        yield* sql`delete from channel_outbox`
+        yield* post("I **am** here [1].", "human")
+        yield* attempt(1)
+        // As it was typed.
+        expect(calls).toMatchObject([{ body: { text: { body: "I **am** here [1]." } } }])
+      })
+    )
   )
 
   it.effect("reads as the channel shows text when it tells of a human, who may have come before it", () =>
@@ -274,7 +272,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("is sent a second time when an answer was lost, marked so, and never a third time (G15)", () =>
+  it.effect("is sent a second time when an answer was lost, marked so, and never a third time", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -328,7 +326,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("is known when it comes back as an echo (G19)", () =>
+  it.effect("is known when it comes back as an echo", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -461,7 +459,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("is sent once, unmarked, when only the answer to its file's upload was lost (G15)", () =>
+  it.effect("is sent once, unmarked, when only the answer to its file's upload was lost", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation

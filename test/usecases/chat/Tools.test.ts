@@ -226,57 +226,55 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped(
-    "leave no credential and no binding anywhere: parts, trace, prompts, logs, database (guarantee G32)",
-    () =>
-      Effect.gen(function* () {
-        const scope = yield* Fixtures.agent()
-        const server = yield* toolServer
-        const canary = () => `cnry/${randomBytes(12).toString("base64")}"&`
-        const [slot, bound, unused] = [canary(), canary(), canary()]
-        const stored = canary()
-        const auth = { kind: "header", header: "x-key", slot: "crm" }
-        const bindings = [{ from: "/who", to: "query:who" }]
-        yield* give(scope, "good", { http: { url: `${server.url}/ok` }, bindings, auth })
-        yield* give(scope, "bad", { http: { url: `${server.url}/fail` }, bindings, auth })
-        const box = yield* SecretBox
-        const kept = { http: { url: `${server.url}/ok` }, auth: { kind: "header", header: "x-stored" } }
-        yield* give(scope, "kept", kept, yield* box.seal("tool-secret", stored))
-        const { reply, requests } = yield* Script
-        const leak = `${slot} and ${unused}.`
-        yield* Ref.set(reply, inTurn(asks(["good", {}], ["bad", {}], ["kept", {}]), says("It is ", ...leak)))
-        const logs: Array<unknown> = []
-        const logger = Logger.replace(
-          Logger.defaultLogger,
-          Logger.make((entry) => void logs.push(entry.message, entry.annotations, entry.cause))
-        )
-        const parts = yield* run(scope, {
-          toolContext: { who: bound },
-          toolCredentials: { crm: slot, other: unused }
-        }).pipe(Effect.provide(logger))
-        const sent = server.received.map(({ headers }) => headers["x-key"] ?? headers["x-stored"])
-        expect(sent.toSorted()).toEqual([slot, slot, stored].toSorted())
-        expect(parts.at(-1)).toMatchObject({ result: { reply: "It is [redacted] and [redacted]." } })
-        const sql = yield* SqlClient.SqlClient
-        const tables = yield* sql<{ readonly name: string }>`
+  it.scoped("leave no credential and no binding anywhere: parts, trace, prompts, logs, database", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const server = yield* toolServer
+      const canary = () => `cnry/${randomBytes(12).toString("base64")}"&`
+      const [slot, bound, unused] = [canary(), canary(), canary()]
+      const stored = canary()
+      const auth = { kind: "header", header: "x-key", slot: "crm" }
+      const bindings = [{ from: "/who", to: "query:who" }]
+      yield* give(scope, "good", { http: { url: `${server.url}/ok` }, bindings, auth })
+      yield* give(scope, "bad", { http: { url: `${server.url}/fail` }, bindings, auth })
+      const box = yield* SecretBox
+      const kept = { http: { url: `${server.url}/ok` }, auth: { kind: "header", header: "x-stored" } }
+      yield* give(scope, "kept", kept, yield* box.seal("tool-secret", stored))
+      const { reply, requests } = yield* Script
+      const leak = `${slot} and ${unused}.`
+      yield* Ref.set(reply, inTurn(asks(["good", {}], ["bad", {}], ["kept", {}]), says("It is ", ...leak)))
+      const logs: Array<unknown> = []
+      const logger = Logger.replace(
+        Logger.defaultLogger,
+        Logger.make((entry) => void logs.push(entry.message, entry.annotations, entry.cause))
+      )
+      const parts = yield* run(scope, {
+        toolContext: { who: bound },
+        toolCredentials: { crm: slot, other: unused }
+      }).pipe(Effect.provide(logger))
+      const sent = server.received.map(({ headers }) => headers["x-key"] ?? headers["x-stored"])
+      expect(sent.toSorted()).toEqual([slot, slot, stored].toSorted())
+      expect(parts.at(-1)).toMatchObject({ result: { reply: "It is [redacted] and [redacted]." } })
+      const sql = yield* SqlClient.SqlClient
+      const tables = yield* sql<{ readonly name: string }>`
         select table_name as name from information_schema.tables where table_schema = 'public'`
-        const dump = yield* Effect.forEach(tables, ({ name }) => sql`select * from ${sql(name)}`)
-        const bytes = yield* Stream.mkString(
-          Stream.decodeText(Sse.body(telling(Stream.fromIterable(parts)).tell, true))
-        )
-        const everything = Inspectable.stringifyCircular([parts, bytes, logs, yield* Ref.get(requests), dump])
-        for (const secret of [slot, bound, unused, stored]) {
-          const raw = Buffer.from(secret)
-          const forms = [
-            secret,
-            JSON.stringify(secret).slice(1, -1),
-            encodeURIComponent(secret),
-            raw.toString("hex"),
-            raw.toString("base64").slice(2, -4),
-            secret.slice(5, 19)
-          ]
-          for (const form of forms) expect(everything.includes(form)).toBe(false)
-        }
-      }).pipe(onFreshData(turnLayer()))
+      const dump = yield* Effect.forEach(tables, ({ name }) => sql`select * from ${sql(name)}`)
+      const bytes = yield* Stream.mkString(
+        Stream.decodeText(Sse.body(telling(Stream.fromIterable(parts)).tell, true))
+      )
+      const everything = Inspectable.stringifyCircular([parts, bytes, logs, yield* Ref.get(requests), dump])
+      for (const secret of [slot, bound, unused, stored]) {
+        const raw = Buffer.from(secret)
+        const forms = [
+          secret,
+          JSON.stringify(secret).slice(1, -1),
+          encodeURIComponent(secret),
+          raw.toString("hex"),
+          raw.toString("base64").slice(2, -4),
+          secret.slice(5, 19)
+        ]
+        for (const form of forms) expect(everything.includes(form)).toBe(false)
+      }
+    }).pipe(onFreshData(turnLayer()))
   )
 })

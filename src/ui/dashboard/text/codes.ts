@@ -1,5 +1,5 @@
 /**
- * What the service's error codes mean, in German: the service itself speaks English (specification 7.2, contract 11).
+ * What the service's error codes mean, in German: the service itself speaks English.
  * Where the code alone says too little, the service's own sentence stands beside it.
  */
 export const germanCodes: Readonly<Record<string, string>> = {
