@@ -43,7 +43,7 @@ const account = () => {
   return { uid: Number(uid), gid: Number(gid) }
 }
 
-const settings = (port) =>
+const settings = (port, more) =>
   [
     "listen_addresses=127.0.0.1",
     "unix_socket_directories=",
@@ -52,7 +52,8 @@ const settings = (port) =>
     "shared_buffers=512MB",
     "maintenance_work_mem=1GB",
     "max_wal_size=8GB",
-    "log_min_messages=panic"
+    "log_min_messages=panic",
+    ...more
   ].flatMap((setting) => ["-c", setting])
 
 /** What starts there tells nobody when it listens: it is asked. */
@@ -65,7 +66,7 @@ const unpacked = path.join(
   "spoke-ci/trixie-pgvector"
 )
 
-const fromUnpacked = async (port) => {
+const fromUnpacked = async (port, more) => {
   // Mounts and processes are its own, and end with it.
   const data = `/srv/bench-${process.pid}`
   const script = `
@@ -74,7 +75,7 @@ const fromUnpacked = async (port) => {
     mkdir -p "$root${data}" && chroot "$root" chown postgres:postgres ${data}
     inside initdb -D ${data} -U postgres -A trust -E UTF8 --no-sync >/dev/null
     ${announced(`inside pg_isready -q -h 127.0.0.1 -p ${port}`)}
-    inside postgres -D ${data} ${settings(port).join(" ")}`
+    inside postgres -D ${data} ${settings(port, more).join(" ")}`
   process.on("exit", () => fs.rmSync(path.join(unpacked, data), { recursive: true, force: true }))
   return start(
     "unshare",
@@ -83,7 +84,7 @@ const fromUnpacked = async (port) => {
   )
 }
 
-const fromSystem = async (binaries, port) => {
+const fromSystem = async (binaries, port, more) => {
   const folder = temporaryFolder()
   const data = path.join(folder, "data")
   const owner = account()
@@ -102,7 +103,7 @@ const fromSystem = async (binaries, port) => {
     owner.uid === undefined ? "" : `setpriv --reuid=${owner.uid} --regid=${owner.gid} --clear-groups `
   return start(
     "bash",
-    ["-c", `${ready} exec ${run}"$0/postgres" -D "$1" "\${@:2}"`, binaries, data, ...settings(port)],
+    ["-c", `${ready} exec ${run}"$0/postgres" -D "$1" "\${@:2}"`, binaries, data, ...settings(port, more)],
     {
       LC_ALL: "C",
       TZ: "UTC"
@@ -110,14 +111,17 @@ const fromSystem = async (binaries, port) => {
   )
 }
 
-/** `{url, pid, version, vector, database, stop}`, or undefined where no PostgreSQL is; `vector`: it has the extension. */
-export const startPostgres = async () => {
+/**
+ * `{url, pid, version, vector, database, stop}`, or undefined where no PostgreSQL is; `vector`: it has the extension. `more`
+ * settings, as `name=value`, are added to those of all benchmarks.
+ */
+export const startPostgres = async (more = []) => {
   const binaries = installed()
   const system = binaries !== undefined && hasVector(binaries)
   const port = await freePort()
   const other = !system && process.getuid() === 0 && fs.existsSync(path.join(unpacked, "unpacked"))
   if (!other && binaries === undefined) return undefined
-  const server = other ? await fromUnpacked(port) : await fromSystem(binaries, port)
+  const server = other ? await fromUnpacked(port, more) : await fromSystem(binaries, port, more)
   const address = (name) => `postgres://postgres@127.0.0.1:${port}/${name}`
   const { rows } = await query(
     address("postgres"),

@@ -12,6 +12,7 @@ import { JobQueue, policies, type QueuePolicy } from "../JobQueue.ts"
 import { makeJobs } from "./table/Jobs.ts"
 import { channel, makeRows } from "./table/Rows.ts"
 import type { QueueName } from "../../domain/Job.ts"
+import { makeWakeUps } from "./table/WakeUps.ts"
 import { startWorker } from "./table/Worker.ts"
 
 export interface TableOptions {
@@ -38,10 +39,11 @@ const make = (options: TableOptions) =>
       ...jobs,
       work: (queue, concurrency, handler, onDead = () => Effect.void) =>
         Effect.gen(function* () {
+          const wakeUps = yield* makeWakeUps
           const wake = yield* startWorker(rows, {
             queue,
             concurrency,
-            handler,
+            handler: (job) => Effect.zipRight(wakeUps.began, handler(job)),
             onDead,
             policy: policyOf(queue)
           })
@@ -50,9 +52,10 @@ const make = (options: TableOptions) =>
             Effect.sync(() => local.add(worker)),
             () => Effect.sync(() => local.delete(worker))
           )
+          yield* Effect.forkScoped(wakeUps.run(wake))
           yield* sql.listen(channel).pipe(
             // The empty one says that listening has begun: what was enqueued before that may not have been heard.
-            Stream.runForEach((name) => (name === queue || name === "" ? wake : Effect.void)),
+            Stream.runForEach((name) => (name === queue || name === "" ? wakeUps.announced : Effect.void)),
             Effect.retry(Schedule.spaced("1 second")),
             Effect.forkScoped
           )

@@ -1,0 +1,75 @@
+import { expect, it } from "@effect/vitest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/TestClock"
+import { makeWakeUps } from "../../../src/capabilities/JobQueue/table/WakeUps.ts"
+
+/** A worker that finds a job at each look, or at none, and how often it has looked. */
+const worker = (finds: boolean) =>
+  Effect.gen(function* () {
+    const wakeUps = yield* makeWakeUps
+    let looks = 0
+    const look = Effect.suspend(() => {
+      looks++
+      return finds ? wakeUps.began : Effect.void
+    })
+    yield* Effect.forkScoped(wakeUps.run(look))
+    return { announce: wakeUps.announced, looks: () => looks }
+  })
+
+it.scoped("A worker that finds jobs looks at once for each that is announced", () =>
+  Effect.gen(function* () {
+    const { announce, looks } = yield* worker(true)
+    for (let n = 1; n <= 20; n++) {
+      yield* announce
+      yield* TestClock.adjust(0)
+      expect(looks()).toBe(n)
+    }
+  })
+)
+
+it.scoped(
+  "Workers that find nothing look less often than jobs are announced, and after 200 ms at the latest",
+  () =>
+    Effect.gen(function* () {
+      const { announce, looks } = yield* worker(false)
+      for (let n = 0; n < 500; n++) {
+        yield* announce
+        yield* TestClock.adjust("10 millis")
+      }
+      // 5 seconds with delays of 100 ms on average; fewer than 25 looks would mean delays of more than 200 ms.
+      expect(looks()).toBeGreaterThanOrEqual(25)
+      expect(looks()).toBeLessThan(125)
+      for (let n = 0; n < 20; n++) {
+        yield* TestClock.adjust("1 second")
+        const before = looks()
+        yield* announce
+        yield* TestClock.adjust("200 millis")
+        expect(looks()).toBe(before + 1)
+      }
+    })
+)
+
+it.scoped("A worker that finds jobs again soon looks at once again", () =>
+  Effect.gen(function* () {
+    const wakeUps = yield* makeWakeUps
+    let finds = false
+    let looks = 0
+    yield* Effect.forkScoped(
+      wakeUps.run(
+        Effect.suspend(() => {
+          looks++
+          return finds ? wakeUps.began : Effect.void
+        })
+      )
+    )
+    const announced = (wait: Duration.DurationInput) =>
+      Effect.zipRight(wakeUps.announced, TestClock.adjust(wait))
+    for (let n = 0; n < 10; n++) yield* announced("200 millis")
+    finds = true
+    for (let n = 0; n < 10; n++) yield* announced("200 millis")
+    const before = looks
+    yield* announced(0)
+    expect(looks).toBe(before + 1)
+  })
+)
