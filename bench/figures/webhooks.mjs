@@ -71,7 +71,7 @@ export const webhooks = async ({ databases, model, progress, quick, rounds, seco
     await spoke.stop("SIGKILL")
   }
   if (postgres) {
-    // An installation has a database of Redis to itself: the other services' workers would take its tickets.
+    // An installation has a database of Redis to itself.
     const own = redis === undefined ? {} : { REDIS_URL: `${redis.url}/1` }
     await measure("server", () =>
       serverSpoke(stub, { postgres, redis }, [0], {

@@ -75,7 +75,7 @@ export const Variables = Schema.Struct({
   SPOKE_DATABASE_POOL: variable(count(1, 500), "Most connections to PostgreSQL; 10 by default."),
   REDIS_URL: variable(
     redisUrl,
-    "Redis 6.2 or newer that hands out jobs, holds dedupe keys and tells processes of changes; the database by default."
+    "Redis 6.2 or newer that holds dedupe keys and rate limits and tells processes of changes; the database by default."
   ),
   SPOKE_VECTOR: variable(
     choice("pgvector", "in-process"),

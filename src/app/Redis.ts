@@ -1,11 +1,13 @@
 /**
- * What processes share, in Redis where REDIS_URL names one: the hand-out of jobs, dedupe keys, and word of changes. Its
- * clients are loaded only then: they would cost every other start a good part of its time.
+ * What processes share: jobs, which are always in the database, and dedupe keys, rate limits and word of changes, which are
+ * in Redis where REDIS_URL names one. Its client is loaded only then: it would cost every other start a good part of its
+ * time.
  */
 import type { Cluster, Redis } from "ioredis"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Redacted from "effect/Redacted"
 import * as DedupeSql from "../capabilities/DedupeStore/Sql.ts"
 import * as QueueTable from "../capabilities/JobQueue/Table.ts"
 import * as RateMemory from "../capabilities/RateLimiter/Memory.ts"
@@ -23,9 +25,8 @@ export class RedisConnection extends Context.Tag("app/RedisConnection")<
 /** Fails when Redis does not answer in time. */
 export const ping = (redis: Redis | Cluster) => Effect.tryPromise(() => redis.ping())
 
-const inDatabase = (settings: Settings) =>
+const inDatabase = (settings: Pick<Settings, "database">) =>
   Layer.mergeAll(
-    QueueTable.layerTable,
     DedupeSql.layerSql,
     // An embedded store has one process.
     settings.database === null ? RateMemory.layerMemory : RateSql.layerSql,
@@ -33,15 +34,15 @@ const inDatabase = (settings: Settings) =>
     Layer.succeed(RedisConnection, null)
   )
 
-/** `JobQueue`, `DedupeStore`, `RateLimiter`, `Realtime`, and the connection they have in common. */
-export const layer = (settings: Settings) => {
-  const { redis: url } = settings
-  if (url === null) return inDatabase(settings)
-  return Layer.unwrapScoped(
+const inRedis = (url: Redacted.Redacted) =>
+  Layer.unwrapScoped(
     Effect.gen(function* () {
       const { backends, connect } = yield* Effect.promise(() => import("./RedisBackends.ts"))
       const redis = yield* connect(url)
       return Layer.merge(backends(redis), Layer.succeed(RedisConnection, redis))
     })
   )
-}
+
+/** `JobQueue`, `DedupeStore`, `RateLimiter`, `Realtime`, and the connection that the last three have in common. */
+export const layer = (settings: Pick<Settings, "database" | "redis">) =>
+  Layer.merge(QueueTable.layerTable, settings.redis === null ? inDatabase(settings) : inRedis(settings.redis))

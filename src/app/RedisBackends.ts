@@ -6,7 +6,6 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Runtime from "effect/Runtime"
 import * as DedupeRedis from "../capabilities/DedupeStore/Redis.ts"
-import * as QueueRedis from "../capabilities/JobQueue/Redis.ts"
 import * as RateRedis from "../capabilities/RateLimiter/Redis.ts"
 import * as RealtimeRedis from "../capabilities/Realtime/Redis.ts"
 import { parseRedisAddress, type RedisAddress } from "./RedisAddress.ts"
@@ -77,11 +76,6 @@ export const connect = (url: Redacted.Redacted) =>
     return redis
   })
 
-/** `JobQueue`, `DedupeStore`, `RateLimiter` and `Realtime`. */
+/** `DedupeStore`, `RateLimiter` and `Realtime`. */
 export const backends = (redis: Redis | Cluster) =>
-  Layer.mergeAll(
-    QueueRedis.layerRedis({ redis }),
-    DedupeRedis.layerRedis(redis),
-    RateRedis.layerRedis(redis),
-    RealtimeRedis.layerRedis(redis)
-  )
+  Layer.mergeAll(DedupeRedis.layerRedis(redis), RateRedis.layerRedis(redis), RealtimeRedis.layerRedis(redis))

@@ -113,8 +113,8 @@ export interface PreparedJobs {
   /** In the order of the requests. */
   readonly ids: ReadonlyArray<QueueJobId>
   readonly maxAttempts: number
-  /** What the statement has to notify, if anything, when it puts any of them in; the others then never were. */
-  readonly news: { readonly channel: string; readonly text: string } | null
+  /** What the statement has to notify when it puts any of them in; the others then never were. */
+  readonly notification: { readonly channel: string; readonly text: string }
   /** To be run after the statement. */
   readonly inserted: Effect.Effect<void>
 }

@@ -19,7 +19,7 @@ export interface LibrarySettings {
   readonly dataDir?: string | undefined
   /** PostgreSQL 15 or newer, instead of the embedded database. Needs `secret`. */
   readonly databaseUrl?: string | undefined
-  /** Hands out jobs and tells processes of changes; the database does without it. */
+  /** Holds dedupe keys and rate limits and tells processes of changes; the database does without it. */
   readonly redisUrl?: string | undefined
   /** Any OpenAI-compatible provider; without it replies are offline extracts. */
   readonly openai?:

@@ -94,13 +94,9 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
      * Keys are claimed in one order by everybody, so that deliveries that share some wait for each other and never lock
      * each other out. A repeat within `given` loses to the first.
      */
-    const insert = (given: ReadonlyArray<Given>, { ids, maxAttempts, news }: PreparedJobs) => {
+    const insert = (given: ReadonlyArray<Given>, { ids, maxAttempts, notification }: PreparedJobs) => {
       // One text: a parameter for each column costs both sides more.
       const rows = toJsonb(given.map((one, place) => ({ ...one, job_id: ids[place], place })))
-      const told =
-        news === null
-          ? sql.literal("")
-          : sql`, (select pg_notify(${news.channel}, ${news.text})) is not null as told`
       return sql<{ readonly id: string }>`
         with given as (
           select * from jsonb_to_recordset(${rows}::jsonb) as given (
@@ -124,7 +120,7 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
           select job_id, ${queueName}, jsonb_build_object('inboxId', id), serial_key, ${maxAttempts}::int, clock_timestamp()
           from fresh order by place
         )
-        select id${told} from fresh`
+        select id, (select pg_notify(${notification.channel}, ${notification.text})) is not null as told from fresh`
     }
 
     /**

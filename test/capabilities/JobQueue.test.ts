@@ -1,5 +1,5 @@
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { expect, layer, type Vitest } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -22,15 +22,9 @@ import {
   type QueueJob,
   type QueuePolicy
 } from "../../src/capabilities/JobQueue.ts"
-import { connect } from "../../src/app/RedisBackends.ts"
-import { layerRedis } from "../../src/capabilities/JobQueue/Redis.ts"
 import { layerTableWith } from "../../src/capabilities/JobQueue/Table.ts"
 import { bundle, discard, run } from "../Children.ts"
-import { binaries } from "../PostgresServer.ts"
-import { redisUrl, withRedis } from "../RedisServer.ts"
-import { eachEngineLive, type Engine, reset, serverUrl, TestServer } from "../TestDatabase.ts"
-import { restoreIt } from "../setup.ts"
-import type { Database } from "../../src/store/Database.ts"
+import { eachEngineLive, reset, serverUrl } from "../TestDatabase.ts"
 
 const policy: QueuePolicy = {
   attempts: 3,
@@ -45,44 +39,6 @@ const everywhere = (given: QueuePolicy) => ({ policies: Record.map(policies, () 
 const quick = everywhere(policy)
 
 type Options = Parameters<typeof layerTableWith>[0]
-
-interface Backend {
-  readonly layer: (
-    options: Options
-  ) => Effect.Effect<Layer.Layer<JobQueue, never, PgClient.PgClient>, never, Scope.Scope>
-  /** Empties whatever the backend keeps outside the database. */
-  readonly reset: Effect.Effect<void>
-  /** The same layer for another process, which has the address of the database and of Redis as its arguments. */
-  readonly module: string
-  readonly addresses: Effect.Effect<ReadonlyArray<string>>
-}
-
-const database = Effect.map(serverUrl, Redacted.value)
-
-const table: Backend = {
-  layer: (options) => Effect.succeed(layerTableWith(options)),
-  reset: Effect.void,
-  module: `
-    import { layerTableWith } from "../src/capabilities/JobQueue/Table.ts"
-    const queueLayer = (options) => layerTableWith(options)`,
-  addresses: Effect.map(database, (url) => [url])
-}
-
-const redis: Backend = {
-  layer: (options) =>
-    Effect.map(Effect.flatMap(redisUrl, connect), (redis) => layerRedis({ ...options, redis })),
-  reset: redisUrl.pipe(
-    Effect.flatMap(connect),
-    Effect.flatMap((redis) => Effect.promise(() => redis.flushall())),
-    Effect.scoped
-  ),
-  module: `
-    import { connect } from "../src/app/RedisBackends.ts"
-    import { layerRedis } from "../src/capabilities/JobQueue/Redis.ts"
-    const queueLayer = (options) => Layer.unwrapScoped(
-      Effect.map(connect(Redacted.make(process.argv[3])), (redis) => layerRedis({ ...options, redis })))`,
-  addresses: Effect.zipWith(database, redisUrl, (url, redis) => [url, Redacted.value(redis)])
-}
 
 interface Row {
   readonly state: string
@@ -129,16 +85,13 @@ const workIn = <R>(effect: Effect.Effect<void, never, R | Scope.Scope>) =>
     return { stop: Scope.close(scope, Exit.void) }
   })
 
-const suite = (it: Vitest.MethodsNonLive<Database, true>, engine: Engine, backend: Backend) => {
-  /** A queue of its own over the same tables, as another process would have it. */
-  const another = (options: Options = quick) =>
-    Effect.flatMap(backend.layer(options), (built) =>
-      Effect.map(Layer.build(Layer.fresh(built)), Context.get(JobQueue))
-    )
+/** A queue of its own over the same tables, as another process would have it. */
+const another = (options: Options = quick) =>
+  Effect.map(Layer.build(Layer.fresh(layerTableWith(options))), Context.get(JobQueue))
 
-  const queueOf = (options: Options = quick) =>
-    Effect.zipRight(Effect.zipRight(reset, backend.reset), another(options))
+const queueOf = (options: Options = quick) => Effect.zipRight(reset, another(options))
 
+eachEngineLive("The job queue", (it, engine) => {
   it.scoped("hands a job over once, as it was put in", () =>
     Effect.gen(function* () {
       const queue = yield* queueOf()
@@ -198,19 +151,44 @@ const suite = (it: Vitest.MethodsNonLive<Database, true>, engine: Engine, backen
     })
   )
 
-  it.scoped("wakes the worker of another process", () =>
+  it.scoped("brings every job to a worker of another process at once, not by a look after five seconds", () =>
     Effect.gen(function* () {
-      const here = yield* queueOf()
-      const there = yield* another()
+      const here = yield* queueOf({})
+      const there = yield* another({})
       const { handler, next } = yield* recorder
       yield* there.work("ingestion", 1, handler)
-      // The first one can be found by looking; once it is done the worker only waits to be told.
-      yield* here.enqueue("ingestion", { n: 1 })
+      yield* here.enqueue("ingestion", { n: 0 })
       yield* next
-      yield* allAre("completed")
-      yield* here.enqueue("ingestion", { n: 2 })
+      for (let n = 1; n <= 10; n++) {
+        yield* here.enqueue("ingestion", { n })
+        const [waited, job] = yield* Effect.timed(next)
+        expect(number(job)).toBe(n)
+        expect(Duration.toMillis(waited)).toBeLessThan(1_000)
+      }
+      yield* here.enqueue("ingestion", { n: 11 }, { delay: "300 millis" })
       const [waited] = yield* Effect.timed(next)
-      expect(Duration.toMillis(waited)).toBeLessThan(2_000)
+      expect(Duration.toMillis(waited)).toBeLessThan(1_500)
+    })
+  )
+
+  it.scoped("shares the jobs out among all processes", () =>
+    Effect.gen(function* () {
+      const kept = { policies: Record.map(policies, () => ({ ...policy, keepCompleted: 100 })) }
+      const queues = [yield* queueOf(kept), yield* another(kept)] as const
+      const [one, other] = [yield* recorder, yield* recorder] as const
+      const slowly = (handler: (job: QueueJob) => Effect.Effect<void>) => (job: QueueJob) =>
+        Effect.zipRight(handler(job), Effect.sleep("20 millis"))
+      yield* queues[0].work("ingestion", 1, slowly(one.handler))
+      yield* queues[1].work("ingestion", 1, slowly(other.handler))
+      yield* queues[0].enqueueAll(
+        "ingestion",
+        Array.from({ length: 60 }, (_, n) => ({ payload: { n } }))
+      )
+      yield* allAre("completed")
+      const [some, others] = [(yield* one.all).map(number), (yield* other.all).map(number)]
+      expect([...some, ...others].sort((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, n) => n))
+      expect(some.length).toBeGreaterThan(10)
+      expect(others.length).toBeGreaterThan(10)
     })
   )
 
@@ -673,10 +651,10 @@ const suite = (it: Vitest.MethodsNonLive<Database, true>, engine: Engine, backen
             import * as Record from "effect/Record"
             import * as Redacted from "effect/Redacted"
             import { JobQueue, policies } from "../src/capabilities/JobQueue.ts"
-            ${backend.module}
+            import { layerTableWith } from "../src/capabilities/JobQueue/Table.ts"
             import { layerPostgres } from "../src/store/Database.ts"
             const short = { policies: Record.map(policies, (policy) => ({ ...policy, lease: "900 millis" })) }
-            const layer = queueLayer(short).pipe(
+            const layer = layerTableWith(short).pipe(
               Layer.provide(layerPostgres({ url: Redacted.make(process.argv[2]), maxConnections: 2 })))
             Effect.gen(function*() {
               const queue = yield* JobQueue
@@ -688,9 +666,9 @@ const suite = (it: Vitest.MethodsNonLive<Database, true>, engine: Engine, backen
             Effect.promise(() => bundle(worker)),
             (path) => Effect.sync(() => discard(path))
           )
-          const addresses = yield* backend.addresses
+          const url = Redacted.value(yield* serverUrl)
           const child = yield* Effect.acquireRelease(
-            Effect.sync(() => run(module, addresses)),
+            Effect.sync(() => run(module, [url])),
             ({ kill }) => Effect.promise(kill)
           )
           yield* queue.enqueue("ingestion", { n: 1 })
@@ -717,14 +695,4 @@ const suite = (it: Vitest.MethodsNonLive<Database, true>, engine: Engine, backen
       expect(yield* sql`select max_attempts from queue_jobs`).toEqual([{ max_attempts: 5 }])
     })
   )
-}
-
-eachEngineLive("The job queue", (it, engine) => suite(it, engine, table))
-
-withRedis("The job queue on Redis", () => {
-  if (binaries === undefined) return
-  layer(TestServer, { timeout: "60 seconds", excludeTestServices: true })("The job queue on Redis", (it) => {
-    suite(it, "server", redis)
-    restoreIt()
-  })
 })

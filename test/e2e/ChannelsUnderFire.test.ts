@@ -3,7 +3,7 @@
  * order, from 20 connections, while one of two workers is killed (-9) every few seconds and a fifth of the provider's calls
  * fail. Afterwards the database and the provider's own record have to agree about every single message.
  *
- * `SPOKE_FIRE` sets how many messages there are; 2,000 by default, and 500 where Redis hands the jobs out. With 2,000 on two
+ * `SPOKE_FIRE` sets how many messages there are; 2,000 by default, and 500 with Redis. With 2,000 on two
  * busy cores: 4,022 deliveries in 25 s, 970 replies, 1,184 calls, 13 workers killed, 70 replies sent twice (112 marked), 1
  * retried by hand, 19 given up as `outcome unknown`, of which the provider had taken 16; 121 s in all.
  */
@@ -22,11 +22,11 @@ import { removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke
 import { makeTeam } from "./Team.ts"
 
 const inCi = process.env["CI"] === "true"
-/** What hands the jobs out. */
+/** What processes share besides their database. */
 const backends = [
-  { name: "by PostgreSQL", redis: false, skipped: binaries === undefined && !inCi, usual: 2_000 },
+  { name: "on PostgreSQL", redis: false, skipped: binaries === undefined && !inCi, usual: 2_000 },
   {
-    name: "by Redis",
+    name: "on PostgreSQL and Redis",
     redis: true,
     skipped: (binaries === undefined || redisServer === undefined) && !inCi,
     usual: 500
@@ -86,7 +86,7 @@ interface Part {
 }
 
 for (const { name, redis, skipped, usual } of backends)
-  describe.skipIf(skipped)(`Messaging channels under fire, their jobs handed out ${name}`, () => {
+  describe.skipIf(skipped)(`Messaging channels under fire ${name}`, () => {
     const messages = Number(process.env["SPOKE_FIRE"] ?? usual)
     const contacts = messages / 2
     /** Milliseconds between two deliveries of a connection, at most: together they last for a quarter of a minute and more. */

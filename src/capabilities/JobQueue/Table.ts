@@ -26,14 +26,12 @@ const make = (options: TableOptions) =>
     const rows = makeRows(sql)
     const policyOf = (queue: QueueName): QueuePolicy => (options.policies ?? policies)[queue]
     const local = new Set<{ readonly queue: QueueName; readonly wake: Effect.Effect<void> }>()
-    const jobs = makeJobs(rows, policyOf, {
-      news: (queue) => ({ channel, text: queue }),
-      // Within a transaction this comes too soon and does no harm: its commit brings the notification.
-      inserted: (queue) =>
-        Effect.forEach(local, (worker) => (worker.queue === queue ? worker.wake : Effect.void), {
-          discard: true
-        })
-    })
+    // Within a transaction this comes too soon and does no harm: its commit brings the notification.
+    const wakeLocal = (queue: QueueName) =>
+      Effect.forEach(local, (worker) => (worker.queue === queue ? worker.wake : Effect.void), {
+        discard: true
+      })
+    const jobs = makeJobs(rows, policyOf, wakeLocal)
 
     return JobQueue.of({
       ...jobs,

@@ -25,7 +25,7 @@ const recent = (version: string): boolean => {
   return major > 6 || (major === 6 && minor >= 2)
 }
 
-/** A server that drops keys when its memory is full drops tickets of jobs and claims, too. */
+/** A server that drops keys when its memory is full drops claims and the counts of rate limits, too. */
 export const redisOf = (info: string): ReadonlyArray<Finding> => {
   const version = field(info, "redis_version")
   const policy = field(info, "maxmemory_policy")

@@ -1,5 +1,4 @@
-/** What a queue does with the rows of its jobs, whoever wakes its workers: put them in, count, show and revive them. */
-import * as SqlClient from "@effect/sql/SqlClient"
+/** What a queue does with the rows of its jobs besides running them: put them in, count, show and revive them. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,20 +12,7 @@ import {
   type QueuePolicy
 } from "../../JobQueue.ts"
 import type { QueueName } from "../../../domain/Job.ts"
-import type { NewJob, News, Rows } from "./Rows.ts"
-
-/** How workers hear of jobs. */
-export interface Herald {
-  /** What is told when the transaction that puts these jobs in commits. */
-  readonly news: (queue: QueueName, jobs: ReadonlyArray<Pick<NewJob, "id" | "delay">>) => News
-  /** After the statement, which may not be committed yet. */
-  readonly inserted: (queue: QueueName) => Effect.Effect<void>
-  /** In place of both where the statement was a transaction of its own, and nobody else has to be told. */
-  readonly committed?: (
-    queue: QueueName,
-    jobs: ReadonlyArray<Pick<NewJob, "id" | "delay">>
-  ) => Effect.Effect<void>
-}
+import { channel, type NewJob, type Rows } from "./Rows.ts"
 
 const unreachable = <A>(effect: Effect.Effect<A, unknown>) =>
   Effect.catchAll(effect, (cause) =>
@@ -44,36 +30,28 @@ const newJob = ({ options: { delay = 0, serialKey } = {}, payload }: JobRequest)
     delay: Duration.decode(delay)
   }))
 
-export const makeJobs = (rows: Rows, policyOf: (queue: QueueName) => QueuePolicy, herald: Herald) => {
-  /** What the statement that puts them in has to notify, if anything, and what is to be done after it. */
-  const telling = (queue: QueueName, jobs: ReadonlyArray<Pick<NewJob, "id" | "delay">>) =>
-    Effect.map(Effect.serviceOption(SqlClient.TransactionConnection), (transaction) =>
-      Option.isNone(transaction) && herald.committed !== undefined
-        ? { news: null, inserted: herald.committed(queue, jobs) }
-        : { news: herald.news(queue, jobs), inserted: herald.inserted(queue) }
-    )
-
+/** `inserted` runs after the statement that puts jobs into a queue, which may not be committed yet. */
+export const makeJobs = (
+  rows: Rows,
+  policyOf: (queue: QueueName) => QueuePolicy,
+  inserted: (queue: QueueName) => Effect.Effect<void>
+) => {
   const put = (queue: QueueName, requests: ReadonlyArray<JobRequest>) =>
     Effect.gen(function* () {
       if (requests.length === 0) return []
       const jobs = yield* Effect.forEach(requests, newJob)
-      const { inserted, news } = yield* telling(queue, jobs)
-      yield* unreachable(rows.insert(queue, jobs, policyOf(queue), news))
-      yield* inserted
+      yield* unreachable(rows.insert(queue, jobs, policyOf(queue)))
+      yield* inserted(queue)
       return jobs.map(({ id }) => id)
     })
 
   const prepare = (queue: QueueName, count: number) =>
-    Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
-      const ids = Array.from({ length: count }, () => QueueJobId.make(typeId("qjb", now)))
-      const told = yield* telling(
-        queue,
-        ids.map((id) => ({ id, delay: Duration.zero }))
-      )
-      const prepared: PreparedJobs = { ids, maxAttempts: policyOf(queue).attempts, ...told }
-      return prepared
-    })
+    Effect.map(Clock.currentTimeMillis, (now): PreparedJobs => ({
+      ids: Array.from({ length: count }, () => QueueJobId.make(typeId("qjb", now))),
+      maxAttempts: policyOf(queue).attempts,
+      notification: { channel, text: queue },
+      inserted: inserted(queue)
+    }))
 
   const list = Effect.fn("JobQueue.list")(function* (queue: QueueName, listing: JobListing) {
     const found = yield* unreachable(rows.list(queue, { ...listing, limit: listing.limit + 1 }))
@@ -83,9 +61,8 @@ export const makeJobs = (rows: Rows, policyOf: (queue: QueueName) => QueuePolicy
   })
 
   const retry = Effect.fn("JobQueue.retry")(function* (queue: QueueName, id: QueueJobId) {
-    const news = herald.news(queue, [{ id, delay: Duration.zero }])
-    const revived = yield* unreachable(rows.revive(queue, id, news))
-    if (Option.isSome(revived)) yield* herald.inserted(queue)
+    const revived = yield* unreachable(rows.revive(queue, id))
+    if (Option.isSome(revived)) yield* inserted(queue)
     const found = Option.isSome(revived) ? revived : yield* unreachable(rows.find(queue, id))
     return Option.match(found, {
       onNone: () => null,

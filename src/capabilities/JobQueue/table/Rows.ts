@@ -44,12 +44,6 @@ export interface NewJob {
   readonly delay: Duration.Duration
 }
 
-/** What others are told about new jobs. */
-export interface News {
-  readonly channel: string
-  readonly text: string
-}
-
 const Summary = Schema.Struct({
   ...JobSummary.fields,
   createdAt: Schema.DateTimeUtcFromDate,
@@ -69,17 +63,8 @@ export const makeRows = (sql: PgClient) => {
   const attemptError = (message: string) => sql`
     errors || jsonb_build_array(jsonb_build_object('attempt', attempts, 'at', clock_timestamp(), 'message', ${message}::text))`
 
-  /** One after the other, in this order. `news`, if any, is heard when the caller's transaction commits. */
-  const insert = (
-    queue: QueueName,
-    jobs: ReadonlyArray<NewJob>,
-    policy: QueuePolicy,
-    news: News | null = { channel, text: queue }
-  ) => {
-    const told =
-      news === null
-        ? sql`select from jobs`
-        : sql`select pg_notify(${news.channel}, ${news.text}) where exists (select from jobs)`
+  /** One after the other, in this order. Workers are notified when the caller's transaction commits. */
+  const insert = (queue: QueueName, jobs: ReadonlyArray<NewJob>, policy: QueuePolicy) => {
     const given = jobs.map((job) => ({ ...job, delay: Duration.toMillis(job.delay) }))
     return sql`
       with jobs as (
@@ -93,7 +78,7 @@ export const makeRows = (sql: PgClient) => {
         order by place
         returning id
       )
-      ${told}`
+      select pg_notify(${channel}, ${queue}) where exists (select from jobs)`
   }
 
   /**
@@ -289,7 +274,7 @@ export const makeRows = (sql: PgClient) => {
     })(undefined)
 
   /** A failed job waits again, with all its attempts; what became of the earlier ones stays in `errors`. */
-  const revive = (queue: QueueName, id: QueueJobId, news: News = { channel, text: queue }) =>
+  const revive = (queue: QueueName, id: QueueJobId) =>
     SqlSchema.findOne({
       Request: Schema.Void,
       Result: Summary,
@@ -298,7 +283,7 @@ export const makeRows = (sql: PgClient) => {
           update queue_jobs set state = 'waiting', attempts = 0, run_at = clock_timestamp(), finished_at = null
           where queue = ${queue} and id = ${id} and state = 'failed' returning *
         )
-        select ${summary}, pg_notify(${news.channel}, ${news.text})::text from job`
+        select ${summary}, pg_notify(${channel}, ${queue})::text from job`
     })(undefined)
 
   return {
