@@ -1,6 +1,6 @@
 /**
  * What the job queue does on PostgreSQL with 1, 4 and 16 worker processes: the jobs a second that they take from a backlog,
- * how long a job waits that comes while nothing else is due (50 a second), and the CPU seconds that a thousand jobs cost the
+ * how long a job waits that comes while nothing else is due (20 a second), and the CPU seconds that a thousand jobs cost the
  * database and the workers. The handler does nothing. The figures of docs/scaling.md are of this program.
  *
  *   node bench/queue.mjs [--workers 1,4,16] [--rounds 3] [--backlog 100000] [--seconds 10]
@@ -27,7 +27,7 @@ const seconds = Number(values.seconds)
 /** Conversations that the jobs belong to: those of one run one after the other. */
 const keys = 5_000
 /** Jobs a second while nothing else is due. */
-const perSecond = 50
+const perSecond = 20
 
 const program = path.join(root, `dist/bench-queue.${process.pid}.mjs`)
 process.on("exit", () => fs.rmSync(program, { force: true }))
@@ -115,18 +115,22 @@ const measure = async (size) => {
     const found = await Promise.all(workers.map(({ ask }) => ask("report")))
     return { starts: found.flatMap(({ starts }) => starts), waits: found.flatMap(({ waits }) => waits) }
   }
-  const cpu = () => ({
+  const used = async () => ({
     database: cpuOf(postgres.pid),
-    workers: workers.reduce((sum, { pid }) => sum + cpuOf(pid), 0)
+    workers: workers.reduce((sum, { pid }) => sum + cpuOf(pid), 0),
+    transactions: Number(
+      (await query(url, "select xact_commit from pg_stat_database where datname = current_database()"))
+        .rows[0].xact_commit
+    )
   })
-  /** What happens while `use` runs; CPU in seconds for each thousand jobs. */
+  /** What happens while `use` runs; CPU in seconds, and transactions, for each thousand jobs. */
   const watch = async (use) => {
     await report()
-    const before = cpu()
+    const before = await used()
     const from = performance.timeOrigin + performance.now()
     await use()
     const to = performance.timeOrigin + performance.now()
-    const after = cpu()
+    const after = await used()
     const { starts, waits } = await report()
     const jobs = starts.filter((at) => at <= to).length
     const each = (name) => ((after[name] - before[name]) * 1_000) / jobs
@@ -134,6 +138,7 @@ const measure = async (size) => {
       perSecond: (jobs * 1_000) / (to - from),
       database: each("database"),
       workers: each("workers"),
+      transactions: each("transactions"),
       waits
     }
   }
@@ -173,10 +178,11 @@ console.table(
       "backlog: jobs/s": of(({ loaded }) => loaded.perSecond),
       "database CPU s/1000": of(({ loaded }) => loaded.database),
       "workers CPU s/1000": of(({ loaded }) => loaded.workers),
-      "50 a second: wait p50 ms": of(({ steady }) => quantile(steady.waits, 0.5)),
+      "20 a second: wait p50 ms": of(({ steady }) => quantile(steady.waits, 0.5)),
       "wait p99 ms": of(({ steady }) => quantile(steady.waits, 0.99)),
       "database CPU s/1000 ": of(({ steady }) => steady.database),
-      "workers CPU s/1000 ": of(({ steady }) => steady.workers)
+      "workers CPU s/1000 ": of(({ steady }) => steady.workers),
+      "transactions a job": of(({ steady }) => steady.transactions / 1_000)
     }
   })
 )
