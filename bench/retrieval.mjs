@@ -8,6 +8,7 @@ import * as path from "node:path"
 import { pathToFileURL } from "node:url"
 import { build } from "esbuild"
 import { buildAll } from "../scripts/build.mjs"
+import { watOfEsbuild } from "../scripts/wat.mjs"
 
 const root = path.resolve(import.meta.dirname, "..")
 const own = path.join(import.meta.dirname, "retrieval/questions")
@@ -22,6 +23,7 @@ await build({
   outfile: program,
   bundle: true,
   packages: "external",
+  plugins: [watOfEsbuild],
   platform: "node",
   format: "esm",
   logLevel: "error"

@@ -7,6 +7,7 @@ import * as Path from "node:path"
 import { fileURLToPath } from "node:url"
 import { dist, ensureSeed, replaceFile, root } from "./seed.mjs"
 import { buildUi } from "./ui.mjs"
+import { watOfEsbuild } from "./wat.mjs"
 
 const source = Path.join(root, "src")
 /** Built by scripts/ui.mjs. */
@@ -37,6 +38,7 @@ const banner = `import { createRequire as createRequireOfBundle } from "node:mod
 const require = createRequireOfBundle(import.meta.url)`
 
 const selectors = fileURLToPath(new URL("selectors.mjs", import.meta.url))
+const assembler = fileURLToPath(new URL("wat.mjs", import.meta.url))
 
 /** Gives linkedom our {@link selectors} for its `css-select`. */
 const keptSelectors = {
@@ -57,7 +59,7 @@ const filesBelow = (folder) =>
 
 const inputHash = () => {
   const hash = createHash("sha256")
-  const own = [fileURLToPath(import.meta.url), selectors, Path.join(root, "package-lock.json")]
+  const own = [fileURLToPath(import.meta.url), selectors, assembler, Path.join(root, "package-lock.json")]
   const programmed = filesBelow(source).filter((file) => !file.startsWith(ui))
   for (const file of [...own, ...programmed]) {
     hash.update(`${Path.relative(root, file)}\n`).update(Fs.readFileSync(file))
@@ -105,6 +107,7 @@ const bundle = async (entryPoints) => {
     format: "esm",
     target: "node20",
     sourcemap: true,
+    plugins: [watOfEsbuild],
     write: false,
     logLevel: "warning"
   }
@@ -116,7 +119,7 @@ const bundle = async (entryPoints) => {
     splitting: true,
     platform: "node",
     external,
-    plugins: [keptSelectors],
+    plugins: [...common.plugins, keptSelectors],
     banner: { js: banner },
     // `require` of what is not installed stands in a try block of the package that does it.
     logOverride: { "require-resolve-not-external": "silent" }

@@ -6,7 +6,7 @@
 import { Postings } from "../../search/Bm25.ts"
 import type { Ranked } from "../../search/Fusion.ts"
 import { eachTerm } from "../../search/Tokenizer.ts"
-import { Vectors } from "../../search/Vectors.ts"
+import { Vectors } from "../../search/vectors/Vectors.ts"
 import { rank, type RankQuery } from "./InProcessRank.ts"
 
 export interface IndexedChunk {

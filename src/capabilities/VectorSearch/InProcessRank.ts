@@ -4,7 +4,7 @@
  * their words and by what the signs of their vectors say.
  */
 import { Best, fuse, type Ranked } from "../../search/Fusion.ts"
-import type { Vectors } from "../../search/Vectors.ts"
+import type { Vectors } from "../../search/vectors/Vectors.ts"
 
 /** Up to this many chunks all cosines are bounded; beyond, those of the most promising. */
 const exhaustive = 512
@@ -65,14 +65,14 @@ const scoreOf = (lexicalWeight: number, words: number, cosine: number): number =
 /** Bounds the scores of slots, and keeps those that may yet be among the best. */
 const makeBounds = (query: RankQuery, vector: Float32Array, { lexical, vectors }: Ranking) => {
   const { lexicalWeight, minScore, topK } = query
-  const prepared = vectors.prepare(vector)
+  const quantized = vectors.quantizeQuery(vector)
   const bar = new Bar(topK, minScore)
   const slots: Array<number> = []
   const highest: Array<number> = []
   return {
     bar,
     take: (some: Int32Array) => {
-      const { cosine, margin } = vectors.near(prepared, some)
+      const { cosine, margin } = vectors.bounds(quantized, some)
       for (let place = 0; place < some.length; place++) {
         const slot = some[place] ?? 0
         const score = scoreOf(lexicalWeight, lexical[slot] ?? 0, cosine[place] ?? Number.NaN)

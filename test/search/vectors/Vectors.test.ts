@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { Rotation } from "../../src/search/Rotation.ts"
-import { Vectors } from "../../src/search/Vectors.ts"
+import { RandomRotation } from "../../../src/search/vectors/RandomRotation.ts"
+import { Vectors } from "../../../src/search/vectors/Vectors.ts"
 
 const unit = (values: ReadonlyArray<number>) => {
   const norm = Math.hypot(...values)
@@ -42,14 +42,14 @@ describe("Vectors", () => {
     FastCheck.assert(
       FastCheck.property(optional, vector, (all, query) => {
         const { cosine, slack } = filled(all).estimates(query, all.length)
-        const rotation = new Rotation(Math.ceil(size / 8) * 8)
-        const asked = Float32Array.from(rotation.of(query, 0, size))
+        const rotation = new RandomRotation(Math.ceil(size / 8) * 8)
+        const asked = Float32Array.from(rotation.rotate(query, 0, size))
         for (const [slot, one] of all.entries()) {
           if (one === null) {
             expect(cosine[slot]).toBeNaN()
             continue
           }
-          const rotated = rotation.of(one, 0, size)
+          const rotated = rotation.rotate(one, 0, size)
           const bySigns = rotated.reduce(
             (sum, value, place) => sum + (value > 0 ? 1 : -1) * (asked[place] ?? 0),
             0
@@ -67,7 +67,7 @@ describe("Vectors", () => {
       FastCheck.property(optional, vector, (all, query) => {
         const vectors = filled(all)
         const slots = Int32Array.from(all.keys()).reverse()
-        const { cosine, margin } = vectors.near(vectors.prepare(query), slots)
+        const { cosine, margin } = vectors.bounds(vectors.quantizeQuery(query), slots)
         for (const [place, slot] of slots.entries()) {
           const one = all[slot] ?? null
           if (one === null) expect(cosine[place]).toBeNaN()
@@ -97,8 +97,8 @@ describe("Vectors", () => {
     for (let slot = 0; slot < 60; slot++) several[0]?.set(count + slot, bytes(make(slot - 500)))
     for (const [place, vectors] of several.entries()) {
       const total = place === 1 ? next : place === 0 ? count + 60 : count
-      const { cosine, margin } = vectors.near(
-        vectors.prepare(query),
+      const { cosine, margin } = vectors.bounds(
+        vectors.quantizeQuery(query),
         Int32Array.from({ length: total }).map((_, slot) => slot)
       )
       const estimates = vectors.estimates(query, total)

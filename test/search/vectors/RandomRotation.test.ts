@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { Rotation } from "../../src/search/Rotation.ts"
+import { RandomRotation } from "../../../src/search/vectors/RandomRotation.ts"
 
 const numbers = FastCheck.array(FastCheck.double({ min: -1, max: 1, noNaN: true }), {
   minLength: 1,
@@ -10,13 +10,13 @@ const numbers = FastCheck.array(FastCheck.double({ min: -1, max: 1, noNaN: true 
 const dot = (one: Float32Array, other: Float32Array) =>
   one.reduce((sum, value, place) => sum + value * (other[place] ?? 0), 0)
 
-describe("Rotation", () => {
+describe("RandomRotation", () => {
   it("keeps lengths and products, whatever the number of dimensions", () => {
     FastCheck.assert(
       FastCheck.property(numbers, numbers, (one, other) => {
-        const rotation = new Rotation(104)
-        const rotated = Float32Array.from(rotation.of(one, 0, one.length))
-        const beside = rotation.of(other, 0, other.length)
+        const rotation = new RandomRotation(104)
+        const rotated = Float32Array.from(rotation.rotate(one, 0, one.length))
+        const beside = rotation.rotate(other, 0, other.length)
         expect(dot(rotated, rotated)).toBeCloseTo(dot(one, one), 3)
         expect(dot(rotated, beside)).toBeCloseTo(dot(one, other), 3)
       })
@@ -28,7 +28,9 @@ describe("Rotation", () => {
       for (let place = 0; place < size; place += Math.ceil(size / 7)) {
         const one = new Float32Array(size)
         one[place] = 1
-        const signs = new Rotation(size).of(one, 0, size).reduce((sum, value) => sum + Math.abs(value), 0)
+        const signs = new RandomRotation(size)
+          .rotate(one, 0, size)
+          .reduce((sum, value) => sum + Math.abs(value), 0)
         // The mean of normal numbers without their signs is 0.8; of equal ones it is 1.
         if (size > 8) expect(signs / Math.sqrt(size)).toBeGreaterThan(0.7)
         expect(signs / Math.sqrt(size)).toBeLessThanOrEqual(1.000_01)
@@ -37,6 +39,6 @@ describe("Rotation", () => {
   })
 
   it("rotates nothing to nothing", () => {
-    expect(new Rotation(0).of(new Float32Array(0), 0, 0).length).toBe(0)
+    expect(new RandomRotation(0).rotate(new Float32Array(0), 0, 0).length).toBe(0)
   })
 })

@@ -1,0 +1,134 @@
+/**
+ * Scalar quantization: of each vector a byte for each number. They tell the cosine with a query within known bounds, from a
+ * quarter of what the vector itself takes.
+ */
+import { CodePages } from "./CodePages.ts"
+
+const maxByte = 127
+const maxInt16 = 32_767
+const maxInt32 = 2_147_483_647
+
+/** What floating-point sums add to the bounds. */
+const roundingMargin = 1e-6
+
+/** A query in numbers of 16 bits. */
+export interface QuantizedQuery {
+  readonly numbers: Int16Array
+  /** What 1 stands for. */
+  readonly step: number
+  /** The length of what rounding took away. */
+  readonly lost: number
+}
+
+/** The cosine of the n-th slot that was asked for lies within `margin[n]` of `cosine[n]`, which is NaN without a vector. */
+export interface Bounds {
+  readonly cosine: Float64Array
+  readonly margin: Float64Array
+}
+
+/** The largest of the numbers, without signs, and 1 where all are zero. */
+const peakOf = (vectors: Float32Array, from: number, length: number): number => {
+  let peak = 0
+  for (let place = from; place < from + length; place++) {
+    const size = Math.abs(vectors[place] ?? 0)
+    if (size > peak) peak = size
+  }
+  return peak === 0 ? 1 : peak
+}
+
+/** Rounds the numbers from `from` on to multiples of `step`, as many as `numbers` has; the length of what that takes away. */
+const quantize = (
+  vectors: Float32Array,
+  from: number,
+  step: number,
+  numbers: Int8Array | Int16Array
+): number => {
+  let lost = 0
+  for (let place = 0; place < numbers.length; place++) {
+    const exact = vectors[from + place] ?? 0
+    const rounded = Math.round(exact / step)
+    numbers[place] = rounded
+    lost += (exact - rounded * step) ** 2
+  }
+  return Math.sqrt(lost)
+}
+
+const enlarged = (numbers: Float64Array, length: number) => {
+  const larger = new Float64Array(length)
+  larger.set(numbers)
+  return larger
+}
+
+export class ByteCodes {
+  readonly #codes: CodePages
+  /** By slot, as of a {@link QuantizedQuery}. */
+  #steps = new Float64Array(0)
+  #lost = new Float64Array(0)
+  /** Of one vector at a time. */
+  readonly #numbers: Int8Array
+
+  constructor(dimensions: number) {
+    this.#codes = new CodePages(dimensions)
+    this.#numbers = new Int8Array(dimensions)
+  }
+
+  /** Memory, in bytes. */
+  get bytes(): number {
+    return this.#codes.bytes + this.#steps.byteLength + this.#lost.byteLength
+  }
+
+  /** Makes room for slots 0 to `slots` − 1. */
+  reserve(slots: number): void {
+    this.#steps = enlarged(this.#steps, slots)
+    this.#lost = enlarged(this.#lost, slots)
+  }
+
+  /** The numbers of `vectors` from `from` on become the code of a slot that there is room for. */
+  set(slot: number, vectors: Float32Array, from: number): void {
+    const step = peakOf(vectors, from, this.#numbers.length) / maxByte
+    this.#lost[slot] = quantize(vectors, from, step, this.#numbers)
+    this.#steps[slot] = step
+    this.#codes.grow(slot + 1)
+    this.#codes.slot(slot).set(new Uint8Array(this.#numbers.buffer))
+  }
+
+  /** To a slot that has had a vector. */
+  move(from: number, to: number): void {
+    this.#codes.move(from, to)
+    this.#steps[to] = this.#steps[from] ?? 0
+    this.#lost[to] = this.#lost[from] ?? 0
+  }
+
+  /** Drops the slots from `slots` on; their room stays reserved. */
+  truncate(slots: number): void {
+    this.#codes.shrink(slots)
+  }
+
+  /** So few bits that no sum of products with bytes overflows 32. */
+  quantizeQuery(query: Float32Array): QuantizedQuery {
+    const largest = Math.min(maxInt16, Math.floor(maxInt32 / (maxByte * Math.max(1, query.length))))
+    const step = peakOf(query, 0, query.length) / largest
+    const numbers = new Int16Array(query.length)
+    return { numbers, step, lost: quantize(query, 0, step, numbers) }
+  }
+
+  /** Of `slots` for which `has` is 1. */
+  bounds({ lost, numbers, step }: QuantizedQuery, slots: Int32Array, has: Uint8Array): Bounds {
+    const known = new Int32Array(slots.length)
+    let count = 0
+    for (const slot of slots) if (has[slot] === 1) known[count++] = slot
+    const products = this.#codes.dotProducts(numbers, known.subarray(0, count))
+    const cosine = new Float64Array(slots.length).fill(Number.NaN)
+    const margin = new Float64Array(slots.length)
+    let next = 0
+    for (let place = 0; place < slots.length; place++) {
+      const slot = slots[place] ?? 0
+      if (has[slot] !== 1) continue
+      const own = this.#lost[slot] ?? 0
+      cosine[place] = (products[next++] ?? 0) * (this.#steps[slot] ?? 0) * step
+      // What either lost, times the length of the other.
+      margin[place] = own + lost * (1 + own) + roundingMargin
+    }
+    return { cosine, margin }
+  }
+}

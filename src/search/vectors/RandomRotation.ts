@@ -1,0 +1,77 @@
+/**
+ * A fixed random rotation of vectors. Lengths and dot products stay as they are, and each number of a vector is spread over
+ * all of them, so that a quantization of the rotated vector loses about the same whatever the vector was. It is a Hadamard
+ * transform between changes of sign; where the dimensions are no power of two, of the front and of the back in turns.
+ */
+
+const rounds = 4
+
+/** Numbers from 0 to 1, the same in every process (Mulberry32). */
+const pseudoRandom = (seed: number) => {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let value = Math.imul(state ^ (state >>> 15), state | 1)
+    value = (value + Math.imul(value ^ (value >>> 7), value | 61)) ^ value
+    return ((value ^ (value >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+/** The Hadamard transform of the `size` numbers from `from` on, in place; `size` is a power of two. */
+const hadamard = (numbers: Float32Array, from: number, size: number): void => {
+  for (let half = 1; half < size; half *= 2) {
+    for (let block = from; block < from + size; block += 2 * half) {
+      for (let place = block; place < block + half; place++) {
+        const one = numbers[place] ?? 0
+        const other = numbers[place + half] ?? 0
+        numbers[place] = one + other
+        numbers[place + half] = one - other
+      }
+    }
+  }
+}
+
+export class RandomRotation {
+  /** Numbers that one transform takes: the largest power of two among the dimensions. */
+  readonly #size: number
+  /** The changes of sign of all rounds, multiplied by the scale that keeps lengths. */
+  readonly #signs: Float32Array
+  readonly #rotated: Float32Array
+
+  constructor(dimensions: number) {
+    this.#size = dimensions <= 0 ? 0 : 2 ** Math.floor(Math.log2(dimensions))
+    const scale = 1 / Math.sqrt(Math.max(1, this.#size))
+    const next = pseudoRandom(dimensions)
+    this.#rotated = new Float32Array(dimensions)
+    this.#signs = new Float32Array(dimensions * rounds)
+    for (let round = 0; round < rounds; round++) {
+      const from = this.#from(round)
+      for (let place = 0; place < dimensions; place++) {
+        const within = place >= from && place < from + this.#size
+        this.#signs[round * dimensions + place] = (next() < 0.5 ? -1 : 1) * (within ? scale : 1)
+      }
+    }
+  }
+
+  #from(round: number): number {
+    return round % 2 === 0 ? 0 : this.#rotated.length - this.#size
+  }
+
+  /**
+   * The `length` numbers of `vectors` from `from` on, rotated; zeros where they are fewer than the dimensions. Valid until
+   * the next call.
+   */
+  rotate(vectors: Float32Array, from: number, length: number): Float32Array {
+    const rotated = this.#rotated
+    rotated.fill(0, length)
+    for (let place = 0; place < length; place++) rotated[place] = vectors[from + place] ?? 0
+    for (let round = 0; round < rounds; round++) {
+      const signs = round * rotated.length
+      for (let place = 0; place < rotated.length; place++) {
+        rotated[place] = (rotated[place] ?? 0) * (this.#signs[signs + place] ?? 0)
+      }
+      hadamard(rotated, this.#from(round), this.#size)
+    }
+    return rotated
+  }
+}

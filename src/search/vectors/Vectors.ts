@@ -1,0 +1,132 @@
+/**
+ * Unit vectors in numbered slots, with two quantizations of each: {@link BinaryCodes} to estimate many cosines,
+ * {@link ByteCodes} to bound some.
+ */
+import { BinaryCodes, type Estimates } from "./BinaryCodes.ts"
+import { type Bounds, ByteCodes, type QuantizedQuery } from "./ByteCodes.ts"
+
+/** How much more room is made than is needed now. */
+const growth = 1.3
+
+export class Vectors {
+  readonly dimensions: number
+  readonly #binary: BinaryCodes
+  readonly #bytes: ByteCodes
+  #floats = new Float32Array(0)
+  /** By slot: 1 where there is a vector. */
+  #has = new Uint8Array(0)
+  #count = 0
+  #expected = 0
+
+  constructor(dimensions: number) {
+    this.dimensions = dimensions
+    this.#binary = new BinaryCodes(dimensions)
+    this.#bytes = new ByteCodes(dimensions)
+  }
+
+  /** Slots that have a vector. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Memory, in bytes. */
+  get bytes(): number {
+    return this.#floats.byteLength + this.#has.byteLength + this.#binary.bytes + this.#bytes.bytes
+  }
+
+  /** Says that there will be slots 0 to `slots` − 1; room is made when the first vector comes. */
+  expect(slots: number): void {
+    this.#expected = Math.max(this.#expected, slots)
+  }
+
+  #reserve(slots: number): void {
+    if (slots <= this.#has.length) return
+    const room = Math.max(slots, this.#expected, Math.ceil(this.#has.length * growth))
+    const floats = new Float32Array(room * this.dimensions)
+    const has = new Uint8Array(room)
+    floats.set(this.#floats)
+    has.set(this.#has)
+    this.#floats = floats
+    this.#has = has
+    this.#binary.reserve(room)
+    this.#bytes.reserve(room)
+  }
+
+  has(slot: number): boolean {
+    return this.#has[slot] === 1
+  }
+
+  /** Sets the vector of a slot from its floats in the machine's byte order; one of another length is passed over. */
+  set(slot: number, bytes: Uint8Array): void {
+    const { dimensions } = this
+    const size = dimensions * Float32Array.BYTES_PER_ELEMENT
+    if (bytes.byteLength !== size || size === 0) return
+    this.#reserve(slot + 1)
+    new Uint8Array(this.#floats.buffer, slot * size, size).set(bytes)
+    this.#binary.set(slot, this.#floats, slot * dimensions, dimensions)
+    this.#bytes.set(slot, this.#floats, slot * dimensions)
+    if (this.#has[slot] === 0) this.#count++
+    this.#has[slot] = 1
+  }
+
+  /** Renumbers slots: `moved` says where each goes, −1 for nowhere, never upward. */
+  retain(moved: Int32Array): void {
+    const { dimensions } = this
+    let count = 0
+    let end = 0
+    for (const [slot, to] of moved.entries()) {
+      if (to < 0) continue
+      end = to + 1
+      const has = this.#has[slot] ?? 0
+      this.#has[to] = has
+      if (has === 0) {
+        this.#binary.remove(to)
+        continue
+      }
+      count++
+      this.#floats.copyWithin(to * dimensions, slot * dimensions, (slot + 1) * dimensions)
+      this.#binary.move(slot, to)
+      this.#bytes.move(slot, to)
+    }
+    this.#has.fill(0, end)
+    this.#binary.truncate(end)
+    this.#bytes.truncate(end)
+    this.#count = count
+  }
+
+  /** The exact cosine of a slot that has a vector. */
+  cosine(slot: number, query: Float32Array): number {
+    const floats = this.#floats
+    const { dimensions } = this
+    const from = slot * dimensions
+    // Four sums, as an addition would have to wait for the one before.
+    let one = 0
+    let two = 0
+    let three = 0
+    let four = 0
+    let place = 0
+    for (; place + 3 < dimensions; place += 4) {
+      one += (floats[from + place] ?? 0) * (query[place] ?? 0)
+      two += (floats[from + place + 1] ?? 0) * (query[place + 1] ?? 0)
+      three += (floats[from + place + 2] ?? 0) * (query[place + 2] ?? 0)
+      four += (floats[from + place + 3] ?? 0) * (query[place + 3] ?? 0)
+    }
+    for (; place < dimensions; place++) one += (floats[from + place] ?? 0) * (query[place] ?? 0)
+    return one + two + three + four
+  }
+
+  /** Estimates of the cosines of slots 0 to `slots` − 1. */
+  estimates(query: Float32Array, slots: number): Estimates {
+    return this.#binary.estimates(query, slots)
+  }
+
+  /** The query as {@link bounds} takes it. */
+  quantizeQuery(query: Float32Array): QuantizedQuery {
+    return this.#bytes.quantizeQuery(query)
+  }
+
+  /** Bounds of the cosines of `slots`. */
+  bounds(query: QuantizedQuery, slots: Int32Array): Bounds {
+    return this.#bytes.bounds(query, slots, this.#has)
+  }
+}
