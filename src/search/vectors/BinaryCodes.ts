@@ -133,7 +133,7 @@ export class BinaryCodes {
     const { lost, offset, step, tables } = this.#tablesOf(query)
     const cosine = new Float64Array(slots).fill(Number.NaN)
     const known = Math.min(slots, this.#scales.length, this.#groups.slots * groupSize)
-    const sums = this.#groups.lookupSums(tables, this.#pairs, groupsOf(known))
+    const sums = this.#groups.lookupSums(tables, groupsOf(known))
     let largestScale = 0
     for (let slot = 0; slot < known; slot++) {
       const scale = this.#scales[slot] ?? Number.NaN

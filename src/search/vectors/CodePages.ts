@@ -21,6 +21,8 @@ const maxProducts = 4_096
 /** Codes of a group of {@link CodePages.lookupSums}, the bytes of its sums, and groups that one call takes at most. */
 export const groupSize = 16
 const groupSumsBytes = 32
+/** The two lookup tables of a byte of a code. */
+const pairTablesBytes = 32
 const maxGroups = (wasmPageBytes - resultsAt) / groupSumsBytes
 
 const simd = instantiate()
@@ -103,13 +105,15 @@ export class CodePages {
   }
 
   /**
-   * Where a slot is a group of sixteen interleaved codes of `pairs` bytes: for each code, in slots 0 to `slots` − 1, the sum
-   * of what its half bytes find in `tables`, which has sixteen bytes for each of them.
+   * Where a slot is a group of sixteen interleaved codes: for each code, in slots 0 to `slots` − 1, the sum of what its half
+   * bytes find in `tables`, which has sixteen bytes for each of them.
    */
-  lookupSums(tables: Uint8Array, pairs: number, slots: number): Uint16Array {
+  lookupSums(tables: Uint8Array, slots: number): Uint16Array {
     const sums = new Uint16Array(slots * groupSize)
     const { bytes, uint16 } = views
-    bytes.set(tables, queryAt)
+    // What is missing to a whole block finds zeros.
+    const pairs = this.#slotBytes / groupSize
+    bytes.fill(0, queryAt, queryAt + pairs * pairTablesBytes).set(tables, queryAt)
     for (let from = 0; from < slots;) {
       const left = this.#slotsPerPage - (from % this.#slotsPerPage)
       const count = Math.min(left, slots - from, maxGroups)

@@ -16,7 +16,8 @@ const vector = FastCheck.array(FastCheck.double({ min: -1, max: 1, noNaN: true }
   minLength: size,
   maxLength: size
 }).map(unit)
-const optional = FastCheck.array(FastCheck.option(vector), { maxLength: 20 })
+/** Of several groups of sixteen. */
+const optional = FastCheck.array(FastCheck.option(vector), { maxLength: 50, size: "max" })
 
 const filled = (all: ReadonlyArray<Float32Array | null>) => {
   const vectors = new Vectors(size)
