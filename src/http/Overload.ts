@@ -169,9 +169,7 @@ class Reception {
       bodies.end(request)
       connections.end(request.socket)
     })
-    // Before the first listener and after the last one nobody would answer.
-    const isAway = () => this.#closing || this.#server.listenerCount("request") === 0
-    if (isAway()) return refuse(away, 0)
+    if (this.#isAway) return refuse(away, 0)
     if (permit !== undefined) {
       return permit.state === "granted" ? begin() : turnAway(0)
     }
@@ -181,12 +179,39 @@ class Reception {
       begin: () => {
         const millis = this.#now - came
         if (millis >= 1) waited.unsafeUpdate(millis / 1_000, [])
-        if (isAway()) refuse(away, 0)
+        if (this.#isAway) refuse(away, 0)
         else begin()
       },
-      refuse: (retryAfter) => (isAway() ? refuse(away, retryAfter) : turnAway(retryAfter)),
+      refuse: (retryAfter) => (this.#isAway ? refuse(away, retryAfter) : turnAway(retryAfter)),
       isOver: () => isOver(response)
     })
+  }
+
+  /** A request for another protocol: it waits like all others, and the connection is its own from then on. */
+  arriveUpgrade(request: IncomingMessage, socket: Socket, event: ReadonlyArray<unknown>): void {
+    this.#settings.connections.begin(socket)
+    const sentBefore = socket.bytesWritten
+    // Node listens no more, and nobody else does yet.
+    socket.on("error", () => {})
+    const refuse = (error: ServiceUnavailable, retryAfter: number) => {
+      refused.unsafeUpdate(1, [])
+      const response = new ServerResponse(request)
+      response.shouldKeepAlive = false
+      response.assignSocket(socket)
+      response.once("finish", () => socket.end())
+      this.#refuse(request, response, error, retryAfter)
+    }
+    this.shedder.arrive({
+      owner: this.#settings.ownerOf(request),
+      begin: () => (this.#isAway ? refuse(away, 0) : this.pass(event)),
+      refuse: (retryAfter) => refuse(this.#isAway ? away : busy, retryAfter),
+      isOver: () => socket.destroyed || socket.bytesWritten > sentBefore
+    })
+  }
+
+  /** Before the first listener and after the last one nobody would answer. */
+  get #isAway(): boolean {
+    return this.#closing || this.#server.listenerCount("request") === 0
   }
 
   #refuse(
@@ -302,7 +327,12 @@ export const guard = (server: Server): Effect.Effect<Guard, never, Scope.Scope> 
           connected()
           return connections.accept(first) ? reception.pass(event) : true
         }
-        if (name === "upgrade" && first instanceof IncomingMessage) connections.begin(first.socket)
+        if (name === "upgrade" && first instanceof IncomingMessage) {
+          lately++
+          reception.arriveUpgrade(first, first.socket, event)
+          awake.unsafeOpen()
+          return true
+        }
         if (name !== "request" || !(first instanceof IncomingMessage) || !(second instanceof ServerResponse))
           return reception.pass(event)
         lately++

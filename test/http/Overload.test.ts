@@ -13,7 +13,7 @@ import { createConnection } from "node:net"
 import { describe, expect } from "vitest"
 import * as Overload from "../../src/http/Overload.ts"
 import * as Server from "../../src/http/Server.ts"
-import { ask, portOf } from "./HostileClients.ts"
+import { ask, connect, portOf } from "./HostileClients.ts"
 import { api, as, lane, layer as PublicServer, Script, script, turn } from "./PublicServer.ts"
 import { TestServer } from "./TestServer.ts"
 import { result } from "./UiStream.ts"
@@ -135,6 +135,33 @@ describe("a server whose database is late", () => {
         expect(headers.get("access-control-allow-origin")).toBe("*")
         expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1)
       }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("has requests for another protocol wait, too, and answers 503 where they waited too long", () =>
+    Effect.gen(function* () {
+      const { crowd, healed, url } = yield* onSlowDatabase("200 millis")
+      const answers = yield* crowd
+      const port = Number(new URL(url).port)
+      const heard = yield* Effect.promise(() =>
+        Promise.all(
+          Array.from({ length: 50 }, async () => {
+            const client = await connect(port)
+            client.send(
+              "GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: Upgrade\r\nupgrade: websocket\r\n" +
+                "sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+            )
+            return client.closed
+          })
+        )
+      )
+      const refused = heard.filter((text) => text.startsWith("HTTP/1.1 503 "))
+      // Somebody gets in now and then, however late everything is.
+      expect(refused.length).toBeGreaterThan(25)
+      for (const text of refused) expect(text).toMatch(/^retry-after: \d+\r$/mu)
+      expect(heard.every((text) => /^HTTP\/1\.1 (?:200|503) /u.test(text))).toBe(true)
+      yield* healed.open
+      yield* Effect.promise(() => Promise.all(answers))
     }).pipe(Effect.scoped)
   )
 
