@@ -24,7 +24,7 @@ const Grant = Schema.Struct({
   by: Schema.optionalWith(Schema.NullOr(Grantor), { exact: true, default: () => null }),
   /** Milliseconds since 1970; the token is good until then. */
   expires: Schema.Int,
-  /** The tenant, whose sockets share a limit; tokens of version 0.1 do not say. */
+  /** The tenant, whose sockets share a limit; left out in tokens from before an upgrade. */
   owner: Schema.optionalWith(Schema.String, { exact: true })
 })
 export type Grant = typeof Grant.Type
