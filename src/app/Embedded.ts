@@ -51,7 +51,10 @@ const grace = "35 seconds"
 
 /** Serves every HTTP surface over {@link layer} at the host and port of `settings`. */
 export const server = (settings: Settings) =>
-  Http.layer(settings).pipe(Layer.provide(listen({ host: settings.host, port: settings.port, grace })))
+  Http.layer(settings).pipe(
+    Layer.provide(listen({ host: settings.host, port: settings.port, grace })),
+    Layer.provide(Http.overload(settings))
+  )
 
 /** What is asked after the end, and what is still read then. */
 export const closed = () => new SpokeError({ code: "CLOSED", message: "This Spoke has been closed." })

@@ -4,7 +4,6 @@ import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Admission from "../http/Admission.ts"
 import { Api } from "../http/Api.ts"
 import * as Assets from "../http/hosted/Assets.ts"
 import { AgentsHandlers } from "../http/hosted/AgentsHandlers.ts"
@@ -39,9 +38,11 @@ import * as DirectMessaging from "../http/webhooks/DirectMessaging.ts"
 import { MessagingHandlers } from "../http/webhooks/MessagingHandlers.ts"
 import type * as Auth from "../http/Auth.ts"
 import { TrustedProxies } from "../http/ClientAddress.ts"
+import { ConnectionLimits } from "../http/Connections.ts"
 import * as Headers from "../http/Headers.ts"
 import * as KeyAuth from "../http/KeyAuth.ts"
 import type { SameOrigin } from "../http/hosted/SameOrigin.ts"
+import * as Overload from "../http/Overload.ts"
 import * as DirectPublic from "../http/public/DirectPublic.ts"
 import { publicGroups, serve } from "../http/Server.ts"
 import type { Settings } from "./Config.ts"
@@ -102,13 +103,22 @@ export const guarded = (settings: Settings) => api(settings, doors(settings))
 export const overHttps = ({ appUrl }: Settings) =>
   Layer.succeed(Headers.OverHttps, new URL(appUrl).protocol === "https:")
 
-/** What the door of the listener goes by. */
-export const admission = (settings: Settings) =>
+/** What the overload control of the listener goes by. */
+export const overload = (settings: Settings) =>
   Layer.mergeAll(
-    Layer.succeed(Admission.MaxWait, settings.maxWait),
+    Layer.succeed(Overload.MaxWait, settings.maxWait),
+    Layer.succeed(TrustedProxies, settings.trustedProxies),
     Layer.effect(
-      Admission.Pulse,
+      ConnectionLimits,
+      Effect.map(ConnectionLimits, (limits) => ({ ...limits, maxConnections: settings.maxConnections }))
+    ),
+    Layer.effect(
+      Overload.DatabaseProbe,
       Effect.map(SqlClient.SqlClient, (sql) => Effect.withTracerEnabled(sql`select 1`, false))
+    ),
+    Layer.effect(
+      Overload.DrainBegins,
+      Effect.map(Lifecycle.Draining, ({ whenBegun }) => whenBegun)
     ),
     overHttps(settings)
   )

@@ -20,10 +20,16 @@ const redisCheck = "redis"
 const patience = "2 seconds"
 
 export class Draining extends Effect.Service<Draining>()("app/Draining", {
-  effect: Effect.map(Ref.make(false), (started) => ({
-    begin: Ref.set(started, true),
-    begun: Ref.get(started)
-  }))
+  effect: Effect.gen(function* () {
+    const started = yield* Ref.make(false)
+    const latch = yield* Effect.makeLatch(false)
+    return {
+      begin: Effect.zipRight(Ref.set(started, true), latch.open),
+      begun: Ref.get(started),
+      /** Returns when it begins. */
+      whenBegun: latch.await
+    } as const
+  })
 }) {}
 
 const oldest = Metric.gauge("spoke_ingestion_oldest_waiting_seconds", {

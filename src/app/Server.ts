@@ -69,7 +69,7 @@ export const run = (settings: Settings, role: Role) =>
       const served = Http.layer(settings).pipe(
         Layer.provide(
           listen({ host: settings.host, port: settings.port, grace }).pipe(
-            Layer.provide(Http.admission(settings))
+            Layer.provide(Http.overload(settings))
           )
         ),
         Layer.provide(Layer.succeedContext(live))

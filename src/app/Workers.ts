@@ -6,6 +6,7 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import { JobQueue } from "../capabilities/JobQueue.ts"
+import type { QueueName } from "../domain/Job.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { Artifacts } from "../usecases/Artifacts.ts"
 import { Embed } from "../usecases/Embed.ts"
@@ -16,15 +17,19 @@ import { Ingest } from "../usecases/Ingest.ts"
 import { LegacyKeys } from "../usecases/LegacyKeys.ts"
 import * as Sweeps from "./Sweeps.ts"
 
-/** Sources that are read at the same time by one process. */
-const ingestions = 2
-/** Originals that are removed at the same time by one process. */
-const cleanups = 2
-
-/** Events of messaging channels that are processed at the same time by one process. */
-const arrivals = 4
-/** Messages to contacts that are sent at the same time by one process: most of it is waiting for the provider. */
-const departures = 8
+/** Jobs of each queue that one process runs at the same time; what one owner may have of them is its policy's `ownerShare`. */
+const concurrentJobs = {
+  /** Sources that are read. */
+  ingestion: 4,
+  /** Sources whose vectors are made. */
+  embedding: 2,
+  /** Originals that are removed. */
+  "artifact-cleanup": 4,
+  /** Events of messaging channels that are processed. */
+  "channel-inbound": 8,
+  /** Messages to contacts that are sent: most of it is waiting for the provider. */
+  "channel-outbound": 12
+} as const satisfies Record<QueueName, number>
 
 const tidy = Effect.gen(function* () {
   const keys = yield* IdempotencyKeyStore
@@ -66,15 +71,17 @@ export const layer = Layer.scopedDiscard(
     yield* beside(
       queue.work(
         "channel-inbound",
-        arrivals,
+        concurrentJobs["channel-inbound"],
         (job) => Effect.zipRight(intake.calm, inbound.process(job)),
         inbound.abandoned
       )
     )
-    yield* beside(queue.work("channel-outbound", departures, outbound.process, outbound.abandoned))
-    yield* beside(queue.work("ingestion", ingestions, ingest.process, ingest.abandoned))
-    yield* beside(queue.work("embedding", 1, embed.process))
-    yield* beside(queue.work("artifact-cleanup", cleanups, artifacts.process))
+    yield* beside(
+      queue.work("channel-outbound", concurrentJobs["channel-outbound"], outbound.process, outbound.abandoned)
+    )
+    yield* beside(queue.work("ingestion", concurrentJobs.ingestion, ingest.process, ingest.abandoned))
+    yield* beside(queue.work("embedding", concurrentJobs.embedding, embed.process))
+    yield* beside(queue.work("artifact-cleanup", concurrentJobs["artifact-cleanup"], artifacts.process))
     yield* beside(Sweeps.start)
     yield* beside(Effect.forkScoped(work))
     yield* beside(tidy)

@@ -24,9 +24,11 @@ export interface QueuePolicy {
    * was given back need not be waited for; what has begun to answer or to send somebody is brought to its end.
    */
   readonly drain: Duration.DurationInput
+  /** The part of a worker's places that the jobs of one owner may take, one at least; all of them by default. */
+  readonly ownerShare?: number
 }
 
-/** What is documented of each queue: attempts, backoff, what is kept, and how it stops. */
+/** How often each queue tries, how it stops, and how much of a worker one owner may have. */
 export const policies = {
   ingestion: {
     attempts: 3,
@@ -34,7 +36,8 @@ export const policies = {
     keepCompleted: 100,
     keepFailed: 500,
     lease: "30 seconds",
-    drain: "1 second"
+    drain: "1 second",
+    ownerShare: 1 / 2
   },
   embedding: {
     attempts: 10,
@@ -42,7 +45,8 @@ export const policies = {
     keepCompleted: 100,
     keepFailed: 500,
     lease: "30 seconds",
-    drain: "1 second"
+    drain: "1 second",
+    ownerShare: 1 / 2
   },
   "artifact-cleanup": {
     attempts: 20,
@@ -50,7 +54,8 @@ export const policies = {
     keepCompleted: 100,
     keepFailed: 500,
     lease: "30 seconds",
-    drain: "1 second"
+    drain: "1 second",
+    ownerShare: 1 / 2
   },
   "channel-inbound": {
     attempts: 5,
@@ -58,7 +63,8 @@ export const policies = {
     keepCompleted: 100,
     keepFailed: 500,
     lease: "20 seconds",
-    drain: "30 seconds"
+    drain: "30 seconds",
+    ownerShare: 1 / 2
   },
   "channel-outbound": {
     attempts: 3,
@@ -66,7 +72,8 @@ export const policies = {
     keepCompleted: 100,
     keepFailed: 500,
     lease: "20 seconds",
-    drain: "30 seconds"
+    drain: "30 seconds",
+    ownerShare: 2 / 3
   }
 } as const satisfies Record<QueueName, QueuePolicy>
 
@@ -100,6 +107,8 @@ export interface EnqueueOptions {
   readonly delay?: Duration.DurationInput
   /** Jobs of one queue with the same key run one at a time, in order. */
   readonly serialKey?: string
+  /** Whose job it is: owners are served in turns. By default whom the enqueuing fiber works for. */
+  readonly owner?: string
 }
 
 /** One of the jobs that are enqueued together. */
@@ -143,7 +152,7 @@ export class JobQueue extends Context.Tag("capabilities/JobQueue")<
     /** `count` jobs without a delay, for a statement of the caller's, in the transaction that it is called in, if in any. */
     readonly prepare: (queue: QueueName, count: number) => Effect.Effect<PreparedJobs>
     /**
-     * Claims and runs jobs, at most `concurrency` at once, until the scope closes; then takes no more and waits for the
+     * Claims and runs jobs, those of their owners in turns and at most `concurrency` at once, until the scope closes; then takes no more and waits for the
      * running ones, as long as the policy allows. What still runs after that is interrupted and goes back to the queue
      * without losing an attempt. A defect of the handler counts as a failed attempt.
      *

@@ -7,7 +7,8 @@
  *   waits for at most one permit of each other owner, however many waiters those have. When the waiting line is full, the
  *   newest waiter of the owner with the most of them gives way to an owner with fewer.
  * - **Revocable** permits (an idle connection, a body that is still being read) may be held beyond any fair share while
- *   nobody else wants them: they are taken back, the oldest first, from the owner that holds most.
+ *   nobody else wants them: they are taken back, the oldest first, from the owner that holds most, and of that owner's
+ *   parts (the visitors of a tenant) from the one that holds most.
  *
  * The class is synchronous, for Node's events, and never yields; {@link FairLimiter.withPermit} and
  * {@link FairLimiter.acquire} are its Effect interface. Each operation takes O(log owners). An owner that holds nothing and
@@ -15,29 +16,35 @@
  */
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Metric from "effect/Metric"
 import type * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
+import { FairAccount } from "./FairAccount.ts"
 import { FairQueue, Heap, type Waiter } from "./FairQueue.ts"
+import { type LimitMetrics, metricsOf } from "./LimitMetrics.ts"
 
 /** There is no permit, and no place to wait for one. `limit` is the name of the limit. */
-export class LimitReached extends Data.TaggedError("LimitReached")<{ readonly limit: string }> {}
+export class LimitReached extends Data.TaggedError("LimitReached")<{ readonly limit: string | null }> {}
 
 export interface Limits {
-  /** What errors and metrics call the limit. */
-  readonly name: string
+  /** What errors and metrics call the limit; null: one of many of its kind, which has no metrics. */
+  readonly name: string | null
   /** Of all owners together. */
   readonly permits: number
   /** Most that one owner holds at a time; all of them by default. */
   readonly maxPermitsPerOwner?: number
   /** Most that wait, of all owners together; nobody waits by default. */
   readonly maxWaiting?: number
+  /** How long an effect waits, {@link LimitReached} then; as long as it takes by default. */
+  readonly maxWait?: Duration.DurationInput
 }
 
 export interface PermitOptions {
   /** How many permits are held as one; 1 by default. More than one owner may hold count as that many. */
   readonly amount?: number
+  /** A part of the owner (a visitor of a tenant): of revocable permits an owner's parts have fair shares, too. */
+  readonly part?: string
   /** Lets the request wait: called when it has been granted, or refused to make room for others. Not for what is decided at once. */
   readonly onSettled?: (granted: boolean) => void
   /** Makes the permit revocable: called when it has been taken back. */
@@ -47,6 +54,7 @@ export interface PermitOptions {
 /** What an owner has asked for. Its fields are changed by the limiter alone. */
 export class Permit {
   readonly owner: string
+  readonly part: string
   readonly options: PermitOptions
   state: "waiting" | "granted" | "refused" | "revoked" | "released" = "refused"
   amount: number
@@ -56,6 +64,7 @@ export class Permit {
   constructor(limiter: FairLimiter, owner: string, amount: number, options: PermitOptions) {
     this.#limiter = limiter
     this.owner = owner
+    this.part = options.part ?? ""
     this.amount = amount
     this.options = options
   }
@@ -76,48 +85,23 @@ export class Permit {
   }
 }
 
-interface Account {
-  readonly permits: Set<Permit>
-  /** Their amounts together. */
-  held: number
-  /** Those that may be taken back, oldest first. */
-  readonly revocable: Set<Permit>
-}
-
-const gauge = (limit: string, name: string, description: string) =>
-  Metric.tagged(Metric.gauge(name, { description }), "limit", limit)
-const counter = (limit: string, name: string, description: string) =>
-  Metric.tagged(Metric.counter(name, { description, incremental: true }), "limit", limit)
-
-const metricsOf = (limit: string) => ({
-  permits: gauge(limit, "spoke_limit_permits", "Permits of a shared limit"),
-  held: gauge(limit, "spoke_limit_held", "Permits of a shared limit that are held"),
-  owners: gauge(limit, "spoke_limit_owners", "Owners that hold permits of a shared limit"),
-  waiting: gauge(limit, "spoke_limit_waiting", "Requests that wait for a permit of a shared limit"),
-  refused: counter(
-    limit,
-    "spoke_limit_refused_total",
-    "Requests for a permit of a shared limit that were refused"
-  ),
-  revoked: counter(limit, "spoke_limit_revoked_total", "Permits of a shared limit that were taken back")
-})
-
 export class FairLimiter {
   readonly #limits: Required<Limits>
-  readonly #accounts = new Map<string, Account>()
+  readonly #accounts = new Map<string, FairAccount<Permit>>()
   /** Accounts with permits that may be taken back; the one that holds most is on top. */
-  readonly #heaviest = new Heap<Account>(({ held }) => held)
+  readonly #heaviest = new Heap<FairAccount<Permit>>(({ held }) => held)
   readonly #queue: FairQueue<Permit>
-  readonly #metrics: ReturnType<typeof metricsOf>
+  readonly #metrics: LimitMetrics
   /** Callbacks that wait until the limiter's own work is done: they may use it. */
   readonly #calls: Array<() => void> = []
   #held = 0
   #calling = false
 
   constructor(limits: Limits) {
-    const { maxPermitsPerOwner = limits.permits, maxWaiting = 0 } = limits
+    const { maxPermitsPerOwner = limits.permits, maxWait = Duration.infinity, maxWaiting = 0 } = limits
     this.#limits = {
       ...limits,
+      maxWait,
       maxWaiting,
       maxPermitsPerOwner: Math.max(1, Math.min(limits.permits, maxPermitsPerOwner))
     }
@@ -137,14 +121,9 @@ export class FairLimiter {
     return this.#queue.size
   }
 
-  /** How many owners hold permits. */
-  get holders(): number {
-    return this.#accounts.size
-  }
-
-  /** How many owners wait for permits. */
-  get waitingOwners(): number {
-    return this.#queue.owners
+  /** How many owners there are that hold permits, or wait for some. */
+  get owners(): { readonly holding: number; readonly waiting: number } {
+    return { holding: this.#accounts.size, waiting: this.#queue.owners }
   }
 
   heldBy(owner: string): number {
@@ -160,7 +139,7 @@ export class FairLimiter {
     const amount = Math.min(options.amount ?? 1, this.#limits.maxPermitsPerOwner)
     const permit = new Permit(this, owner, amount, options)
     const first = this.#queue.next === null && this.#queue.sizeOf(owner) === 0
-    if (first && this.#fits(owner, amount) && this.#makeRoom(owner, amount)) this.#grant(permit)
+    if (first && this.#makeRoom(permit, amount)) this.#grant(permit)
     else if (options.onSettled !== undefined) this.#wait(permit)
     if (permit.state === "refused") this.#metrics.refused.unsafeUpdate(1, [])
     this.#done()
@@ -175,7 +154,7 @@ export class FairLimiter {
 
   /** Takes back the oldest permit of `owner` that may be taken back; false when it has none. */
   revokeOldestOf(owner: string): boolean {
-    const [oldest] = this.#accounts.get(owner)?.revocable ?? []
+    const oldest = this.#accounts.get(owner)?.oldest
     if (oldest === undefined) return false
     this.#revoke(oldest)
     this.#done()
@@ -193,9 +172,11 @@ export class FairLimiter {
   resize(permit: Permit, amount: number): boolean {
     if (permit.state !== "granted") return false
     const more = amount - permit.amount
-    if (more > 0 && !(this.#fits(permit.owner, more) && this.#makeRoom(permit.owner, more))) return false
+    if (more > 0 && !this.#makeRoom(permit, more)) return false
     permit.amount = amount
-    this.#count(this.#accountOf(permit.owner), permit.owner, more)
+    const account = this.#accountOf(permit.owner)
+    account.grow(permit, more)
+    this.#counted(account, permit.owner, more)
     this.#done()
     return true
   }
@@ -203,16 +184,15 @@ export class FairLimiter {
   setInUse(permit: Permit, inUse: boolean): void {
     if (permit.state !== "granted" || permit.options.onRevoked === undefined) return
     const account = this.#accountOf(permit.owner)
-    account.revocable.delete(permit)
-    if (!inUse) account.revocable.add(permit)
+    account.setRevocable(permit, !inUse)
     this.#rank(account)
     this.#done()
   }
 
-  #accountOf(owner: string): Account {
+  #accountOf(owner: string): FairAccount<Permit> {
     const known = this.#accounts.get(owner)
     if (known !== undefined) return known
-    const account: Account = { permits: new Set(), held: 0, revocable: new Set() }
+    const account = new FairAccount<Permit>()
     this.#accounts.set(owner, account)
     return account
   }
@@ -221,32 +201,35 @@ export class FairLimiter {
     return this.heldBy(owner) + amount <= this.#limits.maxPermitsPerOwner
   }
 
-  /** Takes permits back until `amount` are free, from owners that hold more than `owner` is going to. */
-  #makeRoom(owner: string, amount: number): boolean {
-    while (this.#limits.permits - this.#held < amount) {
-      const heaviest = this.#heaviest.top
-      const [oldest] = heaviest?.revocable ?? []
-      if (heaviest === undefined || oldest === undefined) return false
-      if (heaviest.held <= this.heldBy(owner) + amount) return false
+  /** Takes permits back until `amount` are free, from owners, or parts of the same owner, that hold more than this one will. */
+  #makeRoom({ owner, part }: Permit, amount: number): boolean {
+    for (;;) {
+      const fits = this.#fits(owner, amount)
+      if (fits && this.#limits.permits - this.#held >= amount) return true
+      const mine = this.#accounts.get(owner)
+      const heaviest = fits ? this.#heaviest.top : undefined
+      const others =
+        heaviest !== undefined && heaviest.held > (mine?.held ?? 0) + amount ? heaviest : undefined
+      const own = mine !== undefined && mine.heaviestPart > mine.heldBy(part) + amount ? mine : undefined
+      const oldest = (others ?? own)?.oldest
+      if (oldest === undefined) return false
       this.#revoke(oldest)
     }
-    return true
   }
 
   #grant(permit: Permit): void {
     permit.state = "granted"
     const account = this.#accountOf(permit.owner)
-    account.permits.add(permit)
-    if (permit.options.onRevoked !== undefined) account.revocable.add(permit)
-    this.#count(account, permit.owner, permit.amount)
+    account.add(permit)
+    if (permit.options.onRevoked !== undefined) account.setRevocable(permit, true)
+    this.#counted(account, permit.owner, permit.amount)
   }
 
   #takeBack(permit: Permit, state: "released" | "revoked"): void {
     permit.state = state
     const account = this.#accountOf(permit.owner)
-    account.permits.delete(permit)
-    account.revocable.delete(permit)
-    this.#count(account, permit.owner, -permit.amount)
+    account.remove(permit)
+    this.#counted(account, permit.owner, -permit.amount)
   }
 
   #revoke(permit: Permit): void {
@@ -256,16 +239,15 @@ export class FairLimiter {
   }
 
   /** `account` holds so many more, or fewer. */
-  #count(account: Account, owner: string, more: number): void {
-    account.held += more
+  #counted(account: FairAccount<Permit>, owner: string, more: number): void {
     this.#held += more
     this.#rank(account)
-    if (account.permits.size === 0) this.#accounts.delete(owner)
+    if (account.isEmpty) this.#accounts.delete(owner)
     this.#review(owner)
   }
 
-  #rank(account: Account): void {
-    if (account.revocable.size > 0) this.#heaviest.update(account)
+  #rank(account: FairAccount<Permit>): void {
+    if (account.oldest !== undefined) this.#heaviest.update(account)
     else this.#heaviest.remove(account)
   }
 
@@ -300,7 +282,7 @@ export class FairLimiter {
   /** Grants what can be granted now, and then calls who has to be told. A callback may use the limiter. */
   #done(): void {
     for (let next = this.#queue.next; next !== null; next = this.#queue.next) {
-      if (!this.#makeRoom(next.owner, next.item.amount)) break
+      if (!this.#makeRoom(next.item, next.item.amount)) break
       this.#queue.shift()
       const { item: permit } = next
       permit.waiter = null
@@ -359,12 +341,15 @@ export class FairLimiter {
   }
 
   /** A revocable permit of `owner` that is there now, until the scope closes. Returns what ends when it is taken back. */
-  acquireRevocable(owner: string, amount = 1): Effect.Effect<Effect.Effect<void>, LimitReached, Scope.Scope> {
+  acquireRevocable(
+    owner: string,
+    options: Pick<PermitOptions, "amount" | "part"> = {}
+  ): Effect.Effect<Effect.Effect<void>, LimitReached, Scope.Scope> {
     return Effect.gen(this, function* () {
       const revoked = yield* Deferred.make<void>()
       const onRevoked = () => Deferred.unsafeDone(revoked, Effect.void)
       const permit = yield* Effect.acquireRelease(
-        Effect.sync(() => this.request(owner, { amount, onRevoked })),
+        Effect.sync(() => this.request(owner, { ...options, onRevoked })),
         (asked) => Effect.sync(() => asked.release())
       )
       if (permit.state === "refused") return yield* this.#reached
@@ -380,10 +365,15 @@ export class FairLimiter {
     let settle: (granted: boolean) => void = () => {}
     const permit = this.request(owner, { amount, onSettled: (granted) => settle(granted) })
     const decided = (granted: boolean) => (granted ? Effect.void : this.#reached)
-    const granted = Effect.async<void, LimitReached>((resume) => {
+    if (permit.state !== "waiting") return { permit, granted: decided(permit.state === "granted") } as const
+    const settled = Effect.async<void, LimitReached>((resume) => {
       if (permit.state !== "waiting") return resume(decided(permit.state === "granted"))
       settle = (granted) => resume(decided(granted))
     })
-    return { permit, granted: permit.state === "granted" ? Effect.void : granted } as const
+    const granted = Effect.timeoutFail(settled, {
+      duration: this.#limits.maxWait,
+      onTimeout: () => this.#reached
+    })
+    return { permit, granted } as const
   }
 }

@@ -13,6 +13,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { type CodedError, PayloadTooLarge, ValidationError } from "../domain/Errors.ts"
 import * as Json from "../domain/Json.ts"
+import * as RequestBody from "./RequestBody.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -25,37 +26,6 @@ const unreadable = (request: Request, cause: CodedError) =>
 
 const tooLarge = (limit: number) =>
   new PayloadTooLarge({ message: `The body may take at most ${limit} bytes.` })
-const cutOff = () => new ValidationError({ message: "The body ended too early." })
-
-/** The body of `source`, to be read once, and at most `limit` bytes of it. */
-export const whole = (
-  source: IncomingMessage,
-  limit: number
-): Effect.Effect<Uint8Array, PayloadTooLarge | ValidationError> =>
-  Effect.async((resume) => {
-    const chunks: Array<Uint8Array> = []
-    let size = 0
-    const stop = () => {
-      source.off("data", onData).off("end", onEnd).off("error", onCut).off("close", onCut)
-    }
-    const finish = (result: Effect.Effect<Uint8Array, PayloadTooLarge | ValidationError>) => {
-      stop()
-      // Whatever still comes is thrown away.
-      source.resume()
-      resume(result)
-    }
-    const onData = (chunk: Uint8Array) => {
-      size += chunk.length
-      if (size > limit) finish(Effect.fail(tooLarge(limit)))
-      else chunks.push(chunk)
-    }
-    const onEnd = () => finish(Effect.succeed(Buffer.concat(chunks)))
-    const onCut = () => finish(Effect.fail(cutOff()))
-    if (Number(source.headers["content-length"]) > limit) return finish(Effect.fail(tooLarge(limit)))
-    if (source.readableEnded || source.destroyed) return onCut()
-    source.on("data", onData).on("end", onEnd).on("error", onCut).on("close", onCut)
-    return Effect.sync(stop)
-  })
 
 /** For every other server: the platform's own stream of the body. */
 const fromStream = (request: Request, limit: number) => {
@@ -79,7 +49,7 @@ const fromStream = (request: Request, limit: number) => {
 
 const read = (request: Request, limit: number): Effect.Effect<Uint8Array, HttpServerError.RequestError> => {
   if (request.source instanceof IncomingMessage) {
-    return Effect.mapError(whole(request.source, limit), (cause) => unreadable(request, cause))
+    return Effect.mapError(RequestBody.whole(request.source, limit), (cause) => unreadable(request, cause))
   }
   if (Number(request.headers["content-length"]) > limit) {
     return Effect.fail(unreadable(request, tooLarge(limit)))
@@ -103,10 +73,14 @@ export const parsed = (text: string): Effect.Effect<unknown, ValidationError> =>
 const notJson = new ValidationError({ message: "Send a JSON body with content-type application/json." })
 
 /**
- * `request` with every way to its body bounded by `limitOf` its route. The body is read once and kept for the request;
+ * `request` of the address `client`, with every way to its body bounded by `limitOf` its route. The body is read once and kept for the request;
  * forms are read by `http/Upload`, from the request itself.
  */
-export const bounded = (request: Request, limitOf: (route: HttpRouter.Route<unknown, unknown>) => number) => {
+export const bounded = (
+  request: Request,
+  client: string | undefined,
+  limitOf: (route: HttpRouter.Route<unknown, unknown>) => number
+) => {
   let outcome: Exit.Exit<Uint8Array, HttpServerError.RequestError> | undefined
   const reading = Effect.flatMap(Effect.serviceOption(HttpRouter.RouteContext), (found) =>
     read(request, Option.match(found, { onNone: () => 0, onSome: ({ route }) => limitOf(route) }))
@@ -125,6 +99,7 @@ export const bounded = (request: Request, limitOf: (route: HttpRouter.Route<unkn
   )
   const noForm = Effect.failSync(() => new Multipart.MultipartError({ reason: "Parse", cause: notJson }))
   const wrapped: Request = Object.create(request, {
+    remoteAddress: { value: Option.fromNullable(client) },
     arrayBuffer: {
       get: () =>
         Effect.map(bytes, (body) => body.buffer.slice(body.byteOffset, body.byteOffset + body.byteLength))

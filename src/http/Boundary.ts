@@ -2,6 +2,7 @@
  * The one place where a request gets its id and a failure becomes an answer.
  * It is the outermost middleware: it sees what failed before the framework makes something of it.
  */
+import { IncomingMessage } from "node:http"
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
@@ -29,7 +30,10 @@ import {
   ServiceUnavailable,
   ValidationError
 } from "../domain/Errors.ts"
+import { networkOf } from "../domain/ClientNetwork.ts"
+import { workFor } from "../domain/CurrentOwner.ts"
 import * as Body from "./Body.ts"
+import { addressOf, TrustedProxies } from "./ClientAddress.ts"
 import { failureBody, isCoded, jsonLimit, statusOf } from "./Envelope.ts"
 import * as Headers from "./Headers.ts"
 import * as Issues from "./Issues.ts"
@@ -180,6 +184,10 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
   Effect.gen(function* () {
     const { api } = yield* HttpApi.Api
     const overHttps = yield* Headers.OverHttps
+    const proxies = yield* TrustedProxies
+    /** Behind the proxies that are trusted; a host that hands requests over says where they come from. */
+    const clientOf = ({ remoteAddress, source }: HttpServerRequest.HttpServerRequest) =>
+      source instanceof IncomingMessage ? addressOf(proxies, source) : Option.getOrUndefined(remoteAddress)
     const { router } = yield* HttpApiBuilder.Router
     const limits = new Map(
       Routes.table(api).map((route) => [Routes.keyOf(route), route.bodyLimit ?? jsonLimit] as const)
@@ -206,6 +214,8 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
         }
         const pattern = patternOf(request)
         yield* annotateLogs(requestId, request.method, pathOf(request))
+        const client = clientOf(request)
+        yield* workFor(networkOf(client))
         const began = yield* monotonicMillis
         const response = yield* app.pipe(
           Effect.catchAllCause((cause) =>
@@ -213,7 +223,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
           ),
           Effect.mapInputContext((context: Context.Context<HttpServerRequest.HttpServerRequest>) =>
             context.pipe(
-              Context.add(HttpServerRequest.HttpServerRequest, Body.bounded(request, limitOf)),
+              Context.add(HttpServerRequest.HttpServerRequest, Body.bounded(request, client, limitOf)),
               Context.add(RequestId.RequestId, requestId)
             )
           ),

@@ -20,12 +20,16 @@ import * as Schema from "effect/Schema"
 import { KeyStore } from "../capabilities/KeyStore.ts"
 import type { AgentKey } from "../domain/Access.ts"
 import { RateLimits } from "../usecases/RateLimits.ts"
+import { networkOf } from "../domain/ClientNetwork.ts"
+import { workFor } from "../domain/CurrentOwner.ts"
 import * as Body from "./Body.ts"
+import { addressOf, TrustedProxies } from "./ClientAddress.ts"
 import * as Boundary from "./Boundary.ts"
 import { jsonLimit } from "./Envelope.ts"
 import * as Headers from "./Headers.ts"
 import * as KeyAuth from "./KeyAuth.ts"
 import { Lane, send } from "./Lane.ts"
+import * as RequestBody from "./RequestBody.ts"
 import * as RequestId from "./RequestId.ts"
 import * as Routes from "./Routes.ts"
 import * as Span from "./Span.ts"
@@ -119,15 +123,18 @@ export const open = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup
     const keys = yield* KeyStore
     const limits = yield* RateLimits
     const overHttps = yield* Headers.OverHttps
+    const proxies = yield* TrustedProxies
     const clock = yield* Effect.clock
     const runFork = Runtime.runFork(yield* Effect.runtime())
 
     const answered = (route: Taken, request: IncomingMessage) =>
       Effect.gen(function* () {
-        const { headers, socket } = request
-        const visitor = { headers, remoteAddress: Option.fromNullable(socket.remoteAddress) }
+        const { headers } = request
+        const client = addressOf(proxies, request)
+        yield* workFor(networkOf(client))
+        const visitor = { headers, remoteAddress: Option.fromNullable(client) }
         const key = yield* KeyAuth.authenticate(keys, limits, route.demands, visitor)
-        const bytes = yield* Body.whole(request, route.limit)
+        const bytes = yield* RequestBody.whole(request, route.limit)
         return yield* route.run(key, yield* Body.parsed(utf8.decode(bytes)), headers)
       })
 

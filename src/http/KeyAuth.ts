@@ -13,6 +13,8 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { KeyStore, type LiveKey } from "../capabilities/KeyStore.ts"
 import { type AgentKey, allows, type Requirement } from "../domain/Access.ts"
+import { networkOf } from "../domain/ClientNetwork.ts"
+import { workFor } from "../domain/CurrentOwner.ts"
 import { Forbidden, InternalError, PlanRestricted, RateLimited, Unauthorized } from "../domain/Errors.ts"
 import * as Traced from "../domain/Traced.ts"
 import { type Allowance, RateLimits } from "../usecases/RateLimits.ts"
@@ -72,8 +74,7 @@ const checkRate = Traced.fn("KeyAuth.checkRate")(function* (
   live: LiveKey,
   { remoteAddress }: Visitor
 ) {
-  const caller = Option.getOrElse(remoteAddress, () => "unknown")
-  const allowance = yield* limits.take(live, caller)
+  const allowance = yield* limits.take(live, networkOf(Option.getOrUndefined(remoteAddress)))
   if (allowance === null) return
   yield* tell(allowance)
   if (allowance.granted) return
@@ -106,6 +107,7 @@ export const authenticate = Traced.fn("KeyAuth.authenticate")(function* (
   if (Option.isNone(found)) return yield* unauthorized()
   const live = found.value
   yield* Traced.annotate({ keyId: live.keyId, tenantId: live.tenantId })
+  yield* workFor(live.tenantId)
   if (demands.publicApi && !live.publicApi) {
     return yield* new PlanRestricted({ message: "The plan does not include the public API." })
   }

@@ -36,7 +36,7 @@ export const of = (server: Server): Context.Tag.Service<Lane> => {
   const { emit } = server
   const ahead = (event: unknown, ...given: ReadonlyArray<unknown>): unknown =>
     (event === "request" && taken(given[0], given[1])) || Reflect.apply(emit, server, [event, ...given])
-  Object.defineProperty(server, "emit", { value: ahead })
+  Object.defineProperty(server, "emit", { configurable: true, value: ahead })
   return {
     open: (driver) =>
       Effect.acquireRelease(

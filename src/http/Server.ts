@@ -1,6 +1,7 @@
 /** The API served: the boundary around whatever groups are wired, and a listener that can be closed. */
 import { createServer, type Server } from "node:http"
 import type { Socket } from "node:net"
+import { performance } from "node:perf_hooks"
 import type * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServer from "@effect/platform/HttpServer"
@@ -11,9 +12,9 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
-import * as Admission from "./Admission.ts"
 import { Api } from "./Api.ts"
 import * as Lane from "./Lane.ts"
+import * as Overload from "./Overload.ts"
 import * as Docs from "./Docs.ts"
 import * as Boundary from "./Boundary.ts"
 import * as KeyAuth from "./KeyAuth.ts"
@@ -59,6 +60,9 @@ export interface Listen {
   readonly grace: Duration.DurationInput
 }
 
+/** How long a connection that asks nothing is waited for when the server closes. */
+const unaskedMillis = 500
+
 /**
  * What closing needs besides: a connection goes as soon as its last answer is out, where it would idle until its client
  * lets go, and what is still at work after `grace` is cut. Returns what begins it.
@@ -66,15 +70,18 @@ export interface Listen {
 const closer = (server: Server, grace: Duration.DurationInput) =>
   Effect.gen(function* () {
     const begun = yield* Effect.makeLatch(false)
-    const connections = new Set<Socket>()
+    const connections = new Map<Socket, number>()
     server.on("connection", (socket) => {
-      connections.add(socket)
+      connections.set(socket, performance.now())
       socket.once("close", () => connections.delete(socket))
     })
     const closeIdle = Effect.sync(() => {
       server.closeIdleConnections()
-      // Browsers open some beforehand: what has never been asked anything is not idle in Node's eyes.
-      for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
+      // Browsers open some beforehand: what has never been asked anything is not idle in Node's eyes. What is new may have
+      // been asked, and nobody has read it yet.
+      const now = performance.now()
+      for (const [socket, since] of connections)
+        if (socket.bytesRead === 0 && now - since > unaskedMillis) socket.destroy()
     })
     const close = Effect.repeat(closeIdle, Schedule.spaced("50 millis")).pipe(
       Effect.timeoutOption(grace),
@@ -95,15 +102,18 @@ export const listen = ({ host, port, grace }: Listen) =>
   Layer.scopedContext(
     Effect.gen(function* () {
       const server = createServer({
-        headersTimeout: Duration.toMillis("30 seconds"),
+        headersTimeout: Duration.toMillis("10 seconds"),
         requestTimeout: Duration.toMillis("5 minutes"),
+        connectionsCheckingInterval: Duration.toMillis("2 seconds"),
         // Longer than the usual load balancer's, so that it is not we who close a connection in use.
         keepAliveTimeout: Duration.toMillis("75 seconds")
       })
       const begin = yield* closer(server, grace)
-      yield* Admission.guard(server)
+      // Overload control stands before the lane, too: what is asked most is what there can be too much of.
+      const lane = Lane.of(server)
+      const { close } = yield* Overload.guard(server)
       const http = yield* NodeHttpServer.make(() => server, { host, port, backlog })
-      yield* Effect.addFinalizer(() => begin)
-      return Context.make(HttpServer.HttpServer, http).pipe(Context.add(Lane.Lane, Lane.of(server)))
+      yield* Effect.addFinalizer(() => Effect.zipRight(close, begin))
+      return Context.make(HttpServer.HttpServer, http).pipe(Context.add(Lane.Lane, lane))
     })
   ).pipe(Layer.merge(NodeHttpServer.layerContext))

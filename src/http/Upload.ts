@@ -1,4 +1,5 @@
 /** A form with files that are taken in as they come: what is refused is said at once, the rest is skipped. */
+import { IncomingMessage } from "node:http"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -8,8 +9,10 @@ import { largestAttachment, mostAttachments } from "../domain/Attachment.ts"
 import { type PayloadTooLarge, ValidationError } from "../domain/Errors.ts"
 import { sanitize } from "../domain/Text.ts"
 import { jsonLimit, MiB } from "./Envelope.ts"
-import * as Incoming from "./Incoming.ts"
+import { GrowingBuffer } from "./GrowingBuffer.ts"
 import * as Multipart from "./Multipart.ts"
+import * as RequestBody from "./RequestBody.ts"
+import { withSlot } from "./UploadSlots.ts"
 
 /** One file of the form, while it comes. */
 export interface UploadedFile {
@@ -34,9 +37,10 @@ const attachments: Limits = {
   files: mostAttachments,
   field: "files"
 }
-const idle = Duration.seconds(30)
+/** Where nobody else sees that a body has stopped coming. */
+const idleTimeout = Duration.seconds(30)
 /** Shorter than what the listener gives a request as a whole. */
-const patience = Duration.minutes(4)
+const uploadTimeout = Duration.minutes(4)
 
 const longestName = 255
 
@@ -46,21 +50,32 @@ const invalid = (field: string, message: string) =>
     details: { issues: [{ path: [field], message }] }
   })
 
+const cutOff = () => new ValidationError({ message: "The body ended too early." })
 const tooSlow = () => new ValidationError({ message: "The upload took too long." })
 
 const nameOf = (name: string) => sanitize(name.slice(-longestName)) || "file"
 
+/** As it comes; what a host hands over instead of a connection is bounded alike. */
+const bodyOf = (request: HttpServerRequest.HttpServerRequest, maxBytes: number): UploadedFile["content"] => {
+  const { source } = request
+  if (source instanceof IncomingMessage) return RequestBody.stream(source, maxBytes)
+  const sent =
+    source instanceof globalThis.Request && source.body !== null
+      ? Stream.fromReadableStream({ evaluate: () => source.body ?? new ReadableStream(), onError: cutOff })
+      : Stream.empty
+  return RequestBody.bounded(Stream.timeoutFail(sent, tooSlow, idleTimeout), maxBytes)
+}
+
 /** The text of a field, of which `room` bytes may come. */
 const textOf = (field: string, content: UploadedFile["content"], room: number) =>
   content.pipe(
-    Stream.runFoldEffect({ size: 0, chunks: new Array<Uint8Array>() }, ({ chunks, size }, chunk) => {
-      chunks.push(chunk)
-      const now = size + chunk.length
-      return now > room
-        ? Effect.fail(invalid(field, "The fields of the form are too long"))
-        : Effect.succeed({ size: now, chunks })
+    Stream.runFoldEffect(new GrowingBuffer(room), (text, chunk) => {
+      if (text.length + chunk.length > room)
+        return Effect.fail(invalid(field, "The fields of the form are too long"))
+      text.add(chunk)
+      return Effect.succeed(text)
     }),
-    Effect.map(({ chunks, size }) => ({ size, text: sanitize(Buffer.concat(chunks).toString("utf8")) }))
+    Effect.map((text) => ({ size: text.length, text: sanitize(new TextDecoder().decode(text.bytes)) }))
   )
 
 /**
@@ -78,27 +93,28 @@ export const read = <A, E, R>(
     const files: Array<A> = []
     let room = jsonLimit
     if (Option.isNone(boundary)) return yield* invalid("content-type", "Expected a boundary")
-    yield* Multipart.forEachPart(
-      Incoming.body(request, { bytes: limits.bytes, idle }),
-      boundary.value,
-      (part, content) =>
-        Effect.gen(function* () {
-          const { contentType, field, fileName } = part
-          if (fileName === null) {
-            const { size, text } = yield* textOf(field, content, room)
-            room -= size
-            fields[sanitize(field)] = text
-            return
-          }
-          // What a browser sends where no file was chosen.
-          if (fileName === "") return
-          if (field !== limits.field)
-            return yield* invalid(field, `Expected files in the field ${limits.field}`)
-          if (files.length === limits.files) {
-            return yield* invalid(limits.field, `Expected at most ${limits.files} files`)
-          }
-          files.push(yield* take({ name: nameOf(fileName), contentType, content }))
-        })
+    yield* Multipart.forEachPart(bodyOf(request, limits.bytes), boundary.value, (part, content) =>
+      Effect.gen(function* () {
+        const { contentType, field, fileName } = part
+        if (fileName === null) {
+          const { size, text } = yield* textOf(field, content, room)
+          room -= size
+          fields[sanitize(field)] = text
+          return
+        }
+        // What a browser sends where no file was chosen.
+        if (fileName === "") return
+        if (field !== limits.field)
+          return yield* invalid(field, `Expected files in the field ${limits.field}`)
+        if (files.length === limits.files) {
+          return yield* invalid(limits.field, `Expected at most ${limits.files} files`)
+        }
+        files.push(yield* take({ name: nameOf(fileName), contentType, content }))
+      })
     )
     return { fields, files }
-  }).pipe(Effect.timeoutFail({ duration: patience, onTimeout: tooSlow }), Effect.withSpan("Upload.read"))
+  }).pipe(
+    Effect.timeoutFail({ duration: uploadTimeout, onTimeout: tooSlow }),
+    withSlot,
+    Effect.withSpan("Upload.read")
+  )

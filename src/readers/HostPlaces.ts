@@ -1,11 +1,17 @@
-/** At most four requests at a time a host, over every source that this process reads. */
+/** At most four requests at a time a host, over every source that this process reads; owners take turns. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { OutboundHttpError } from "../capabilities/OutboundHttp.ts"
+import { withSharedPermit } from "../domain/CurrentOwner.ts"
+import { FairLimiter } from "../domain/FairLimiter.ts"
 
-const places = 4
+const requestsPerHost = { permits: 4, maxPermitsPerOwner: 4, maxWaiting: 1_024 } as const
+
+const tooMany = () =>
+  new OutboundHttpError({ reason: "TimedOut", message: "Too many requests wait for this host." })
 
 interface Host {
-  readonly semaphore: Effect.Semaphore
+  readonly places: FairLimiter
   users: number
 }
 
@@ -13,7 +19,10 @@ const make = () => {
   const hosts = new Map<string, Host>()
   const enter = (name: string) =>
     Effect.sync(() => {
-      const host = hosts.get(name) ?? { semaphore: Effect.unsafeMakeSemaphore(places), users: 0 }
+      const host = hosts.get(name) ?? {
+        places: new FairLimiter({ name: null, ...requestsPerHost }),
+        users: 0
+      }
       host.users++
       hosts.set(name, host)
       return host
@@ -24,10 +33,13 @@ const make = () => {
       if (host.users === 0) hosts.delete(name)
     })
   /** Runs `request` when one of the host's places is free. */
-  const within = <A, E, R>(name: string, request: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  const within = <A, E, R>(
+    name: string,
+    request: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E | OutboundHttpError, R> =>
     Effect.acquireUseRelease(
       enter(name),
-      (host) => host.semaphore.withPermits(1)(request),
+      (host) => withSharedPermit(host.places, tooMany)(request),
       (host) => leave(name, host)
     )
   return { within } as const

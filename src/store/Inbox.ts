@@ -39,6 +39,7 @@ interface Given {
   readonly id: InboxId
   readonly key: string
   readonly serial_key: string
+  readonly owner: string
   readonly channel: string
   readonly account_id: string
   readonly message_id: string | null
@@ -78,6 +79,7 @@ const givenOf = ({ event, raw }: Arrival, now: number): Given => ({
   id: InboxId.make(typeId("inb", now)),
   key: dedupeKeyOf(event),
   serial_key: serialKeyOf(event),
+  owner: `${event.channel}:${event.accountId}`,
   channel: event.channel,
   account_id: event.accountId,
   message_id: event._tag === "Message" ? event.messageId : null,
@@ -101,7 +103,7 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
         with given as (
           select * from jsonb_to_recordset(${rows}::jsonb) as given (
             id text, key text, channel text, account_id text, message_id text, event jsonb, raw jsonb, job_id text,
-            serial_key text, place int
+            serial_key text, owner text, place int
           )
         ), firsts as (
           select distinct on (key) id, key from given order by key, place
@@ -116,8 +118,8 @@ export class Inbox extends Effect.Service<Inbox>()("store/Inbox", {
           insert into channel_inbox (id, channel, account_id, message_id, event, raw)
           select id, channel, account_id, message_id, event, raw from fresh order by place
         ), jobs as (
-          insert into queue_jobs (id, queue, payload, serial_key, max_attempts, run_at)
-          select job_id, ${queueName}, jsonb_build_object('inboxId', id), serial_key, ${maxAttempts}::int, clock_timestamp()
+          insert into queue_jobs (id, queue, payload, serial_key, owner, max_attempts, run_at)
+          select job_id, ${queueName}, jsonb_build_object('inboxId', id), serial_key, owner, ${maxAttempts}::int, clock_timestamp()
           from fresh order by place
         )
         select id, (select pg_notify(${notification.channel}, ${notification.text})) is not null as told from fresh`

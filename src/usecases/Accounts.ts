@@ -49,7 +49,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/Accounts", {
     const subscriptions = yield* SubscriptionStore
     const sessions = yield* SessionStore
     const attempts = new FairLimiter({
-      name: "sign_ins",
+      name: "sign-ins",
       permits: maxAttempts,
       maxPermitsPerOwner: concurrentAttempts,
       maxWaiting: maxWaitingAttempts

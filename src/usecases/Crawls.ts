@@ -11,7 +11,9 @@ import {
   isHttpUrl,
   type ReportedJob
 } from "../domain/Crawl.ts"
+import { withSharedPermit } from "../domain/CurrentOwner.ts"
 import { NotFound, ServiceUnavailable } from "../domain/Errors.ts"
+import { FairLimiter } from "../domain/FairLimiter.ts"
 import type { SourceId } from "../domain/Ids.ts"
 import { WorkBudget } from "../domain/WorkBudget.ts"
 import { linkReason } from "../readers/Crawl.ts"
@@ -22,10 +24,9 @@ import type { ReaderError, ReaderServices } from "../readers/Reader.ts"
 import { type SkipReason, skipWords } from "../readers/Visits.ts"
 import { CrawlEntryStore, type LineFilter, type ReportScope } from "../store/CrawlEntries.ts"
 
-/** Most pages that a dry run fetches, how long it takes, and how many of them run in this process. */
+/** Most pages that a dry run fetches, and how long it takes. */
 const pages = 50
 const time = "25 seconds"
-const together = 4
 /** Most lines of its answer. */
 const maxLines = 1_000
 
@@ -122,7 +123,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/Crawls", {
   effect: Effect.gen(function* () {
     const store = yield* CrawlEntryStore
     const services = yield* Effect.context<ReaderServices>()
-    const places = yield* Effect.makeSemaphore(together)
+    const places = new FairLimiter({ name: "crawl-dry-runs", permits: 8, maxPermitsPerOwner: 4 })
 
     /** The report of the job that runs or ended last, page by page. `after` continues an earlier page of the same job. */
     const report = Effect.fn("Crawls.report")(function* (
@@ -182,8 +183,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/Crawls", {
     /** What a sync would take, and why; with `urls` by patterns alone, else by a crawl of a few pages. Keeps nothing. */
     const dryRun = Effect.fn("Crawls.dryRun")(function* (request: DryRunRequest) {
       if (request.urls !== undefined) return yield* judged(request, request.urls)
-      const answer = yield* places.withPermitsIfAvailable(1)(crawl(request))
-      return yield* Option.match(answer, { onSome: Effect.succeed, onNone: () => Effect.fail(busy()) })
+      return yield* withSharedPermit(places, busy)(crawl(request))
     })
 
     return { report, dryRun } as const

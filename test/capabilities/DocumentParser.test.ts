@@ -1,11 +1,13 @@
 import { expect, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
+import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import { strToU8, zipSync } from "fflate"
 import { DocumentParser, type ParseRequest } from "../../src/capabilities/DocumentParser.ts"
 import { layerInline } from "../../src/capabilities/DocumentParser/Inline.ts"
 import { layerWorker } from "../../src/capabilities/DocumentParser/Worker.ts"
+import { withOwner } from "../../src/domain/CurrentOwner.ts"
 import { handbook, writePdf } from "../fixtures/documents/PdfWriter.ts"
 
 const script = new URL("../../dist/workers/parse.js", import.meta.url)
@@ -438,6 +440,24 @@ layer(puppets, { excludeTestServices: true })("The parser's thread", (it) => {
       })
     )
   }
+
+  it.effect("Documents of one owner that hang keep nobody else's waiting", () =>
+    Effect.gen(function* () {
+      const read: Array<string> = []
+      const told = (bytes: string) => Effect.sync(() => read.push(bytes))
+      const hanging = yield* Effect.forEach(
+        Array.from({ length: 4 }),
+        () => Effect.zipRight(Effect.exit(parse({ bytes: "hang" })), told("hang")),
+        { concurrency: "unbounded" }
+      ).pipe(withOwner("slow"), Effect.fork)
+      yield* Effect.sleep("50 millis")
+      yield* Effect.forEach(["a", "b", "c"], (bytes) => Effect.zipRight(parse({ bytes }), told(bytes))).pipe(
+        withOwner("other")
+      )
+      yield* Fiber.join(hanging)
+      expect(read.slice(0, 3)).toEqual(["a", "b", "c"])
+    })
+  )
 
   it.effect("Documents that were sent with one that is given up are read all the same", () =>
     Effect.gen(function* () {

@@ -7,6 +7,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Record from "effect/Record"
@@ -23,6 +24,7 @@ import {
   type QueuePolicy
 } from "../../src/capabilities/JobQueue.ts"
 import { layerTableWith } from "../../src/capabilities/JobQueue/Table.ts"
+import { currentOwner, withOwner } from "../../src/domain/CurrentOwner.ts"
 import { bundle, discard, run } from "../Children.ts"
 import { eachEngineLive, reset, serverUrl } from "../TestDatabase.ts"
 
@@ -148,6 +150,71 @@ eachEngineLive("The job queue", (it, engine) => {
       yield* until(Effect.map(states, (each) => each.filter((state) => state === "waiting").length === 1))
       yield* until(Effect.map(states, (each) => !each.includes("active")))
       expect((yield* all).map(number)).toEqual(numbers.slice(0, 49))
+    })
+  )
+
+  it.scoped(
+    "takes the jobs of owners in turns: a backlog of ten thousand keeps another's one waiting for one job",
+    () =>
+      Effect.gen(function* () {
+        const queue = yield* queueOf()
+        const order: Array<string> = []
+        const jobs = (owner: string, count: number) =>
+          Array.from({ length: count }, (_, n) => ({ payload: { owner, n }, options: { owner } }))
+        yield* queue.enqueueAll("ingestion", jobs("large", 10_000))
+        yield* queue.enqueueAll("ingestion", jobs("small", 1))
+        yield* queue.enqueueAll("ingestion", jobs("medium", 3))
+        const enough = yield* Deferred.make<void>()
+        yield* queue.work("ingestion", 1, ({ payload }) =>
+          Effect.suspend(() => {
+            if (order.length === 12) return Effect.zipRight(Deferred.succeed(enough, undefined), Effect.never)
+            return Effect.sync(() => order.push(String(payload["owner"])))
+          })
+        )
+        yield* Effect.timeout(Deferred.await(enough), "30 seconds")
+        expect(order).toContain("small")
+        expect(order.indexOf("small")).toBeLessThanOrEqual(2)
+        // Each of the others' is followed by one of the backlog's at most.
+        expect(order.slice(0, 7).filter((owner) => owner === "large").length).toBeLessThanOrEqual(4)
+        expect(order.slice(7)).toEqual(["large", "large", "large", "large", "large"])
+      })
+  )
+
+  it.scoped("leaves places of a worker to others when the jobs of one owner do not end", () =>
+    Effect.gen(function* () {
+      const queue = yield* queueOf(everywhere({ ...policy, ownerShare: 1 / 2 }))
+      const running: Array<string> = []
+      const done = yield* Deferred.make<void>()
+      const owned = (owner: string) => ({ payload: { owner }, options: { owner } })
+      yield* queue.enqueueAll(
+        "ingestion",
+        Array.from({ length: 8 }, () => owned("slow"))
+      )
+      yield* queue.work("ingestion", 4, ({ payload }) =>
+        Effect.suspend(() => {
+          const owner = String(payload["owner"])
+          running.push(owner)
+          return owner === "slow" ? Effect.never : Effect.asVoid(Deferred.succeed(done, undefined))
+        })
+      )
+      yield* until(Effect.sync(() => running.length === 2))
+      yield* queue.enqueueAll("ingestion", [owned("other")])
+      yield* Effect.timeout(Deferred.await(done), "10 seconds")
+      expect(running).toEqual(["slow", "slow", "other"])
+    })
+  )
+
+  it.scoped("runs a job for its owner: whom the enqueuing fiber works for, unless it says otherwise", () =>
+    Effect.gen(function* () {
+      const queue = yield* queueOf()
+      const owners = yield* Queue.unbounded<string>()
+      yield* queue.work("ingestion", 1, () =>
+        Effect.asVoid(Effect.flatMap(FiberRef.get(currentOwner), (owner) => Queue.offer(owners, owner)))
+      )
+      yield* queue.enqueue("ingestion", { n: 1 }).pipe(withOwner("ten_1"))
+      expect(yield* Queue.take(owners)).toBe("ten_1")
+      yield* queue.enqueue("ingestion", { n: 2 }, { owner: "ten_2" }).pipe(withOwner("ten_1"))
+      expect(yield* Queue.take(owners)).toBe("ten_2")
     })
   )
 

@@ -8,6 +8,7 @@ import * as Metric from "effect/Metric"
 import * as MetricState from "effect/MetricState"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import * as TestClock from "effect/TestClock"
 import { FairLimiter, type Limits, LimitReached, type Permit } from "../../src/domain/FairLimiter.ts"
 
 const limiterOf = (limits: Omit<Limits, "name">) => new FairLimiter({ name: "test", ...limits })
@@ -27,7 +28,7 @@ const recorded = (limits: Omit<Limits, "name">) => {
 }
 
 const isForgotten = (limiter: FairLimiter) => {
-  expect([limiter.held, limiter.waiting, limiter.holders, limiter.waitingOwners]).toEqual([0, 0, 0, 0])
+  expect([limiter.held, limiter.waiting, limiter.owners]).toEqual([0, 0, { holding: 0, waiting: 0 }])
 }
 
 describe("Permits", () => {
@@ -224,6 +225,21 @@ describe("Revocable permits", () => {
     expect(limiter.revokeOldestOf("b")).toBe(false)
     expect(askRevocable("a", "a3").state).toBe("granted")
     expect(told).toEqual(["a1 revoked"])
+  })
+
+  it("of one owner are shared by its parts, and taken back from the part with the most", () => {
+    const { limiter, told } = recorded({ permits: 6 })
+    const ask = (owner: string, part: string, name: string) =>
+      limiter.request(owner, { part, onRevoked: () => told.push(name) }).state
+    for (const name of ["h1", "h2", "h3", "h4"]) expect(ask("a", "hostile", name)).toBe("granted")
+    for (const name of ["v1", "v2"]) expect(ask("a", "visitor", name)).toBe("granted")
+    expect(ask("a", "hostile", "h5")).toBe("refused")
+    // Another part of the same owner, then another owner.
+    expect(ask("a", "new", "n1")).toBe("granted")
+    expect(told).toEqual(["h1"])
+    expect(ask("b", "other", "o1")).toBe("granted")
+    expect(told).toEqual(["h1", "h2"])
+    expect([limiter.heldBy("a"), limiter.heldBy("b")]).toEqual([5, 1])
   })
 
   it("weigh what they hold: who holds many bytes gives way, who holds few does not", () => {
@@ -462,6 +478,24 @@ describe("The Effect interface", () => {
       const limiter = limiterOf({ permits: 1 })
       const nested = limiter.withPermitIfAvailable("a")(limiter.withPermitIfAvailable("b")(Effect.succeed(1)))
       expect(yield* nested).toEqual(Option.some(Option.none()))
+      isForgotten(limiter)
+    })
+  )
+
+  it.effect("waits no longer than it may", () =>
+    Effect.gen(function* () {
+      const limiter = limiterOf({ permits: 1, maxWaiting: 1, maxWait: "10 seconds" })
+      const held = yield* Effect.fork(limiter.withPermit("a")(Effect.never))
+      const waiting = yield* Effect.fork(Effect.exit(limiter.withPermit("b")(Effect.never)))
+      yield* TestClock.adjust("9 seconds")
+      expect(limiter.waiting).toBe(1)
+      yield* TestClock.adjust("1 second")
+      expect(yield* Fiber.join(waiting)).toEqual(Exit.fail(new LimitReached({ limit: "test" })))
+      expect(limiter.waiting).toBe(0)
+      // What is held is not ended by it.
+      yield* TestClock.adjust("1 minute")
+      expect(limiter.held).toBe(1)
+      yield* Fiber.interrupt(held)
       isForgotten(limiter)
     })
   )

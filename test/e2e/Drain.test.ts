@@ -1,6 +1,7 @@
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { connect } from "../http/HostileClients.ts"
 import { finished, removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 
 describe("SIGTERM during an ingestion", () => {
@@ -45,5 +46,43 @@ describe("SIGTERM during an ingestion", () => {
     const { body: job } = await finished(spoke, id)
     expect(job.data.status).toBe("SUCCEEDED")
     expect(spoke.output()).not.toContain("attempt")
+  }, 90_000)
+})
+
+describe("SIGTERM while 600 requests wait", () => {
+  const dataDir = temporaryFolder()
+  let spoke: Spoke
+
+  beforeAll(async () => {
+    spoke = await start(dataDir, { SPOKE_DRAIN_DELAY: "50 millis" })
+  })
+
+  afterAll(async () => {
+    await spoke.kill()
+    removeFolder(dataDir)
+  })
+
+  it("has each of them answered, or refused with 503, before its connection closes", async () => {
+    const port = Number(new URL(spoke.url).port)
+    const clients = await Promise.all(Array.from({ length: 600 }, () => connect(port)))
+    const body = '{"query":"What is a turn?"}'
+    for (const client of clients)
+      client.send(
+        `POST /v1/retrieve HTTP/1.1\r\nhost: a\r\nx-api-key: ${spoke.apiKey}\r\ncontent-type: application/json\r\n` +
+          `content-length: ${body.length}\r\n\r\n${body}`
+      )
+    await until(
+      async () => clients.filter((client) => client.heard() !== "").length,
+      (count) => count > 0
+    )
+    expect(await spoke.stop()).toBe(0)
+    const answers = await Promise.all(clients.map(({ closed }) => closed))
+    const heard = answers.map((text) => /^HTTP\/1\.1 (200|503) /u.exec(text)?.[1] ?? `"${text.slice(0, 80)}"`)
+    expect(heard.filter((status) => status !== "200" && status !== "503")).toEqual([])
+    expect(heard).toContain("503")
+    for (const text of answers.filter((one) => one.startsWith("HTTP/1.1 503 "))) {
+      expect(text).toMatch(/^retry-after: \d+\r$/mu)
+      expect(text).toMatch(/^connection: close\r$/imu)
+    }
   }, 90_000)
 })

@@ -63,7 +63,7 @@ it("the pool of connections tells how much of it is used, and the program which 
     /^spoke_database_connections\{state="busy"\} \d+$/mu,
     /^spoke_database_connections\{state="idle"\} \d+$/mu,
     /^spoke_database_connections_limit [1-9]\d*$/mu,
-    /^spoke_database_waiting \d+$/mu
+    /^spoke_limit_waiting\{limit="database-connections"\} \d+$/mu
   ])
     expect(text).toMatch(line)
   const { version } = JSON.parse(fs.readFileSync(path.join(root, "package.json"), "utf8"))

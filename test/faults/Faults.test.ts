@@ -1,6 +1,6 @@
 /**
  * Random operations of several clients against real servers, while processes are killed, connections dropped, disks filled,
- * clocks wrong and providers failing; afterwards the oracle holds what was answered against what is there. The seed decides
+ * clocks wrong, providers failing and callers hostile; afterwards the oracle holds what was answered against what is there. The seed decides
  * who does what and which faults there are; `SPOKE_FAULT_SEED=n npm run test:faults` does the same again, as far as timing
  * allows. With all other tests a few short runs take part, always with the same seeds; `npm run test:faults` makes new ones,
  * `SPOKE_FAULT_RUNS` and `SPOKE_FAULT_SECONDS` more and longer ones, `SPOKE_FAULT_ONLY` such with one kind of fault.
@@ -87,7 +87,7 @@ const play = async (seed: number, nothingBut = only) => {
     const output = await world.stopProcesses()
     tell("stopped")
     const found = { ...(await observeStored(world)), ...online }
-    const broken = judge(history, found)
+    const broken = [...judge(history, found), ...world.refused]
     process.stdout.write(
       `seed ${seed}, ${world.topology}: ${history.asked.length} requests (${answersOf(history)}), ` +
         `${found.messages.length} messages, ` +

@@ -15,6 +15,7 @@ import { binaries } from "../PostgresServer.ts"
 import { binary, startRedis } from "../RedisServer.ts"
 import { removeFolder, requester, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
 import { makeTeam, type Team } from "../e2e/Team.ts"
+import { hostileFaults } from "./Hostile.ts"
 import { type Disk, noDisk, press, smallDisk } from "./Disk.ts"
 import type { Random } from "./Random.ts"
 import { type Postgres, startPostgres } from "./Servers.ts"
@@ -45,6 +46,8 @@ export interface World {
   /** Where a request goes: any process that answers requests. */
   readonly url: () => string
   readonly faults: ReadonlyArray<readonly [name: string, inflict: () => Promise<void>]>
+  /** A sentence for each request that was not served because of a hostile caller. */
+  readonly refused: ReadonlyArray<string>
   /** Everything runs again, and nothing fails any more. */
   readonly heal: () => Promise<void>
   /** Ends the processes; the database stays to be read. */
@@ -219,6 +222,11 @@ const populate = async (
   })
   if (made.status !== 201) throw new Error(`The channel: ${made.status}`)
   const { secret: agentKey } = await team.key({ permissions: ["*"] })
+  const hostile = await makeTeam({ ...first, operatorToken: "operator", request })
+  const { secret: hostileKey } = await hostile.key({ permissions: ["*"] })
+  const visitor = await request("POST", "/v1/chat", { key: hostileKey, body: { message: "Hello." } })
+  if (visitor.status !== 200) throw new Error(`The visitor: ${visitor.status}`)
+  const refused: Array<string> = []
 
   const wrong = new Set<number>()
   const replace = async (place: number, skew = 0) => {
@@ -295,6 +303,14 @@ const populate = async (
       }
     ]
   ]
+  const callers = {
+    url,
+    hostileKey,
+    hostileToken: visitor.body.data.realtimeToken,
+    otherKey: agentKey,
+    appSecret
+  }
+  faults.push(...hostileFaults(callers, random, revive, (sentence) => refused.push(sentence)))
   if (artifacts !== null)
     faults.push([
       "a full disk",
@@ -365,6 +381,7 @@ const populate = async (
     postgres,
     url,
     faults,
+    refused,
     heal: async () => {
       troubled = false
       stub.otherwise = answer

@@ -396,9 +396,9 @@ export const api = HttpApiBuilder.api(TestApi).pipe(
   Layer.provide(services)
 )
 
-export const layer = TestServer.layer(api, Layer.provide(DirectPublic.layer, services)).pipe(
-  Layer.provideMerge(script)
-)
+export const lane = Layer.provide(DirectPublic.layer, services)
+
+export const layer = TestServer.layer(api, lane).pipe(Layer.provideMerge(script))
 
 /** {@link layer}, adding to `taken` of each request whether the lane answers it. */
 export const layerTelling = (taken: Array<boolean>) => {

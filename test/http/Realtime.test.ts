@@ -345,6 +345,21 @@ layer(served({ sockets: 1 }), live)("A server without a place left", (it) => {
   restoreIt()
 })
 
+layer(served({ sockets: 100, socketsPerConversation: 2 }), live)("A visitor with one token", (it) => {
+  it.scoped("opens a few sockets and no more, and keeps no place from others", () =>
+    Effect.gen(function* () {
+      const [{ id }, other] = [yield* Realtime.conversation, yield* Realtime.conversation]
+      const token = yield* tokenFor(id)
+      const opened = yield* Effect.forEach([1, 2, 3, 4, 5], () =>
+        Effect.flatMap(Realtime.connect(`?token=${token}`), (client) => client.opened)
+      )
+      expect(opened.filter((isOpen) => isOpen)).toHaveLength(2)
+      yield* follower(other.id)
+    })
+  )
+  restoreIt()
+})
+
 describe("The connection", () => {
   const spans: Array<string> = []
   const native = Tracer.make({

@@ -215,9 +215,7 @@ const openServer = async (given: Readonly<Record<string, string>> = {}) => {
     yield* Layer.build(
       Http.layer(settings).pipe(
         Layer.provide(
-          listen({ host: "127.0.0.1", port, grace: "5 seconds" }).pipe(
-            Layer.provide(Http.admission(settings))
-          )
+          listen({ host: "127.0.0.1", port, grace: "5 seconds" }).pipe(Layer.provide(Http.overload(settings)))
         ),
         Layer.provide(Layer.succeedContext(live))
       )

@@ -14,6 +14,7 @@ import * as Stream from "effect/Stream"
 import { ArtifactRef } from "../../domain/Source.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
+import { makeSpoolSpace } from "./SpoolSpace.ts"
 
 /** Nobody is still writing an unfinished file of this age: its writer died. */
 const abandonedAfter = Duration.hours(24)
@@ -94,6 +95,7 @@ const removeAbandoned = async (unfinished: string, now: number) => {
 
 const make = (directory: string) =>
   Effect.gen(function* () {
+    const counted = makeSpoolSpace()
     const unfinished = path.join(directory, "unfinished")
     yield* attempt("given a directory", () => fs.mkdir(unfinished, { recursive: true, mode: 0o700 }))
     const now = yield* Clock.currentTimeMillis
@@ -155,7 +157,7 @@ const make = (directory: string) =>
       const fresh = yield* unfinishedFile
       const hash = createHash("sha256")
       let size = 0
-      yield* Stream.runForEach(bytes, (chunk) =>
+      yield* Stream.runForEach(yield* counted(bytes), (chunk) =>
         attempt("written", async () => {
           hash.update(chunk)
           size += chunk.length

@@ -17,6 +17,7 @@ import { collect } from "../../domain/Collect.ts"
 import type { ArtifactRef } from "../../domain/Source.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
 import { spool } from "./Spool.ts"
+import { makeSpoolSpace } from "./SpoolSpace.ts"
 
 export interface S3Options {
   readonly bucket: string
@@ -81,6 +82,7 @@ const addressOf = ({ bucket, endpoint, region }: S3Options): string => {
 const make = (options: S3Options) =>
   Effect.gen(function* () {
     const client = yield* HttpClient.HttpClient
+    const counted = makeSpoolSpace()
     const base = [addressOf(options), ...(options.prefix === "" ? [] : [options.prefix])].join("/")
 
     const urlOf = (ref: ArtifactRef) => {
@@ -141,7 +143,7 @@ const make = (options: S3Options) =>
     })
 
     const stage = Effect.fn("ArtifactStore.stage")(function* <E, R>(bytes: Stream.Stream<Uint8Array, E, R>) {
-      const { content, ref, size } = yield* spool(bytes)
+      const { content, ref, size } = yield* spool(yield* counted(bytes))
       const fill = HttpClientRequest.bodyStream(content, { contentType, contentLength: size })
       const store = Effect.mapError(request("PUT", ref, done, fill), failed("written"))
       return { ref, size, store }

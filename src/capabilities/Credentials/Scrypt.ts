@@ -61,7 +61,7 @@ const derive = (password: Redacted.Redacted, salt: Buffer, { log2N, r, p }: Cost
 const make = (cost: Cost) =>
   Effect.sync(() => {
     const limiter = new FairLimiter({
-      name: "password_hashing",
+      name: "password-hashing",
       permits: concurrentHashes,
       maxPermitsPerOwner: concurrentHashesPerOwner,
       maxWaiting: maxWaitingHashes

@@ -1,7 +1,8 @@
 /**
- * Parses in a worker thread with a limit on its memory and time. The thread serves one document after
- * another; one that hangs, dies or is interrupted is ended, and the next document gets a fresh one. Small documents that
- * wait at the same time go there with one message; where that fails, each of them goes again by itself.
+ * Parses in worker threads with a limit on their memory and time. A thread serves one document after another; one that
+ * hangs, dies or is interrupted is ended, and the next document gets a fresh one. There are two, and one owner's documents
+ * have one of them at a time: those that take long keep nobody else's waiting. Small documents of an owner that wait at the
+ * same time go there with one message; where that fails, each of them goes again by itself.
  */
 import { memoryUsage } from "node:process"
 import { Worker } from "node:worker_threads"
@@ -10,9 +11,12 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as FiberHandle from "effect/FiberHandle"
+import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { currentOwner } from "../../domain/CurrentOwner.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { FairLimiter } from "../../domain/FairLimiter.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 import { DocumentParser, ParseError, type ParseRequest } from "../DocumentParser.ts"
 import { defaultLimits } from "./Limits.ts"
@@ -67,7 +71,10 @@ const bytesTogether = 128 * 1024
 /** A document that waits for its answer. */
 interface Waiting {
   readonly request: ParseRequest
+  readonly owner: string
   alone: boolean
+  /** How often it ran out of memory while another document was read. */
+  tries: number
   answer: Either.Either<Answer, ParseError> | undefined
 }
 
@@ -126,23 +133,17 @@ const watchMemory = (growth: number, most: number): Effect.Effect<never, ParseEr
     )
   })
 
-const make = (options: WorkerOptions) =>
+/** A thread, started when it is needed and ended when it is not used. */
+const makeThread = ({
+  idleTimeout = "1 minute",
+  memoryMb,
+  script
+}: WorkerOptions & { readonly memoryMb: number }) =>
   Effect.gen(function* () {
-    const {
-      script,
-      memoryMb = 192,
-      buffersMb = 128,
-      processMb = 940,
-      timeout = "1 minute",
-      idleTimeout = "1 minute"
-    } = options
-    const limits = {
-      maxPages: options.maxPages ?? defaultLimits.maxPages,
-      maxCharacters: options.maxCharacters ?? defaultLimits.maxCharacters
-    }
-    const turn = yield* Effect.makeSemaphore(1)
     const idle = yield* FiberHandle.make()
     let current: Worker | undefined
+    let usedAt = 0
+    let isBusy = false
 
     const end = Effect.suspend(() => {
       const worker = current
@@ -163,54 +164,90 @@ const make = (options: WorkerOptions) =>
       return worker
     })
 
-    let used = 0
     /** Ends the thread unless it was used meanwhile; then it says for how many milliseconds it may stay. */
     const endUnused = Effect.gen(function* () {
-      const left = used + Duration.toMillis(idleTimeout) - (yield* monotonicMillis)
-      if (left <= 0) yield* end
-      return left
-    }).pipe(turn.withPermits(1))
+      const left = usedAt + Duration.toMillis(idleTimeout) - (yield* monotonicMillis)
+      if (left <= 0 && !isBusy) yield* end
+      return left <= 0 && isBusy ? Duration.toMillis(idleTimeout) : left
+    })
     const endAfter = (milliseconds: number): Effect.Effect<void> =>
       Effect.delay(endUnused, milliseconds).pipe(
         Effect.flatMap((left) => (left > 0 ? endAfter(left) : Effect.void))
       )
     const endLater = Effect.gen(function* () {
-      used = yield* monotonicMillis
+      usedAt = yield* monotonicMillis
       yield* FiberHandle.run(idle, endAfter(Duration.toMillis(idleTimeout)), { onlyIfMissing: true })
     })
 
-    const exchange = (requests: ReadonlyArray<ParseRequest>) =>
-      Effect.gen(function* () {
-        const worker = yield* running
-        const size = requests.reduce((sum, { bytes }) => sum + bytes.length, 0)
-        const reply = yield* ask(worker, { requests, limits }).pipe(
-          Effect.raceFirst(watchMemory((memoryMb + buffersMb) * mebibyte, processMb * mebibyte)),
-          Effect.timeoutFail({ duration: timeout, onTimeout: () => timedOut })
+    /** Runs `work` on the thread, alone. Whatever else happens than a success, the thread is in the middle of something. */
+    const use = <A, E>(work: (worker: Worker) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
+      Effect.suspend(() => {
+        isBusy = true
+        return Effect.flatMap(running, work)
+      }).pipe(
+        Effect.onExit((exit) => (Exit.isSuccess(exit) ? endLater : end)),
+        Effect.ensuring(
+          Effect.sync(() => {
+            isBusy = false
+          })
         )
-        const answers = yield* Effect.mapError(decodeAnswers(reply), () => broken)
-        if (answers.length !== requests.length) return yield* broken
+      )
+    return { end, isBusy: () => isBusy, use } as const
+  })
+
+/** Tries of a document that ran out of memory beside another one, which may have been what took it. */
+const maxTries = 3
+
+const make = (options: WorkerOptions) =>
+  Effect.gen(function* () {
+    const { memoryMb = 192, buffersMb = 128, processMb = 940, timeout = "1 minute" } = options
+    const limits = {
+      maxPages: options.maxPages ?? defaultLimits.maxPages,
+      maxCharacters: options.maxCharacters ?? defaultLimits.maxCharacters
+    }
+    const threads = yield* Effect.forEach([1, 2], () => makeThread({ ...options, memoryMb }))
+    // What one owner's documents take, however long, is one thread; the other one is for everybody else.
+    const places = new FairLimiter({
+      name: "document-parser",
+      permits: threads.length,
+      maxPermitsPerOwner: 1,
+      maxWaiting: 10_000
+    })
+
+    const exchange = (thread: (typeof threads)[number], requests: ReadonlyArray<ParseRequest>) =>
+      Effect.gen(function* () {
+        const size = requests.reduce((sum, { bytes }) => sum + bytes.length, 0)
+        const answers = yield* thread.use((worker) =>
+          ask(worker, { requests, limits }).pipe(
+            Effect.raceFirst(watchMemory((memoryMb + buffersMb) * mebibyte, processMb * mebibyte)),
+            Effect.timeoutFail({ duration: timeout, onTimeout: () => timedOut }),
+            Effect.flatMap((reply) => Effect.mapError(decodeAnswers(reply), () => broken)),
+            Effect.filterOrFail(
+              ({ length }) => length === requests.length,
+              () => broken
+            )
+          )
+        )
         const made = answers.reduce(
           (sum, answer) => sum + (answer._tag === "Parsed" ? answer.document.content.length : 0),
           0
         )
-        if (size > large || made > large) yield* end
+        if (size > large || made > large) yield* thread.end
         return answers
-      }).pipe(
-        // Whatever else happened than an answer, the thread is in the middle of something.
-        Effect.onExit((exit) => (Exit.isSuccess(exit) ? endLater : end))
-      )
+      })
 
     const waiting = new Set<Waiting>()
-    let inThread: ReadonlySet<Waiting> = new Set()
+    const inThread = new Map<Waiting, (typeof threads)[number]>()
 
-    /** The document and the small ones that wait beside it. */
+    /** The document and the small ones of the same owner that wait beside it. */
     const together = (own: Waiting): ReadonlyArray<Waiting> => {
       const batch = [own]
       let left = bytesTogether - own.request.bytes.length
       for (const other of own.alone ? [] : waiting) {
         const { length } = other.request.bytes
         if (batch.length === mostTogether) break
-        if (other === own || other.alone || other.answer !== undefined || length > left) continue
+        if (other === own || other.owner !== own.owner || other.alone || inThread.has(other)) continue
+        if (other.answer !== undefined || length > left) continue
         batch.push(other)
         left -= length
       }
@@ -218,34 +255,58 @@ const make = (options: WorkerOptions) =>
     }
 
     const serve = (own: Waiting) =>
-      Effect.gen(function* () {
+      Effect.suspend(() => {
         const batch = together(own)
-        inThread = new Set(batch)
-        const answers = yield* Effect.either(exchange(batch.map(({ request }) => request)))
-        for (const [place, each] of batch.entries()) {
-          if (Either.isRight(answers)) each.answer = Either.fromNullable(answers.right[place], () => broken)
-          else if (batch.length === 1) each.answer = Either.left(answers.left)
-          // One of them has broken the thread, and nobody knows which.
-          else each.alone = true
-        }
-      }).pipe(Effect.ensuring(Effect.sync(() => (inThread = new Set()))))
+        const thread = threads.find(({ isBusy }) => !isBusy())
+        if (thread === undefined) return Effect.dieMessage("There is a place and no thread.")
+        for (const each of batch) inThread.set(each, thread)
+        const hadCompany = threads.some((other) => other !== thread && other.isBusy())
+        return Effect.either(
+          exchange(
+            thread,
+            batch.map(({ request }) => request)
+          )
+        ).pipe(
+          Effect.map((answers) => {
+            for (const [place, each] of batch.entries()) {
+              if (Either.isRight(answers))
+                each.answer = Either.fromNullable(answers.right[place], () => broken)
+              // One of them has broken the thread, and nobody knows which.
+              else if (batch.length > 1) each.alone = true
+              else if (answers.left === outOfMemory && hadCompany && ++each.tries < maxTries) continue
+              else each.answer = Either.left(answers.left)
+            }
+          }),
+          Effect.ensuring(
+            Effect.sync(() => {
+              for (const each of batch) inThread.delete(each)
+            })
+          )
+        )
+      })
 
-    /** When it is given up while the thread reads it, the thread ends; the others in its message go again. */
+    /** When it is given up while a thread reads it, the thread ends; the others in its message go again. */
     const leave = (own: Waiting) =>
       Effect.suspend(() => {
         waiting.delete(own)
-        return inThread.has(own) && own.answer === undefined ? end : Effect.void
+        const thread = inThread.get(own)
+        return thread !== undefined && own.answer === undefined ? thread.end : Effect.void
       })
 
     const parse = Effect.fn("DocumentParser.parse")(function* (request: ParseRequest) {
-      const own: Waiting = { request, alone: request.bytes.length > bytesTogether, answer: undefined }
+      const owner = yield* FiberRef.get(currentOwner)
+      const alone = request.bytes.length > bytesTogether
+      const own: Waiting = { request, owner, alone, tries: 0, answer: undefined }
       waiting.add(own)
       const isOpen = () => own.answer === undefined
       yield* Effect.whileLoop({
         while: isOpen,
-        body: () => turn.withPermits(1)(Effect.suspend(() => (isOpen() ? serve(own) : Effect.void))),
+        body: () => places.withPermit(owner)(Effect.suspend(() => (isOpen() ? serve(own) : Effect.void))),
         step: () => undefined
-      }).pipe(Effect.ensuring(leave(own)))
+      }).pipe(
+        Effect.mapError(() => timedOut),
+        Effect.ensuring(leave(own))
+      )
       const answer = yield* own.answer ?? Either.left(broken)
       if (answer._tag === "Failed")
         return yield* new ParseError({ code: answer.code, message: answer.message })

@@ -1,47 +1,61 @@
-/** One thing at a time, what is urgent first. */
+/** One thing at a time, what is urgent first, and the owners of each lane in turns. */
 import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import { currentOwner } from "../../domain/CurrentOwner.ts"
+import { FairQueue } from "../../domain/FairQueue.ts"
 
 export type Lane = "urgent" | "patient"
 
-type Waiter = () => void
+interface Waiting {
+  readonly begin: () => void
+  readonly refuse: () => void
+}
 
 /**
- * A turn for whoever asks, urgent ones before patient ones, each lane in order of arrival. At most `limit` wait in a lane:
- * past it `refused` is raised. Interruption leaves the line.
+ * A turn for whoever asks, urgent ones before patient ones. At most `maxWaiting` wait in a lane: past it the owner with the
+ * most of them is `refused`. Interruption leaves the line.
  */
-export const makeLanes = <E>(limit: number, refused: () => E) => {
-  const lanes: Record<Lane, Set<Waiter>> = { urgent: new Set(), patient: new Set() }
+export const makeLanes = <E>(maxWaiting: number, refused: () => E) => {
+  const lanes: Record<Lane, FairQueue<Waiting>> = {
+    urgent: new FairQueue(maxWaiting),
+    patient: new FairQueue(maxWaiting)
+  }
   let busy = false
 
-  const take = (lane: Lane): Effect.Effect<void, E> =>
+  const take = (lane: Lane, owner: string): Effect.Effect<void, E> =>
     Effect.async((resume) => {
       const line = lanes[lane]
       if (!busy) {
         busy = true
         return resume(Effect.void)
       }
-      if (line.size >= limit) return resume(Effect.failSync(refused))
-      const waiter = () => resume(Effect.void)
-      line.add(waiter)
+      let begun = false
+      const added = line.add(owner, {
+        begin: () => {
+          begun = true
+          resume(Effect.void)
+        },
+        refuse: () => resume(Effect.failSync(refused))
+      })
+      added?.displaced?.item.refuse()
+      if (added === null) return resume(Effect.failSync(refused))
       return Effect.sync(() => {
-        // Already called: the turn came together with the interruption and goes to the next.
-        if (!line.delete(waiter)) give()
+        // Already begun: the turn came together with the interruption and goes to the next.
+        if (!line.delete(added.waiter) && begun) give()
       })
     })
 
   const give = () => {
-    for (const line of [lanes.urgent, lanes.patient]) {
-      for (const waiter of line) {
-        line.delete(waiter)
-        return waiter()
-      }
-    }
-    busy = false
+    const next = lanes.urgent.shift() ?? lanes.patient.shift()
+    if (next === null) busy = false
+    else next.item.begin()
   }
 
   /** Runs `effect` when its turn comes. */
   return <A, E2, R>(lane: Lane, effect: Effect.Effect<A, E2, R>): Effect.Effect<A, E | E2, R> =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.zipRight(restore(take(lane)), Effect.ensuring(restore(effect), Effect.sync(give)))
+    Effect.flatMap(FiberRef.get(currentOwner), (owner) =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.zipRight(restore(take(lane, owner)), Effect.ensuring(restore(effect), Effect.sync(give)))
+      )
     )
 }

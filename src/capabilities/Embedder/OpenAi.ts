@@ -8,7 +8,9 @@ import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
+import { withSharedPermit } from "../../domain/CurrentOwner.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { FairLimiter } from "../../domain/FairLimiter.ts"
 import { retryAfter } from "../../domain/RetryAfter.ts"
 import * as Together from "../../domain/Together.ts"
 import * as Traced from "../../domain/Traced.ts"
@@ -54,6 +56,8 @@ const failure = (
   retryable: boolean,
   pause: Option.Option<Duration.Duration> = Option.none()
 ) => new EmbedderError({ message, retryable, ...(Option.isSome(pause) && { retryAfter: pause.value }) })
+
+const tooMany = () => failure("Too many texts wait for the embedding provider.", true)
 
 const reasons: Readonly<Record<number, string>> = {
   400: "The embedding provider refuses the text or the settings of the model",
@@ -206,7 +210,7 @@ const make = (options: OpenAiOptions) =>
     const send = makeAsk(yield* Exchange, options.baseUrl, options.apiKey, Duration.decode(timeout))
     const ask = makeNaming(options, dimensions)
     const pause = makePause(options.baseUrl, yield* ProviderPauses)
-    const room = yield* Effect.makeSemaphore(concurrency)
+    const batches = new FairLimiter({ name: "embedding-batches", permits: concurrency, maxWaiting: 1_024 })
 
     const embed = (texts: ReadonlyArray<string>, limit: Duration.Duration) => {
       const input = texts.map(toReadable)
@@ -252,12 +256,11 @@ const make = (options: OpenAiOptions) =>
       queryTimeout: "2 seconds",
       embedQuery: (text) => Effect.flatten(asked(text)).pipe(Traced.span("Embedder.embedQuery")),
       embedAll: (texts) =>
-        room
-          .withPermits(1)(Effect.zipRight(pause.learn, inTime(embed(texts, patience))))
-          .pipe(
-            Effect.retry(retries),
-            Effect.withSpan("Embedder.embedAll", { attributes: { texts: texts.length } })
-          )
+        Effect.zipRight(pause.learn, inTime(embed(texts, patience))).pipe(
+          withSharedPermit(batches, tooMany),
+          Effect.retry(retries),
+          Effect.withSpan("Embedder.embedAll", { attributes: { texts: texts.length } })
+        )
     })
   })
 

@@ -11,12 +11,24 @@ import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 import type { Dispatcher } from "undici"
 import { urlOf } from "../../domain/Address.ts"
+import { withSharedPermit } from "../../domain/CurrentOwner.ts"
+import { FairLimiter } from "../../domain/FairLimiter.ts"
 import { type Answered, Exchange, ExchangeError, type Posted } from "../Exchange.ts"
 
 /** Bytes that may wait for a slow reader before the provider has to. */
 const backlog = 1024 * 1024
 /** Bytes of an answer of which enough was read that are still taken, so that its connection can be used again. */
 const mostDropped = 64 * 1024
+
+/** As many as the dispatcher opens; an owner may have half, and waits for them no longer than for an answer to begin. */
+const providerConnections = {
+  permits: 2_048,
+  maxPermitsPerOwner: 1_024,
+  maxWaiting: 4_096,
+  maxWait: "30 seconds"
+} as const
+
+const tooMany = () => new ExchangeError({ reason: "Late", code: "" })
 
 const late = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"])
 const nativeCode = /^[A-Z][A-Z_]{2,40}$/u
@@ -205,12 +217,16 @@ const traceOf = (context: Context.Context<never>): Readonly<Record<string, strin
 
 export const layer: Layer.Layer<Exchange, never, NodeHttpClient.Dispatcher> = Layer.effect(
   Exchange,
-  Effect.map(NodeHttpClient.Dispatcher, (dispatcher) => ({
-    post: <A, E, R>(posted: Posted, use: (answer: Answered) => Effect.Effect<A, E, R>) =>
-      Effect.withFiberRuntime<A, E | ExchangeError, R>((fiber) => {
-        const traced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
-        const call = new Call(dispatcher, posted, traced ? traceOf(fiber.currentContext) : {})
-        return Effect.ensuring(Effect.flatMap(call.answered, use), call.release)
-      })
-  }))
+  Effect.map(NodeHttpClient.Dispatcher, (dispatcher) => {
+    const connections = new FairLimiter({ name: "provider-connections", ...providerConnections })
+    return {
+      post: <A, E, R>(posted: Posted, use: (answer: Answered) => Effect.Effect<A, E, R>) =>
+        Effect.withFiberRuntime<A, E | ExchangeError, R>((fiber) => {
+          const traced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
+          const call = new Call(dispatcher, posted, traced ? traceOf(fiber.currentContext) : {})
+          const exchange = Effect.ensuring(Effect.flatMap(call.answered, use), call.release)
+          return withSharedPermit(connections, tooMany)(exchange)
+        })
+    }
+  })
 )

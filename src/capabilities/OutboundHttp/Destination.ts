@@ -3,6 +3,8 @@ import { lookup } from "node:dns"
 import { isIP } from "node:net"
 import * as Effect from "effect/Effect"
 import { urlOf } from "../../domain/Address.ts"
+import { withSharedPermit } from "../../domain/CurrentOwner.ts"
+import { FairLimiter } from "../../domain/FairLimiter.ts"
 import { OutboundHttpError } from "../OutboundHttp.ts"
 import { type AllowList, bareHost, canonical, isAllowed, refusal } from "./AddressRules.ts"
 
@@ -16,10 +18,19 @@ export interface Destination {
 /** All addresses of a name, asked for once a request; fails with reason `Unresolved`. */
 export type Resolver = (hostname: string) => Effect.Effect<ReadonlyArray<string>, OutboundHttpError>
 
-/** A name is looked up on one of libuv's four threads, and files need some of them too. */
-const lookups = 2
+/**
+ * A name is looked up on one of libuv's four threads, and files need some of them too. A name server that does not answer
+ * holds a thread for long: an owner has one of them.
+ */
+const lookups = { permits: 2, maxPermitsPerOwner: 1, maxWaiting: 4_096 } as const
 
 const noSuchName: ReadonlySet<string | undefined> = new Set(["ENOTFOUND", "ENODATA", "EAI_NONAME"])
+
+const tooMany = (hostname: string) =>
+  new OutboundHttpError({
+    reason: "Unresolved",
+    message: `The host ${hostname} was not looked up: too many others wait. Try again later.`
+  })
 
 const lookUp = (hostname: string) =>
   Effect.async<ReadonlyArray<string>, OutboundHttpError>((resume) => {
@@ -34,14 +45,15 @@ const lookUp = (hostname: string) =>
   })
 
 /** The operating system's resolver: hosts file, search domains and DNS. */
-export const makeSystemResolver: Effect.Effect<Resolver> = Effect.map(
-  Effect.makeSemaphore(lookups),
-  (running) => (hostname) =>
+export const makeSystemResolver: Effect.Effect<Resolver> = Effect.sync(() => {
+  const running = new FairLimiter({ name: "name-lookups", ...lookups })
+  return (hostname) =>
     // A look-up that has begun cannot be stopped: its caller leaves at once, its place is free only when it ends.
-    running
-      .withPermits(1)(Effect.uninterruptible(lookUp(hostname)))
-      .pipe(Effect.disconnect)
-)
+    Effect.uninterruptible(lookUp(hostname)).pipe(
+      withSharedPermit(running, () => tooMany(hostname)),
+      Effect.disconnect
+    )
+})
 
 const invalid = (message: string) => new OutboundHttpError({ reason: "InvalidUrl", message })
 

@@ -11,6 +11,8 @@ import {
   type OutboundRequest,
   type OutboundResponse
 } from "../OutboundHttp.ts"
+import { withSharedPermit } from "../../domain/CurrentOwner.ts"
+import { FairLimiter } from "../../domain/FairLimiter.ts"
 import type { AllowList } from "./AddressRules.ts"
 import { acceptEncoding, BodyTooLarge, BodyUnreadable, collect, decode } from "./Body.ts"
 import { makeConnections } from "./Connections.ts"
@@ -26,8 +28,8 @@ export interface UndiciOptions {
 
 const defaults = { maxBytes: 50 * 1_024 * 1_024, timeout: "30 seconds", maxRedirects: 5 } as const
 
-/** Exchanges at a time in this process; further ones wait within their own time limit. */
-const concurrency = 256
+/** Exchanges at a time in this process; further ones wait within their own time limit. An owner may have a quarter. */
+const exchanges = { permits: 256, maxPermitsPerOwner: 64, maxWaiting: 4_096 } as const
 const redirectBodyBytes = 16 * 1_024
 
 /** Repeating one of these changes nothing. */
@@ -92,6 +94,9 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "has a TLS certificate that nobody vouches for"],
   ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "has a TLS certificate that nobody vouches for"]
 ])
+
+const tooMany = ({ origin }: URL) =>
+  new OutboundHttpError({ reason: "TimedOut", message: `${origin} was not called: too many requests wait.` })
 
 const broken = ({ origin }: URL, cause: unknown, maxBytes: number): OutboundHttpError => {
   if (cause instanceof BodyTooLarge)
@@ -168,7 +173,7 @@ const make = ({ allow, resolver: given }: UndiciOptions) =>
   Effect.gen(function* () {
     const connections = yield* makeConnections
     const resolver = given ?? (yield* makeSystemResolver)
-    const running = yield* Effect.makeSemaphore(concurrency)
+    const running = new FairLimiter({ name: "outbound-requests", ...exchanges })
 
     const exchange = (hop: Hop, maxBytes: number) =>
       Effect.gen(function* () {
@@ -222,7 +227,7 @@ const make = ({ allow, resolver: given }: UndiciOptions) =>
         request.maxBytes ?? defaults.maxBytes,
         request.maxRedirects ?? defaults.maxRedirects
       ).pipe(
-        running.withPermits(1),
+        withSharedPermit(running, () => tooMany(hop.url)),
         Effect.timeoutFail({
           duration: timeout,
           onTimeout: () =>

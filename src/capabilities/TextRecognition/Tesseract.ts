@@ -1,6 +1,7 @@
 /**
- * Recognises text with Tesseract in a worker thread, offline, in English. The thread serves one image after another and
- * rests after a while; one that hangs, dies or is interrupted is ended, and the next image gets a fresh one.
+ * Recognises text with Tesseract in a worker thread, offline, in English. The thread serves one image after another, those
+ * of their owners in turns, and rests after a while; one that hangs, dies or is interrupted is ended, and the next image gets
+ * a fresh one.
  */
 import { memoryUsage } from "node:process"
 import { Worker } from "node:worker_threads"
@@ -11,6 +12,8 @@ import * as Exit from "effect/Exit"
 import * as FiberHandle from "effect/FiberHandle"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { system, withSharedPermit } from "../../domain/CurrentOwner.ts"
+import { FairLimiter } from "../../domain/FairLimiter.ts"
 import { sanitize } from "../../domain/Text.ts"
 import { RecognitionError, TextRecognition } from "../TextRecognition.ts"
 import { bitmapToPpm } from "./Bitmap.ts"
@@ -57,6 +60,8 @@ const tooLarge = (pixels: number) =>
 /** Below this the letters are guessed from what is no text. */
 const leastConfidence = 30
 const mebibyte = 1024 * 1024
+/** Images that wait for the thread. */
+const maxWaiting = 10_000
 const watchInterval = Duration.millis(250)
 
 /** What the thread is given; fails when the header says that it is too much, or says nothing. */
@@ -123,7 +128,7 @@ const make = (options: TesseractOptions) =>
   Effect.gen(function* () {
     const { script, maxPixels = 25_000_000, memoryMb = 512 } = options
     const { timeout = "1 minute", idleTimeout = "1 minute" } = options
-    const turn = yield* Effect.makeSemaphore(1)
+    const places = new FairLimiter({ name: "text-recognition", permits: 1, maxWaiting })
     const idle = yield* FiberHandle.make()
     let current: Worker | undefined
 
@@ -143,7 +148,10 @@ const make = (options: TesseractOptions) =>
       current = worker
       return worker
     })
-    const endLater = FiberHandle.run(idle, Effect.delay(turn.withPermits(1)(end), idleTimeout))
+    const endLater = FiberHandle.run(
+      idle,
+      Effect.delay(places.withPermitIfAvailable(system)(end), idleTimeout)
+    )
 
     const exchange = (bytes: Uint8Array) =>
       Effect.gen(function* () {
@@ -161,8 +169,8 @@ const make = (options: TesseractOptions) =>
       )
 
     const recognize = Effect.fn("TextRecognition.recognize")(function* (bytes: Uint8Array) {
-      const { text, confidence } = yield* turn.withPermits(1)(
-        Effect.flatMap(prepare(bytes, maxPixels), exchange)
+      const { text, confidence } = yield* Effect.flatMap(prepare(bytes, maxPixels), exchange).pipe(
+        withSharedPermit(places, () => timedOut)
       )
       return confidence < leastConfidence ? "" : sanitize(text).trim()
     })

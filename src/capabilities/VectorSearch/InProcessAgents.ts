@@ -9,11 +9,11 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import type * as Scope from "effect/Scope"
 import type { AgentScope } from "../../domain/Access.ts"
+import { FairLimiter } from "../../domain/FairLimiter.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { generationKey, InProcessIndex } from "./InProcessIndex.ts"
 import { Recent } from "./InProcessRecent.ts"
 import type { Rows } from "./InProcessRows.ts"
-import { makeTurns } from "./InProcessTurns.ts"
 
 /** An agent with very much to read is given up after this, and read again by the next search. */
 const catchUpLimit = Duration.minutes(5)
@@ -25,6 +25,8 @@ const vectorBatch = 25
 const readings = 2
 /** Agents whose vectors are read at the same time beside searches, which all of this thread's time would go to else. */
 const vectorReadings = 1
+/** Agents that wait to be read; tenants take turns. */
+const maxWaiting = 10_000
 /** Longest wait of an agent's first search for its vectors, as for a query's: only where nobody else is being read. */
 const vectorsTimeout = Duration.seconds(1)
 
@@ -158,8 +160,11 @@ export const makeAgents = (
 ): Effect.Effect<Agents, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
     const all = new Recent<Held>()
-    const turns = makeTurns(readings)
-    const vectorTurns = makeTurns(vectorReadings)
+    const turns = new FairLimiter({ name: "search-index-reads", permits: readings, maxWaiting })
+    const vectorTurns = new FairLimiter({ name: "search-vector-reads", permits: vectorReadings, maxWaiting })
+    /** Whether whoever comes now would have a turn at once. */
+    const isFree = () =>
+      turns.held + turns.waiting < readings && vectorTurns.held + vectorTurns.waiting < vectorReadings
     const cost = ({ index }: Held) => index?.bytes ?? 1_024
     const source = { rows, dimensionsOf, wordsFirstAbove }
 
@@ -180,7 +185,7 @@ export const makeAgents = (
         const { index } = held
         if (index === null || index.complete) return
         held.vectors = yield* vectorTurns
-          .inTurn(held.tenantId ?? agentId, readVectors(rows, held, index, ids))
+          .withPermit(held.tenantId ?? agentId)(readVectors(rows, held, index, ids))
           .pipe(
             Effect.catchAllCause((cause) =>
               // The next search reads the agent again.
@@ -238,14 +243,17 @@ export const makeAgents = (
         const reading = Effect.suspend(() =>
           held.index === null ? refresh(agentId, held, { anew: true }) : Effect.void
         )
-        held.reading = yield* turns.inTurn(tenantId, reading).pipe(
-          Effect.ensuring(
-            Effect.sync(() => {
-              held.reading = null
-            })
-          ),
-          Effect.forkIn(scope)
-        )
+        held.reading = yield* turns
+          .withPermit(tenantId)(reading)
+          .pipe(
+            Effect.orDie,
+            Effect.ensuring(
+              Effect.sync(() => {
+                held.reading = null
+              })
+            ),
+            Effect.forkIn(scope)
+          )
         return held.reading
       })
 
@@ -254,7 +262,7 @@ export const makeAgents = (
 
     const read: Agents["read"] = (agent, held) =>
       Effect.gen(function* () {
-        const alone = turns.free() && vectorTurns.free()
+        const alone = isFree()
         yield* Effect.flatMap(inLine(agent, held), Fiber.join)
         if (alone) yield* Effect.timeoutOption(vectorsOf(held), vectorsTimeout)
       })

@@ -11,6 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
 import { atLeast, type Caller } from "../../domain/Access.ts"
+import { workFor } from "../../domain/CurrentOwner.ts"
 import { Forbidden, Unauthorized } from "../../domain/Errors.ts"
 import { Accounts } from "../../usecases/Accounts.ts"
 import { RateLimits } from "../../usecases/RateLimits.ts"
@@ -41,6 +42,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         }
         yield* check
         const user = yield* accounts.authenticate(token.value)
+        yield* workFor(user.tenantId)
         if (least === undefined || !atLeast(user.role, least)) {
           return yield* new Forbidden({ message: "Your role does not allow this." })
         }

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { atLeast } from "../../domain/Access.ts"
+import { workFor } from "../../domain/CurrentOwner.ts"
 import { Forbidden, Unauthorized } from "../../domain/Errors.ts"
 import { Accounts } from "../../usecases/Accounts.ts"
 import { SessionAuth } from "../Auth.ts"
@@ -43,6 +44,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
       const token = yield* sessionToken
       if (Option.isNone(token)) return yield* new Unauthorized({ message: "Sign in first." })
       const user = yield* accounts.authenticate(token.value)
+      yield* workFor(user.tenantId)
       const { route } = yield* HttpRouter.RouteContext
       const least = roles.get(Routes.keyOf(route))
       if (least !== undefined && atLeast(user.role, least)) return user

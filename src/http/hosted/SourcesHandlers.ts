@@ -15,9 +15,6 @@ import * as Form from "../Form.ts"
 import { uploadLimit } from "../public/SourcesApi.ts"
 import { actor } from "./Actor.ts"
 
-/** Uploads that are taken in at the same time; the others wait for their turn. */
-const uploadsAtOnce = 4
-
 const decodeAgentId = Schema.decodeUnknown(AgentId)
 
 const agentOf = (fields: Readonly<Record<string, string>>) =>
@@ -40,7 +37,6 @@ export const SourcesHandlers = HttpApiBuilder.group(Api, "hostedSources", (handl
     const sources = yield* Sources
     const scopes = yield* SourceScopes
     const audit = yield* AuditTrail
-    const uploads = yield* Effect.makeSemaphore(uploadsAtOnce)
 
     const upload = (type: "FILE" | "BULK_UPLOAD", request: HttpServerRequest.HttpServerRequest) =>
       Effect.gen(function* () {
@@ -50,7 +46,7 @@ export const SourcesHandlers = HttpApiBuilder.group(Api, "hostedSources", (handl
         const scope = yield* scopes.ofAgent(yield* CurrentUser, yield* agentOf(fields))
         const deed = sources.upload(scope, type, document)
         return yield* audit.change(yield* actor, "source.create", deed, idOf)
-      }).pipe(Effect.scoped, uploads.withPermits(1))
+      }).pipe(Effect.scoped)
 
     return handlers
       .handle("list", ({ urlParams: { agentId, limit = 20, cursor, status, type } }) =>

@@ -34,6 +34,9 @@ const decodeToken = Schema.decodeUnknownOption(
 
 const json = (body: Rpc.Body, status = 200) => HttpServerResponse.unsafeJson(body, { status })
 
+/** Frames that wait for a slow client before the tool does. */
+const maxProgressFrames = 1_024
+
 const keepAlives = Stream.as(Stream.fromSchedule(Schedule.spaced("12 seconds")), ": keep-alive\n\n")
 
 const frame = (body: Rpc.Body) => `event: message\ndata: ${JSON.stringify(body)}\n\n`
@@ -45,7 +48,7 @@ const streamed = (token: Rpc.Id, run: Run) =>
   HttpServerResponse.stream(
     Stream.unwrapScoped(
       Effect.gen(function* () {
-        const out = yield* Mailbox.make<string>()
+        const out = yield* Mailbox.make<string>(maxProgressFrames)
         let step = 0
         const progress: Tools.Progress = (message) =>
           out.offer(

@@ -5,6 +5,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { createHash, timingSafeEqual } from "node:crypto"
+import { workFor } from "../../domain/CurrentOwner.ts"
 import { NotConfigured, Unauthorized } from "../../domain/Errors.ts"
 import { OperatorAuth } from "../Auth.ts"
 
@@ -30,6 +31,7 @@ export const layer = (token: Option.Option<Redacted.Redacted>): Layer.Layer<Oper
       }
       const { headers } = yield* HttpServerRequest.HttpServerRequest
       if (timingSafeEqual(digest(bearer(headers["authorization"])), expected.value)) {
+        yield* workFor("operator")
         return { actor: "operator" } as const
       }
       return yield* new Unauthorized({ message: "Send the operator's token as Authorization: Bearer." })

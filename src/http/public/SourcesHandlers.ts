@@ -16,9 +16,6 @@ interface ListParams {
   readonly type?: SourceType | undefined
 }
 
-/** Uploads that are taken in at the same time; the others wait for their turn. */
-const uploadsAtOnce = 4
-
 const noVectors = { profile: null, chunks: 0, embedded: 0, error: null }
 
 const detail = ({ lastError, ...source }: Source) => ({ ...source, error: lastError })
@@ -26,7 +23,6 @@ const detail = ({ lastError, ...source }: Source) => ({ ...source, error: lastEr
 export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
   Effect.gen(function* () {
     const sources = yield* Sources
-    const uploads = yield* Effect.makeSemaphore(uploadsAtOnce)
 
     const list = Effect.fn("SourcesHandlers.list")(function* (
       key: AgentKey,
@@ -50,7 +46,7 @@ export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
             sources.stage(content)
           )
           return yield* sources.upload(key, "FILE", { name, fileName, bytes })
-        }).pipe(Effect.scoped, uploads.withPermits(1))
+        }).pipe(Effect.scoped)
       )
       .handle("get", ({ path }) =>
         Effect.flatMap(CurrentKey, (key) => Effect.map(sources.get(key, path.id), detail))

@@ -27,7 +27,13 @@ const farewell = Duration.seconds(1)
 const pingFrame = Uint8Array.of(0x89, 0x00)
 
 /** Close codes of RFC 6455 7.4 and, from 4000 on, our own. */
-export const codes = { goingAway: 1001, tooBig: 1009, broken: 1011, unauthorized: 4401 } as const
+export const codes = {
+  goingAway: 1001,
+  tooBig: 1009,
+  broken: 1011,
+  tryAgainLater: 1013,
+  unauthorized: 4401
+} as const
 
 const connectionOf = (request: HttpServerRequest.HttpServerRequest): NetSocket => {
   if (!(request.source instanceof IncomingMessage)) throw new Error("The request came over no connection.")

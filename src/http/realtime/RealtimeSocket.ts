@@ -13,27 +13,33 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { networkOf } from "../../domain/ClientNetwork.ts"
+import { workFor } from "../../domain/CurrentOwner.ts"
+import { ValidationError } from "../../domain/Errors.ts"
 import { MessageId } from "../../domain/Ids.ts"
 import { type Grant, RealtimeAccess } from "../../usecases/chat/RealtimeAccess.ts"
 import { Frame, RealtimeFeed } from "../../usecases/RealtimeFeed.ts"
 import * as Connection from "./Connection.ts"
+import { makeSocketPlaces } from "./SocketPlaces.ts"
 
 /** Where the socket is. */
 export const path = "/api/realtime"
 
 export interface Limits {
-  /** Sockets of this process; one more is refused with 503. */
+  /** Sockets of this process. */
   readonly sockets: number
+  /** Sockets of one conversation: a visitor's pages, and those of the team who look on. */
+  readonly socketsPerConversation: number
   readonly pingEvery: Duration.DurationInput
 }
 
-const defaults: Limits = { sockets: 1_000, pingEvery: "30 seconds" }
+const defaults: Limits = { sockets: 1_000, socketsPerConversation: 32, pingEvery: "30 seconds" }
 
 const subprotocol = "spoke."
 
 const encode = Schema.encode(Schema.parseJson(Frame))
 
+const placeGone = new CloseEvent(Connection.codes.tryAgainLater, "Others need the place. Connect again.")
 const unauthorized = new CloseEvent(Connection.codes.unauthorized, "The token is invalid or expired.")
 
 const parametersOf = (request: HttpServerRequest.HttpServerRequest) =>
@@ -70,8 +76,8 @@ export const layer = (limits: Partial<Limits> = {}) =>
     Effect.gen(function* () {
       const access = yield* RealtimeAccess
       const feed = yield* RealtimeFeed
-      const { pingEvery, sockets } = { ...defaults, ...limits }
-      const places = yield* Effect.makeSemaphore(sockets)
+      const { pingEvery, sockets, socketsPerConversation } = { ...defaults, ...limits }
+      const placeFor = makeSocketPlaces(sockets, socketsPerConversation)
 
       const connect = Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
@@ -85,21 +91,21 @@ export const layer = (limits: Partial<Limits> = {}) =>
           Effect.mapError(() => new ValidationError({ message: "lastMessageId is not the id of a message." }))
         )
         const granted = yield* access.verify(tokenOf(request, parameters))
-        const served = Option.match(granted, {
-          onNone: () =>
-            Connection.serve(request, Stream.fail(unauthorized), { pingEvery, until: Effect.never }),
-          onSome: (grant) =>
-            Connection.serve(request, framesOf(feed, grant, lastMessageId), {
-              pingEvery,
-              until: expiry(grant)
-            })
+        const grant = Option.getOrNull(granted)
+        const wanted = yield* placeFor({
+          conversationId: grant?.conversationId ?? null,
+          tenantId: grant?.owner ?? "unknown",
+          network: networkOf(Option.getOrUndefined(request.remoteAddress))
         })
-        const done = yield* places.withPermitsIfAvailable(1)(served)
-        if (Option.isNone(done)) {
-          return yield* new ServiceUnavailable({ message: "This server has no place for another socket." })
-        }
+        if (grant !== null) yield* workFor(grant.owner ?? "unknown")
+        yield* grant === null
+          ? Connection.serve(request, Stream.fail(unauthorized), { pingEvery, until: Effect.never })
+          : Connection.serve(request, framesOf(feed, grant, lastMessageId), {
+              pingEvery,
+              until: Effect.raceFirst(expiry(grant), Effect.as(wanted, placeGone))
+            })
         return HttpServerResponse.empty()
-      })
+      }).pipe(Effect.scoped)
       yield* router.get(path, connect)
     })
   )

@@ -6,18 +6,20 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Cause from "effect/Cause"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Response from "@effect/platform/HttpServerResponse"
 import type { Delivered, MessagingChannel } from "../../domain/Channel.ts"
-import { type CodedError, InternalError, PayloadTooLarge } from "../../domain/Errors.ts"
+import { type CodedError, InternalError } from "../../domain/Errors.ts"
 import { Intake } from "../../usecases/channels/Intake.ts"
 import { answer } from "../Boundary.ts"
 import { webhookLimit } from "../Envelope.ts"
 import * as Headers from "../Headers.ts"
 import { Lane, send } from "../Lane.ts"
+import { collect } from "../RequestBody.ts"
 import * as RequestId from "../RequestId.ts"
 import * as RequestMetrics from "../system/RequestMetrics.ts"
 
@@ -33,27 +35,7 @@ const routes: ReadonlyMap<string, Route> = new Map(
   })
 )
 
-const tooLarge = new PayloadTooLarge({ message: `The body may take at most ${webhookLimit} bytes.` })
 const internal = new InternalError({ message: "Something went wrong on our side." })
-
-/** Calls `then` with the whole body, or with null as soon as it is over the limit; never, when the client leaves. */
-const read = (request: IncomingMessage, then: (body: Uint8Array | null) => void) => {
-  const chunks: Array<Uint8Array> = []
-  let size = 0
-  const onData = (chunk: Uint8Array) => {
-    size += chunk.length
-    if (size <= webhookLimit) return void chunks.push(chunk)
-    request.off("data", onData).off("end", onEnd)
-    // Whatever still comes is thrown away, so that the client reads its answer.
-    request.resume()
-    then(null)
-  }
-  const onEnd = () => then(Buffer.concat(chunks))
-  request
-    .on("data", onData)
-    .on("end", onEnd)
-    .on("error", () => {})
-}
 
 /** Opens the lane for both providers. */
 export const layer: Layer.Layer<never, never, Lane | Intake> = Layer.scopedDiscard(
@@ -87,7 +69,7 @@ export const layer: Layer.Layer<never, never, Lane | Intake> = Layer.scopedDisca
       begun: number,
       request: IncomingMessage,
       response: ServerResponse,
-      body: Uint8Array | null
+      read: Either.Either<Uint8Array, CodedError>
     ) => {
       const now = clock.unsafeCurrentTimeMillis()
       const requestId = RequestId.of(Headers.line(request.headers, RequestId.header), now)
@@ -97,8 +79,8 @@ export const layer: Layer.Layer<never, never, Lane | Intake> = Layer.scopedDisca
         else status = refuse(response, outcome.cause, requestId)
         RequestMetrics.observe("POST", pattern, status, performance.now() - begun)
       }
-      if (body === null) return done(Exit.fail(tooLarge))
-
+      if (Either.isLeft(read)) return done(Exit.fail(read.left))
+      const { right: body } = read
       const signature = Headers.line(request.headers, "x-hub-signature-256")
       if (intake.take(channel, signature, body, DateTime.unsafeMake(now), done)) return
       run(
@@ -118,7 +100,7 @@ export const layer: Layer.Layer<never, never, Lane | Intake> = Layer.scopedDisca
         request.method === "POST" ? routes.get(request.url?.split("?", 1).join("") ?? "") : undefined
       if (route === undefined) return false
       const begun = performance.now()
-      read(request, (body) => receive(route, begun, request, response, body))
+      collect(request, webhookLimit, (read) => receive(route, begun, request, response, read))
       return true
     })
   })

@@ -1,4 +1,4 @@
-/** How much of the pool of connections is in use, and who waits for one: told at `/metrics`. */
+/** How much of the pool of connections is in use: told at `/metrics`. Who waits for one is told by the limit of `FairConnection`. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
@@ -10,9 +10,6 @@ const connections = Metric.gauge("spoke_database_connections", {
 const limit = Metric.gauge("spoke_database_connections_limit", {
   description: "How many connections the pool may open"
 })
-const waiting = Metric.gauge("spoke_database_waiting", {
-  description: "Statements and transactions that wait for a connection"
-})
 
 const every = Duration.seconds(1)
 
@@ -23,14 +20,9 @@ export const watch = (pool: Pg.Pool) =>
     const idle = Metric.tagged(connections, "state", "idle")
     yield* Metric.set(limit, pool.options.max)
     const tell = Effect.suspend(() =>
-      Effect.all(
-        [
-          Metric.set(busy, pool.totalCount - pool.idleCount),
-          Metric.set(idle, pool.idleCount),
-          Metric.set(waiting, pool.waitingCount)
-        ],
-        { discard: true }
-      )
+      Effect.all([Metric.set(busy, pool.totalCount - pool.idleCount), Metric.set(idle, pool.idleCount)], {
+        discard: true
+      })
     )
     yield* tell
     // Whoever opens the pool may not be interruptible; this has to be, or the pool would never close.

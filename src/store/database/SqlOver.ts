@@ -15,6 +15,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type * as Pg from "pg"
 import { held, PooledStatements } from "./Connection.ts"
+import { makeFair } from "./FairConnection.ts"
 import type { Prepared } from "./Prepared.ts"
 
 type Rows = Effect.Effect<ReadonlyArray<unknown>, SqlError>
@@ -59,10 +60,10 @@ export const sqlOver = (
 ): Effect.Effect<PgClient.PgClient, SqlError, Scope.Scope | Reactivity.Reactivity> =>
   Effect.gen(function* () {
     const { config, json, listen, notify } = yield* PgClient.fromPool({ acquire: Effect.succeed(pool) })
-    const connection = new PooledStatements(pool, prepared)
+    const { connection, held: transaction } = makeFair(pool, new PooledStatements(pool, prepared), held(pool))
     const client = yield* SqlClient.make({
       acquirer: Effect.succeed(connection),
-      transactionAcquirer: held(pool),
+      transactionAcquirer: transaction,
       compiler: PgClient.makeCompiler(),
       spanAttributes: [["db.system.name", "postgresql"]]
     })

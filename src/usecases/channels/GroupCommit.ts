@@ -7,16 +7,20 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
-import * as Queue from "effect/Queue"
 import type { Arrival } from "../../domain/Channel.ts"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
+import { FairLimiter, type Permit } from "../../domain/FairLimiter.ts"
+import { FairQueue } from "../../domain/FairQueue.ts"
 import { pause } from "../../domain/Pause.ts"
 
 /** Deliveries of one transaction at most. */
 const mostTogether = 128
-/** Deliveries and bytes that wait at most; whoever comes then is told to come again. */
-const mostWaiting = 1_024
-const mostBytes = 64 * 1_048_576
+/**
+ * Deliveries that wait, and their bytes; whoever comes then is told to come again. Accounts take turns; one may have half of
+ * the bytes.
+ */
+const maxWaiting = 1_024
+const maxBytes = 64 * 1_048_576
 /** Whoever was answered may be about to deliver the next: so long they are waited for when fewer than half are there. */
 const gathering = Duration.millis(1)
 /** A transaction that takes longer is rolled back. */
@@ -34,7 +38,7 @@ export type Outcome = Exit.Exit<ReadonlyArray<boolean>, ServiceUnavailable>
 
 interface Waiting {
   readonly arrivals: ReadonlyArray<Arrival>
-  readonly bytes: number
+  readonly memory: Permit
   readonly done: (outcome: Outcome) => void
 }
 
@@ -47,10 +51,27 @@ const mayBeOneOfThem = (cause: Cause.Cause<unknown>): boolean =>
 /** Runs until the scope closes. `accept` takes all of its arrivals or none, and says of each whether it was new. */
 export const make = (accept: Accept) =>
   Effect.gen(function* () {
-    const waiting = yield* Queue.dropping<Waiting>(mostWaiting)
+    const waiting = new FairQueue<Waiting>(maxWaiting)
+    const memory = new FairLimiter({
+      name: "delivery-bytes",
+      permits: maxBytes,
+      maxPermitsPerOwner: maxBytes / 2
+    })
+    const some = yield* Effect.makeLatch(false)
     const clock = yield* Effect.clock
-    let bytes = 0
     let last = Number.NEGATIVE_INFINITY
+
+    /** The next ones, their accounts in turns. */
+    const take = (most: number): Array<Waiting> => {
+      const taken: Array<Waiting> = []
+      while (taken.length < most) {
+        const next = waiting.shift()
+        if (next === null) break
+        taken.push(next.item)
+      }
+      if (waiting.size === 0) some.unsafeClose()
+      return taken
+    }
 
     const attempt = (arrivals: ReadonlyArray<Arrival>) =>
       Effect.exit(
@@ -104,15 +125,12 @@ export const make = (accept: Accept) =>
     let before = 0
     /** Takes along who is here already, and who comes within a moment where far more came the last time. */
     const gather = (batch: Array<Waiting>, unanswered: Set<Waiting>) => {
-      const others = Effect.map(
-        Effect.suspend(() => Queue.takeUpTo(waiting, mostTogether - batch.length)),
-        (taken) => {
-          for (const one of taken) {
-            batch.push(one)
-            unanswered.add(one)
-          }
+      const others = Effect.sync(() => {
+        for (const one of take(mostTogether - batch.length)) {
+          batch.push(one)
+          unanswered.add(one)
         }
-      ).pipe(Effect.uninterruptible)
+      })
       const awaited = Effect.when(
         Effect.zipRight(Effect.sleep(gathering), others),
         () => batch.length * 2 < before
@@ -121,8 +139,8 @@ export const make = (accept: Accept) =>
     }
 
     const round = Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(restore(Queue.takeBetween(waiting, 1, mostTogether)), (first) => {
-        const batch = [...first]
+      Effect.flatMap(restore(some.await), () => {
+        const batch = take(mostTogether)
         const unanswered = new Set(batch)
         const work = Effect.suspend(() => {
           before = batch.length
@@ -130,26 +148,37 @@ export const make = (accept: Accept) =>
         })
         return restore(Effect.zipRight(gather(batch, unanswered), work)).pipe(
           Effect.ensuring(Effect.suspend(() => giveUp(unanswered))),
-          Effect.ensuring(Effect.sync(() => (bytes -= batch.reduce((sum, one) => sum + one.bytes, 0))))
+          Effect.ensuring(
+            Effect.sync(() => {
+              for (const one of batch) one.memory.release()
+            })
+          )
         )
       })
     )
     yield* Effect.forkScoped(Effect.forever(round))
-    yield* Effect.addFinalizer(() => Effect.flatMap(Queue.takeAll(waiting), giveUp))
+    yield* Effect.addFinalizer(() => Effect.suspend(() => giveUp(take(maxWaiting))))
 
     /** Calls `done` once all of them are durable, or are not going to be. `size` in bytes. */
     const add = (arrivals: ReadonlyArray<Arrival>, size: number, done: (outcome: Outcome) => void): void => {
-      if (arrivals.length === 0) return done(Exit.succeed([]))
+      const [first] = arrivals
+      if (first === undefined) return done(Exit.succeed([]))
       last = clock.unsafeCurrentTimeMillis()
-      const taken = bytes + size <= mostBytes && waiting.unsafeOffer({ arrivals, bytes: size, done })
-      if (!taken) return done(Exit.fail(notQueued()))
-      bytes += size
+      const owner = `${first.event.channel}:${first.event.accountId}`
+      const permit = memory.tryAcquire(owner, { amount: size })
+      if (permit === null) return done(Exit.fail(notQueued()))
+      const added = waiting.add(owner, { arrivals, memory: permit, done })
+      const refused = added === null ? { memory: permit, done } : added.displaced?.item
+      some.unsafeOpen()
+      if (refused === undefined) return
+      refused.memory.release()
+      refused.done(Exit.fail(notQueued()))
     }
 
     const ebbed = (until: number, first: boolean): Effect.Effect<void> =>
       Effect.suspend(() => {
         const now = clock.unsafeCurrentTimeMillis()
-        if (now >= until || (bytes === 0 && now - last >= ebb)) return Effect.void
+        if (now >= until || (memory.held === 0 && now - last >= ebb)) return Effect.void
         const wait = Math.min(first ? ebb : look, until - now)
         return Effect.zipRight(Effect.sleep(Duration.millis(wait)), ebbed(until, false))
       })

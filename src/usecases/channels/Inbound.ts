@@ -29,6 +29,7 @@ import { Ownership } from "../Ownership.ts"
 import { RealtimeFeed } from "../RealtimeFeed.ts"
 import { Attachments } from "../widget/Attachments.ts"
 import * as Content from "./Content.ts"
+import { workFor } from "../../domain/CurrentOwner.ts"
 import { InboundFiles } from "./InboundFiles.ts"
 import { Posts } from "./Posts.ts"
 import { Sent } from "./Sent.ts"
@@ -86,7 +87,10 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
 
     const routed = Effect.fn("Inbound.routed")(function* (id: InboxId, from: Correspondence) {
       const route = yield* conversations.route(from)
-      if (Option.isSome(route)) return route.value
+      if (Option.isSome(route)) {
+        yield* workFor(route.value.tenantId)
+        return route.value
+      }
       const reason = "There is no active configuration of this channel for the account, or more than one."
       yield* inbox.failed(id, reason)
       return yield* fatal(reason)

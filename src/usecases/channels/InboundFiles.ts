@@ -22,6 +22,8 @@ import {
 } from "../../domain/Attachment.ts"
 import type { InboundMedia, InboundMessage } from "../../domain/Channel.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
+import { withSharedPermit } from "../../domain/CurrentOwner.ts"
+import { FairLimiter } from "../../domain/FairLimiter.ts"
 import { sanitize } from "../../domain/Text.ts"
 import { ChannelConversationStore, type Route } from "../../store/ChannelConversations.ts"
 import { ChannelStore } from "../../store/Channels.ts"
@@ -31,7 +33,7 @@ import { Artifacts, type Kept } from "../Artifacts.ts"
 const patience = Duration.seconds(60)
 const transfer = Duration.seconds(30)
 /** Messages whose files are fetched at a time: each holds one file in memory. */
-const atOnce = 4
+const concurrentMessages = { permits: 8, maxPermitsPerOwner: 4, maxWaiting: 1_024 } as const
 const longestName = 200
 
 const passing = Schedule.exponential("500 millis").pipe(Schedule.intersect(Schedule.recurs(2)))
@@ -89,7 +91,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     const channels = yield* ChannelStore
     const conversations = yield* ChannelConversationStore
     const artifacts = yield* Artifacts
-    const places = yield* Effect.makeSemaphore(atOnce)
+    const places = new FairLimiter({ name: "channel-inbound-files", ...concurrentMessages })
 
     const tokenOf = Effect.fn("InboundFiles.tokenOf")(function* ({ channelId }: Route) {
       const channel = yield* channels.find(channelId)
@@ -173,7 +175,8 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
           Effect.catchAll(({ message }) => lost(message))
         )
       return Effect.forEach(event.media.slice(0, mostAttachments), one, { discard: true }).pipe(
-        places.withPermits(1),
+        withSharedPermit(places, () => "too many" as const),
+        Effect.catchAll((reason) => lost(reason)),
         Effect.timeoutTo({ duration: patience, onTimeout: () => true, onSuccess: () => false }),
         Effect.tap((late) => (late ? lost("The files took too long.") : Effect.void)),
         Effect.zipRight(

@@ -25,6 +25,8 @@ import {
 } from "../../channels/Outbound.ts"
 import { split } from "../../channels/Split.ts"
 import type { StoredAttachment } from "../../domain/Attachment.ts"
+import { withSharedPermit } from "../../domain/CurrentOwner.ts"
+import { FairLimiter } from "../../domain/FairLimiter.ts"
 import type { DeliveryStatus, InboundMessage } from "../../domain/Channel.ts"
 import { type ConversationId, MessageId, newId } from "../../domain/Ids.ts"
 import { type Correspondent, type OutboxPart, OutboxStore, unknownOutcome } from "../../store/Outbox.ts"
@@ -45,7 +47,7 @@ const refused = (message: string) => new GraphError({ reason: "Refused", message
 type Uploaded = Pick<OutgoingFile, "as" | "fileId" | "name">
 
 /** Files that are in memory at a time, on their way to the provider. */
-const filesAtOnce = 2
+const concurrentFiles = { permits: 4, maxPermitsPerOwner: 2, maxWaiting: 1_024 } as const
 
 /** The text and then the files; a text that fits stands beside a file that is alone. */
 const partsOf = (
@@ -74,6 +76,9 @@ const keyOf = ({ id }: OutboxPart) => `outbound:${id}`
 const keysSilent = () =>
   new GraphError({ reason: "Refused", message: "The dedupe keys cannot be reached.", retryable: true })
 
+const tooManyFiles = () =>
+  new GraphError({ reason: "Refused", message: "Too many files are being sent.", retryable: true })
+
 const failureOf = ({ message, retryAfter, retryable }: GraphError) =>
   new JobFailure({ message, fatal: !retryable, ...(retryAfter === undefined ? {} : { retryAfter }) })
 
@@ -87,7 +92,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     const graph = yield* Graph
     const files = yield* GraphFiles
     const artifacts = yield* ArtifactStore
-    const places = yield* Effect.makeSemaphore(filesAtOnce)
+    const places = new FairLimiter({ name: "channel-outbound-files", ...concurrentFiles })
     const feed = yield* RealtimeFeed
 
     /** Joins the transaction of the caller; nothing for a conversation without a channel. */
@@ -135,7 +140,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     const uploaded = (to: Correspondent, { media, state }: OutboxPart) =>
       media === null || (state !== "pending" && state !== "sending")
         ? Effect.succeed(null)
-        : upload(to, media).pipe(Effect.mapError(unsent), places.withPermits(1))
+        : upload(to, media).pipe(Effect.mapError(unsent), withSharedPermit(places, tooManyFiles))
 
     const deliver = Effect.fn("Outbound.deliver")(function* (
       to: Correspondent,

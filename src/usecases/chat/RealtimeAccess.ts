@@ -5,10 +5,12 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { Grantor } from "../../domain/Access.ts"
+import { currentOwner } from "../../domain/CurrentOwner.ts"
 import { ConversationId } from "../../domain/Ids.ts"
 import * as Traced from "../../domain/Traced.ts"
 import { TurnSettings } from "./TurnSettings.ts"
@@ -21,7 +23,9 @@ const Grant = Schema.Struct({
   /** Left out for a host of the library. */
   by: Schema.optionalWith(Schema.NullOr(Grantor), { exact: true, default: () => null }),
   /** Milliseconds since 1970; the token is good until then. */
-  expires: Schema.Int
+  expires: Schema.Int,
+  /** The tenant, whose sockets share a limit; left out in tokens from before an upgrade. */
+  owner: Schema.optionalWith(Schema.String, { exact: true })
 })
 export type Grant = typeof Grant.Type
 
@@ -33,13 +37,14 @@ export class RealtimeAccess extends Effect.Service<RealtimeAccess>()("usecases/c
   effect: Effect.gen(function* () {
     const box = yield* SecretBox
     const { realtimeUrl } = yield* TurnSettings
-    /** A signed token and where to use it; `by` is what it stands on. */
+    /** A signed token and where to use it, for whom the fiber works for; `by` is what it stands on. */
     const issue = Traced.fn("RealtimeAccess.issue")(function* (
       conversationId: ConversationId,
       by: Grantor | null
     ) {
       const expires = (yield* Clock.currentTimeMillis) + Duration.toMillis(validity)
-      const realtimeToken = yield* box.sign("realtime", write({ conversationId, by, expires }))
+      const owner = yield* FiberRef.get(currentOwner)
+      const realtimeToken = yield* box.sign("realtime", write({ conversationId, by, expires, owner }))
       return { realtimeToken, realtimeUrl }
     })
     /** What `token` grants, or none when it is not ours or its hour is over. */

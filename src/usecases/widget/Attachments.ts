@@ -4,6 +4,7 @@
  */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { ArtifactStore, type Staged } from "../../capabilities/ArtifactStore.ts"
@@ -27,6 +28,8 @@ import {
   UnsupportedType,
   type ValidationError
 } from "../../domain/Errors.ts"
+import { currentOwner } from "../../domain/CurrentOwner.ts"
+import { FairLimiter } from "../../domain/FairLimiter.ts"
 import { AgentStore } from "../../store/Agents.ts"
 import { Artifacts } from "../Artifacts.ts"
 import * as ModelStep from "../chat/ModelStep.ts"
@@ -51,8 +54,8 @@ export interface StagedFile {
 }
 
 const MiB = 1_048_576
-/** Bytes of files that all turns of this process hold for their models; a turn with more than that waits to be alone. */
-const budget = 128
+/** MiB of files that all turns of this process hold for their models; one with more than half of them counts as half. */
+const memory = { permits: 128, maxPermitsPerOwner: 64, maxWaiting: 1_024 } as const
 
 /** Bytes of files that come along with messages of a channel which one reply answers. */
 const mostOfBurst = 50 * MiB
@@ -101,7 +104,7 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/widget/
     const runtime = yield* ModelRuntime
     const artifacts = yield* Artifacts
     const agents = yield* AgentStore
-    const places = yield* Effect.makeSemaphore(budget)
+    const places = new FairLimiter({ name: "attachment-mebibytes", ...memory })
 
     /** Takes the file in; it is gone with the scope unless it is kept. */
     const stage = Effect.fn("Attachments.stage")(function* (file: SentFile) {
@@ -147,10 +150,10 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/widget/
 
     const load = (stored: ReadonlyArray<StoredAttachment>): Files["load"] => {
       const bytes = stored.reduce((sum, { size }) => sum + size, 0)
-      const share = Math.min(budget, Math.ceil(bytes / MiB))
-      return Effect.zipRight(
-        Effect.acquireRelease(places.take(share), () => places.release(share)),
-        Effect.forEach(stored, read)
+      return FiberRef.get(currentOwner).pipe(
+        Effect.flatMap((owner) => places.acquire(owner, Math.ceil(bytes / MiB))),
+        Effect.mapError(() => ModelStep.turnFailed()),
+        Effect.zipRight(Effect.forEach(stored, read))
       )
     }
 

@@ -1,10 +1,8 @@
 /** A search in process right after a start, when no agent's chunks are in memory. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { expect, it as plain } from "@effect/vitest"
-import * as Deferred from "effect/Deferred"
+import { expect } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
@@ -12,7 +10,6 @@ import * as Pg from "pg"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import { VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import { layerInProcess, type LayerOptions } from "../../../src/capabilities/VectorSearch/InProcess.ts"
-import { makeTurns } from "../../../src/capabilities/VectorSearch/InProcessTurns.ts"
 import type { AgentScope } from "../../../src/domain/Access.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { makeHashing } from "../../HashingEmbedder.ts"
@@ -138,31 +135,3 @@ eachEngineLive("A search of an agent that is not in memory", (it, engine) => {
     })
   )
 })
-
-plain.live("A tenant's crowd keeps no other tenant waiting", () =>
-  Effect.gen(function* () {
-    const turns = makeTurns(2)
-    const gate = yield* Deferred.make<void>()
-    const order: Array<string> = []
-    const work = (name: string) =>
-      Effect.zipRight(
-        Effect.sync(() => order.push(name)),
-        Deferred.await(gate)
-      )
-    expect(turns.free()).toBe(true)
-    const crowd = yield* Effect.forEach(Array.from({ length: 100 }), () =>
-      Effect.fork(turns.inTurn("crowd", work("crowd")))
-    )
-    yield* Effect.yieldNow()
-    const other = yield* Effect.fork(turns.inTurn("other", work("other")))
-    yield* Effect.sleep("20 millis")
-    expect(order).toEqual(["crowd", "crowd"])
-    expect(turns.free()).toBe(false)
-    yield* Deferred.succeed(gate, undefined)
-    yield* Fiber.join(other)
-    yield* Fiber.joinAll(crowd)
-    // Behind those that worked when it came.
-    expect(order.indexOf("other")).toBeLessThanOrEqual(4)
-    expect(turns.free()).toBe(true)
-  })
-)

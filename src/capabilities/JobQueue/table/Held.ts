@@ -11,6 +11,8 @@ import type { Lease, Rows } from "./Rows.ts"
 
 export interface Held extends Lease {
   readonly job: QueueJob
+  /** Whose job it is. */
+  readonly owner: string
   /** The worker of its last attempt died: only that is left to be told. */
   readonly dead: boolean
   /** When the lease was last known to run in full, by this process's clock: the moment before it was asked for. */

@@ -2,7 +2,9 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
+import { currentOwner } from "../../../domain/CurrentOwner.ts"
 import { newId, QueueJobId, typeId } from "../../../domain/Ids.ts"
 import {
   JobQueueError,
@@ -22,10 +24,11 @@ const unreachable = <A>(effect: Effect.Effect<A, unknown>) =>
     )
   )
 
-const newJob = ({ options: { delay = 0, serialKey } = {}, payload }: JobRequest) =>
-  Effect.map(newId.queueJob, (id): NewJob => ({
+const newJob = ({ options: { delay = 0, owner, serialKey } = {}, payload }: JobRequest) =>
+  Effect.zipWith(newId.queueJob, FiberRef.get(currentOwner), (id, current): NewJob => ({
     id,
     payload,
+    owner: owner ?? current,
     serialKey: serialKey ?? null,
     delay: Duration.decode(delay)
   }))

@@ -12,24 +12,12 @@ import { QueueJobId } from "../../../domain/Ids.ts"
 import { JsonObject, sanitize } from "../../../domain/Text.ts"
 import { JobSummary, QueueCounts, QueueName } from "../../../domain/Job.ts"
 import type { JobListing, QueuePolicy } from "../../JobQueue.ts"
+import { makeClaim } from "./Claim.ts"
 
 /** Where enqueueing is told; the payload is the queue's name. */
 export const channel = "queue_jobs"
 
-/** The error of an attempt whose worker was lost. */
-export const workerDied = "worker died"
-
 const longestError = 2_000
-
-export const Claimed = Schema.Struct({
-  id: QueueJobId,
-  payload: JsonObject,
-  attempts: Schema.Int,
-  maxAttempts: Schema.Int,
-  /** The worker of the last attempt died: nothing is left to run. */
-  dead: Schema.Boolean
-})
-export type Claimed = typeof Claimed.Type
 
 /** A claim: the rows of `id` belong to who knows `token`. */
 export interface Lease {
@@ -40,6 +28,7 @@ export interface Lease {
 export interface NewJob {
   readonly id: QueueJobId
   readonly payload: JsonObject
+  readonly owner: string
   readonly serialKey: string | null
   readonly delay: Duration.Duration
 }
@@ -68,61 +57,20 @@ export const makeRows = (sql: PgClient) => {
     const given = jobs.map((job) => ({ ...job, delay: Duration.toMillis(job.delay) }))
     return sql`
       with jobs as (
-        insert into queue_jobs (id, queue, payload, serial_key, max_attempts, run_at)
-        select id, ${queue}, payload, serial_key, ${policy.attempts}::int,
+        insert into queue_jobs (id, queue, payload, owner, serial_key, max_attempts, run_at)
+        select id, ${queue}, payload, owner, serial_key, ${policy.attempts}::int,
           clock_timestamp() + delay * interval '1 millisecond'
         from rows from (
           jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
-            as (id text, payload jsonb, "serialKey" text, delay float8)
-        ) with ordinality as given (id, payload, serial_key, delay, place)
+            as (id text, payload jsonb, owner text, "serialKey" text, delay float8)
+        ) with ordinality as given (id, payload, owner, serial_key, delay, place)
         order by place
         returning id
       )
       select pg_notify(${channel}, ${queue}) where exists (select from jobs)`
   }
 
-  /**
-   * Takes up to `limit` jobs: first those whose worker let its lease run out, then those that are due. A job with a
-   * serial key waits for every earlier one of its key, also for one that is itself waiting to be tried again.
-   *
-   * The limit is part of the text: of a number that it does not know the planner thinks that it is a tenth of the table,
-   * which it would then read whole. And it plans anew each time: as it was planned for an empty queue, the statement would
-   * read a sudden backlog once for each of its jobs.
-   */
-  const claim = (queue: QueueName, limit: number, token: string, lease: Duration.Duration) =>
-    SqlSchema.findAll({
-      Request: Schema.Void,
-      Result: Claimed,
-      execute: () =>
-        sql`
-        with expired as (
-          select id, attempts >= max_attempts as dead from queue_jobs
-          where queue = ${queue} and state = 'active' and lease_until < statement_timestamp()
-          order by lease_until ${limited(limit)} for update skip locked
-        ), due as (
-          select id from queue_jobs j
-          where queue = ${queue} and state = 'waiting' and run_at <= clock_timestamp()
-            and (serial_key is null or not exists (
-              select from queue_jobs other
-              where other.queue = j.queue and other.serial_key = j.serial_key and other.id <> j.id
-                and (other.state = 'active' or other.state = 'waiting' and other.seq < j.seq)
-            ))
-          order by run_at, seq ${limited(limit)} for update skip locked
-        ), picked as (
-          select id, dead, true as lost from expired union all select id, false, false from due ${limited(limit)}
-        ), claimed as (
-          update queue_jobs j set state = 'active', lease_token = ${token}, lease_until = ${after(lease)},
-            attempts = case when dead then attempts else attempts + 1 end,
-            last_error = case when lost then ${workerDied} else last_error end,
-            errors = case when lost then ${attemptError(workerDied)} else errors end
-          from picked where j.id = picked.id
-          returning j.id, payload, attempts, max_attempts, dead, run_at, seq
-        )
-        select id, payload, attempts, max_attempts as "maxAttempts", dead from claimed order by run_at, seq`
-          .unprepared
-    })(undefined)
-
-  /** The first of what {@link claim} would take, serial keys aside. */
+  /** The first of what a claim would take, serial keys and owners aside. */
   const due = (queue: QueueName, limit: number) =>
     SqlSchema.findAll({
       Request: Schema.Void,
@@ -292,7 +240,7 @@ export const makeRows = (sql: PgClient) => {
     list,
     find,
     revive,
-    claim,
+    claim: makeClaim(sql),
     nextDue,
     renew,
     complete,

@@ -15,9 +15,11 @@ import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../../../domain/Elapsed.ts"
 import { randomUUID } from "node:crypto"
 import type { JobFailure, QueueJob, QueuePolicy } from "../../JobQueue.ts"
+import { withOwner } from "../../../domain/CurrentOwner.ts"
 import { endEarly, type Held, nameOf, settle } from "./Held.ts"
 import type { QueueName } from "../../../domain/Job.ts"
-import type { Claimed, Rows } from "./Rows.ts"
+import type { Claimed } from "./Claim.ts"
+import type { Rows } from "./Rows.ts"
 
 export interface WorkerOptions<R> {
   readonly queue: QueueName
@@ -34,7 +36,11 @@ interface State {
   readonly rows: Rows
   readonly lease: Duration.Duration
   readonly running: Map<string, Held>
+  /** The owner that was served last. */
+  served: string
   readonly idle: Effect.Latch
+  /** One claim after the other: each has to know what the one before it has started. */
+  readonly claiming: Effect.Semaphore
   readonly wakes: Queue.Queue<void>
   readonly finished: Queue.Queue<void>
 }
@@ -42,6 +48,8 @@ interface State {
 type Worker<R> = WorkerOptions<R> & State
 
 const longestPoll = Duration.seconds(5)
+/** Claims that are made in a row to find a job: each looks at some of the owners. */
+const mostClaims = 100
 /** Milliseconds; what is due a moment from now is not worth a look before. */
 const shortestPoll = 20
 const pruneEvery = Duration.seconds(1)
@@ -61,6 +69,7 @@ const ended = (worker: State, held: Held) =>
 const run = <R>(worker: Worker<R>, held: Held): Effect.Effect<void, never, R> => {
   const about = { queue: worker.queue, job: held.id, attempt: held.job.attempt }
   return (held.dead ? worker.onDead(held.job) : worker.handler(held.job)).pipe(
+    withOwner(held.owner),
     Effect.interruptible,
     Effect.exit,
     Effect.flatMap((exit) => settle(worker.rows, worker.policy, held, exit)),
@@ -83,11 +92,19 @@ const heldFrom = (queue: QueueName, row: Claimed, token: string, renewedAt: numb
     attempt: row.attempts,
     lastAttempt: row.attempts >= row.maxAttempts
   },
+  owner: row.owner,
   dead: row.dead,
   renewedAt,
   ending: undefined,
   fiber: undefined
 })
+
+/** How many jobs of each owner are running. */
+const runningOf = ({ running }: State): Readonly<Record<string, number>> => {
+  const counts: Record<string, number> = {}
+  for (const { owner } of running.values()) counts[owner] = (counts[owner] ?? 0) + 1
+  return counts
+}
 
 /** Claims what there is room for, `most` at most, and starts it. */
 const takeUp = <R>(worker: Worker<R>, most: number) =>
@@ -96,9 +113,21 @@ const takeUp = <R>(worker: Worker<R>, most: number) =>
     if (room <= 0) return []
     const token = randomUUID()
     const renewedAt = yield* monotonicMillis
-    const claimed = yield* worker.rows.claim(worker.queue, room, token, worker.lease).pipe(
+    const running = runningOf(worker)
+    const perOwner = Math.max(1, Math.floor(worker.concurrency * (worker.policy.ownerShare ?? 1)))
+    const claim = Effect.suspend(() => {
+      const request = { limit: room, token, lease: worker.lease, after: worker.served, perOwner, running }
+      return worker.rows.claim(worker.queue, request)
+    }).pipe(
+      Effect.tap(({ served }) => {
+        worker.served = served
+      })
+    )
+    const { jobs: claimed } = yield* claim.pipe(
+      // None of those that were looked at has a job that can be taken now; there are others.
+      Effect.repeat({ while: ({ isPart, jobs }) => isPart && jobs.length === 0, times: mostClaims }),
       // Another worker has claimed a job of the same serial key in this very moment: look again.
-      Effect.catchIf(isUniqueViolation, () => Effect.as(wake(worker), []))
+      Effect.catchIf(isUniqueViolation, () => Effect.as(wake(worker), { jobs: [] }))
     )
     if (claimed.length > 0) yield* worker.idle.close
     return yield* Effect.forEach(claimed, (row) => {
@@ -109,7 +138,7 @@ const takeUp = <R>(worker: Worker<R>, most: number) =>
       })
     })
     // Between the claim and the start nobody would know of the jobs.
-  }).pipe(Effect.uninterruptible)
+  }).pipe(Effect.uninterruptible, worker.claiming.withPermits(1))
 
 const pause = (worker: State) =>
   Effect.gen(function* () {
@@ -193,7 +222,9 @@ export const openWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
       rows,
       lease: Duration.decode(options.policy.lease),
       running: new Map(),
+      served: "",
       idle: yield* Effect.makeLatch(true),
+      claiming: yield* Effect.makeSemaphore(1),
       wakes: yield* Queue.sliding<void>(1),
       finished: yield* Queue.sliding<void>(1)
     }

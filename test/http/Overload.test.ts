@@ -4,30 +4,39 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { createConnection } from "node:net"
 import { describe, expect } from "vitest"
-import * as Admission from "../../src/http/Admission.ts"
+import * as Overload from "../../src/http/Overload.ts"
 import * as Server from "../../src/http/Server.ts"
-import { api, as, layer as PublicServer, Script, script, turn } from "./PublicServer.ts"
+import { ask, connect, portOf } from "./HostileClients.ts"
+import { api, as, lane, layer as PublicServer, Script, script, turn } from "./PublicServer.ts"
 import { TestServer } from "./TestServer.ts"
 import { result } from "./UiStream.ts"
 
 /** The server on a database that answers nobody before `healed`. */
-const onSlowDatabase = (maxWait: Duration.DurationInput) =>
+const onSlowDatabase = (
+  maxWait: Duration.DurationInput,
+  beside: typeof lane | typeof Layer.empty = Layer.empty
+) =>
   Effect.gen(function* () {
     const healed = yield* Effect.makeLatch(false)
-    const built = yield* Layer.build(
-      Server.serve(api).pipe(
-        Layer.provideMerge(Server.listen({ host: "127.0.0.1", port: 0, grace: "1 second" })),
+    const scope = yield* Scope.make()
+    const built = yield* Layer.buildWithScope(
+      Layer.merge(Server.serve(api), beside).pipe(
+        Layer.provideMerge(Server.listen({ host: "127.0.0.1", port: 0, grace: "10 seconds" })),
         Layer.provideMerge(script),
-        Layer.provide(Layer.succeed(Admission.Pulse, healed.await)),
-        Layer.provide(Layer.succeed(Admission.MaxWait, Duration.decode(maxWait)))
-      )
+        Layer.provide(Layer.succeed(Overload.DatabaseProbe, healed.await)),
+        Layer.provide(Layer.succeed(Overload.MaxWait, Duration.decode(maxWait)))
+      ),
+      scope
     )
+    const close = Scope.close(scope, Exit.void)
+    yield* Effect.addFinalizer(() => close)
     const { address } = Context.get(built, HttpServer.HttpServer)
     const url = `http://127.0.0.1:${address._tag === "TcpAddress" ? address.port : 0}`
     let begun = 0
@@ -61,7 +70,7 @@ const onSlowDatabase = (maxWait: Duration.DurationInput) =>
       }
       return answers
     })
-    return { begun: () => begun, chat, crowd, healed, metric, url }
+    return { begun: () => begun, chat, close, crowd, healed, metric, url }
   })
 
 /** Sends a whole request, and resets the connection. */
@@ -78,6 +87,22 @@ const askAndLeave = (port: number) =>
   })
 
 describe("a server whose database is late", () => {
+  it.live("answers what takes the lane with 503, too, when it cannot begin it in time", () =>
+    Effect.gen(function* () {
+      const { begun, chat, crowd, healed, metric } = yield* onSlowDatabase("200 millis", lane)
+      const before = yield* metric("spoke_http_refused_total")
+      const answers = yield* crowd
+      for (let times = 0; times < 100; times++) answers.push(chat())
+      yield* Effect.repeat(Effect.zipLeft(metric("spoke_http_refused_total"), Effect.sleep("10 millis")), {
+        until: (count) => count - before >= 50
+      })
+      yield* healed.open
+      const all = yield* Effect.promise(() => Promise.all(answers))
+      expect(all.filter(({ status }) => status === 200)).toHaveLength(begun())
+      expect(all.filter(({ status }) => status === 503)).toHaveLength(all.length - begun())
+    }).pipe(Effect.scoped)
+  )
+
   it.live("answers what it cannot begin in time with 503, and everything that it has begun as ever", () =>
     Effect.gen(function* () {
       const { begun, chat, crowd, healed, metric, url } = yield* onSlowDatabase("200 millis")
@@ -113,6 +138,33 @@ describe("a server whose database is late", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("has requests for another protocol wait, too, and answers 503 where they waited too long", () =>
+    Effect.gen(function* () {
+      const { crowd, healed, url } = yield* onSlowDatabase("200 millis")
+      const answers = yield* crowd
+      const port = Number(new URL(url).port)
+      const heard = yield* Effect.promise(() =>
+        Promise.all(
+          Array.from({ length: 50 }, async () => {
+            const client = await connect(port)
+            client.send(
+              "GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: Upgrade\r\nupgrade: websocket\r\n" +
+                "sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+            )
+            return client.closed
+          })
+        )
+      )
+      const refused = heard.filter((text) => text.startsWith("HTTP/1.1 503 "))
+      // Somebody gets in now and then, however late everything is.
+      expect(refused.length).toBeGreaterThan(25)
+      for (const text of refused) expect(text).toMatch(/^retry-after: \d+\r$/mu)
+      expect(heard.every((text) => /^HTTP\/1\.1 (?:200|503) /u.test(text))).toBe(true)
+      yield* healed.open
+      yield* Effect.promise(() => Promise.all(answers))
+    }).pipe(Effect.scoped)
+  )
+
   it.live("begins everything in the end when there is time to wait", () =>
     Effect.gen(function* () {
       const { begun, chat, crowd, healed } = yield* onSlowDatabase("1 minute")
@@ -135,6 +187,64 @@ describe("a server whose database is late", () => {
       yield* Effect.promise(() => Promise.all(answers))
       // Somebody gets in now and then, however late everything is.
       expect(begun() - answers.length).toBeLessThan(50)
+    }).pipe(Effect.scoped)
+  )
+})
+
+/** A request on a connection of its own; what the server made of it, `reset` when nothing. */
+const outcomeOf = async (port: number) => {
+  const { headers, status, text } = await ask(port, "/v1/chat/stream", {
+    method: "POST",
+    headers: { ...as("spk_all"), "content-type": "application/json", connection: "keep-alive" },
+    body: '{"message":"Hi"}'
+  })
+  if (status === 0) return text
+  if (status !== 503) return String(status)
+  return headers["retry-after"] === undefined || headers.connection !== "close" ? "503 without a word" : "503"
+}
+
+describe("a server that closes", () => {
+  it.live("answers or refuses each of the requests that wait, and those that are just coming", () =>
+    Effect.gen(function* () {
+      const { begun, crowd, healed, url, close } = yield* onSlowDatabase("1 minute")
+      const port = Number(new URL(url).port)
+      const first = yield* crowd
+      const waiting = Array.from({ length: 600 }, () => outcomeOf(port))
+      yield* Effect.sleep("300 millis")
+      // Some of them are accepted by now, others are not.
+      const late = Array.from({ length: 200 }, () => outcomeOf(port))
+      const closing = yield* Effect.fork(close)
+      yield* Effect.sleep("300 millis")
+      yield* healed.open
+      const outcomes = yield* Effect.promise(() => Promise.all([...waiting, ...late]))
+      yield* Fiber.join(closing)
+      const counts = new Map<string, number>()
+      for (const outcome of outcomes) counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
+      expect([...counts.keys()].filter((outcome) => outcome !== "200" && outcome !== "503")).toEqual([])
+      expect(counts.get("503")).toBeGreaterThan(500)
+      const answered = yield* Effect.promise(() => Promise.all(first))
+      expect(answered.filter(({ status }) => status === 200).length + (counts.get("200") ?? 0)).toBe(begun())
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("keeps no connection open from the moment on in which it begins to drain", () =>
+    Effect.gen(function* () {
+      const begins = yield* Effect.makeLatch(false)
+      const built = yield* Layer.build(
+        Server.serve(api).pipe(
+          Layer.provideMerge(Server.listen({ host: "127.0.0.1", port: 0, grace: "1 second" })),
+          Layer.provideMerge(script),
+          Layer.provide(Layer.succeed(Overload.DrainBegins, begins.await))
+        )
+      )
+      const port = yield* Effect.provide(portOf, built)
+      const headers = { connection: "keep-alive" }
+      const before = yield* Effect.promise(() => ask(port, "/healthz", { headers }))
+      expect([before.status, before.headers.connection]).toEqual([200, "keep-alive"])
+      yield* begins.open
+      yield* Effect.sleep("10 millis")
+      const after = yield* Effect.promise(() => ask(port, "/healthz", { headers }))
+      expect([after.status, after.headers.connection]).toEqual([200, "close"])
     }).pipe(Effect.scoped)
   )
 })

@@ -1,0 +1,170 @@
+/**
+ * What one hostile caller costs others: at each limit that callers share, one of them takes as much as it can get, while
+ * others, of another tenant and from other addresses, go on with their work. On PostgreSQL and Redis, or the embedded
+ * database with `--embedded`. `npm run bench:shares` writes bench/shares.json and fails where one of the others was refused;
+ * `--seconds=20` for each attack, `--only=REGEXP`, `--out=FILE`. All of them share this machine, the hostile caller too, so
+ * part of what the others lose is its processor time and not the server's. Linux only.
+ */
+import * as fs from "node:fs"
+import * as http from "node:http"
+import * as path from "node:path"
+import { parseArgs } from "node:util"
+import { Worker } from "node:worker_threads"
+import { startPostgres, startRedis } from "./databases.mjs"
+import { machine, quantile, root, rounded, startScript, watchMemory } from "./machine.mjs"
+import { attacks } from "./shares/attacks.mjs"
+import { settle, startOthers } from "./shares/others.mjs"
+import { appSecret, billingSecret, pause } from "./shares/world.mjs"
+import { startGraph } from "./soak/mix.mjs"
+import { call, embeddedSpoke, serverSpoke } from "./spoke.mjs"
+
+const { values } = parseArgs({
+  options: {
+    embedded: { type: "boolean", default: false },
+    only: { type: "string", default: "" },
+    out: { type: "string" },
+    seconds: { type: "string", default: "20" }
+  }
+})
+const seconds = Number(values.seconds)
+const progress = (text) => process.stderr.write(`${text}\n`)
+
+/** Pages of a hostile tenant: `/slow/N` hardly come, `/large/N` take long to parse. */
+const startSlowSite = async () => {
+  const row = "<tr><td>Order</td><td><b>of<i>the<u>account</u></i></b></td></tr>"
+  const server = http.createServer((request, response) => {
+    response.writeHead(200, { "content-type": "text/html; charset=utf-8" })
+    if (request.url.startsWith("/large/")) {
+      return response.end(`<title>${request.url}</title><main><table>${row.repeat(60_000)}</table></main>`)
+    }
+    if (!request.url.startsWith("/slow/")) return response.end("")
+    const timer = setInterval(() => response.write("<p>Wait."), 1_000)
+    response.on("close", () => clearInterval(timer))
+  })
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const stop = () => {
+    server.close()
+    server.closeAllConnections()
+  }
+  return { url: `http://127.0.0.1:${server.address().port}`, stop }
+}
+
+const startAttack = async (attack, world) => {
+  const worker = new Worker(new URL("shares/hostile.mjs", import.meta.url), { workerData: { attack, world } })
+  const message = () =>
+    new Promise((resolve, reject) => {
+      worker.once("message", resolve)
+      worker.once("error", reject)
+    })
+  await message()
+  return {
+    stop: () => {
+      const told = message()
+      worker.postMessage("stop")
+      return told
+    }
+  }
+}
+
+const merged = (windows) => {
+  const kinds = {}
+  for (const window of windows)
+    for (const [kind, { answered, failures }] of Object.entries(window)) {
+      kinds[kind] ??= { answered: [], failures: [] }
+      kinds[kind].answered.push(...answered)
+      kinds[kind].failures.push(...failures)
+    }
+  return kinds
+}
+
+const figures = ({ answered, failures }) => ({
+  answered: answered.length,
+  refused: failures.length,
+  p50Ms: rounded(quantile(answered, 0.5)),
+  p99Ms: rounded(quantile(answered, 0.99)),
+  ...(failures.length > 0 && { failures: [...new Set(failures)].slice(0, 3) })
+})
+
+const variables = (graph) => ({
+  CHANNEL_APP_SECRET: appSecret,
+  BILLING_WEBHOOK_SECRET: billingSecret,
+  GRAPH_API_URL: graph.url
+})
+
+const model = await startScript("model.mjs")
+await call(`${model.url}/pace`, { method: "POST", body: { first: 20, gap: 5, tokens: 10 } }).catch(
+  () => undefined
+)
+const site = await startScript("site.mjs")
+const slowSite = await startSlowSite()
+const graph = await startGraph()
+const postgres = values.embedded ? undefined : await startPostgres()
+const redis = values.embedded ? undefined : await startRedis()
+const spoke = values.embedded
+  ? await embeddedSpoke(model, [50], { variables: variables(graph) })
+  : await serverSpoke(model, { postgres, redis }, [50], { variables: variables(graph) })
+const { SPOKE_OPERATOR_TOKEN: token } = spoke.variables
+const others = { ...(await settle(spoke, "others", "111", token)), site: site.url }
+const hostile = { ...(await settle(spoke, "hostile", "222", token)), slowSite: slowSite.url }
+
+/** The others work for a while. */
+const window = async (length) => {
+  const { stop } = startOthers(others)
+  await pause(length * 1_000)
+  return stop()
+}
+
+await window(Math.min(10, seconds))
+const calm = []
+const rows = []
+for (const attack of attacks.filter((name) => new RegExp(values.only, "u").test(name))) {
+  calm.push(await window(seconds / 2))
+  const memory = watchMemory(spoke.pid)
+  const { stop } = await startAttack(attack, hostile)
+  const worked = await window(seconds)
+  const { ended } = await stop()
+  rows.push({ attack, worked, ended, memory: { before: memory.before, peak: memory.end() } })
+  progress(`${attack}: ${JSON.stringify(ended)}`)
+  for (const [kind, all] of Object.entries(worked)) progress(`  ${kind}: ${JSON.stringify(figures(all))}`)
+  // What it has begun comes to its end.
+  await pause(5_000)
+}
+calm.push(await window(seconds / 2))
+
+const quiet = Object.fromEntries(Object.entries(merged(calm)).map(([kind, all]) => [kind, figures(all)]))
+const report = {
+  measured: new Date().toISOString().slice(0, 10),
+  machine: machine(),
+  database: values.embedded ? "embedded" : "PostgreSQL and Redis",
+  seconds,
+  calm: quiet,
+  attacks: rows.map(({ attack, ended, memory, worked }) => {
+    const kinds = Object.entries(worked).map(([kind, all]) => {
+      const found = figures(all)
+      const ratio = found.p99Ms === null ? null : rounded(found.p99Ms / quiet[kind].p99Ms, 2)
+      return [kind, { ...found, ratio }]
+    })
+    return {
+      attack,
+      connections: ended.opened,
+      answers: ended.statuses,
+      memoryMiB: { before: Math.round(memory.before), peak: Math.round(memory.peak) },
+      refused: kinds.reduce((sum, [, { refused }]) => sum + refused, 0),
+      worstRatio: Math.max(...kinds.map(([, { ratio }]) => ratio ?? Number.POSITIVE_INFINITY)),
+      others: Object.fromEntries(kinds)
+    }
+  })
+}
+await spoke.stop()
+slowSite.stop()
+graph.stop()
+for (const service of [model, site, redis, postgres]) await service?.stop()
+for (const { attack, memoryMiB, others: kinds, refused, worstRatio } of report.attacks) {
+  const worst = Object.entries(kinds).map(([kind, { p99Ms, ratio }]) => `${kind} ${p99Ms} (${ratio}×)`)
+  progress(`${attack}: ${refused} refused, ${worstRatio}×, ${memoryMiB.peak} MiB; ${worst.join(", ")}`)
+}
+if (values.only === "" || values.out !== undefined) {
+  const out = values.out ?? path.join(root, "bench/shares.json")
+  fs.writeFileSync(out, `${JSON.stringify(report, null, 2)}\n`)
+}
+process.exit(report.attacks.some(({ refused }) => refused > 0) ? 1 : 0)

@@ -1,0 +1,163 @@
+/** Which jobs a worker gets next. */
+import type { PgClient } from "@effect/sql-pg/PgClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { QueueJobId } from "../../../domain/Ids.ts"
+import type { QueueName } from "../../../domain/Job.ts"
+import { JsonObject } from "../../../domain/Text.ts"
+
+/** The error of an attempt whose worker was lost. */
+export const workerDied = "worker died"
+
+/** Owners that one claim looks at. */
+const mostOwners = 8
+
+export const Claimed = Schema.Struct({
+  id: QueueJobId,
+  payload: JsonObject,
+  attempts: Schema.Int,
+  maxAttempts: Schema.Int,
+  /** The worker of the last attempt died: nothing is left to run. */
+  dead: Schema.Boolean,
+  owner: Schema.String
+})
+export type Claimed = typeof Claimed.Type
+
+/** A claimed job, if any, and how far the claim has gone through the owners. */
+const ClaimRow = Schema.Union(
+  Schema.Struct({
+    ...Claimed.fields,
+    turn: Schema.NullOr(Schema.Int),
+    passed: Schema.NullOr(Schema.String),
+    isPart: Schema.Boolean
+  }),
+  Schema.Struct({ id: Schema.Null, passed: Schema.NullOr(Schema.String), isPart: Schema.Boolean })
+)
+
+export interface Claim {
+  readonly jobs: ReadonlyArray<Claimed>
+  /** The owner after which the next claim goes on. */
+  readonly served: string
+  /** True when there are owners that were not looked at. */
+  readonly isPart: boolean
+}
+
+/** Goes on after the owner that was served last, after the last one that was looked at where none of them was. */
+const claimOf = (rows: ReadonlyArray<typeof ClaimRow.Type>, before: string): Claim => {
+  const jobs = rows.filter((row) => row.id !== null)
+  const [last] = jobs
+    .filter(({ turn }) => turn !== null)
+    .toSorted((one, other) => (other.turn ?? 0) - (one.turn ?? 0))
+  const [first] = rows
+  return {
+    jobs: jobs.map(({ isPart: _, passed: __, turn: ___, ...job }) => job),
+    served: last?.owner ?? first?.passed ?? before,
+    isPart: first?.isPart ?? false
+  }
+}
+
+export interface ClaimRequest {
+  /** Most jobs to claim. */
+  readonly limit: number
+  /** Who claims them, and for how long. */
+  readonly token: string
+  readonly lease: Duration.Duration
+  /** The owner that was served last: those after it come first. */
+  readonly after: string
+  /** Most jobs of one owner that the claimer runs at the same time, and how many of whom it runs now. */
+  readonly perOwner: number
+  readonly running: Readonly<Record<string, number>>
+}
+
+/**
+ * Takes up to `limit` jobs: first those whose worker let its lease run out, then those that are due. Owners are served in
+ * turns, from the one after `after` on in the order of their names: an owner's first job waits for one of each other owner
+ * at most, however many those have. Of the jobs of one owner those due first come first. A job with a serial key waits for
+ * every earlier one of its key, also for one that is itself waiting to be tried again.
+ *
+ * A claim looks at some owners only, and says how far it has come: the next one goes on from there.
+ *
+ * The limits are part of the text: of a number that it does not know the planner thinks that it is a tenth of the table,
+ * which it would then read whole. And it plans anew each time: as it was planned for an empty queue, the statement would
+ * read a sudden backlog once for each of its jobs.
+ */
+export const makeClaim = (sql: PgClient) => {
+  const limited = (rows: number) => sql.literal(`limit ${Math.trunc(rows)}`)
+  const until = (lease: Duration.Duration) =>
+    sql`clock_timestamp() + ${Duration.toMillis(lease)}::float8 * interval '1 millisecond'`
+  const lostError = sql`errors || jsonb_build_array(
+    jsonb_build_object('attempt', attempts, 'at', clock_timestamp(), 'message', ${workerDied}::text))`
+
+  return (queue: QueueName, { after: cursor, lease, limit, perOwner, running, token }: ClaimRequest) => {
+    const mayRun = sql`(j.serial_key is null or not exists (
+      select from queue_jobs other
+      where other.queue = j.queue and other.serial_key = j.serial_key and other.id <> j.id
+        and (other.state = 'active' or other.state = 'waiting' and other.seq < j.seq)
+    ))`
+    const firstOwner = sql`(
+      select owner from queue_jobs where queue = ${queue} and state = 'waiting' order by owner limit 1)`
+    const isFree = sql`coalesce((held.running ->> owner)::int, 0) < ${perOwner}::int`
+    return SqlSchema.findAll({
+      Request: Schema.Void,
+      Result: ClaimRow,
+      execute: () =>
+        sql`
+        with recursive held as materialized (
+          select ${JSON.stringify(running)}::jsonb as running
+        ), expired as (
+          select id, attempts >= max_attempts as dead from queue_jobs, held
+          where queue = ${queue} and state = 'active' and lease_until < statement_timestamp() and ${isFree}
+          order by lease_until ${limited(limit)} for update of queue_jobs skip locked
+        ), turns as (
+          (select owner, owner as first, 1 as turn from (
+            select coalesce(
+              (select owner from queue_jobs
+                where queue = ${queue} and state = 'waiting' and owner > ${cursor} order by owner limit 1),
+              ${firstOwner}
+            ) as owner offset 0
+          ) next where owner is not null)
+          union all
+          select next.owner, turns.first, turns.turn + 1 from turns cross join lateral (
+            select coalesce(
+              (select owner from queue_jobs
+                where queue = ${queue} and state = 'waiting' and owner > turns.owner order by owner limit 1),
+              ${firstOwner}
+            ) as owner offset 0
+          ) next
+          where next.owner <> turns.first and turns.turn < ${sql.literal(String(mostOwners))}
+        ), offered as (
+          select id, round, turn from turns, held, lateral (
+            select id, row_number() over (order by run_at, seq) as round from (
+              select id, run_at, seq from queue_jobs j
+              where queue = ${queue} and state = 'waiting' and j.owner = turns.owner
+                and run_at <= statement_timestamp() and ${mayRun}
+              order by run_at, seq ${limited(limit)}
+            ) mine
+          ) ranked
+          where round <= ${perOwner}::int - coalesce((held.running ->> owner)::int, 0)
+        ), due as (
+          select j.id from queue_jobs j join (
+            select id, round, turn from offered order by round, turn ${limited(4 * limit)}
+          ) best using (id)
+          where j.state = 'waiting'
+          order by round, turn ${limited(limit)} for update of j skip locked
+        ), picked as (
+          select id, dead, true as lost from expired union all select id, false, false from due ${limited(limit)}
+        ), claimed as (
+          update queue_jobs j set state = 'active', lease_token = ${token}, lease_until = ${until(lease)},
+            attempts = case when dead then attempts else attempts + 1 end,
+            last_error = case when lost then ${workerDied} else last_error end,
+            errors = case when lost then ${lostError} else errors end
+          from picked where j.id = picked.id
+          returning j.id, payload, attempts, max_attempts, dead, owner, run_at, seq
+        )
+        select id, payload, attempts, max_attempts as "maxAttempts", dead, claimed.owner, turns.turn,
+          passed.owner as passed, coalesce(passed.turn = ${sql.literal(String(mostOwners))}, false) as "isPart"
+        from (select owner, turn from turns order by turn desc limit 1) passed
+        full join claimed on true left join turns on turns.owner = claimed.owner
+        order by run_at, seq`.unprepared
+    })(undefined).pipe(Effect.map((found) => claimOf(found, cursor)))
+  }
+}

@@ -1,0 +1,37 @@
+/** What limits that owners share tell at `/metrics`, by the name of the limit. */
+import * as Metric from "effect/Metric"
+
+interface Updated {
+  readonly unsafeUpdate: (value: number, tags: []) => void
+}
+
+const gauge = (name: string, description: string) => Metric.gauge(name, { description })
+const counter = (name: string, description: string) =>
+  Metric.counter(name, { description, incremental: true })
+
+const metrics = {
+  permits: gauge("spoke_limit_permits", "Permits of a shared limit"),
+  held: gauge("spoke_limit_held", "Permits of a shared limit that are held"),
+  owners: gauge("spoke_limit_owners", "Owners that hold permits of a shared limit"),
+  waiting: gauge("spoke_limit_waiting", "Requests that wait for a permit of a shared limit"),
+  refused: counter("spoke_limit_refused_total", "Requests for a permit of a shared limit that were refused"),
+  revoked: counter("spoke_limit_revoked_total", "Permits of a shared limit that were taken back")
+} as const
+
+export type LimitMetrics = { readonly [K in keyof typeof metrics]: Updated }
+
+const none: Updated = { unsafeUpdate: () => {} }
+
+/** Nothing is told of a limit without a name. */
+export const metricsOf = (limit: string | null): LimitMetrics => {
+  const of = <Type, Out>(metric: Metric.Metric<Type, number, Out>): Updated =>
+    limit === null ? none : Metric.tagged(metric, "limit", limit)
+  return {
+    permits: of(metrics.permits),
+    held: of(metrics.held),
+    owners: of(metrics.owners),
+    waiting: of(metrics.waiting),
+    refused: of(metrics.refused),
+    revoked: of(metrics.revoked)
+  }
+}
