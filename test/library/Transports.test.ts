@@ -90,8 +90,8 @@ describe.each(transports)("Over $name", ({ name, open }) => {
       "start-step",
       "text-start",
       "text-delta",
-      "text-end",
       "source-document",
+      "text-end",
       "finish-step",
       "finish",
       "data-done"
