@@ -43,7 +43,6 @@ import * as Headers from "../http/Headers.ts"
 import * as KeyAuth from "../http/KeyAuth.ts"
 import type { SameOrigin } from "../http/hosted/SameOrigin.ts"
 import * as Overload from "../http/Overload.ts"
-import * as DirectPublic from "../http/public/DirectPublic.ts"
 import { publicGroups, serve } from "../http/Server.ts"
 import type { Settings } from "./Config.ts"
 import * as Lifecycle from "./Lifecycle.ts"
@@ -127,6 +126,5 @@ export const overload = (settings: Settings) =>
 export const layer = (settings: Settings) =>
   Layer.mergeAll(
     DirectMessaging.layer,
-    DirectPublic.layer,
     serve(guarded(settings)).pipe(HttpMiddleware.withTracerDisabledWhen(() => true))
   ).pipe(Layer.provide(overHttps(settings)))
