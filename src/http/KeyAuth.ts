@@ -62,7 +62,7 @@ const checkPermission = ({ permissions }: LiveKey, { permission }: Demands) => {
 }
 
 const tell = ({ limit, remaining, reset }: Allowance) =>
-  FiberRef.set(Headers.besides, {
+  FiberRef.set(Headers.extra, {
     "ratelimit-limit": String(limit.requests),
     "ratelimit-remaining": String(remaining),
     "ratelimit-reset": String(reset),
