@@ -39,6 +39,7 @@ import { failureBody, isCoded, jsonLimit, statusOf, webhookLimit } from "./Envel
 import * as Headers from "./Headers.ts"
 import * as Issues from "./Issues.ts"
 import { isOutage } from "./Outage.ts"
+import * as RequestContext from "./RequestContext.ts"
 import * as RequestId from "./RequestId.ts"
 import * as Routes from "./Routes.ts"
 import * as Span from "./Span.ts"
@@ -223,13 +224,13 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
     const clientOf = ({ remoteAddress, source }: HttpServerRequest.HttpServerRequest) =>
       source instanceof IncomingMessage ? addressOf(proxies, source) : Option.getOrUndefined(remoteAddress)
     const { router } = yield* HttpApiBuilder.Router
+    const ownOf = RequestContext.own(yield* Effect.context<never>())
     const limits = new Map(
       Routes.table(api).map((route) => [Routes.keyOf(route), route.bodyLimit ?? jsonLimit] as const)
     )
     // Routes beside the declared ones are MCP's, and webhooks.
     const limitOf = (route: { readonly method: string; readonly path: string }) =>
-      limits.get(Routes.keyOf(route)) ??
-      (route.path.startsWith("/api/webhooks/") ? webhookLimit : jsonLimit)
+      limits.get(Routes.keyOf(route)) ?? (route.path.startsWith("/api/webhooks/") ? webhookLimit : jsonLimit)
     // Asked for when routes are complete.
     const routes = yield* Effect.cached(Effect.map(router, (all) => Chunk.toReadonlyArray(all.routes)))
     // What has no parameters, as what is asked most has, is found at once.
@@ -251,7 +252,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
         const client = clientOf(request)
         return yield* app.pipe(
           Effect.mapInputContext((context: Context.Context<HttpServerRequest.HttpServerRequest>) =>
-            context.pipe(
+            ownOf(context).pipe(
               Context.add(HttpServerRequest.HttpServerRequest, Body.bounded(request, client, limitOf)),
               Context.add(RequestId.RequestId, requestId)
             )

@@ -80,7 +80,10 @@ export const make = (): RawRequests["Type"] => {
 }
 
 /** Answers with a response whose body is there as a whole. */
-export const send = (response: ServerResponse, { body, headers, status }: HttpServerResponse.HttpServerResponse) => {
+export const send = (
+  response: ServerResponse,
+  { body, headers, status }: HttpServerResponse.HttpServerResponse
+) => {
   response.writeHead(status, headers)
   response.end(body._tag === "Uint8Array" ? body.body : undefined)
 }
@@ -136,9 +139,7 @@ export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R
             const raw = { headers: request.headers, body: read.right }
             const isAnswered =
               !isTraced &&
-              route.answerAtOnce(raw, now, (data) =>
-                Exit.isSuccess(data) ? accept(data.value) : fork(data)
-              )
+              route.answerAtOnce(raw, now, (data) => (Exit.isSuccess(data) ? accept(data.value) : fork(data)))
             if (!isAnswered) fork(route.answer(raw))
           })
         }

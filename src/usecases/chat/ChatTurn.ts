@@ -36,7 +36,7 @@ import { RealtimeAccess } from "./RealtimeAccess.ts"
 import { Replay } from "./Replay.ts"
 import { ChatTools } from "./Tools.ts"
 import { emit, type Failure, left, type Turn } from "./Turn.ts"
-import { unlessCancelled } from "./TurnCancellation.ts"
+import * as TurnCancellation from "./TurnCancellation.ts"
 import * as TurnParts from "./TurnParts.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
@@ -99,7 +99,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         trace,
         parts: yield* TurnParts.make,
         replay: new Replay(),
-        cancellation: yield* Deferred.make<"requested" | "timedOut">(),
+        cancellation: yield* TurnCancellation.make,
         ended: yield* Deferred.make<void>(),
         exit: null,
         result: null,
@@ -199,10 +199,14 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       admitted: Deferred.Deferred<void, Failure | ConversationNotActive>
     ) {
       yield* Effect.fork(
-        Effect.zipRight(Effect.sleep(settings.timeout), Deferred.succeed(turn.cancellation, "timedOut"))
+        Effect.zipRight(Effect.sleep(settings.timeout), TurnCancellation.timeOut(turn.cancellation))
       )
       const history = takesPlace(turn)
-        ? yield* unlessCancelled(turn.cancellation, takePlace(turn), Effect.suspend(ModelStep.turnFailed))
+        ? yield* TurnCancellation.unlessCancelled(
+            turn.cancellation,
+            takePlace(turn),
+            Effect.suspend(ModelStep.turnFailed)
+          )
         : turn.admission.history
       yield* Deferred.succeed(admitted, undefined)
       yield* typing(turn)
@@ -228,7 +232,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const launch = (turn: Turn, admitted: Deferred.Deferred<void, Failure | ConversationNotActive>) => {
       const { cancellation, opening, replay, request, scope, trace } = turn
       const ended = Deferred.await(turn.ended)
-      const stop = Deferred.succeed(cancellation, "requested")
+      const stop = TurnCancellation.request(cancellation)
       const followed = live.add({ scope, runId: opening.runId, trace, replay, stop, ended })
       return Effect.zipRight(
         Effect.when(followed, () => request.persist),

@@ -1,5 +1,5 @@
 /** One turn under way: what its steps share, and how they tell what happens. */
-import * as Deferred from "effect/Deferred"
+import type * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type { AgentScope } from "../../domain/Access.ts"
@@ -11,7 +11,7 @@ import type { Admission, Opening } from "../../store/Turns.ts"
 import type { Files } from "./Extras.ts"
 import type { Replay } from "./Replay.ts"
 import type * as Trace from "./Trace.ts"
-import type { TurnCancellation } from "./TurnCancellation.ts"
+import * as TurnCancellation from "./TurnCancellation.ts"
 import type { TurnParts } from "./TurnParts.ts"
 
 /** A reply as it is written. */
@@ -38,7 +38,7 @@ export interface Turn {
   readonly parts: TurnParts
   /** For those who join late. */
   readonly replay: Replay
-  readonly cancellation: TurnCancellation
+  readonly cancellation: TurnCancellation.TurnCancellation
   /** Done once the turn is settled. */
   readonly ended: Deferred.Deferred<void>
   /** How it ended, once it has; the result is there when it succeeded. */
@@ -86,5 +86,5 @@ export const record = (turn: Turn, ...event: Parameters<Trace.Trace["record"]>) 
 export const left = (turn: Turn) =>
   Effect.zipRight(
     turn.parts.shutdown,
-    turn.request.persist ? Effect.void : Deferred.succeed(turn.cancellation, "requested")
+    turn.request.persist ? Effect.void : TurnCancellation.request(turn.cancellation)
   )

@@ -10,6 +10,12 @@ type Reason = "requested" | "timedOut"
 /** Done once the turn is to end. The first reason stays. */
 export type TurnCancellation = Deferred.Deferred<Reason>
 
+export const make: Effect.Effect<TurnCancellation> = Deferred.make()
+
+export const request = (cancellation: TurnCancellation) => Deferred.succeed(cancellation, "requested")
+
+export const timeOut = (cancellation: TurnCancellation) => Deferred.succeed(cancellation, "timedOut")
+
 /**
  * `effect`, interrupted when the turn is cancelled: then fails for a time-out, and goes on as `otherwise` for a request, once
  * the interruption is over.
