@@ -128,4 +128,7 @@ export const layer = (settings: Settings) =>
   Layer.mergeAll(
     Deliveries.layer,
     serve(guarded(settings)).pipe(HttpMiddleware.withTracerDisabledWhen(() => true))
-  ).pipe(Layer.provide(overHttps(settings)))
+  ).pipe(
+    Layer.provide(overHttps(settings)),
+    Layer.provide(Layer.succeed(TrustedProxies, settings.trustedProxies))
+  )

@@ -5,7 +5,6 @@
  * id, log, span, metric, headers and envelope.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { performance } from "node:perf_hooks"
 import * as PlatformHeaders from "@effect/platform/Headers"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -18,7 +17,6 @@ import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
-import { monotonicMillis } from "../domain/Elapsed.ts"
 import type { CodedError } from "../domain/Errors.ts"
 import * as Boundary from "./Boundary.ts"
 import { addressOf, TrustedProxies } from "./ClientAddress.ts"
@@ -101,16 +99,17 @@ export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R
       const clock = yield* Effect.clock
       const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
       const runFork = Runtime.runFork(yield* Effect.runtime())
+      const elapsed = () => Number(clock.unsafeCurrentTimeNanos()) / 1e6
 
       const handler =
         (route: RawRoute): Handler =>
         (request, response) => {
           const now = clock.unsafeCurrentTimeMillis()
-          const began = performance.now()
+          const began = elapsed()
           const requestId = RequestId.of(Headers.line(request.headers, RequestId.header), now)
 
           const accept = (data: object) => {
-            RequestMetrics.observe("POST", route.path, 200, performance.now() - began)
+            RequestMetrics.observe("POST", route.path, 200, elapsed() - began)
             send(response, Headers.complete(success(data, requestId), requestId, overHttps))
           }
           const fork = (answer: Effect.Effect<object, CodedError>) =>
