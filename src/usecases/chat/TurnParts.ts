@@ -43,9 +43,6 @@ export const make: Effect.Effect<TurnParts> = Effect.gen(function* () {
       }),
     end: mailbox.done,
     shutdown: Effect.zipRight(mailbox.shutdown, room.open),
-    stream: Stream.chunksWith(
-      Mailbox.toStream(mailbox),
-      Stream.tap(() => room.open)
-    )
+    stream: Stream.mapChunksEffect(Mailbox.toStream(mailbox), (parts) => Effect.as(room.open, parts))
   }
 })
