@@ -33,7 +33,7 @@ export const make: Effect.Effect<TurnParts> = Effect.gen(function* () {
   const room = yield* Effect.makeLatch(true)
   const isFull = () => Option.exists(mailbox.unsafeSize(), (unread) => unread > maxUnreadParts)
   return {
-    add: mailbox.offer,
+    add: (part) => mailbox.offer(part),
     addAndWait: (parts) =>
       Effect.suspend(() => {
         for (const part of parts) mailbox.unsafeOffer(part)
@@ -41,7 +41,7 @@ export const make: Effect.Effect<TurnParts> = Effect.gen(function* () {
         room.unsafeClose()
         return room.await
       }),
-    end: mailbox.done,
+    end: (exit) => mailbox.done(exit),
     shutdown: Effect.zipRight(mailbox.shutdown, room.open),
     stream: Stream.mapChunksEffect(Mailbox.toStream(mailbox), (parts) => Effect.as(room.open, parts))
   }
