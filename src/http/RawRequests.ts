@@ -7,6 +7,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as PlatformHeaders from "@effect/platform/Headers"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import type { PathInput } from "@effect/platform/HttpRouter"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Context from "effect/Context"
@@ -32,7 +33,7 @@ export interface RawRequest {
 
 /** A route that takes POST. */
 export interface RawRoute {
-  readonly path: string
+  readonly path: PathInput
   readonly maxBodyBytes: number
   /** The data of the answer. */
   readonly answer: (request: RawRequest) => Effect.Effect<object, CodedError>

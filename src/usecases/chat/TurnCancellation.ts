@@ -32,7 +32,8 @@ export const unlessCancelled = <A, E, R, A2, E2, R2>(
   return Effect.flatMap(Deferred.isDone(cancellation), (isDone) =>
     Effect.flatMap(
       isDone ? reason : Effect.raceFirst(value, reason),
-      Either.match({ onLeft: cancelled, onRight: (done) => Effect.succeed(done) })
+      (outcome): Effect.Effect<A | A2, E2 | RuntimeTimeout, R2> =>
+        Either.isRight(outcome) ? Effect.succeed(outcome.right) : cancelled(outcome.left)
     )
   )
 }
