@@ -69,13 +69,13 @@ const requests: ReadonlyArray<readonly [what: string, status: number, path: stri
   ],
   [
     "a text",
-    415,
+    400,
     "/v1/chat",
     { headers: { ...as("spk_chat"), "content-type": "text/plain" }, body: "Hello" }
   ],
   [
     "a form",
-    415,
+    400,
     "/v1/chat",
     { headers: { ...as("spk_chat"), "content-type": "application/x-www-form-urlencoded" }, body: "a=b" }
   ],
