@@ -34,7 +34,7 @@ import { TenantsHandlers } from "../http/operator/TenantsHandlers.ts"
 import * as RealtimeSocket from "../http/realtime/RealtimeSocket.ts"
 import { EmailHandlers } from "../http/webhooks/EmailHandlers.ts"
 import { BillingHandlers } from "../http/webhooks/BillingHandlers.ts"
-import * as DirectMessaging from "../http/webhooks/DirectMessaging.ts"
+import * as Deliveries from "../http/webhooks/Deliveries.ts"
 import { MessagingHandlers } from "../http/webhooks/MessagingHandlers.ts"
 import type * as Auth from "../http/Auth.ts"
 import { TrustedProxies } from "../http/ClientAddress.ts"
@@ -43,7 +43,6 @@ import * as Headers from "../http/Headers.ts"
 import * as KeyAuth from "../http/KeyAuth.ts"
 import type { SameOrigin } from "../http/hosted/SameOrigin.ts"
 import * as Overload from "../http/Overload.ts"
-import * as DirectPublic from "../http/public/DirectPublic.ts"
 import { publicGroups, serve } from "../http/Server.ts"
 import type { Settings } from "./Config.ts"
 import * as Lifecycle from "./Lifecycle.ts"
@@ -90,6 +89,7 @@ export const api = <E, R>(settings: Settings, guards: Layer.Layer<Doors, E, R>) 
     Layer.provide([publicGroups, hosted, operator, MessagingHandlers, BillingHandlers, EmailHandlers]),
     Layer.provide(Layer.merge(guards, SessionCookie.layer(settings.appUrl))),
     Layer.provide(RealtimeSocket.layer()),
+    Layer.provide(Deliveries.layerRouter),
     Layer.provide(McpRoute.layer({ appUrl: settings.appUrl, version: Package.version })),
     Layer.provide(Assets.layer(Package.ui, settings.realtimeUrl)),
     Layer.provide(Lifecycle.readiness),
@@ -126,7 +126,9 @@ export const overload = (settings: Settings) =>
 /** Serves on the `HttpServer` of the context, over the use-cases of `app/Live`; spans are made in `http/Span`. */
 export const layer = (settings: Settings) =>
   Layer.mergeAll(
-    DirectMessaging.layer,
-    DirectPublic.layer,
+    Deliveries.layer,
     serve(guarded(settings)).pipe(HttpMiddleware.withTracerDisabledWhen(() => true))
-  ).pipe(Layer.provide(overHttps(settings)))
+  ).pipe(
+    Layer.provide(overHttps(settings)),
+    Layer.provide(Layer.succeed(TrustedProxies, settings.trustedProxies))
+  )

@@ -7,6 +7,7 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 
 /** Never carries a header, a body or an address. */
 export class ExchangeError extends Schema.TaggedError<ExchangeError>()("ExchangeError", {
@@ -29,15 +30,8 @@ export interface Answered {
   readonly status: number
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string | undefined>>
-  /** What has come since the last look, waited for when it is nothing; null once the answer has ended. One at a time. */
+  /** The bytes that have come since the last read, once there are any; null after the end. One read at a time. */
   readonly read: Effect.Effect<ReadonlyArray<Uint8Array> | null, ExchangeError>
-  /**
-   * Calls `on` with what comes, as {@link read} gives it, until it returns an effect, and goes on as that. A piece costs
-   * no step of a fiber. To `null`, after which nothing comes, it has to return one.
-   */
-  readonly each: <A, E, R>(
-    on: (chunks: ReadonlyArray<Uint8Array> | null) => Effect.Effect<A, E, R> | null
-  ) => Effect.Effect<A, E | ExchangeError, R>
   /** The rest is of no interest, but the connection is: a short one is taken and dropped. */
   readonly enough: Effect.Effect<void>
 }
@@ -45,11 +39,8 @@ export interface Answered {
 export class Exchange extends Context.Tag("capabilities/Exchange")<
   Exchange,
   {
-    /** Hands the answer to `use`. Whatever ends that, a request whose answer is not whole is aborted. */
-    readonly post: <A, E, R>(
-      posted: Posted,
-      use: (answer: Answered) => Effect.Effect<A, E, R>
-    ) => Effect.Effect<A, E | ExchangeError, R>
+    /** The answer, as soon as it begins. A request whose answer is not whole when the scope closes is aborted. */
+    readonly post: (posted: Posted) => Effect.Effect<Answered, ExchangeError, Scope.Scope>
   }
 >() {}
 

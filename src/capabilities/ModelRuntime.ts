@@ -1,11 +1,11 @@
 /**
- * One round with a language model, told part by part. A reply that ends without `Finish` has failed;
+ * One round with a language model, as a stream of its parts. A reply that ends without `Finish` has failed;
  * interruption aborts the provider's request.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type * as Stream from "effect/Stream"
 import { ProviderProblem } from "../domain/AgentRun.ts"
 import type { AttachmentType } from "../domain/Attachment.ts"
 import type { JsonObject } from "../domain/Text.ts"
@@ -91,14 +91,8 @@ export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
     readonly acceptsImages: boolean
     /** Files that a prompt for this model (null: the default one) may carry; none for a model known to read text alone. */
     readonly readable: (model: string | null) => ReadonlyArray<AttachmentType>
-    /**
-     * Tells `onParts` what has come, in order, some of it together, and each once. The next is not told before what it
-     * returns is done; `Effect.void` itself is nothing to wait for, and costs no step.
-     */
-    readonly reply: <R>(
-      request: ModelRequest,
-      onParts: (parts: ReadonlyArray<ModelPart>) => Effect.Effect<void, never, R>
-    ) => Effect.Effect<void, ModelError, R>
+    /** The parts of the reply, in order. Parts that came together are one chunk. */
+    readonly reply: (request: ModelRequest) => Stream.Stream<ModelPart, ModelError>
   }
 >() {}
 

@@ -3,6 +3,7 @@
  * It is the outermost middleware: it sees what failed before the framework makes something of it.
  */
 import { IncomingMessage } from "node:http"
+import type * as PlatformHeaders from "@effect/platform/Headers"
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
@@ -34,10 +35,11 @@ import { networkOf } from "../domain/ClientNetwork.ts"
 import { workFor } from "../domain/CurrentOwner.ts"
 import * as Body from "./Body.ts"
 import { addressOf, TrustedProxies } from "./ClientAddress.ts"
-import { failureBody, isCoded, jsonLimit, statusOf } from "./Envelope.ts"
+import { failureBody, isCoded, jsonLimit, statusOf, webhookLimit } from "./Envelope.ts"
 import * as Headers from "./Headers.ts"
 import * as Issues from "./Issues.ts"
 import { isOutage } from "./Outage.ts"
+import * as RequestContext from "./RequestContext.ts"
 import * as RequestId from "./RequestId.ts"
 import * as Routes from "./Routes.ts"
 import * as Span from "./Span.ts"
@@ -126,19 +128,52 @@ export const recovered = (
   return Effect.as(Effect.logError("A request failed unexpectedly", cause), answer(internal, requestId))
 }
 
-/** What every line of the log says of the request at hand. Its fiber is its own: there is nothing to restore. */
-export const annotateLogs = (requestId: string, method: string, path: string): Effect.Effect<void> =>
-  FiberRef.update(
-    FiberRef.currentLogAnnotations,
-    flow(
-      HashMap.set<string, unknown>("requestId", requestId),
-      HashMap.set<string, unknown>("method", method),
-      HashMap.set<string, unknown>("path", path)
-    )
-  )
-
 const clientLeft = (cause: Cause.Cause<unknown>) =>
   HashSet.has(Cause.interruptors(cause), HttpServerError.clientAbortFiberId)
+
+export interface Around {
+  readonly method: string
+  readonly path: string
+  readonly headers: () => PlatformHeaders.Headers
+  /** The client's address, where it is known. */
+  readonly client: string | undefined
+  readonly requestId: string
+  /** When the request came, as {@link monotonicMillis} counts. */
+  readonly began: number
+  /** The pattern of its route; null when it has none. */
+  readonly pattern: Effect.Effect<string | null>
+  /** The answer to what `app` fails with. */
+  readonly recover: (cause: Cause.Cause<unknown>) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+  readonly overHttps: boolean
+}
+
+/** What every request gets: its id in each line of the log, a span, a metric, an answer whatever happens, and headers. */
+export const around =
+  ({ began, client, headers, method, overHttps, path, pattern, recover, requestId }: Around) =>
+  <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+    Effect.gen(function* () {
+      // The fiber is the request's own: there is nothing to restore.
+      yield* FiberRef.update(
+        FiberRef.currentLogAnnotations,
+        flow(
+          HashMap.set<string, unknown>("requestId", requestId),
+          HashMap.set<string, unknown>("method", method),
+          HashMap.set<string, unknown>("path", path)
+        )
+      )
+      yield* workFor(networkOf(client))
+      const response = yield* app.pipe(
+        Effect.catchAllCause((cause) => (clientLeft(cause) ? Effect.failCause(cause) : recover(cause))),
+        Span.around(
+          { method, headers },
+          requestId,
+          pattern,
+          ({ status }: HttpServerResponse.HttpServerResponse) => status
+        )
+      )
+      RequestMetrics.observe(method, yield* pattern, response.status, (yield* monotonicMillis) - began)
+      return Headers.complete(response, requestId, overHttps, yield* FiberRef.get(Headers.extra))
+    })
 
 /** The pattern of the route that a request goes to; null when there is none. */
 const patternAt = (
@@ -189,11 +224,13 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
     const clientOf = ({ remoteAddress, source }: HttpServerRequest.HttpServerRequest) =>
       source instanceof IncomingMessage ? addressOf(proxies, source) : Option.getOrUndefined(remoteAddress)
     const { router } = yield* HttpApiBuilder.Router
+    const ownOf = RequestContext.own(yield* Effect.context<never>())
     const limits = new Map(
       Routes.table(api).map((route) => [Routes.keyOf(route), route.bodyLimit ?? jsonLimit] as const)
     )
+    // Routes beside the declared ones are MCP's, and webhooks.
     const limitOf = (route: { readonly method: string; readonly path: string }) =>
-      limits.get(Routes.keyOf(route)) ?? jsonLimit
+      limits.get(Routes.keyOf(route)) ?? (route.path.startsWith("/api/webhooks/") ? webhookLimit : jsonLimit)
     // Asked for when routes are complete.
     const routes = yield* Effect.cached(Effect.map(router, (all) => Chunk.toReadonlyArray(all.routes)))
     // What has no parameters, as what is asked most has, is found at once.
@@ -212,31 +249,26 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
         if (request.method === "OPTIONS") {
           return Headers.complete(options(request, yield* methods, requestId), requestId, overHttps)
         }
-        const pattern = patternOf(request)
-        yield* annotateLogs(requestId, request.method, pathOf(request))
         const client = clientOf(request)
-        yield* workFor(networkOf(client))
-        const began = yield* monotonicMillis
-        const response = yield* app.pipe(
-          Effect.catchAllCause((cause) =>
-            clientLeft(cause) ? Effect.failCause(cause) : recover(cause, request, methods, requestId)
-          ),
+        return yield* app.pipe(
           Effect.mapInputContext((context: Context.Context<HttpServerRequest.HttpServerRequest>) =>
-            context.pipe(
+            ownOf(context).pipe(
               Context.add(HttpServerRequest.HttpServerRequest, Body.bounded(request, client, limitOf)),
               Context.add(RequestId.RequestId, requestId)
             )
           ),
-          Span.around(
-            { method: request.method, headers: () => request.headers },
+          around({
+            method: request.method,
+            path: pathOf(request),
+            headers: () => request.headers,
+            client,
             requestId,
-            pattern,
-            ({ status }: HttpServerResponse.HttpServerResponse) => status
-          )
+            began: yield* monotonicMillis,
+            pattern: patternOf(request),
+            recover: (cause) => recover(cause, request, methods, requestId),
+            overHttps
+          })
         )
-        const took = (yield* monotonicMillis) - began
-        RequestMetrics.observe(request.method, yield* pattern, response.status, took)
-        return Headers.complete(response, requestId, overHttps, yield* FiberRef.get(Headers.besides))
       })
   })
 ).pipe(Layer.provide(HttpApiBuilder.Router.Live))

@@ -15,9 +15,9 @@ export const line = (headers: Given, name: string): string | undefined => {
   return typeof value === "string" ? value : value?.join(", ")
 }
 
-/** What the answer to the request at hand carries besides, whatever it turns out to be. A request has its own fiber. */
-export const besides: FiberRef.FiberRef<Readonly<Record<string, string>>> = globalValue(
-  "spoke/http/Headers/besides",
+/** Headers of the answer to the current request, whatever it turns out to be. A request has its own fiber. */
+export const extra: FiberRef.FiberRef<Readonly<Record<string, string>>> = globalValue(
+  "spoke/http/Headers/extra",
   () => FiberRef.unsafeMake({})
 )
 

@@ -44,17 +44,17 @@ export const secretOf = ({ headers }: Visitor): Option.Option<Redacted.Redacted>
   return secret === "" || secret.length > longest ? Option.none() : Option.some(Redacted.make(secret))
 }
 
-const mayCome = ({ allowedOrigins }: LiveKey, { ownOrigin }: Demands, origin: string | undefined) =>
+const mayCome = ({ allowedOrigins }: LiveKey, { ownOrigin }: KeyRequirements, origin: string | undefined) =>
   allowedOrigins.length === 0
     ? ownOrigin === undefined || origin === undefined || origin === ownOrigin
     : origin !== undefined && allowedOrigins.includes(origin)
 
-const checkOrigin = (key: LiveKey, demands: Demands, origin: string | undefined) =>
-  mayCome(key, demands, origin)
+const checkOrigin = (key: LiveKey, requirements: KeyRequirements, origin: string | undefined) =>
+  mayCome(key, requirements, origin)
     ? Effect.void
     : Effect.fail(new Forbidden({ message: "This key may not be used from this origin." }))
 
-const checkPermission = ({ permissions }: LiveKey, { permission }: Demands) => {
+const checkPermission = ({ permissions }: LiveKey, { permission }: KeyRequirements) => {
   const enough = typeof permission === "string" ? [permission] : permission
   return enough.some((required) => allows(permissions, required))
     ? Effect.void
@@ -62,7 +62,7 @@ const checkPermission = ({ permissions }: LiveKey, { permission }: Demands) => {
 }
 
 const tell = ({ limit, remaining, reset }: Allowance) =>
-  FiberRef.set(Headers.besides, {
+  FiberRef.set(Headers.extra, {
     "ratelimit-limit": String(limit.requests),
     "ratelimit-remaining": String(remaining),
     "ratelimit-reset": String(reset),
@@ -85,7 +85,7 @@ const checkRate = Traced.fn("KeyAuth.checkRate")(function* (
   })
 })
 
-export interface Demands {
+export interface KeyRequirements {
   /** One of them is enough. */
   readonly permission: Requirement | ReadonlyArray<Requirement>
   /** The plan must include the public API: so it is on `/v1`, and on no other surface. */
@@ -98,7 +98,7 @@ export interface Demands {
 export const authenticate = Traced.fn("KeyAuth.authenticate")(function* (
   keys: KeyStore["Type"],
   limits: RateLimits,
-  demands: Demands,
+  requirements: KeyRequirements,
   visitor: Visitor
 ) {
   const secret = secretOf(visitor)
@@ -108,7 +108,7 @@ export const authenticate = Traced.fn("KeyAuth.authenticate")(function* (
   const live = found.value
   yield* Traced.annotate({ keyId: live.keyId, tenantId: live.tenantId })
   yield* workFor(live.tenantId)
-  if (demands.publicApi && !live.publicApi) {
+  if (requirements.publicApi && !live.publicApi) {
     return yield* new PlanRestricted({ message: "The plan does not include the public API." })
   }
   if (live.scope !== "agent") {
@@ -118,8 +118,8 @@ export const authenticate = Traced.fn("KeyAuth.authenticate")(function* (
     yield* Effect.logError("An agent key has no agent", { keyId: live.keyId })
     return yield* new InternalError({ message: "Something went wrong on our side." })
   }
-  yield* checkOrigin(live, demands, Headers.line(visitor.headers, "origin"))
-  yield* checkPermission(live, demands)
+  yield* checkOrigin(live, requirements, Headers.line(visitor.headers, "origin"))
+  yield* checkPermission(live, requirements)
   if (limits.limitOf(live) !== null) yield* checkRate(limits, live, visitor)
   const key: AgentKey = {
     keyId: live.keyId,

@@ -20,8 +20,8 @@ import { answer } from "./Boundary.ts"
 import { ownerOf, TrustedProxies } from "./ClientAddress.ts"
 import * as Connections from "./Connections.ts"
 import * as Headers from "./Headers.ts"
-import * as Lane from "./Lane.ts"
 import { LoadShedder, lookInterval } from "./LoadShedder.ts"
+import { type RawRequests, send } from "./RawRequests.ts"
 import { closeAfter, RequestBodies, RequestBodyLimits } from "./RequestBody.ts"
 import * as RequestId from "./RequestId.ts"
 
@@ -92,6 +92,7 @@ interface Settings {
   readonly maxWait: number
   readonly bodies: RequestBodies
   readonly connections: Connections.Connections
+  readonly rawRequests: RawRequests["Type"]
   readonly ownerOf: (request: IncomingMessage) => string
 }
 
@@ -161,7 +162,7 @@ class Reception {
     const readable = bodies.take(request, response, owner, () => permit?.setInUse(true))
     const begin = () => {
       readable()
-      this.pass(["request", request, response])
+      if (!this.#settings.rawRequests.handle(request, response)) this.pass(["request", request, response])
     }
     response.once("close", () => {
       this.open.delete(response)
@@ -222,7 +223,7 @@ class Reception {
   ): void {
     if (isOver(response)) return
     const told = refusal(request, this.#clock.unsafeCurrentTimeMillis(), error, retryAfter)
-    Lane.send(response, Headers.complete(told.response, told.requestId, this.#settings.overHttps))
+    send(response, Headers.complete(told.response, told.requestId, this.#settings.overHttps))
   }
 
   /** `elapsed`: milliseconds since the last call. True while there is anything to look at. */
@@ -300,8 +301,11 @@ export interface Guard {
 /** Turns of the loop without a connection after which nobody waits to be accepted, and how long that is waited for. */
 const quiet = { every: "25 millis", looks: 4, atMost: "10 seconds" } as const
 
-/** Stands before every listener of `server` that there is by now or will be, until the scope closes. */
-export const guard = (server: Server): Effect.Effect<Guard, never, Scope.Scope> =>
+/** Stands before `rawRequests` and every listener of `server`, until the scope closes. */
+export const guard = (
+  server: Server,
+  rawRequests: RawRequests["Type"]
+): Effect.Effect<Guard, never, Scope.Scope> =>
   Effect.gen(function* () {
     const proxies = yield* TrustedProxies
     const awake = yield* Effect.makeLatch(false)
@@ -314,6 +318,7 @@ export const guard = (server: Server): Effect.Effect<Guard, never, Scope.Scope> 
       maxWait: Duration.toMillis(yield* MaxWait),
       bodies: new RequestBodies(yield* RequestBodyLimits),
       connections,
+      rawRequests,
       ownerOf: (request) => ownerOf(proxies, request)
     })
     const connected = watchConnections(reception.shedder)

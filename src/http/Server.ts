@@ -13,8 +13,8 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import { Api } from "./Api.ts"
-import * as Lane from "./Lane.ts"
 import * as Overload from "./Overload.ts"
+import * as RawRequests from "./RawRequests.ts"
 import * as Docs from "./Docs.ts"
 import * as Boundary from "./Boundary.ts"
 import * as KeyAuth from "./KeyAuth.ts"
@@ -109,11 +109,10 @@ export const listen = ({ host, port, grace }: Listen) =>
         keepAliveTimeout: Duration.toMillis("75 seconds")
       })
       const begin = yield* closer(server, grace)
-      // Overload control stands before the lane, too: what is asked most is what there can be too much of.
-      const lane = Lane.of(server)
-      const { close } = yield* Overload.guard(server)
+      const rawRequests = RawRequests.make()
+      const { close } = yield* Overload.guard(server, rawRequests)
       const http = yield* NodeHttpServer.make(() => server, { host, port, backlog })
       yield* Effect.addFinalizer(() => Effect.zipRight(close, begin))
-      return Context.make(HttpServer.HttpServer, http).pipe(Context.add(Lane.Lane, lane))
+      return Context.make(HttpServer.HttpServer, http).pipe(Context.add(RawRequests.RawRequests, rawRequests))
     })
   ).pipe(Layer.merge(NodeHttpServer.layerContext))

@@ -6,15 +6,17 @@
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Cause from "effect/Cause"
 import * as DateTime from "effect/DateTime"
+import * as Chunk from "effect/Chunk"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Mailbox from "effect/Mailbox"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import { redactedForEndUser, type RunEvent } from "../domain/AgentRun.ts"
 import type { ChatTurnResult, Citation, TurnPart } from "../domain/ChatTurn.ts"
 import type { RuntimeTimeout, TurnFailed } from "../domain/Errors.ts"
 import type { EndUserId, RunId } from "../domain/Ids.ts"
-import { Relay } from "./Relay.ts"
 import * as Resume from "./Resume.ts"
 
 type Failure = TurnFailed | RuntimeTimeout
@@ -25,7 +27,7 @@ const opening = ': stream-open\n\ndata: {"type":"start"}\n\n'
 const comment = ": keep-alive\n\n"
 /** Comments keep proxies from closing a stream, and a page never sees them: its watchdog needs a part. */
 const beat = `${comment}data: {"type":"data-heartbeat","data":{},"transient":true}\n\n`
-const keepAliveEvery = Duration.seconds(12)
+const keepAliveInterval = Duration.seconds(12)
 
 const frame = (chunk: Readonly<Record<string, unknown>>) => `data: ${JSON.stringify(chunk)}\n\n`
 
@@ -165,67 +167,50 @@ const codeOf = (cause: Cause.Cause<Failure>): Failure["_tag"] =>
 const logged = (cause: Cause.Cause<Failure>) =>
   Option.isSome(Cause.failureOption(cause)) ? Effect.void : Effect.logError("A turn's stream broke", cause)
 
-type Tell = (onParts: (parts: Iterable<TurnPart>) => Effect.Effect<void>) => Effect.Effect<void, Failure>
-
 /** Whether a client asks for heartbeats that it can see: `x-spoke-heartbeat: data`. */
 export const wantsBeats = (headers: Readonly<Record<string, unknown>>): boolean =>
   headers["x-spoke-heartbeat"] === "data"
 
-/** Where the frames of one stream go. */
-export interface Sink {
-  /** Its keep-alives are parts, too. */
-  readonly beats: boolean
-  /** Sends at once; what is returned waits while the client is too far behind. One writer at a time. */
-  readonly push: (text: string) => Effect.Effect<void>
-  /** For what is too small to wait. */
-  readonly add: (text: string) => void
-}
+/** Writes that may wait for a slow client before the reading of parts has to. */
+const maxUnsentWrites = 16
 
-/** Sends `sink` all that is told, and then how it ended; `full` as in {@link response}. */
-export const send = (tell: Tell, full: boolean, sink: Sink): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    const writer = new Writer(full)
-    sink.add(opening)
-    return tell((waiting) => sink.push(writer.frames(waiting))).pipe(
-      Effect.catchAllCause((cause) =>
-        Effect.zipRight(
-          logged(cause),
-          Effect.sync(() => sink.add(writer.failed(codeOf(cause))))
-        )
-      ),
-      Effect.zipRight(Effect.sync(() => sink.add(writer.close())))
-    )
-  })
+const utf8 = new TextEncoder()
 
-/** Lets the clients of all `sinks` there are by then see every 12 seconds that their streams live; until the scope closes. */
-export const keepAlive = (sinks: Iterable<Sink>) =>
-  Effect.forever(
-    Effect.zipRight(
-      Effect.sleep(keepAliveEvery),
-      Effect.sync(() => {
-        for (const sink of sinks) sink.add(sink.beats ? beat : comment)
-      })
-    )
-  ).pipe(Effect.interruptible, Effect.forkScoped)
+/** What waits leaves in one write. */
+const bytesOf = (texts: Chunk.Chunk<string>) => Chunk.of(utf8.encode(Chunk.join(texts, "")))
 
-/** The bytes of the stream; `full` as in {@link response}, `beats` as {@link wantsBeats} says. */
-export const body = (tell: Tell, full: boolean, beats = false): Stream.Stream<Uint8Array> =>
-  Stream.fromPull(
+/**
+ * The bytes of the stream; `full` as in {@link response}, `beats` as {@link wantsBeats} says. A mailbox and not a merge of
+ * streams joins parts and keep-alives: a merge forks two fibers for each chunk.
+ */
+export const body = (
+  parts: Stream.Stream<TurnPart, Failure>,
+  full: boolean,
+  beats = false
+): Stream.Stream<Uint8Array> =>
+  Stream.unwrapScoped(
     Effect.gen(function* () {
-      const relay = new Relay()
-      const sink: Sink = { beats, push: (text) => relay.push(text), add: (text) => relay.add(text) }
-      // No longer than there is something to wait for: who has not read it all by then needs no sign of life.
-      const told = Effect.scoped(Effect.zipRight(keepAlive([sink]), send(tell, full, sink)))
-      // A stream is opened where nothing interrupts, and whoever leaves ends it.
-      yield* Effect.forkScoped(
-        Effect.interruptible(
-          Effect.zipRight(
-            told,
-            Effect.sync(() => relay.end())
-          )
-        )
+      const writer = new Writer(full)
+      const unsent = yield* Mailbox.make<string>(maxUnsentWrites)
+      yield* unsent.offer(opening)
+      const write = Stream.runForEachChunk(parts, (come) => unsent.offer(writer.frames(come))).pipe(
+        Effect.catchAllCause((cause) =>
+          Effect.zipRight(logged(cause), unsent.offer(writer.failed(codeOf(cause))))
+        ),
+        Effect.zipRight(Effect.suspend(() => unsent.offer(writer.close())))
       )
-      return relay.take
+      // No longer than there is something to wait for: who has not read it all by then needs no sign of life.
+      const keepAlive = Effect.repeat(
+        Effect.sync(() => unsent.unsafeOffer(beats ? beat : comment)),
+        Schedule.spaced(keepAliveInterval)
+      ).pipe(Effect.delay(keepAliveInterval), Effect.forkScoped)
+      yield* Effect.zipRight(keepAlive, write).pipe(
+        Effect.scoped,
+        Mailbox.into(unsent),
+        Effect.interruptible,
+        Effect.forkScoped
+      )
+      return Stream.mapChunks(Mailbox.toStream(unsent), bytesOf)
     })
   )
 
@@ -235,10 +220,8 @@ const present = (name: string, value: string | null): Readonly<Record<string, st
 interface Streamed {
   readonly runId: RunId | null
   readonly endUserId: EndUserId | null
-  readonly tell: Tell
+  readonly parts: Stream.Stream<TurnPart, Failure>
 }
-
-const contentType = "text/event-stream"
 
 const headersOf = ({ endUserId, runId }: Streamed) => ({
   "cache-control": "no-cache, no-transform",
@@ -247,10 +230,6 @@ const headersOf = ({ endUserId, runId }: Streamed) => ({
   ...present("x-run-id", runId),
   ...present("x-end-user-id", endUserId)
 })
-
-/** The head of {@link response}, for those who {@link send} by themselves. */
-export const head = (turn: Streamed): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.empty({ status: 200, headers: { ...headersOf(turn), "content-type": contentType } })
 
 /**
  * The response that streams `turn`. To stop reading it changes nothing about the turn. `full` shows what an operator may
@@ -263,7 +242,7 @@ export const response = (
   headers: Readonly<Record<string, unknown>>,
   after = 0
 ): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.stream(Resume.skip(body(turn.tell, full, wantsBeats(headers)), after), {
-    contentType,
+  HttpServerResponse.stream(Resume.skip(body(turn.parts, full, wantsBeats(headers)), after), {
+    contentType: "text/event-stream",
     headers: headersOf(turn)
   })

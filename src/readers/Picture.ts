@@ -1,6 +1,7 @@
 /** Images as documents: the text in them, and what the chat model sees in them where it can. */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
 import { urlOf } from "../domain/Address.ts"
 import { DocumentParser, type ParsedDocument, type ParseRequest } from "../capabilities/DocumentParser.ts"
 import { ModelRuntime } from "../capabilities/ModelRuntime.ts"
@@ -43,7 +44,6 @@ const promptOf = (bytes: Uint8Array, mediaType: string): Prompt.Prompt =>
 const describe = Effect.fn("Picture.describe")(function* (bytes: Uint8Array, mediaType: string) {
   const runtime = yield* ModelRuntime
   if (!runtime.acceptsImages || bytes.length > maxDescribed || !describable.includes(mediaType)) return ""
-  let seen = ""
   const request = {
     model: null,
     prompt: promptOf(bytes, mediaType),
@@ -51,13 +51,9 @@ const describe = Effect.fn("Picture.describe")(function* (bytes: Uint8Array, med
     question: "Describe this image.",
     passages: []
   }
-  const reply = runtime.reply(request, (parts) =>
-    Effect.sync(() => {
-      for (const part of parts)
-        if (part._tag === "TextDelta" && seen.length < maxDescription) seen += part.delta
-    })
-  )
-  const text = yield* Effect.map(reply, () => seen).pipe(
+  const text = yield* Stream.runFold(runtime.reply(request), "", (seen, part) =>
+    part._tag === "TextDelta" && seen.length < maxDescription ? seen + part.delta : seen
+  ).pipe(
     Effect.timeout(describeTimeout),
     Effect.tapError(({ _tag }) => Effect.logDebug("An image could not be described", _tag)),
     Effect.orElseSucceed(() => "")

@@ -13,9 +13,8 @@ import { AgentRunStore, type Outcome } from "../store/AgentRuns.ts"
 import type { RunningTurn } from "./chat/ChatTurn.ts"
 import { Telling } from "./chat/Citations.ts"
 import { LiveRuns } from "./chat/LiveRuns.ts"
-import { turnFailed } from "./chat/ModelStep.ts"
+import { runtimeTimeout, turnFailed } from "./chat/ModelStep.ts"
 import type { Replay } from "./chat/Replay.ts"
-import { runtimeTimeout, telling } from "./chat/Turn.ts"
 
 /** How long a stop is waited for; the run's status then says whether it has ended. */
 const patience = Duration.seconds(3)
@@ -186,7 +185,7 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/AgentRuns",
         : outcome.status === "running"
           ? onceSettled(scope, id)
           : retold(outcome)
-      const turn: RunningTurn = { runId: id, endUserId: outcome.endUserId, ...telling(parts) }
+      const turn: RunningTurn = { runId: id, endUserId: outcome.endUserId, parts }
       return turn
     })
 

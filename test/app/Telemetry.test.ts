@@ -105,16 +105,16 @@ it.live(
           Effect.scoped
         )
       const post = Effect.flatMap(Exchange, (exchange) =>
-        exchange.post(
-          {
-            url: `${url}/provider?key=${canary}`,
-            headers: {},
-            body: "{}",
-            first: Duration.seconds(5),
-            next: Duration.seconds(5)
-          },
-          ({ read }) => read
-        )
+        exchange.post({
+          url: `${url}/provider?key=${canary}`,
+          headers: {},
+          body: "{}",
+          first: Duration.seconds(5),
+          next: Duration.seconds(5)
+        })
+      ).pipe(
+        Effect.flatMap(({ read }) => read),
+        Effect.scoped
       )
       yield* Effect.zipRight(
         post.pipe(Effect.provide(exchange)),

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
 import * as Prompt from "@effect/ai/Prompt"
 import { type Answered, Exchange, type ExchangeService } from "../../src/capabilities/Exchange.ts"
 import { ModelRuntime } from "../../src/capabilities/ModelRuntime.ts"
@@ -19,13 +20,6 @@ const answer = (pieces: ReadonlyArray<Uint8Array>): Answered => {
     status: 200,
     headers: { "content-type": "text/event-stream" },
     read: Effect.sync(take),
-    each: (on) =>
-      Effect.suspend(() => {
-        for (;;) {
-          const then = on(take())
-          if (then !== null) return then
-        }
-      }),
     enough: Effect.void
   }
 }
@@ -38,7 +32,7 @@ export const answered = (
   form: keyof typeof runtimes,
   pieces: ReadonlyArray<Uint8Array>
 ): Promise<unknown> => {
-  const service: ExchangeService = { post: (_, use) => use(answer(pieces)) }
+  const service: ExchangeService = { post: () => Effect.sync(() => answer(pieces)) }
   const read = Effect.gen(function* () {
     const runtime = yield* ModelRuntime
     let text = 0
@@ -51,10 +45,10 @@ export const answered = (
       passages: []
     }
     const ended = yield* Effect.either(
-      runtime.reply(request, (some) =>
+      Stream.runForEach(runtime.reply(request), (part) =>
         Effect.sync(() => {
-          parts += some.length
-          for (const part of some) if (part._tag === "TextDelta") text += part.delta.length
+          parts++
+          if (part._tag === "TextDelta") text += part.delta.length
         })
       )
     )

@@ -131,6 +131,7 @@ export const accountsServer = (options: Options = {}) => {
   return HttpApiBuilder.serve().pipe(
     Layer.provide(Boundary.layer),
     Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), handlers)),
+    Layer.provide(Layer.succeed(TrustedProxies, options.trustedProxies ?? new BlockList())),
     Layer.provideMerge(
       Layer.provideMerge(UseCases, options.credentials ?? layerScrypt({ log2N: 10, r: 8, p: 1 }))
     ),

@@ -7,7 +7,6 @@ import { expect } from "vitest"
 import { TurnFailed } from "../../src/domain/Errors.ts"
 import * as Resume from "../../src/http/Resume.ts"
 import * as Sse from "../../src/http/Sse.ts"
-import { telling } from "../../src/usecases/chat/Turn.ts"
 import { as, layer as PublicServer, Script, turn } from "./PublicServer.ts"
 import { expectData, expectError, TestServer } from "./TestServer.ts"
 import { chunksOf, parts, type Read, say, types } from "./UiStream.ts"
@@ -159,9 +158,9 @@ layer(PublicServer, { excludeTestServices: true })("GET /v1/chat/stream/:runId",
             Effect.promise(() => chunksOf(text))
           )
         const one = told(deltas).pipe(Stream.rechunk(1))
-        const whole = yield* read(Sse.body(telling(one).tell, true))
+        const whole = yield* read(Sse.body(one, true))
         const before = whole.slice(0, frames)
-        const rest = yield* read(Resume.skip(Sse.body(telling(told(deltas)).tell, true), counted(before)))
+        const rest = yield* read(Resume.skip(Sse.body(told(deltas), true), counted(before)))
         expect(textOf(before) + textOf(rest)).toBe(textOf(whole))
         const others = (chunks: ReadonlyArray<Read>) => types(chunks).filter((type) => type !== "text-delta")
         expect([...others(before), ...others(rest)]).toEqual(others(whole))

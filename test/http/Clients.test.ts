@@ -5,7 +5,6 @@ import { describe, expect, it } from "vitest"
 import type { TurnPart } from "../../src/domain/ChatTurn.ts"
 import { TurnFailed } from "../../src/domain/Errors.ts"
 import * as Sse from "../../src/http/Sse.ts"
-import { telling } from "../../src/usecases/chat/Turn.ts"
 import { parts } from "./UiStream.ts"
 
 /** The majors that people use; what is called here has one shape in all of them. */
@@ -16,7 +15,7 @@ const majors: Readonly<Record<string, () => Promise<unknown>>> = {
 }
 
 const body = (stream: Stream.Stream<TurnPart, TurnFailed>) =>
-  Effect.runPromise(Stream.mkString(Stream.decodeText(Sse.body(telling(stream).tell, true))))
+  Effect.runPromise(Stream.mkString(Stream.decodeText(Sse.body(stream, true))))
 
 /** What the client of that major makes of the bytes: its last message, its data parts, its error. */
 const read = async (load: () => Promise<unknown>, bytes: string) => {

@@ -14,20 +14,17 @@ import { describe, expect } from "vitest"
 import * as Overload from "../../src/http/Overload.ts"
 import * as Server from "../../src/http/Server.ts"
 import { ask, connect, portOf } from "./HostileClients.ts"
-import { api, as, lane, layer as PublicServer, Script, script, turn } from "./PublicServer.ts"
+import { api, as, layer as PublicServer, Script, script, turn } from "./PublicServer.ts"
 import { TestServer } from "./TestServer.ts"
 import { result } from "./UiStream.ts"
 
 /** The server on a database that answers nobody before `healed`. */
-const onSlowDatabase = (
-  maxWait: Duration.DurationInput,
-  beside: typeof lane | typeof Layer.empty = Layer.empty
-) =>
+const onSlowDatabase = (maxWait: Duration.DurationInput) =>
   Effect.gen(function* () {
     const healed = yield* Effect.makeLatch(false)
     const scope = yield* Scope.make()
     const built = yield* Layer.buildWithScope(
-      Layer.merge(Server.serve(api), beside).pipe(
+      Server.serve(api).pipe(
         Layer.provideMerge(Server.listen({ host: "127.0.0.1", port: 0, grace: "10 seconds" })),
         Layer.provideMerge(script),
         Layer.provide(Layer.succeed(Overload.DatabaseProbe, healed.await)),
@@ -87,22 +84,6 @@ const askAndLeave = (port: number) =>
   })
 
 describe("a server whose database is late", () => {
-  it.live("answers what takes the lane with 503, too, when it cannot begin it in time", () =>
-    Effect.gen(function* () {
-      const { begun, chat, crowd, healed, metric } = yield* onSlowDatabase("200 millis", lane)
-      const before = yield* metric("spoke_http_refused_total")
-      const answers = yield* crowd
-      for (let times = 0; times < 100; times++) answers.push(chat())
-      yield* Effect.repeat(Effect.zipLeft(metric("spoke_http_refused_total"), Effect.sleep("10 millis")), {
-        until: (count) => count - before >= 50
-      })
-      yield* healed.open
-      const all = yield* Effect.promise(() => Promise.all(answers))
-      expect(all.filter(({ status }) => status === 200)).toHaveLength(begun())
-      expect(all.filter(({ status }) => status === 503)).toHaveLength(all.length - begun())
-    }).pipe(Effect.scoped)
-  )
-
   it.live("answers what it cannot begin in time with 503, and everything that it has begun as ever", () =>
     Effect.gen(function* () {
       const { begun, chat, crowd, healed, metric, url } = yield* onSlowDatabase("200 millis")

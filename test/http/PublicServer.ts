@@ -36,8 +36,6 @@ import type { Usage } from "../../src/domain/Usage.ts"
 import { PublicApi } from "../../src/http/Api.ts"
 import { Open } from "../../src/http/Auth.ts"
 import { success } from "../../src/http/Envelope.ts"
-import { Lane } from "../../src/http/Lane.ts"
-import * as DirectPublic from "../../src/http/public/DirectPublic.ts"
 import * as Server from "../../src/http/Server.ts"
 import { SystemApi } from "../../src/http/system/SystemApi.ts"
 import { Readiness } from "../../src/http/system/Readiness.ts"
@@ -50,7 +48,6 @@ import { RateLimits, RateLimitSettings } from "../../src/usecases/RateLimits.ts"
 import { Retrieve } from "../../src/usecases/Retrieve.ts"
 import { Sources } from "../../src/usecases/Sources.ts"
 import { UsageReport } from "../../src/usecases/UsageReport.ts"
-import { telling } from "../../src/usecases/chat/Turn.ts"
 import * as TestServer from "./TestServer.ts"
 
 export const liveKey = (changes: Partial<LiveKey> = {}): LiveKey => ({
@@ -143,7 +140,7 @@ export class Script extends Context.Tag("test/http/Script")<
 export const turn = (parts: RunningTurn["parts"], changes: Partial<RunningTurn> = {}): RunningTurn => ({
   runId: RunId.make("run_1"),
   endUserId: EndUserId.make("usr_1"),
-  ...telling(parts),
+  parts,
   ...changes
 })
 
@@ -396,30 +393,7 @@ export const api = HttpApiBuilder.api(TestApi).pipe(
   Layer.provide(services)
 )
 
-export const lane = Layer.provide(DirectPublic.layer, services)
-
-export const layer = TestServer.layer(api, lane).pipe(Layer.provideMerge(script))
-
-/** {@link layer}, adding to `taken` of each request whether the lane answers it. */
-export const layerTelling = (taken: Array<boolean>) => {
-  const telling = Layer.effect(
-    Lane,
-    Effect.map(Lane, ({ open }) => ({
-      open: (driver) =>
-        open((request, response) => {
-          const answers = driver(request, response)
-          taken.push(answers)
-          return answers
-        })
-    }))
-  )
-  return TestServer.layer(api, Layer.provide(DirectPublic.layer, [services, telling])).pipe(
-    Layer.provideMerge(script)
-  )
-}
-
-/** Every request goes through the framework. */
-export const layerWithoutLane = TestServer.layer(api).pipe(Layer.provideMerge(script))
+export const layer = TestServer.layer(api).pipe(Layer.provideMerge(script))
 
 export { script }
 

@@ -94,9 +94,9 @@ describe("Bodies of requests", () => {
     }).pipe(Effect.provide(publicServer()))
   )
 
-  for (const direct of [true, false])
+  for (const raw of [true, false])
     it.live(
-      `of webhooks are counted before anybody knows who sends them (${direct ? "lane" : "framework"})`,
+      `of webhooks are counted before anybody knows who sends them (${raw ? "raw" : "through the router"})`,
       () =>
         Effect.gen(function* () {
           const port = yield* portOf
@@ -108,7 +108,7 @@ describe("Bodies of requests", () => {
               const refused = hostile.filter((client) => statusOf(client.heard()) === 503)
               return refused.length >= 15
             })
-            const body = JSON.stringify(whatsapp([`wamid.${direct}`]))
+            const body = JSON.stringify(whatsapp([`wamid.${raw}`]))
             const delivered = await ask(port, "/api/webhooks/whatsapp", {
               method: "POST",
               from: "127.0.0.3",
@@ -119,7 +119,7 @@ describe("Bodies of requests", () => {
             for (const { socket } of hostile) socket.destroy()
           })
         }).pipe(
-          Effect.provide(webhookServer({ direct }).pipe(Layer.provide(withLimits({})))),
+          Effect.provide(webhookServer({ raw }).pipe(Layer.provide(withLimits({})))),
           Effect.provide(TestDatabase)
         )
     )

@@ -10,16 +10,14 @@ import type { TurnPart } from "../../src/domain/ChatTurn.ts"
 import { TurnFailed } from "../../src/domain/Errors.ts"
 import * as Resume from "../../src/http/Resume.ts"
 import * as Sse from "../../src/http/Sse.ts"
-import { telling } from "../../src/usecases/chat/Turn.ts"
 import { chunksOf, citation, event, type Parts, result, say, types } from "./UiStream.ts"
 
 describe("the stream of a turn", () => {
-  const text = (stream: Parts, full = true) =>
-    Stream.mkString(Stream.decodeText(Sse.body(telling(stream).tell, full)))
+  const text = (stream: Parts, full = true) => Stream.mkString(Stream.decodeText(Sse.body(stream, full)))
 
   it.effect("says that it is alive at least every 15 seconds while nothing happens", () =>
     Effect.gen(function* () {
-      const seen = yield* Sse.body(telling(Stream.never).tell, true).pipe(
+      const seen = yield* Sse.body(Stream.never, true).pipe(
         Stream.decodeText(),
         Stream.take(4),
         Stream.runCollect,
@@ -33,7 +31,7 @@ describe("the stream of a turn", () => {
 
   it.effect("says no more once it has been told to its end, however long nobody reads it", () =>
     Effect.gen(function* () {
-      const pull = yield* Stream.toPull(Sse.body(telling(Stream.make(say("Hi"))).tell, true))
+      const pull = yield* Stream.toPull(Sse.body(Stream.make(say("Hi")), true))
       const first = yield* pull
       yield* TestClock.adjust("5 minutes")
       const rest = yield* Stream.runCollect(Stream.fromPull(Effect.succeed(pull)))
@@ -58,9 +56,7 @@ describe("the stream of a turn", () => {
         )
         const whole = (beats: boolean) =>
           Effect.gen(function* () {
-            const read = yield* Effect.fork(
-              Stream.mkString(Stream.decodeText(Sse.body(telling(slow).tell, true, beats)))
-            )
+            const read = yield* Effect.fork(Stream.mkString(Stream.decodeText(Sse.body(slow, true, beats))))
             yield* TestClock.adjust("30 seconds")
             return yield* Fiber.join(read)
           })

@@ -65,13 +65,8 @@ const call =
       return answer
     })
 
-/**
- * Serves `api` (`HttpApiBuilder.api(…)` with its handlers and all that they need), and what `beside` opens lanes for.
- */
-export const layer = <E, R, EL = never, RL = never>(
-  api: Layer.Layer<HttpApi.Api, E, R>,
-  beside: Layer.Layer<never, EL, RL> = Layer.empty
-) =>
+/** Serves `api` (`HttpApiBuilder.api(…)` with its handlers and all that they need). */
+export const layer = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
   Layer.effect(
     TestServer,
     Effect.map(HttpServer.HttpServer, ({ address }) => {
@@ -80,7 +75,7 @@ export const layer = <E, R, EL = never, RL = never>(
       return { url, call: call(url) }
     })
   ).pipe(
-    Layer.provide(Layer.merge(Server.serve(api), beside)),
+    Layer.provide(Server.serve(api)),
     Layer.provide(Server.listen({ host: "127.0.0.1", port: 0, grace: "1 second" }))
   )
 

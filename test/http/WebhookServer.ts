@@ -10,7 +10,7 @@ import { layerTable } from "../../src/capabilities/JobQueue/Table.ts"
 import type { DeliveryStatus, InboundMessage } from "../../src/domain/Channel.ts"
 import * as Boundary from "../../src/http/Boundary.ts"
 import { listen } from "../../src/http/Server.ts"
-import * as DirectMessaging from "../../src/http/webhooks/DirectMessaging.ts"
+import * as Deliveries from "../../src/http/webhooks/Deliveries.ts"
 import { MessagingApi } from "../../src/http/webhooks/MessagingApi.ts"
 import { MessagingHandlers } from "../../src/http/webhooks/MessagingHandlers.ts"
 import type { Database } from "../../src/store/Database.ts"
@@ -30,8 +30,8 @@ export interface Options {
   /** Recognizes echoes of what was sent. */
   readonly ours?: (echo: InboundMessage) => boolean
   readonly delivered?: (status: DeliveryStatus) => Effect.Effect<void>
-  /** Deliveries take the lane beside the framework. */
-  readonly direct?: boolean
+  /** Deliveries are answered raw, and nothing is traced; else through the router. */
+  readonly raw?: boolean
   readonly inbox?: Layer.Layer<Inbox, never, Database>
 }
 
@@ -41,8 +41,10 @@ const secret = (given: string | null | undefined, otherwise: string) =>
 export const webhookServer = (options: Options = {}) =>
   HttpApiBuilder.serve().pipe(
     Layer.provide(Boundary.layer),
-    Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), MessagingHandlers)),
-    Layer.merge(options.direct === true ? DirectMessaging.layer : Layer.empty),
+    Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), [MessagingHandlers, Deliveries.layerRouter])),
+    Layer.merge(
+      options.raw === true ? Layer.provide(Deliveries.layer, Layer.setTracerEnabled(false)) : Layer.empty
+    ),
     Layer.provide(Intake.Default),
     Layer.provideMerge(options.inbox ?? Inbox.Default.pipe(Layer.provideMerge(layerTable))),
     Layer.provide(

@@ -65,13 +65,10 @@ const failingQueue = Layer.effect(
   }))
 ).pipe(Layer.provide(layerTable))
 
-for (const direct of [true, false])
-  eachEngineLive(`Webhooks of messaging providers, ${direct ? "beside" : "through"} the framework`, (it) => {
+for (const raw of [true, false])
+  eachEngineLive(`Webhooks of messaging providers, ${raw ? "raw" : "through the router"}`, (it) => {
     const served = <A, E, R>(effect: Effect.Effect<A, E, R>, options: Options = {}) =>
-      Effect.zipRight(reset, effect).pipe(
-        Effect.provide(webhookServer({ ...options, direct })),
-        Effect.scoped
-      )
+      Effect.zipRight(reset, effect).pipe(Effect.provide(webhookServer({ ...options, raw })), Effect.scoped)
 
     for (const channel of ["whatsapp", "messenger"]) {
       it.effect(`${channel}: a challenge is returned directly as the body`, () =>

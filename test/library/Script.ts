@@ -6,6 +6,7 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 import { type ModelPart, ModelError, ModelRuntime } from "../../src/capabilities/ModelRuntime.ts"
 import { VectorSearch } from "../../src/capabilities/VectorSearch.ts"
 import * as InProcess from "../../src/capabilities/VectorSearch/InProcess.ts"
@@ -50,24 +51,22 @@ const scriptedModel = (prompts: Array<string>, hold: Hold) =>
     alwaysCites: true,
     acceptsImages: false,
     readable: () => [],
-    reply: (request, onParts) =>
-      Effect.gen(function* () {
+    reply: (request) =>
+      Stream.suspend(() => {
         prompts.push(JSON.stringify(request.prompt))
         const [kind = "", name = ""] = request.question.split(" ")
-        if (kind === "fail") {
-          return yield* new ModelError({ reason: "Rejected", message: "Scripted", retryable: false })
+        const last = Stream.fromEffect(Effect.as(hold(name), text("Last.")))
+        const said: Record<string, Stream.Stream<ModelPart, ModelError>> = {
+          fail: Stream.fail(new ModelError({ reason: "Rejected", message: "Scripted", retryable: false })),
+          flood: Stream.rechunk(Stream.take(Stream.repeatValue(text(flood.delta)), flood.deltas), 1),
+          hold: Stream.concat(Stream.make(text("First. ")), last),
+          silent: last
         }
-        if (kind === "flood") {
-          for (let told = 0; told < flood.deltas; told++) yield* onParts([text(flood.delta)])
-        } else if (kind === "hold" || kind === "silent") {
-          if (kind === "hold") yield* onParts([text("First. ")])
-          yield* hold(name)
-          yield* onParts([text("Last.")])
-        } else {
-          yield* onParts([text("Eighty ")])
-          yield* onParts([text(request.passages.length > 0 ? "degrees [1]." : "degrees.")])
-        }
-        yield* onParts([finish])
+        const answer = Stream.make(
+          text("Eighty "),
+          text(request.passages.length > 0 ? "degrees [1]." : "degrees.")
+        )
+        return Stream.concat(said[kind] ?? Stream.rechunk(answer, 1), Stream.make(finish))
       })
   })
 

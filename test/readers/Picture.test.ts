@@ -35,10 +35,10 @@ const seeing = (stream: Stream.Stream<ModelPart, ModelError>) => {
     alwaysCites: false,
     acceptsImages: true,
     readable: () => [],
-    reply: (request, onParts) =>
-      Effect.suspend(() => {
+    reply: (request) =>
+      Stream.suspend(() => {
         asked.push(request)
-        return Stream.runForEachChunk(stream, (parts) => onParts(Chunk.toReadonlyArray(parts)))
+        return stream
       })
   })
   return { asked, layer: Layer.merge(layerReaders, layer) }

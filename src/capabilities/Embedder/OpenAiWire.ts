@@ -98,16 +98,17 @@ export const makeAsk = (
 ) => {
   const url = `${baseUrl.replace(/\/+$/, "")}/embeddings`
   return (asked: Asked): Effect.Effect<ReadonlyArray<Embedding>, WireFailure> =>
-    Effect.catchTag(
-      exchange.post(
-        {
-          url,
-          headers: { authorization: `Bearer ${Redacted.value(apiKey)}`, accept: "application/json" },
-          body: JSON.stringify(asked),
-          first: timeout,
-          next: timeout
-        },
-        (answer) =>
+    exchange
+      .post({
+        url,
+        headers: { authorization: `Bearer ${Redacted.value(apiKey)}`, accept: "application/json" },
+        body: JSON.stringify(asked),
+        first: timeout,
+        next: timeout
+      })
+      .pipe(
+        Effect.mapError(failed),
+        Effect.flatMap((answer) =>
           answer.status >= 200 && answer.status < 300
             ? Effect.flatMap(textOf(answer), embeddingsOf)
             : Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -118,8 +119,7 @@ export const makeAsk = (
                   now
                 })
               )
-      ),
-      "ExchangeError",
-      (error) => Effect.fail(failed(error))
-    )
+        ),
+        Effect.scoped
+      )
 }

@@ -1,24 +1,26 @@
 /** {@link Exchange} by undici's own callbacks, on the connections of {@link NodeHttpClient.Dispatcher}. */
 import type { IncomingHttpHeaders } from "node:http"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
+import * as Mailbox from "effect/Mailbox"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 import type { Dispatcher } from "undici"
 import { urlOf } from "../../domain/Address.ts"
-import { withSharedPermit } from "../../domain/CurrentOwner.ts"
+import { currentOwner } from "../../domain/CurrentOwner.ts"
 import { FairLimiter } from "../../domain/FairLimiter.ts"
 import { type Answered, Exchange, ExchangeError, type Posted } from "../Exchange.ts"
 
 /** Bytes that may wait for a slow reader before the provider has to. */
-const backlog = 1024 * 1024
+const maxUnreadBytes = 1024 * 1024
 /** Bytes of an answer of which enough was read that are still taken, so that its connection can be used again. */
-const mostDropped = 64 * 1024
+const maxDroppedBytes = 64 * 1024
 
 /** As many as the dispatcher opens; an owner may have half, and waits for them no longer than for an answer to begin. */
 const providerConnections = {
@@ -51,38 +53,29 @@ const plain = (headers: IncomingHttpHeaders): Readonly<Record<string, string | u
     Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value])
   )
 
-type Chunks = ReadonlyArray<Uint8Array>
-
-/** A defect of `on` is its caller's, not undici's. */
-const attempted = <A, E, R>(
-  on: (chunks: Chunks | null) => Effect.Effect<A, E, R> | null,
-  chunks: Chunks | null
-): Effect.Effect<A, E, R> | null => {
-  try {
-    return on(chunks)
-  } catch (defect) {
-    return Effect.die(defect)
-  }
-}
-
 /** One request, told by undici what becomes of it. */
 class Call implements Dispatcher.DispatchHandler {
   readonly #dispatcher: Dispatcher
   readonly #posted: Posted
   readonly #trace: Readonly<Record<string, string>>
   #controller: Dispatcher.DispatchController | null = null
-  #waiting: Array<Uint8Array> = []
+  readonly #unread: Mailbox.Mailbox<Uint8Array, ExchangeError>
   #size = 0
   #paused = false
-  #over: Exit.Exit<null, ExchangeError> | null = null
+  #over = false
   #left = false
   #onAnswer: (answer: Effect.Effect<Answered, ExchangeError>) => void = () => {}
-  #onChunks: ((come: Exit.Exit<Chunks | null, ExchangeError>) => void) | null = null
 
-  constructor(dispatcher: Dispatcher, posted: Posted, trace: Readonly<Record<string, string>>) {
+  constructor(
+    dispatcher: Dispatcher,
+    posted: Posted,
+    trace: Readonly<Record<string, string>>,
+    unread: Mailbox.Mailbox<Uint8Array, ExchangeError>
+  ) {
     this.#dispatcher = dispatcher
     this.#posted = posted
     this.#trace = trace
+    this.#unread = unread
   }
 
   /** Sends the request; nothing is sent before. */
@@ -118,7 +111,6 @@ class Call implements Dispatcher.DispatchHandler {
         status,
         headers: plain(headers),
         read: this.#read,
-        each: this.#each,
         enough: this.#enough
       })
     )
@@ -127,76 +119,58 @@ class Call implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
     this.#size += chunk.length
     if (this.#left) {
-      if (this.#size > mostDropped) this.#abort(controller)
+      if (this.#size > maxDroppedBytes) this.#abort(controller)
       return
     }
-    this.#waiting.push(chunk)
-    if (this.#onChunks !== null) this.#deliver(this.#onChunks)
-    else if (this.#size > backlog && !this.#paused) {
+    this.#unread.unsafeOffer(chunk)
+    if (this.#size > maxUnreadBytes && !this.#paused) {
       this.#paused = true
       controller.pause()
     }
   }
 
   onResponseEnd(): void {
-    this.#end(Exit.succeed(null))
+    this.#end(Exit.void)
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     this.#end(Exit.fail(failureOf(error)))
   }
 
-  #end(exit: Exit.Exit<null, ExchangeError>): void {
-    this.#over = exit
+  #end(exit: Exit.Exit<void, ExchangeError>): void {
+    this.#over = true
+    this.#unread.unsafeDone(exit)
     if (Exit.isFailure(exit)) this.#onAnswer(Effect.failCause(exit.cause))
-    if (this.#onChunks !== null) this.#deliver(this.#onChunks)
   }
 
-  /** What waits, else how it ended. */
-  #deliver(to: (come: Exit.Exit<Chunks | null, ExchangeError>) => void): void {
-    if (this.#waiting.length === 0 && this.#over !== null) return to(this.#over)
-    const chunks = this.#waiting
-    this.#waiting = []
+  /** All of it is read by now, or of no interest. */
+  #resume(): void {
     this.#size = 0
-    if (this.#paused) {
-      this.#paused = false
-      this.#controller?.resume()
-    }
-    to(Exit.succeed(chunks))
+    if (!this.#paused) return
+    this.#paused = false
+    this.#controller?.resume()
   }
 
-  readonly #each: Answered["each"] = <A, E, R>(
-    on: (chunks: Chunks | null) => Effect.Effect<A, E, R> | null
-  ) =>
-    Effect.async<A, E | ExchangeError, R>((resume) => {
-      const told = (come: Exit.Exit<Chunks | null, ExchangeError>) => {
-        const then = Exit.isFailure(come) ? Effect.failCause(come.cause) : attempted(on, come.value)
-        if (then === null && Exit.isSuccess(come) && come.value !== null) return
-        this.#onChunks = null
-        resume(then ?? Effect.dieMessage("Nothing is said to the end of an answer."))
-      }
-      this.#onChunks = told
-      while (this.#onChunks === told && (this.#waiting.length > 0 || this.#over !== null)) this.#deliver(told)
-      return Effect.sync(() => {
-        if (this.#onChunks === told) this.#onChunks = null
-      })
+  get #read(): Answered["read"] {
+    return Effect.map(this.#unread.takeAll, ([chunks]) => {
+      this.#resume()
+      return Chunk.isEmpty(chunks) ? null : Chunk.toReadonlyArray(chunks)
     })
+  }
 
-  readonly #read: Effect.Effect<Chunks | null, ExchangeError> = this.#each(Effect.succeed)
-
-  readonly #enough: Effect.Effect<void> = Effect.sync(() => {
-    this.#left = true
-    this.#waiting = []
-    this.#size = 0
-    if (this.#paused) this.#controller?.resume()
-  })
+  get #enough(): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.#left = true
+      this.#resume()
+    })
+  }
 
   #abort(controller: Dispatcher.DispatchController): void {
     controller.abort(new Error("Nobody waits for the answer any more."))
   }
 
   #leave(): void {
-    if (this.#over !== null) return
+    if (this.#over) return
     this.#left = true
     if (this.#controller !== null) this.#abort(this.#controller)
   }
@@ -220,12 +194,15 @@ export const layer: Layer.Layer<Exchange, never, NodeHttpClient.Dispatcher> = La
   Effect.map(NodeHttpClient.Dispatcher, (dispatcher) => {
     const connections = new FairLimiter({ name: "provider-connections", ...providerConnections })
     return {
-      post: <A, E, R>(posted: Posted, use: (answer: Answered) => Effect.Effect<A, E, R>) =>
-        Effect.withFiberRuntime<A, E | ExchangeError, R>((fiber) => {
-          const traced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
-          const call = new Call(dispatcher, posted, traced ? traceOf(fiber.currentContext) : {})
-          const exchange = Effect.ensuring(Effect.flatMap(call.answered, use), call.release)
-          return withSharedPermit(connections, tooMany)(exchange)
+      post: (posted) =>
+        Effect.withFiberRuntime((fiber) => {
+          const trace = fiber.getFiberRef(FiberRef.currentTracerEnabled) ? traceOf(fiber.currentContext) : {}
+          return Effect.mapError(connections.acquire(fiber.getFiberRef(currentOwner)), tooMany).pipe(
+            Effect.zipRight(Mailbox.make<Uint8Array, ExchangeError>()),
+            Effect.map((unread) => new Call(dispatcher, posted, trace, unread)),
+            Effect.tap((call) => Effect.addFinalizer(() => call.release)),
+            Effect.flatMap((call) => call.answered)
+          )
         })
     }
   })

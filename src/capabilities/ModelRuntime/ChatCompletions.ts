@@ -1,6 +1,7 @@
 /** Any provider that speaks `POST /chat/completions`, streamed. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 import { typeId } from "../../domain/Ids.ts"
 import { Exchange } from "../Exchange.ts"
 import {
@@ -140,19 +141,12 @@ export const layer = (options: ProviderStream.ProviderOptions) =>
       alwaysCites: false,
       acceptsImages: true,
       readable: (model: string | null) => readableBy(model ?? options.defaultModel),
-      reply: (request, onParts) =>
-        Effect.suspend(() => {
+      reply: (request) =>
+        Stream.suspend(() => {
           const refused = refusal(request.prompt, accepts)
-          if (refused !== null) return Effect.fail(refused)
+          if (refused !== null) return Stream.fail(refused)
           const body = bodyOf(request, options.defaultModel)
-          return ProviderStream.run(
-            exchange,
-            options,
-            "/chat/completions",
-            body,
-            new ChatDecoder(request),
-            onParts
-          )
+          return ProviderStream.parts(exchange, options, "/chat/completions", body, new ChatDecoder(request))
         })
     }))
   )

@@ -2,8 +2,8 @@
  * The runtime without a model, for a service that has just been started: replies are sentences of the passages that were
  * found, each with its mark, and say that they are extracts.
  */
-import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 import { queryTerms } from "../../search/Bm25.ts"
 import { terms } from "../../search/Tokenizer.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime, type Passage } from "../ModelRuntime.ts"
@@ -193,5 +193,5 @@ export const layerExtractive = Layer.succeed(ModelRuntime, {
   alwaysCites: true,
   acceptsImages: false,
   readable: () => [],
-  reply: (request, onParts) => Effect.suspend(() => onParts(partsOf(request)))
+  reply: (request) => Stream.suspend(() => Stream.fromIterable(partsOf(request)))
 })

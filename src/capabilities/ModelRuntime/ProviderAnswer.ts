@@ -1,6 +1,9 @@
 /** The bytes of one answer, turned into parts as they come, up to a finish or a failure. */
+import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
-import type { Answered, ExchangeError } from "../Exchange.ts"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { Answered } from "../Exchange.ts"
 import type { ModelError, ModelPart } from "../ModelRuntime.ts"
 import * as Failure from "./ProviderFailure.ts"
 import { SseLines } from "./SseLines.ts"
@@ -15,55 +18,50 @@ export interface Decoder {
   readonly end: (parts: Array<ModelPart>) => ModelError | null
 }
 
-type OnParts<R> = (parts: ReadonlyArray<ModelPart>) => Effect.Effect<void, never, R>
+/** What came, and with what to go on: null, or what fails the stream next. */
+type Page = readonly [Chunk.Chunk<ModelPart>, Option.Option<ModelError | null>]
 
 /** UTF-16 units of one event; the last one of `/responses` repeats the whole answer. */
 const maxEvent = 8 * 1024 * 1024
 
-export class Answer {
-  readonly #decoder: Decoder
-  readonly #lines = new SseLines(maxEvent)
-  #received = false
+/** The parts of one answer, those of what came together as one chunk. The decoder is of no other answer. */
+export const partsOf = (answered: Answered, decoder: Decoder): Stream.Stream<ModelPart, ModelError> => {
+  const lines = new SseLines(maxEvent)
+  let hasReceived = false
 
-  constructor(decoder: Decoder) {
-    this.#decoder = decoder
-  }
-
-  /** Once for each answer. */
-  tell<R>(answered: Answered, onParts: OnParts<R>): Effect.Effect<void, ModelError, R> {
-    const next: Effect.Effect<void, ModelError | ExchangeError, R> = answered.each((chunks) => {
-      const parts: Array<ModelPart> = []
-      const failure = chunks === null ? this.#end(parts) : this.#read(chunks, parts)
-      const told = parts.length === 0 ? Effect.void : onParts(parts)
-      if (failure !== null) return Effect.zipRight(told, Effect.fail(failure))
-      // The finish may come before the end of the connection, which the next request is to use.
-      if (this.#decoder.isFinished) return Effect.zipRight(told, answered.enough)
-      return told === Effect.void ? null : Effect.flatMap(told, () => next)
-    })
-    return Effect.catchTag(next, "ExchangeError", (error) => this.#broken(error))
-  }
-
-  #read(chunks: ReadonlyArray<Uint8Array>, parts: Array<ModelPart>): ModelError | null {
-    this.#received = true
+  const read = (chunks: ReadonlyArray<Uint8Array>, parts: Array<ModelPart>): ModelError | null => {
+    hasReceived = true
     for (const bytes of chunks) {
-      const events = this.#lines.push(bytes)
+      const events = lines.push(bytes)
       if (events === null) return Failure.malformed("an event is too long")
       for (const data of events) {
-        const failure = this.#decoder.read(data, parts)
-        if (failure !== null || this.#decoder.isFinished) return failure
+        const failure = decoder.read(data, parts)
+        if (failure !== null || decoder.isFinished) return failure
       }
     }
     return null
   }
 
-  #end(parts: Array<ModelPart>): ModelError | null {
+  const end = (parts: Array<ModelPart>): ModelError | null => {
     // Some providers end with the last line and no blank one; a frame cut in two is a cut answer.
-    const rest = this.#lines.end()
-    if (rest !== null) this.#decoder.read(rest, parts)
-    return this.#decoder.isFinished ? null : this.#decoder.end(parts)
+    const rest = lines.end()
+    if (rest !== null) decoder.read(rest, parts)
+    return decoder.isFinished ? null : decoder.end(parts)
   }
 
-  #broken(error: ExchangeError): Effect.Effect<never, ModelError> {
-    return Effect.fail(Failure.fromTransport(error, this.#received))
-  }
+  const bytes = Effect.mapError(answered.read, (error) => Failure.fromTransport(error, hasReceived))
+  // A failure comes after the parts before it.
+  const next = (failure: ModelError | null): Effect.Effect<Page, ModelError> =>
+    failure !== null
+      ? Effect.fail(failure)
+      : Effect.flatMap(bytes, (chunks) => {
+          const parts: Array<ModelPart> = []
+          const broken = chunks === null ? end(parts) : read(chunks, parts)
+          const chunk = Chunk.unsafeFromArray(parts)
+          if (broken !== null || !decoder.isFinished)
+            return Effect.succeed<Page>([chunk, Option.some(broken)])
+          // The finish may come before the end of the connection, which the next request is to use.
+          return Effect.as(answered.enough, [chunk, Option.none()])
+        })
+  return Stream.paginateChunkEffect(null, next)
 }

@@ -1,14 +1,14 @@
 /**
- * One streamed request to a provider: status, deadlines, events, and an end that is a finish or a failure. The bytes go
- * to a decoder and its parts to whoever is told, with nothing between them.
+ * One streamed request to a provider: status, deadlines, events, and an end that is a finish or a failure.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
 import type { Answered, ExchangeService } from "../Exchange.ts"
 import type { ModelError, ModelPart } from "../ModelRuntime.ts"
-import { Answer, type Decoder } from "./ProviderAnswer.ts"
+import { type Decoder, partsOf } from "./ProviderAnswer.ts"
 import * as Failure from "./ProviderFailure.ts"
 
 export interface ProviderOptions {
@@ -60,17 +60,15 @@ const refused = (answer: Answered) =>
 
 const isEvents = ({ headers }: Answered) => /^\s*text\/event-stream\b/i.test(headers["content-type"] ?? "")
 
-/** Posts `body` to `path` and tells `onParts` what `decoder` reads. Interruption aborts the request. */
-export const run = <R>(
+/** Posts `body` to `path`: the parts that `decoder` reads of the answer. Interruption aborts the request. */
+export const parts = (
   exchange: ExchangeService,
   options: ProviderOptions,
   path: string,
   body: object,
-  decoder: Decoder,
-  onParts: (parts: ReadonlyArray<ModelPart>) => Effect.Effect<void, never, R>
-): Effect.Effect<void, ModelError, R> => {
+  decoder: Decoder
+): Stream.Stream<ModelPart, ModelError> => {
   const { responseTimeout = defaultTimeout, idleTimeout = responseTimeout } = options
-  const answer = new Answer(decoder)
   const posted = {
     url: `${options.baseUrl.replace(/\/+$/, "")}${path}`,
     headers: {
@@ -81,13 +79,13 @@ export const run = <R>(
     first: Duration.decode(responseTimeout),
     next: Duration.decode(idleTimeout)
   }
-  return Effect.catchTag(
-    exchange.post(posted, (answered): Effect.Effect<void, ModelError, R> => {
+  return exchange.post(posted).pipe(
+    Effect.mapError((error) => Failure.fromTransport(error, false)),
+    Effect.flatMap((answered): Effect.Effect<Stream.Stream<ModelPart, ModelError>, ModelError> => {
       if (answered.status !== 200) return refused(answered)
       if (!isEvents(answered)) return Effect.fail(Failure.malformed("it is not an event stream"))
-      return answer.tell(answered, onParts)
+      return Effect.succeed(partsOf(answered, decoder))
     }),
-    "ExchangeError",
-    (error) => Effect.fail(Failure.fromTransport(error, false))
+    Stream.unwrapScoped
   )
 }

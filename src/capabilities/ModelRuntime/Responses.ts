@@ -1,6 +1,7 @@
 /** OpenAI's `POST /responses`, streamed. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 import { Exchange } from "../Exchange.ts"
 import {
   type FinishReason,
@@ -138,19 +139,12 @@ export const layer = (options: ProviderStream.ProviderOptions) =>
       alwaysCites: false,
       acceptsImages: true,
       readable: (model: string | null) => readableBy(model ?? options.defaultModel),
-      reply: (request, onParts) =>
-        Effect.suspend(() => {
+      reply: (request) =>
+        Stream.suspend(() => {
           const refused = refusal(request.prompt, () => true)
-          if (refused !== null) return Effect.fail(refused)
+          if (refused !== null) return Stream.fail(refused)
           const body = bodyOf(request, options.defaultModel)
-          return ProviderStream.run(
-            exchange,
-            options,
-            "/responses",
-            body,
-            new ResponsesDecoder(request),
-            onParts
-          )
+          return ProviderStream.parts(exchange, options, "/responses", body, new ResponsesDecoder(request))
         })
     }))
   )

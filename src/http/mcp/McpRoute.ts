@@ -82,7 +82,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
       const limits = yield* RateLimits
       const tools = yield* Tools.make
       const ownOrigin = new URL(appUrl).origin
-      const demands = { permission: ["retrieve", "chat"], publicApi: false, ownOrigin } as const
+      const requirements = { permission: ["retrieve", "chat"], publicApi: false, ownOrigin } as const
 
       const nameOf = (key: AgentKey) => Effect.map(agents.get(key, key.agentId), ({ name }) => name)
 
@@ -136,7 +136,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
 
       const received = Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
-        const key = yield* authenticate(keys, limits, demands, request)
+        const key = yield* authenticate(keys, limits, requirements, request)
         const spoken = request.headers["mcp-protocol-version"]
         if (spoken !== undefined && !Rpc.isSpoken(spoken)) {
           const message = `This version is not spoken here. Known are ${Rpc.versions.join(", ")}.`

@@ -16,7 +16,8 @@ import { searchText } from "./Question.ts"
 import type { ChatTools, TurnTools } from "./Tools.ts"
 import * as ToolSteps from "./ToolSteps.ts"
 import { noFiles } from "./Extras.ts"
-import { emit, record, say, type Turn, unlessStopped } from "./Turn.ts"
+import { emit, record, say, type Turn } from "./Turn.ts"
+import { unlessCancelled } from "./TurnCancellation.ts"
 
 export interface Answer {
   readonly reply: string
@@ -70,7 +71,7 @@ const write = Traced.fn("Answer.write")(function* (
   const files =
     turn.files === noFiles
       ? []
-      : yield* unlessStopped(turn, turn.files.load, Effect.suspend(ModelStep.turnFailed))
+      : yield* unlessCancelled(turn.cancellation, turn.files.load, Effect.suspend(ModelStep.turnFailed))
   turn.counted = true
   let said = ""
   const step = ToolSteps.run(
@@ -94,9 +95,7 @@ const write = Traced.fn("Answer.write")(function* (
     },
     (delta) => {
       said += delta
-      let waiting: Effect.Effect<void> = Effect.void
-      for (const part of telling.say(delta)) waiting = say(turn, part)
-      return waiting
+      return say(turn, telling.say(delta))
     }
   )
   const cutShort = Effect.suspend(() =>
@@ -104,7 +103,7 @@ const write = Traced.fn("Answer.write")(function* (
       ? ModelStep.turnFailed()
       : Effect.succeed({ text: said, inputTokens: 0, outputTokens: 0, reason: "stopped" as const })
   )
-  return yield* unlessStopped(turn, step, cutShort)
+  return yield* unlessCancelled(turn.cancellation, step, cutShort)
 }, Effect.scoped)
 
 /** Whoever is handed to a human is told so, if the model did not. */
@@ -137,7 +136,11 @@ export const run = Traced.fn("Answer.run")(function* (
   const preparing = turn.admission.hasTools
     ? Effect.all([finding, gathering], { concurrency: 2 })
     : Effect.zip(finding, gathering)
-  const [chunks, given] = yield* unlessStopped(turn, preparing, Effect.suspend(ModelStep.turnFailed))
+  const [chunks, given] = yield* unlessCancelled(
+    turn.cancellation,
+    preparing,
+    Effect.suspend(ModelStep.turnFailed)
+  )
   const tools = HandoffTool.added(turn, given)
   yield* emit(turn, { _tag: "StepStart" })
   const candidates = Citations.candidatesOf(chunks)

@@ -32,12 +32,12 @@ import * as Identity from "./Identity.ts"
 import { Instance } from "./Instance.ts"
 import { LiveRuns } from "./LiveRuns.ts"
 import * as ModelStep from "./ModelStep.ts"
-import { Parts } from "./Parts.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
 import { Replay } from "./Replay.ts"
 import { ChatTools } from "./Tools.ts"
-import { Stop } from "./Stop.ts"
-import { emit, type Failure, left, type Turn, unlessStopped } from "./Turn.ts"
+import { emit, type Failure, left, type Turn } from "./Turn.ts"
+import * as TurnCancellation from "./TurnCancellation.ts"
+import * as TurnParts from "./TurnParts.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
 /** A turn that has been admitted and is under way. */
@@ -45,13 +45,8 @@ export interface RunningTurn {
   /** Null when nothing of the turn is stored (`persist: false`). */
   readonly runId: RunId | null
   readonly endUserId: EndUserId | null
-  /** Ends after `Done`. To stop reading changes nothing about the turn. */
+  /** To be read once. Ends after `Done`. To stop reading changes nothing about the turn. */
   readonly parts: Stream.Stream<TurnPart, Failure>
-  /**
-   * Tells `parts` without a step for each, what has come together at once; an effect other than `Effect.void` is run
-   * before the next. Either is to be read, and once.
-   */
-  readonly tell: (onParts: (parts: Iterable<TurnPart>) => Effect.Effect<void>) => Effect.Effect<void, Failure>
 }
 
 /** Copies of what a request brings along are made at every step: a turn needs nothing of it but who traces it. */
@@ -102,9 +97,9 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         endUserId: endUserId ?? Identity.visibleEndUser(opening.target, admission),
         files,
         trace,
-        parts: new Parts(),
+        parts: yield* TurnParts.make,
         replay: new Replay(),
-        stop: new Stop(),
+        cancellation: yield* TurnCancellation.make,
         ended: yield* Deferred.make<void>(),
         exit: null,
         result: null,
@@ -188,7 +183,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       turn.exit = ended
       return Deferred.done(admitted, exit).pipe(
         Effect.zipRight(Effect.sync(() => turn.replay.close(ended))),
-        Effect.zipRight(Effect.sync(() => turn.parts.end(ended))),
+        Effect.zipRight(turn.parts.end(ended)),
         Effect.zipRight(live.remove(turn.opening.runId)),
         Effect.zipRight(turn.files.release),
         Effect.zipRight(Deferred.succeed(turn.ended, undefined))
@@ -203,9 +198,15 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       turn: Turn,
       admitted: Deferred.Deferred<void, Failure | ConversationNotActive>
     ) {
-      yield* Effect.fork(Effect.zipRight(Effect.sleep(settings.timeout), turn.stop.timeOut))
+      yield* Effect.fork(
+        Effect.zipRight(Effect.sleep(settings.timeout), TurnCancellation.timeOut(turn.cancellation))
+      )
       const history = takesPlace(turn)
-        ? yield* unlessStopped(turn, takePlace(turn), Effect.suspend(ModelStep.turnFailed))
+        ? yield* TurnCancellation.unlessCancelled(
+            turn.cancellation,
+            takePlace(turn),
+            Effect.suspend(ModelStep.turnFailed)
+          )
         : turn.admission.history
       yield* Deferred.succeed(admitted, undefined)
       yield* typing(turn)
@@ -229,9 +230,10 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
 
     /** Lets the turn be followed and stopped, and runs it. */
     const launch = (turn: Turn, admitted: Deferred.Deferred<void, Failure | ConversationNotActive>) => {
-      const { opening, replay, request, scope, trace } = turn
+      const { cancellation, opening, replay, request, scope, trace } = turn
       const ended = Deferred.await(turn.ended)
-      const followed = live.add({ scope, runId: opening.runId, trace, replay, stop: turn.stop.wish, ended })
+      const stop = TurnCancellation.request(cancellation)
+      const followed = live.add({ scope, runId: opening.runId, trace, replay, stop, ended })
       return Effect.zipRight(
         Effect.when(followed, () => request.persist),
         FiberSet.run(running, Effect.interruptible(lifetime(turn, admitted)))
@@ -278,8 +280,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       Effect.map(begun(scope, request, channel, extras), (turn): RunningTurn => ({
         runId: request.persist ? turn.opening.runId : null,
         endUserId: turn.endUserId,
-        parts: Stream.ensuring(turn.parts.stream, left(turn)),
-        tell: (onParts) => Effect.ensuring(turn.parts.tell(onParts), left(turn))
+        parts: Stream.ensuring(turn.parts.stream, left(turn))
       }))
 
     /** The complete reply, with a realtime token when a conversation exists. */

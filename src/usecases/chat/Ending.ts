@@ -1,5 +1,6 @@
 /** How a turn ends: with a reply that is stored before it is said to be done, or with a failure that ends its run. */
 import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type { ChatTurnResult } from "../../domain/ChatTurn.ts"
 import type { ConversationNotActive } from "../../domain/Errors.ts"
@@ -106,7 +107,8 @@ export const makeEnding = Effect.gen(function* () {
   /** Whoever takes over stops the turn, maybe before anything was said. */
   const stoppedByOthers = Traced.fn("Ending.stoppedByOthers")(function* (turn: Turn) {
     const { admission, conversationId, scope } = turn
-    if (turn.stop.why === null || conversationId === null || admission.ticket === null) return false
+    if (conversationId === null || admission.ticket === null) return false
+    if (!(yield* Deferred.isDone(turn.cancellation))) return false
     const { epoch, state } = yield* turns.place(scope, conversationId, admission.ticket)
     return state !== "AI_ACTIVE" || epoch !== admission.epoch
   })

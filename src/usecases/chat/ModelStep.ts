@@ -1,6 +1,7 @@
 /** One round with the model inside a turn: repeated only before its first byte, never ended without a finish. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
 import {
   type FinishReason,
   type ModelError,
@@ -10,9 +11,8 @@ import {
   problemOf
 } from "../../capabilities/ModelRuntime.ts"
 import type { ProviderProblem } from "../../domain/AgentRun.ts"
-import { TurnFailed } from "../../domain/Errors.ts"
+import { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 import * as Traced from "../../domain/Traced.ts"
-import { runtimeTimeout } from "./Turn.ts"
 
 export interface StepResult {
   readonly text: string
@@ -21,6 +21,8 @@ export interface StepResult {
   readonly inputTokens: number
   readonly outputTokens: number
 }
+
+export const runtimeTimeout = () => new RuntimeTimeout({ message: "The chat runtime took too long." })
 
 export const turnFailed = () =>
   new TurnFailed({ message: "The chat runtime failed. The turn was not completed." })
@@ -59,8 +61,7 @@ const documented = (error: ModelError, onProblem: (problem: ProviderProblem) => 
   )
 
 /**
- * Streams one reply; `onDelta` is called once for each piece of text as it arrives, and waited for where it returns
- * something to wait for. `repeatable` is false once a tool has run: what the turn has done by then must not be put at risk
+ * Streams one reply; `onDelta` is run for each piece of text before the next is read. `repeatable` is false once a tool has run: what the turn has done by then must not be put at risk
  * of being done twice. `onProblem` is told what an operator may know of the failure, before it.
  */
 export const run = Traced.fn("ModelStep.run")(function* (
@@ -74,7 +75,7 @@ export const run = Traced.fn("ModelStep.run")(function* (
   const calls: Array<Extract<ModelPart, { readonly _tag: "ToolCall" }>> = []
   const finishes: Array<Extract<ModelPart, { readonly _tag: "Finish" }>> = []
   // What arrived together goes on together: each piece costs the turn as much as a frame of its own.
-  const onParts = (parts: ReadonlyArray<ModelPart>) => {
+  const onParts = (parts: Iterable<ModelPart>) => {
     let delta = ""
     for (const part of parts) {
       if (part._tag === "TextDelta") delta += part.delta
@@ -84,7 +85,7 @@ export const run = Traced.fn("ModelStep.run")(function* (
     text += delta
     return delta === "" ? Effect.void : onDelta(delta)
   }
-  const round = runtime.reply(request, onParts)
+  const round = Stream.runForEachChunk(runtime.reply(request), onParts)
   yield* Effect.catchAll(repeatable ? persistently(round) : round, (error) => documented(error, onProblem))
   const ended = finishes.at(-1)
   if (ended === undefined) return yield* turnFailed()

@@ -14,7 +14,6 @@ import type { HostedTurnRequest, SessionId } from "../../domain/Widget.ts"
 import { WidgetMessageStore } from "../../store/WidgetMessages.ts"
 import type { Place } from "../../store/WidgetSessions.ts"
 import { ChatTurn, type RunningTurn } from "../chat/ChatTurn.ts"
-import { telling } from "../chat/Turn.ts"
 import type { Files } from "../chat/Extras.ts"
 import * as Identity from "../chat/Identity.ts"
 import { RealtimeFeed } from "../RealtimeFeed.ts"
@@ -48,7 +47,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/widget/Ho
       yield* feed.changed(conversationId, null)
       const result = { reply: "", conversationId, endUserId, citations: [], media: [], state }
       const parts = Stream.make<[TurnPart]>({ _tag: "Done", result })
-      const turn: RunningTurn = { runId: null, endUserId, ...telling(parts) }
+      const turn: RunningTurn = { runId: null, endUserId, parts }
       return turn
     })
 

@@ -1,9 +1,11 @@
 import * as Prompt from "@effect/ai/Prompt"
 import { expect, it } from "@effect/vitest"
+import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
+import * as Stream from "effect/Stream"
 import { describe } from "vitest"
-import { type ModelPart, ModelRuntime, type Passage } from "../../../src/capabilities/ModelRuntime.ts"
+import { ModelRuntime, type Passage } from "../../../src/capabilities/ModelRuntime.ts"
 import { extract, layerExtractive } from "../../../src/capabilities/ModelRuntime/Extractive.ts"
 
 const passage = (index: number, title: string, text: string, score = 0.5): Passage => ({
@@ -157,11 +159,8 @@ describe("Extractive", () => {
     Effect.gen(function* () {
       const runtime = yield* ModelRuntime
       const question = "How long does a refund take?"
-      const parts: Array<ModelPart> = []
-      yield* runtime.reply(
-        { model: null, prompt: Prompt.make(question), tools: [], question, passages: all },
-        (come) => Effect.sync(() => void parts.push(...come))
-      )
+      const request = { model: null, prompt: Prompt.make(question), tools: [], question, passages: all }
+      const parts = Chunk.toReadonlyArray(yield* Stream.runCollect(runtime.reply(request)))
       const deltas = parts.flatMap((part) => (part._tag === "TextDelta" ? [part.delta] : []))
       expect(deltas.join("")).toBe(extract(question, all))
       expect(deltas.every((delta) => /^\s*\S+$/.test(delta))).toBe(true)

@@ -1,10 +1,12 @@
 /** A provider stub, a runtime that speaks to it, and what the suites of both interfaces ask it. */
 import * as Prompt from "@effect/ai/Prompt"
+import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
 import { exchange } from "../../../src/app/Providers.ts"
 import type { Exchange } from "../../../src/capabilities/Exchange.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime } from "../../../src/capabilities/ModelRuntime.ts"
@@ -49,9 +51,7 @@ export const requestOf = (request: Partial<ModelRequest> = {}): ModelRequest => 
 export const collect = (request: ModelRequest = requestOf()) =>
   Effect.gen(function* () {
     const runtime = yield* ModelRuntime
-    const all: Array<ModelPart> = []
-    yield* runtime.reply(request, (parts) => Effect.sync(() => void all.push(...parts)))
-    return all
+    return Chunk.toReadonlyArray(yield* Stream.runCollect(runtime.reply(request)))
   })
 
 /** What came before the failure, and the failure. */
@@ -60,7 +60,7 @@ export const failing = (request: ModelRequest = requestOf()) =>
     const runtime = yield* ModelRuntime
     const parts: Array<ModelPart> = []
     const outcome = yield* Effect.either(
-      runtime.reply(request, (come) => Effect.sync(() => void parts.push(...come)))
+      Stream.runForEach(runtime.reply(request), (part) => Effect.sync(() => void parts.push(part)))
     )
     if (Either.isRight(outcome)) throw new Error("The reply ended well")
     return { parts, error: outcome.left }

@@ -4,6 +4,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 import { ModelRuntime } from "../../../src/capabilities/ModelRuntime.ts"
 import { collect, environment, failing, requestOf, runtimeOf, Stub, suites, textOf } from "./Harness.ts"
 
@@ -20,7 +21,7 @@ for (const [name, make] of suites) {
           script.push({ text: "one two three four", breaks: "hang" })
           const begun = yield* Deferred.make<void>()
           const fiber = yield* Effect.fork(
-            runtime.reply(requestOf(), () => Deferred.succeed(begun, undefined))
+            Stream.runForEach(runtime.reply(requestOf()), () => Deferred.succeed(begun, undefined))
           )
           yield* Deferred.await(begun)
           yield* Fiber.interrupt(fiber)

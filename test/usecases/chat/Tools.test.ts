@@ -16,7 +16,6 @@ import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
 import * as Sse from "../../../src/http/Sse.ts"
 import { ToolStore } from "../../../src/store/Tools.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
-import { telling } from "../../../src/usecases/chat/Turn.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { reset, TestDatabase } from "../../TestDatabase.ts"
 import { request, type Reply, says, Script, turnLayer } from "./TurnHarness.ts"
@@ -260,7 +259,7 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
         select table_name as name from information_schema.tables where table_schema = 'public'`
       const dump = yield* Effect.forEach(tables, ({ name }) => sql`select * from ${sql(name)}`)
       const bytes = yield* Stream.mkString(
-        Stream.decodeText(Sse.body(telling(Stream.fromIterable(parts)).tell, true))
+        Stream.decodeText(Sse.body(Stream.fromIterable(parts), true))
       )
       const everything = Inspectable.stringifyCircular([parts, bytes, logs, yield* Ref.get(requests), dump])
       for (const secret of [slot, bound, unused, stored]) {

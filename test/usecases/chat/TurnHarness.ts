@@ -1,5 +1,4 @@
 /** The chat turn on a real database, with a scripted model and a scripted search. */
-import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -91,12 +90,11 @@ const model = Layer.effect(
     alwaysCites: false,
     acceptsImages: false,
     readable: () => ["image/png" as const, "application/pdf" as const],
-    reply: (request, onParts) =>
-      Effect.zipRight(
-        Ref.update(requests, (all) => [...all, request]),
-        Effect.flatMap(Ref.get(reply), (answer) =>
-          Stream.runForEachChunk(answer(request), (parts) => onParts(Chunk.toReadonlyArray(parts)))
-        )
+    reply: (request) =>
+      Ref.update(requests, (all) => [...all, request]).pipe(
+        Effect.zipRight(Ref.get(reply)),
+        Effect.map((answer) => answer(request)),
+        Stream.unwrap
       )
   }))
 )

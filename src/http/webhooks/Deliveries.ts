@@ -1,0 +1,25 @@
+/** What messaging providers deliver: the body is whatever the provider signed. */
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import { Intake } from "../../usecases/channels/Intake.ts"
+import { webhookLimit } from "../Envelope.ts"
+import * as Headers from "../Headers.ts"
+import * as RawRequests from "../RawRequests.ts"
+
+const signatureOf = ({ headers }: RawRequests.RawRequest) => Headers.line(headers, "x-hub-signature-256")
+
+const routes = Effect.map(Intake, (intake): ReadonlyArray<RawRequests.RawRoute> =>
+  (["whatsapp", "messenger"] as const).map((channel) => ({
+    path: `/api/webhooks/${channel}`,
+    maxBodyBytes: webhookLimit,
+    answer: (request) => intake.deliver(channel, signatureOf(request), request.body),
+    answerAtOnce: (request, now, done) =>
+      intake.take(channel, signatureOf(request), request.body, DateTime.unsafeMake(now), done)
+  }))
+)
+
+/** On the Node server of the context. */
+export const layer = RawRequests.layer(routes)
+
+/** For every other server. */
+export const layerRouter = RawRequests.layerRouter(routes)

@@ -1,0 +1,48 @@
+/**
+ * The parts of one turn, from the turn to the reader of its stream. The events of a turn are never lost and never wait; text
+ * waits while the reader is too far behind, so that memory stays bounded.
+ */
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Mailbox from "effect/Mailbox"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { TurnPart } from "../../domain/ChatTurn.ts"
+import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
+
+type Failure = TurnFailed | RuntimeTimeout
+
+/** Parts that may wait for the reader before the next text has to wait. */
+export const maxUnreadParts = 16_384
+
+export interface TurnParts {
+  /** Adds a part at once, however many are unread. */
+  readonly add: (part: TurnPart) => Effect.Effect<void>
+  /** Adds parts, and waits while more than {@link maxUnreadParts} are unread. */
+  readonly addAndWait: (parts: ReadonlyArray<TurnPart>) => Effect.Effect<void>
+  /** Ends the stream after what is unread. */
+  readonly end: (exit: Exit.Exit<void, Failure>) => Effect.Effect<void>
+  /** For a reader who leaves: drops what is unread and what follows, and nobody waits any more. */
+  readonly shutdown: Effect.Effect<void>
+  /** To be read once. Parts that came together are one chunk. */
+  readonly stream: Stream.Stream<TurnPart, Failure>
+}
+
+export const make: Effect.Effect<TurnParts> = Effect.gen(function* () {
+  const mailbox = yield* Mailbox.make<TurnPart, Failure>()
+  const room = yield* Effect.makeLatch(true)
+  const isFull = () => Option.exists(mailbox.unsafeSize(), (unread) => unread > maxUnreadParts)
+  return {
+    add: (part) => mailbox.offer(part),
+    addAndWait: (parts) =>
+      Effect.suspend(() => {
+        for (const part of parts) mailbox.unsafeOffer(part)
+        if (!isFull()) return Effect.void
+        room.unsafeClose()
+        return room.await
+      }),
+    end: (exit) => mailbox.done(exit),
+    shutdown: Effect.zipRight(mailbox.shutdown, room.open),
+    stream: Stream.mapChunksEffect(Mailbox.toStream(mailbox), (parts) => Effect.as(room.open, parts))
+  }
+})
