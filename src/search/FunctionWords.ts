@@ -16,12 +16,20 @@ export const englishWords = listed(
 )
 
 /** What questions are asked with, beside {@link englishWords}: it says that something is asked, and not what about. */
-export const questionWords = listed(
+const questionWords = listed(
   "see know want need get gets getting got give gives make makes call called tell say says look find much many lot " +
     "like also please would could may might must shall let lets happen happens mean means try way ways thing things " +
     "something someone somebody anything anyone everything help able possible exactly actually really still yet us " +
     "ve ll re d m doesn didn isn aren wasn won couldn wouldn shouldn"
 )
+
+/** Words that questions and sources may share by chance: search weighs them, but they do not show that a text answers. */
+const vagueWords = listed(
+  "good better best nice great right new name number time 怎么 怎样 什么 如何 为什 多少 多久 哪里 哪些 可以 能否 是否 需要"
+)
+
+export const isVague = (word: string): boolean => vagueWords.has(word)
+export const isQuestionWord = (word: string): boolean => questionWords.has(word)
 
 /** German, Dutch, Swedish, Danish, Norwegian, Finnish, Icelandic, Hungarian, Turkish. */
 const northern =

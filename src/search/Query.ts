@@ -2,7 +2,7 @@
  * What a query looks for: the same words in two forms, for nobody knows beforehand in which language the answer is indexed.
  * Each form is scored against its own maximum, and the better score counts.
  */
-import { questionWords } from "./FunctionWords.ts"
+import { isQuestionWord } from "./FunctionWords.ts"
 import { pieces, terms } from "./Tokenizer.ts"
 
 /** Distinct terms, and how often each occurs. */
@@ -23,7 +23,7 @@ const counted = (found: ReadonlyArray<string>): QueryForm => {
 }
 
 const withoutQuestionWords = (text: string): string =>
-  text.replace(word, (found) => (questionWords.has(found.toLowerCase()) ? " " : found))
+  text.replace(word, (found) => (isQuestionWord(found.toLowerCase()) ? " " : found))
 
 /** As English, and in pieces where that says something else. Empty when the query has nothing but function words. */
 export const queryForms = (text: string): ReadonlyArray<QueryForm> => {

@@ -103,6 +103,7 @@ const Found = Schema.Struct({
       sourceName: Schema.String,
       title: Schema.String,
       heading: Schema.String,
+      ordinal: Schema.Int,
       text: Schema.String,
       url: Schema.String,
       score: Schema.Number,
@@ -365,10 +366,10 @@ export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: Hybri
       select (select count(*)::int from dc) as near, ${rest(sql, query)} as rest,
         (select cos from spread) as expected, coalesce((
         select json_agg(json_build_object('id', b.id, 'documentId', d.id, 'sourceId', b.source_id,
-          'sourceName', b.source_name, 'title', d.title, 'heading', c.heading, 'text', c.content, 'url', d.uri,
+          'sourceName', b.source_name, 'title', d.title, 'heading', c.heading, 'ordinal', c.ordinal, 'text', c.content, 'url', d.uri,
           'score', b.score, 'lexical', b.lexical, 'semantic', b.semantic) order by b.score desc, b.id collate "C")
         from best b
-        cross join lateral (select heading, content from chunks where id = b.id offset 0) c
+        cross join lateral (select heading, ordinal, content from chunks where id = b.id offset 0) c
         cross join lateral (select id, title, uri from documents where id = b.document_id offset 0) d
       ), '[]') as chunks`
   })(undefined)
