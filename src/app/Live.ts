@@ -46,6 +46,7 @@ import { ConversationStore } from "../store/Conversations.ts"
 import { CrawlEntryStore } from "../store/CrawlEntries.ts"
 import { layerEmbedded, layerPostgres, migrate, refuseReadOnly } from "../store/Database.ts"
 import { EmbeddingProfileStore } from "../store/EmbeddingProfiles.ts"
+import { ReindexStore } from "../store/Reindex.ts"
 import { EmbeddingStore } from "../store/Embeddings.ts"
 import { EmailDeliveryStore } from "../store/EmailDeliveries.ts"
 import { EntitlementStore } from "../store/Entitlements.ts"
@@ -97,6 +98,7 @@ import { Crawls } from "../usecases/Crawls.ts"
 import { EmailDeliveries } from "../usecases/EmailDeliveries.ts"
 import { Embed } from "../usecases/Embed.ts"
 import { EmbeddingProfiles } from "../usecases/EmbeddingProfiles.ts"
+import { Reindex } from "../usecases/Reindex.ts"
 import { ImportConversations } from "../usecases/ImportConversations.ts"
 import { Handoff } from "../usecases/Handoff.ts"
 import { InboxView } from "../usecases/InboxView.ts"
@@ -170,6 +172,7 @@ const stores = Layer.mergeAll(
   ConversationStates.Default,
   ConversationStore.Default,
   EmbeddingProfileStore.Default,
+  ReindexStore.Default,
   EmbeddingStore.Default,
   EmailDeliveryStore.Default,
   EntitlementStore.Default,
@@ -362,6 +365,7 @@ export const layer = <E = never, R = never>(
     EmailDeliveries.Default,
     Embed.Default,
     EmbeddingProfiles.Default,
+    Reindex.Default,
     ImportConversations.Default,
     Ingest.Default,
     Intake.Default.pipe(Layer.provide(outbound)),

@@ -8,6 +8,7 @@ import { Ingest } from "../usecases/Ingest.ts"
 import { EmbeddingProfiles } from "../usecases/EmbeddingProfiles.ts"
 import { JobAlerts } from "../usecases/JobAlerts.ts"
 import { Refresh } from "../usecases/Refresh.ts"
+import { Reindex } from "../usecases/Reindex.ts"
 import { WidgetSessions } from "../usecases/widget/Sessions.ts"
 
 const busy = Duration.seconds(2)
@@ -31,6 +32,8 @@ export const start = Effect.gen(function* () {
   const inbound = yield* Inbound
   yield* profiles.aim
   yield* rounds("The sweep of embedding profiles", idle, profiles.sweep)
+  const reindex = yield* Reindex
+  yield* rounds("The indexing anew of stored documents", Duration.hours(1), reindex.sweep)
   const ingest = yield* Ingest
   yield* rounds("The sweep of readings that nobody does", idle, ingest.sweep)
   yield* rounds("The sweep of unanswered messages", idle, inbound.sweep)

@@ -23,6 +23,9 @@ export interface Passage {
   readonly title: string
   readonly text: string
   readonly score: number
+  readonly documentId: string
+  /** Place among the chunks of its document. */
+  readonly ordinal: number
 }
 
 export interface ModelRequest {
@@ -87,6 +90,8 @@ export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
     readonly contextWindow: number
     /** True when it marks every statement that rests on a passage: a reply without marks then rests on none. */
     readonly alwaysCites: boolean
+    /** Least score of a passage for a runtime that judges passages by itself; the embedder's recommendation otherwise. */
+    readonly minScore?: number
     /** True when a prompt may carry images; whether the model sees them is known only from its answer. */
     readonly acceptsImages: boolean
     /** Files that a prompt for this model (null: the default one) may carry; none for a model known to read text alone. */

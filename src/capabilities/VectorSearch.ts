@@ -26,6 +26,8 @@ export interface FoundChunk {
   readonly sourceName: string
   readonly title: string
   readonly heading: string
+  /** Place among the chunks of its document. */
+  readonly ordinal: number
   readonly text: string
   readonly url: string
   /** 0..1, orders the result; equal to `lexical` when the query or the chunk has no vector. */

@@ -3,23 +3,11 @@
  * without end. So 1 means the same in every query, and words that no chunk has pull all scores down.
  * `length` of a chunk is the number of term occurrences in its tsvector.
  */
-import { maxFrequency, terms } from "./Tokenizer.ts"
+import type { QueryForm } from "./Query.ts"
+import { maxFrequency } from "./Tokenizer.ts"
 
 export const k1 = 1.2
 export const b = 0.75
-
-/** Distinct terms of a query that count; a longer query is cut here. */
-const maxQueryTerms = 64
-
-/** A query's distinct terms and how often each occurs; empty when it has nothing but stop words. */
-export const queryTerms = (text: string): ReadonlyMap<string, number> => {
-  const counted = new Map<string, number>()
-  for (const term of terms(text)) {
-    const before = counted.get(term) ?? 0
-    if (before > 0 || counted.size < maxQueryTerms) counted.set(term, before + 1)
-  }
-  return counted
-}
 
 /** How telling a term is that `chunks` of the agent's `total` contain; total 0 is not asked. */
 export const idf = (total: number, chunks: number): number =>
@@ -83,13 +71,22 @@ export class Postings {
     this.#lengthSum = this.#lengths.reduce((sum, length) => sum + length, 0)
   }
 
-  /** The lexical score of every slot, 0..1. */
-  scores(query: ReadonlyMap<string, number>): Float64Array {
+  /** The lexical score of every slot, 0..1: that of the form of the query which it answers best. */
+  scores(forms: ReadonlyArray<QueryForm>): Float64Array {
+    const best = new Float64Array(this.size)
+    for (const form of forms) {
+      const scores = this.#scoresOf(form)
+      for (let slot = 0; slot < best.length; slot++) best[slot] = Math.max(best[slot] ?? 0, scores[slot] ?? 0)
+    }
+    return best
+  }
+
+  #scoresOf(form: QueryForm): Float64Array {
     const total = this.size
     const scores = new Float64Array(total)
     const average = this.#lengthSum / total
     let most = 0
-    for (const [term, occurrences] of query) {
+    for (const [term, occurrences] of form) {
       const list = this.#lists.get(term) ?? []
       const weight = occurrences * idf(total, list.length)
       most += weight * (k1 + 1)

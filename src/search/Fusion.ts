@@ -14,7 +14,13 @@ export interface Score {
 const clamp = (value: number): number => Math.min(1, Math.max(0, value))
 
 /**
- * The score of one chunk. Without a cosine, because the query or the chunk has no vector, words alone decide:
+ * What stands for the cosine of a chunk that has no vector: one deviation above the mean of the chunks that have one. With
+ * less, chunks whose vectors are still to come would fall behind whatever has one; with more, they would get ahead.
+ */
+export const expectedCosine = (mean: number, deviation: number): number => mean + deviation
+
+/**
+ * The score of one chunk. Without a cosine, because the query has no vector or no chunk has one, words alone decide:
  * the score is the lexical part with weight 1.
  */
 export const fuse = (lexicalWeight: number, lexical: number, cosine: number | undefined): Score => {

@@ -1,5 +1,5 @@
 /** What a chunk is found by: its own words once, those of title and headings three times. */
-import { terms, type TermVector, toTsvector } from "./Tokenizer.ts"
+import { pieces, type TermVector, toTsvector } from "./Tokenizer.ts"
 
 const contextWeight = 3
 /** Longer titles and heading paths are cut here, so that they cannot drown the text; in terms, and in UTF-16 units. */
@@ -12,10 +12,11 @@ export const indexRow = (chunk: {
   /** Path of headings, `A > B`, or empty. */
   readonly heading: string
   readonly content: string
+  readonly english: boolean
 }): TermVector => {
   const context = [chunk.title, chunk.heading].flatMap((text) =>
-    terms(text.slice(0, maxContextLength)).slice(0, maxContextTerms)
+    pieces(text.slice(0, maxContextLength), chunk).slice(0, maxContextTerms)
   )
   const repeated = Array.from({ length: contextWeight }, () => context).flat()
-  return toTsvector([...repeated, ...terms(chunk.content)])
+  return toTsvector([...repeated, ...pieces(chunk.content, chunk)])
 }

@@ -1,21 +1,10 @@
 /**
- * Text to index terms, alike on the side of the index and of the query. Words are NFKC, lower case; English stop words and
- * endings go from words in Latin script; scripts written without spaces become pairs of neighbouring characters.
- * Made here and not in PostgreSQL, so that every engine ranks alike. Linear in the length of any input.
+ * Text to index terms. Words are NFKC, lower case. English loses its function words and endings; other spaced languages
+ * become pieces of words; scripts written without spaces become pairs of neighbouring characters. Made here and not in
+ * PostgreSQL, so that every engine ranks alike. Linear in the length of any input.
  */
 import { stem } from "porter2"
-
-/** English function words (the Snowball list): too common to tell chunks apart. */
-const stopWords = new Set(
-  (
-    "i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself " +
-    "it its itself they them their theirs themselves what which who whom this that these those am is are was were be " +
-    "been being have has had having do does did doing a an the and but if or because as until while of at by for with " +
-    "about against between into through during before after above below to from up down in out on off over under " +
-    "again further then once here there when where why how all any both each few more most other some such no nor " +
-    "not only own same so than too very s t can will just don should now"
-  ).split(" ")
-)
+import { englishWords, isFunctionWord } from "./FunctionWords.ts"
 
 /** A tsvector holds lexemes of at most 2,046 bytes; this many UTF-16 units are always fewer. */
 const maxTermLength = 128
@@ -63,14 +52,14 @@ const bounded = (term: string): string => {
 const addWord = (terms: Array<string>, run: string): void => {
   const term = bounded(run)
   if (!latin.test(term)) terms.push(term)
-  else if (!stopWords.has(term)) terms.push(stemOf(term))
+  else if (!englishWords.has(term)) terms.push(stemOf(term))
 }
 
 /** As {@link addWord}, without asking for scripts. */
 const addAsciiWord = (terms: Array<string>, run: string): void => {
   const term = bounded(run)
   if (!asciiLetters.test(term)) terms.push(term)
-  else if (!stopWords.has(term)) terms.push(stemOf(term))
+  else if (!englishWords.has(term)) terms.push(stemOf(term))
 }
 
 /** Pairs of neighbouring characters, or the one character there is; marks stay with the character before them. */
@@ -88,14 +77,16 @@ const addPairs = (terms: Array<string>, run: string): void => {
   if (pairs === 0 && before !== undefined) terms.push(bounded(before))
 }
 
-const addRun = (terms: Array<string>, run: string): void => {
-  if (ascii.test(run)) return addAsciiWord(terms, run)
-  if (!unspacedCharacter.test(run)) return addWord(terms, run)
+type Add = (terms: Array<string>, run: string) => void
+
+/** Adds the words of a run of letters, and by `addUnspaced` those of scripts without spaces. */
+const addRun = (terms: Array<string>, run: string, addSpaced: Add, addUnspaced: Add): void => {
+  if (!unspacedCharacter.test(run)) return addSpaced(terms, run)
   let start = 0
   let at = 0
   let unspaced: boolean | undefined
   const flush = () => {
-    if (start < at) (unspaced === true ? addPairs : addWord)(terms, run.slice(start, at))
+    if (start < at) (unspaced === true ? addUnspaced : addSpaced)(terms, run.slice(start, at))
     start = at
   }
   for (const character of run) {
@@ -108,15 +99,72 @@ const addRun = (terms: Array<string>, run: string): void => {
   flush()
 }
 
-/** The index terms of a text, in order, repeats included. */
+/** Normal form, lower case. */
+const plainOf = (text: string): string => text.replace(stackedMarks, "$1").normalize("NFKC").toLowerCase()
+
+/** The words of a text in order, repeats included: English stems, whole words of other scripts, pairs of characters. */
 export const terms = (text: string): ReadonlyArray<string> => {
   const found: Array<string> = []
   if (ascii.test(text)) {
     for (const run of text.toLowerCase().match(asciiWord) ?? []) addAsciiWord(found, run)
     return found
   }
-  const plain = text.replace(stackedMarks, "$1").normalize("NFKC").toLowerCase()
-  for (const [run] of plain.matchAll(word)) addRun(found, run)
+  for (const [run] of plainOf(text).matchAll(word)) addRun(found, run, addWord, addPairs)
+  return found
+}
+
+/** Letters of a piece. */
+const pieceLength = 4
+/** Pieces of one word: its first ones, by which most endings do not matter, and its last, by which compounds are found. */
+const leadingPieces = 3
+/**
+ * Stands before what is cut from words in Latin script, so that it never passes for an English stem. No word has it.
+ */
+export const pieceMark = "_"
+
+const marksOf = /\p{M}+/gu
+const unaccented = (run: string): string => run.normalize("NFD").replace(marksOf, "").normalize("NFC")
+const digit = /\p{N}/u
+const han = /\p{Script=Han}/u
+
+/** A word of an inflected language without a dictionary: overlapping pieces of four letters, without their accents. */
+const addPieces = (terms: Array<string>, run: string): void => {
+  const whole = bounded(run)
+  if (digit.test(whole)) terms.push(whole)
+  else if (!isFunctionWord(whole)) {
+    const isLatin = latin.test(unaccented(whole))
+    const mark = isLatin ? pieceMark : ""
+    // Short words of Latin script differ by little more than their accents.
+    const short = isLatin && Array.from(whole).length <= pieceLength
+    const letters = short ? [whole] : Array.from(unaccented(whole))
+    if (letters.length <= pieceLength) return void terms.push(mark + letters.join(""))
+    const pieces = letters.length - pieceLength + 1
+    for (let at = 0; at < pieces; at++) {
+      if (at < leadingPieces || at === pieces - 1)
+        terms.push(mark + letters.slice(at, at + pieceLength).join(""))
+    }
+  }
+}
+
+/** {@link addPairs}, and each Han character for itself: it is a word, or nearly. */
+const addCharacters = (terms: Array<string>, run: string): void => {
+  addPairs(terms, run)
+  if (!han.test(run)) return
+  for (const character of run) if (han.test(character) && character !== run) terms.push(character)
+}
+
+const addEnglishOrPieces = (terms: Array<string>, run: string): void =>
+  (latin.test(bounded(run)) || digit.test(run) ? addWord : addPieces)(terms, run)
+
+/**
+ * The words of a text of any language as pieces: those of spaced scripts cut to four letters without accents, Han characters
+ * alone and in pairs. `english` keeps words in Latin script as {@link terms} has them.
+ */
+export const pieces = (text: string, { english }: { readonly english: boolean }): ReadonlyArray<string> => {
+  if (english && ascii.test(text)) return terms(text)
+  const found: Array<string> = []
+  const add = english ? addEnglishOrPieces : addPieces
+  for (const [run] of plainOf(text).matchAll(word)) addRun(found, run, add, addCharacters)
   return found
 }
 

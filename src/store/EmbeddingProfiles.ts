@@ -9,6 +9,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AgentId, SourceId } from "../domain/Ids.ts"
+import { type EmbeddingModel, knows } from "./Embeddings.ts"
 
 const Place = Schema.Struct({
   agentId: AgentId,
@@ -74,19 +75,21 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
         )
 
       /**
-       * Sources with live chunks that lack a vector of `profile`: of agents that have not moved, or that failed long
+       * Sources with live chunks that lack a vector of `model`: of agents that have not moved, or that failed long
        * enough ago to be tried again. Never all at once, and in no order, so that none keeps others from their turn.
        */
-      const lacking = (profile: string, limit: number, again: Duration.Duration) =>
+      const lacking = (model: EmbeddingModel, limit: number, again: Duration.Duration) =>
         sql<{ readonly id: SourceId }>`
           select s.id from sources s
           join agent_stats stats on stats.agent_id = s.agent_id
-          left join embedding_failures f on f.source_id = s.id and f.profile = ${profile}
-          where (stats.profile is distinct from ${profile} or f.source_id is not null)
+          left join embedding_failures f on f.source_id = s.id and f.profile = ${model.profile}
+          where (stats.profile is distinct from ${model.profile} or f.source_id is not null)
             and (f.failed_at is null or f.failed_at < now() - ${Duration.toSeconds(again)}::float8 * interval '1 second')
             and exists (
-              select from chunks c where c.source_id = s.id and c.version is not null
-                and not exists (select from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${profile})
+              select from chunks c where c.source_id = s.id and c.version is not null and ${knows(sql, model)}
+                and not exists (
+                  select from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${model.profile}
+                )
             )
           order by random() limit ${limit}::int`.pipe(
           Effect.orDie,
@@ -94,18 +97,20 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
         )
 
       /**
-       * Moves the agent to `profile` unless a live chunk that has a vector now has none there; true when it was moved.
+       * Moves the agent to `model` unless a live chunk that has a vector now, and that the model is made for, has none
+       * there; true when it was moved.
        * The agent's row is locked first, so that whatever was made searchable before is looked at.
        */
       const move = Effect.fn("EmbeddingProfileStore.move")(
-        function* (agentId: AgentId, profile: string) {
+        function* (agentId: AgentId, model: EmbeddingModel) {
+          const { profile } = model
           yield* sql`select from agent_stats where agent_id = ${agentId} for update`
           const moved = yield* sql`
             update agent_stats stats set profile = ${profile}, profile_since = now(), version = version + 1
             where agent_id = ${agentId} and stats.profile <> ${profile} and not exists (
               select from chunks c
               join chunk_embeddings old on old.chunk_id = c.id and old.profile = stats.profile
-              where c.agent_id = ${agentId} and c.version is not null
+              where c.agent_id = ${agentId} and c.version is not null and ${knows(sql, model)}
                 and not exists (select from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${profile})
             ) returning agent_id`
           return moved.length > 0

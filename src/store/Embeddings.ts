@@ -3,7 +3,6 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { AgentScope } from "../domain/Access.ts"
 import { AgentId, ChunkId, type SourceId } from "../domain/Ids.ts"
 import { toJsonb } from "./Jsonb.ts"
 
@@ -15,6 +14,16 @@ export const UnembeddedChunk = Schema.Struct({
   content: Schema.String
 })
 export type UnembeddedChunk = typeof UnembeddedChunk.Type
+
+/** An embedding model, as far as it decides which chunks are to have a vector. */
+export interface EmbeddingModel {
+  readonly profile: string
+  readonly englishOnly?: boolean
+}
+
+/** True for the chunks `c` that `model` is made for. */
+export const knows = (sql: SqlClient.SqlClient, model: EmbeddingModel) =>
+  model.englishOnly === true ? sql`c.english` : sql`true`
 
 export interface ChunkVector {
   readonly id: ChunkId
@@ -28,16 +37,17 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/Embe
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Live chunks of the source that have no vector of `profile` yet. */
-    const unembedded = (sourceId: SourceId, profile: string, limit: number) =>
+    /** Live chunks of the source that have no vector of `model` yet, though it is made for them. */
+    const unembedded = (sourceId: SourceId, model: EmbeddingModel, limit: number) =>
       SqlSchema.findAll({
         Request: Schema.Void,
         Result: UnembeddedChunk,
         execute: () => sql`
           select c.id, c.agent_id as "agentId", d.title, c.heading, c.content
           from chunks c join documents d on d.id = c.document_id
-          where c.source_id = ${sourceId} and c.version is not null
-            and not exists (select 1 from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${profile})
+          where c.source_id = ${sourceId} and c.version is not null and ${knows(sql, model)} and not exists (
+            select 1 from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${model.profile}
+          )
           order by c.document_id, c.ordinal limit ${limit}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("EmbeddingStore.unembedded"))
 
@@ -67,16 +77,6 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/Embe
       Effect.orDie
     )
 
-    /** How many live chunks the agent has, and how many of them have a vector of `profile`. */
-    const coverage = (scope: AgentScope, profile: string) =>
-      sql<{ readonly chunks: number; readonly embedded: number }>`
-        select count(*)::int as chunks, count(e.chunk_id)::int as embedded
-        from chunks c left join chunk_embeddings e on e.chunk_id = c.id and e.profile = ${profile}
-        where c.agent_id = ${scope.agentId} and c.version is not null`.pipe(
-        Effect.orDie,
-        Effect.map(([row]) => row ?? { chunks: 0, embedded: 0 })
-      )
-
-    return { unembedded, addVectors, coverage } as const
+    return { unembedded, addVectors } as const
   })
 }) {}

@@ -6,6 +6,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { AgentId, ChunkId, DocumentId } from "../domain/Ids.ts"
+import { type EmbeddingModel, knows } from "./Embeddings.ts"
 import type { IngestionTask } from "./IngestionJobs.ts"
 import { toJsonb } from "./Jsonb.ts"
 
@@ -28,7 +29,11 @@ export interface NewChunk {
   /** Text form of a tsvector. */
   readonly tsv: string
   readonly length: number
+  readonly english: boolean
 }
+
+/** How this version indexes chunks. Documents of a lower one are indexed anew (see store/Reindex.ts). */
+export const indexFormat = 2
 
 interface ChunkOf {
   readonly documentId: DocumentId
@@ -42,20 +47,21 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/Know
     const sql = yield* SqlClient.SqlClient
 
     const insertDocuments = (task: IngestionTask, documents: ReadonlyArray<NewDocument>) => sql`
-      insert into documents (id, agent_id, source_id, generation, uri, title, content_hash)
-      select d.id, ${task.agentId}, ${task.sourceId}, ${task.generation}, d.uri, d.title, decode(d."contentHash", 'hex')
+      insert into documents (id, agent_id, source_id, generation, uri, title, content_hash, index_format)
+      select d.id, ${task.agentId}, ${task.sourceId}, ${task.generation}, d.uri, d.title, decode(d."contentHash", 'hex'),
+        ${indexFormat}::smallint
       from jsonb_to_recordset(${toJsonb(documents.map(({ chunks: _, ...document }) => document))}::jsonb) as d (
         id text, uri text, title text, "contentHash" text
       )`
 
     const insertChunks = (task: IngestionTask, chunks: ReadonlyArray<NewChunk & ChunkOf>) => sql`
       insert into chunks (
-        id, agent_id, source_id, generation, document_id, ordinal, heading, content, content_hash, tsv, length
+        id, agent_id, source_id, generation, document_id, ordinal, heading, content, content_hash, tsv, length, english
       )
       select c.id, ${task.agentId}, ${task.sourceId}, ${task.generation}, c."documentId", c.ordinal, c.heading, c.content,
-        decode(c."contentHash", 'hex'), c.tsv::tsvector, c.length
+        decode(c."contentHash", 'hex'), c.tsv::tsvector, c.length, c.english
       from jsonb_to_recordset(${toJsonb(chunks)}::jsonb) as c (
-        id text, "documentId" text, ordinal int, heading text, content text, "contentHash" text, tsv text, length int
+        id text, "documentId" text, ordinal int, heading text, content text, "contentHash" text, tsv text, length int, english boolean
       )`
 
     /** Adds documents to the generation that is being built, all of them or none. */
@@ -153,11 +159,11 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/Know
     /**
      * Makes the generation live, with the documents `kept` of the old one, and removes the rest of that; the caller's
      * transaction also ends the job. Returns how many chunks the source now has, and how many of them have no vector of
-     * `profile`.
+     * `model`, though it is made for them.
      */
     const swap = Effect.fn("KnowledgeStore.swap")(function* (
       task: IngestionTask,
-      profile: string,
+      model: EmbeddingModel,
       kept: ReadonlyArray<string> = []
     ) {
       const version = yield* raiseVersion(task.agentId)
@@ -178,8 +184,8 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/Know
         where source_id = ${task.sourceId} and generation = ${task.generation}`
       yield* sql`delete from documents where source_id = ${task.sourceId} and generation <> ${task.generation}`
       const [counts] = yield* sql<{ readonly chunks: number; readonly unembedded: number }>`
-        select count(*)::int as chunks, (count(*) - count(e.chunk_id))::int as unembedded
-        from chunks c left join chunk_embeddings e on e.chunk_id = c.id and e.profile = ${profile}
+        select count(*)::int as chunks, count(*) filter (where e.chunk_id is null and ${knows(sql, model)})::int as unembedded
+        from chunks c left join chunk_embeddings e on e.chunk_id = c.id and e.profile = ${model.profile}
         where c.source_id = ${task.sourceId} and c.generation = ${task.generation}`
       return { chunks: counts?.chunks ?? 0, unembedded: counts?.unembedded ?? 0 }
     }, Effect.orDie)

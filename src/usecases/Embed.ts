@@ -74,7 +74,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/Embed", {
 
     /** Every vector that the source lacks; `stored` counts batches. */
     const complete = (embedder: EmbedderService, sourceId: SourceId, stored: Ref.Ref<number>) =>
-      embeddings.unembedded(sourceId, embedder.profile, embedder.maxBatch * together).pipe(
+      embeddings.unembedded(sourceId, embedder, embedder.maxBatch * together).pipe(
         Effect.tap((chunks) => embedTogether(embedder, chunks, stored)),
         Effect.repeat({ while: (chunks) => chunks.length > 0 }),
         Effect.asVoid
@@ -139,7 +139,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/Embed", {
       if (active !== null && active !== wanted.profile) yield* keepUp(active, sourceId)
       if (!built) return
       yield* profiles.clearFailure(sourceId)
-      if (wanted.profile === target) yield* profiles.move(agentId, target)
+      if (wanted.profile === target) yield* profiles.move(agentId, wanted)
     })
 
     return { process } as const

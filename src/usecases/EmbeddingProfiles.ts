@@ -23,7 +23,8 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()("usec
     const sql = yield* SqlClient.SqlClient
     const profiles = yield* EmbeddingProfileStore
     const queue = yield* JobQueue
-    const { profile } = yield* Embedder
+    const embedder = yield* Embedder
+    const { profile } = embedder
 
     /** To be called once, when a process starts: its model is the one that agents are moved to from now on. */
     const aim = profiles.aim(profile)
@@ -35,7 +36,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()("usec
       if (free <= 0) return room
       return yield* Effect.gen(function* () {
         if (!(yield* profiles.alone)) return 0
-        const sources = yield* profiles.lacking(profile, free, again)
+        const sources = yield* profiles.lacking(embedder, free, again)
         yield* Effect.forEach(
           sources,
           (sourceId) => queue.enqueue("embedding", { sourceId }, { serialKey: sourceId }),
@@ -49,7 +50,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()("usec
     const sweep = Effect.gen(function* () {
       if ((yield* profiles.target) !== profile) return false
       const agents = yield* profiles.behind(profile)
-      const moved = yield* Effect.forEach(agents, (agentId) => profiles.move(agentId, profile))
+      const moved = yield* Effect.forEach(agents, (agentId) => profiles.move(agentId, embedder))
       for (const [place, agentId] of agents.entries()) {
         if (moved[place] === true) {
           yield* Effect.logInfo("An agent answers with another embedding model").pipe(

@@ -120,7 +120,7 @@ const toDocument = Effect.fn("Ingest.toDocument")(function* (document: ReadDocum
     ({ ordinal, heading, content: text }, row) =>
       Effect.map(newId.chunk, (id) => {
         const contentHash = sha256(embeddingText({ title, heading, content: text }))
-        return { id, ordinal, heading, content: text, contentHash, tsv: row.tsv, length: row.length }
+        return { id, ordinal, heading, content: text, contentHash, ...row }
       })
   )
   const contentHash = yield* sha256OfLong(content)
@@ -174,7 +174,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/Ingest", {
     /** Makes the built generation the one that answers, ends the job and queues its vectors: one transaction. */
     const goLive = (task: IngestionTask, kept: ReadonlyArray<string>) =>
       Effect.gen(function* () {
-        const { chunks, unembedded } = yield* knowledge.swap(task, embedder.profile, kept)
+        const { chunks, unembedded } = yield* knowledge.swap(task, embedder, kept)
         yield* jobs.succeed(task, chunks)
         yield* entries.prune(task)
         if (unembedded > 0) {

@@ -150,6 +150,7 @@ const found = (place: number): FoundChunk => ({
   sourceId: SourceId.make("src_1"),
   sourceName: "Handbook",
   title: "Backups",
+  ordinal: 0,
   heading: "Disks",
   text: `passage ${place}`,
   url: "https://example.com/",

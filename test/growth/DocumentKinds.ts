@@ -172,7 +172,9 @@ export const documentKinds: ReadonlyArray<Kind> = [
       return (factor) => ({ title: "T", content: text(factor), format })
     },
     ({ IndexRow, Packer }, document) =>
-      Packer.packMarkdown(document).map((chunk) => IndexRow.indexRow({ title: "T", ...chunk }).tsv.length)
+      Packer.packMarkdown(document).map(
+        (chunk) => IndexRow.indexRow({ title: "T", english: true, ...chunk }).tsv.length
+      )
   ),
   kind(
     ["head of a picture", uploader, 2],

@@ -345,7 +345,8 @@ const faults: ReadonlyArray<readonly [name: string, size: number, Subject<any>]>
     100,
     subject({
       make: (size) => "One [a](b c. ".repeat(size),
-      run: ({ Extractive }, text) => Extractive.extract("one", [{ index: 1, title: "T", text, score: 1 }])
+      run: ({ Extractive }, text) =>
+        Extractive.extract("one", [{ index: 1, title: "T", text, score: 1, documentId: "doc_1", ordinal: 0 }])
     })
   ],
   [
@@ -358,7 +359,9 @@ const faults: ReadonlyArray<readonly [name: string, size: number, Subject<any>]>
           index: place + 1,
           title: "T",
           text: `Some word${place} here.`,
-          score: 1
+          score: 1,
+          documentId: `doc_${place}`,
+          ordinal: 0
         }))
       }),
       run: ({ Extractive }, { passages, question }) => Extractive.extract(question, passages)

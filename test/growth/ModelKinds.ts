@@ -43,7 +43,14 @@ const inputs = [
   { id: "x", n: 1, list: ["a", { a: 2 }, 7] },
   { a: { deep: [1] }, b: "y", c: null }
 ]
-export const passage = (text: string, at: number) => ({ index: at + 1, title: "Title", text, score: 0.9 })
+export const passage = (text: string, at: number) => ({
+  index: at + 1,
+  title: "Title",
+  text,
+  score: 0.9,
+  documentId: `doc_${at}`,
+  ordinal: 0
+})
 
 export const modelKinds: ReadonlyArray<Kind> = [
   ...(["chat", "responses"] as const).map((form) =>

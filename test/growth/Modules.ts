@@ -1,7 +1,7 @@
 /** What test/growth measures of the source, each module under its name. */
 export * as Arguments from "../../src/usecases/chat/Arguments.ts"
 export * as Bindings from "../../src/usecases/chat/Bindings.ts"
-export * as Bm25 from "../../src/search/Bm25.ts"
+export * as Query from "../../src/search/Query.ts"
 export * as ChatTurn from "../../src/domain/ChatTurn.ts"
 export * as Citations from "../../src/usecases/chat/Citations.ts"
 export * as ConversationImport from "../../src/domain/ConversationImport.ts"

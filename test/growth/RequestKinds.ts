@@ -162,7 +162,7 @@ export const requestKinds: ReadonlyArray<Kind> = [
   kind(
     ["words of a query", client, 4],
     (random) => textOf(random, prose),
-    ({ Bm25 }, text) => Bm25.queryTerms(text).size
+    ({ Query }, text) => Query.queryForms(text).length
   ),
   kind(
     ["question to the extract", client, 3],

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { b, idf, k1, Postings, queryTerms } from "../../src/search/Bm25.ts"
+import { b, idf, k1, Postings } from "../../src/search/Bm25.ts"
 import { indexRow } from "../../src/search/IndexRow.ts"
+import { queryForms } from "../../src/search/Query.ts"
 import { eachTerm, terms } from "../../src/search/Tokenizer.ts"
 
 const indexed = (documents: ReadonlyArray<ReadonlyArray<string>>) => {
@@ -53,7 +54,7 @@ describe("Bm25", () => {
   it("scores as the formula says, as a share of what the query could reach", () => {
     FastCheck.assert(
       FastCheck.property(someDocuments, someQuery, (documents, query) => {
-        const scores = indexed(documents).scores(counted(query))
+        const scores = indexed(documents).scores([counted(query)])
         close(scores, byFormula(documents, query))
         for (const score of scores) expect(score >= 0 && score < 1).toBe(true)
       })
@@ -73,7 +74,7 @@ describe("Bm25", () => {
           const postings = indexed(documents)
           postings.retain(Int32Array.from(keeps, (keep) => (keep ? next++ : -1)))
           expect(postings.size).toBe(kept.length)
-          close(postings.scores(counted(query)), kept.length === 0 ? [] : byFormula(kept, query))
+          close(postings.scores([counted(query)]), kept.length === 0 ? [] : byFormula(kept, query))
         }
       )
     )
@@ -81,13 +82,13 @@ describe("Bm25", () => {
 
   it("pulls all scores down by words that no chunk has", () => {
     const postings = indexed([["a", "b"], ["c"]])
-    const [seen = 0] = postings.scores(new Map([["a", 1]]))
-    const [mixed = 0] = postings.scores(
+    const [seen = 0] = postings.scores([new Map([["a", 1]])])
+    const [mixed = 0] = postings.scores([
       new Map([
         ["a", 1],
         ["unseen", 1]
       ])
-    )
+    ])
     expect(mixed).toBeLessThan(seen / 2)
   })
 
@@ -96,13 +97,46 @@ describe("Bm25", () => {
     expect(idf(100, 100)).toBeGreaterThan(0)
   })
 
+  it("takes the form of the query that a chunk answers better, each against its own maximum", () => {
+    const postings = indexed([["a", "b"], ["x"], ["a"]])
+    const one = new Map([
+      ["a", 1],
+      ["c", 1]
+    ])
+    const two = new Map([["x", 1]])
+    const alone = [one, two].map((form) => Array.from(postings.scores([form])))
+    close(
+      postings.scores([one, two]),
+      [0, 1, 2].map((slot) => Math.max(...alone.map((scores) => scores[slot] ?? 0)))
+    )
+  })
+})
+
+describe("Query", () => {
+  const english = (text: string) => Array.from(queryForms(text)[0] ?? [])
+
   it("counts repeated words of a query and cuts one with very many", () => {
-    expect(Array.from(queryTerms("backup the backups daily"))).toEqual([
+    expect(english("backup the backups daily")).toEqual([
       ["backup", 2],
       ["daili", 1]
     ])
-    expect(queryTerms(Array.from({ length: 500 }, (_, place) => `w${place}`).join(" ")).size).toBe(64)
-    expect(queryTerms("what is it").size).toBe(0)
+    const long = Array.from({ length: 500 }, (_, place) => `word${place} größe${place}`).join(" ")
+    for (const form of queryForms(long)) expect(form.size).toBe(128)
+    expect(queryForms("what is it")).toEqual([])
+  })
+
+  it("leaves out what questions are asked with, unless nothing else is asked", () => {
+    expect(english("How do I get to see my invoices?")).toEqual([["invoic", 1]])
+    expect(english("call me")).toEqual([["call", 1]])
+  })
+
+  it("asks in pieces of words as well, where that says something else", () => {
+    expect(queryForms("Lieferzeiten").map((form) => [...form.keys()])).toEqual([
+      ["lieferzeiten"],
+      ["_lief", "_iefe", "_efer", "_iten"]
+    ])
+    expect(queryForms("403 42").map((form) => [...form.keys()])).toEqual([["403", "42"]])
+    expect(queryForms("退款").map((form) => [...form.keys()])).toEqual([["退款"], ["退款", "退", "款"]])
   })
 })
 
@@ -111,7 +145,8 @@ describe("IndexRow", () => {
     const { length, tsv } = indexRow({
       title: "Backups",
       heading: "Restore > Daily",
-      content: "Restore a backup."
+      content: "Restore a backup.",
+      english: true
     })
     const found = new Map<string, number>()
     eachTerm(tsv, (term, frequency) => found.set(term, frequency))
@@ -126,7 +161,7 @@ describe("IndexRow", () => {
   })
 
   it("cuts an endless title, so that it cannot drown the text", () => {
-    const { tsv } = indexRow({ title: "x y z ".repeat(100_000), heading: "", content: "text" })
+    const { tsv } = indexRow({ title: "x y z ".repeat(100_000), heading: "", content: "text", english: true })
     expect(tsv).toContain("'text':301")
     expect(terms("text")).toEqual(["text"])
   })

@@ -17,7 +17,12 @@ describe("Indexing a document", () => {
       const document = { title: "Guide", content: book(100_000), format: "markdown" } as const
       const made = yield* indexDocument(document, (chunk, row) => Effect.succeed({ chunk, row }))
       const packed = packMarkdown(document)
-      expect(made).toEqual(packed.map((chunk) => ({ chunk, row: indexRow({ title: "Guide", ...chunk }) })))
+      expect(made).toEqual(
+        packed.map((chunk) => ({
+          chunk,
+          row: { ...indexRow({ title: "Guide", ...chunk, english: true }), english: true }
+        }))
+      )
     })
   )
 

@@ -70,6 +70,7 @@ const make = ({ script, idleTimeout = "10 minutes", timeout = "1 minute" }: Offl
     return Embedder.of({
       profile,
       dimensions,
+      englishOnly: true,
       lexicalWeight: 0.7,
       minScore: 0.25,
       maxBatch,

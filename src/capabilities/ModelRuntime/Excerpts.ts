@@ -1,102 +1,49 @@
-/** A passage of Markdown as the pieces that can be quoted from it: whole sentences, list items, code and tables. */
+/** A passage of Markdown as blocks that can be quoted: paragraphs, lists, code and tables, without what a reply cannot show. */
 import { type Block, sections } from "../../search/Blocks.ts"
 
 export interface Excerpt {
-  readonly kind: "sentence" | "item" | "block"
+  readonly kind: "prose" | "code" | "table"
   /** Markdown, never blank. */
   readonly text: string
-  /** Text in or about it whose words say less about its subject: code, names of columns. */
-  readonly aside: string
-  /** Number of the paragraph or list that it stands in. */
-  readonly group: number
 }
 
-const segmenter = new Intl.Segmenter("en", { granularity: "sentence" })
-
-/** A full stop that ends no sentence. */
-const abbreviation = /[\s(](?:e\.g|i\.e|etc|vs|cf|approx|no|fig|dr|mr|mrs|ms|st)\.$/i
-/** Characters that are enough to know one: what stands before it, the longest of them, and a space. */
-const abbreviationLength = 9
-
-/** What a text has opened when it has come so far: code, a link, an abbreviation. */
-class Openings {
-  #ticks = 0
-  #links = 0
-  #inLink = false
-  /** The last characters. */
-  #last = " "
-
-  take(text: string): void {
-    for (const character of text) {
-      if (character === "`") this.#ticks++
-      else if (character === "(" && this.#last.endsWith("]")) {
-        this.#links++
-        this.#inLink = true
-      } else if (character === ")" && this.#inLink) {
-        this.#links--
-        this.#inLink = false
-      }
-      this.#last = (this.#last + character).slice(-abbreviationLength)
-    }
-  }
-
-  get isOpen(): boolean {
-    return this.#ticks % 2 === 1 || this.#links > 0 || abbreviation.test(this.#last.trimEnd())
-  }
-}
-
-/** Pieces of a segment that was cut inside code, a link or an abbreviation are joined again. */
-const sentencesOf = (text: string): ReadonlyArray<string> => {
-  const found: Array<Array<string>> = []
-  let openings = new Openings()
-  for (const { segment } of segmenter.segment(text)) {
-    if (openings.isOpen) found.at(-1)?.push(segment)
-    else {
-      found.push([segment])
-      openings = new Openings()
-    }
-    openings.take(segment)
-  }
-  return found.map((segments) => segments.join("").trim()).filter((sentence) => sentence !== "")
-}
-
-/** Images show nothing in an extract, and footnote marks would pass for citations. */
+/** Images show nothing in an extract, HTML tags would be read as text, and footnote marks would pass for citations. */
 const plain = (text: string): string =>
   text
     .replace(/!\[([^\]]{0,200})\]\([^)]{0,2000}\)/g, "$1")
+    .replace(/<\/?[a-z][a-z0-9-]{0,30}(?:\s[^<>]{0,500})?\/?>/gi, "")
     .replace(/\[\^?\d{1,3}\](?![([:])/g, "")
+    .replace(/[^\S\n]+/g, " ")
+    .trim()
+
+const link = /\[([^\][]{0,300})\](?:\([^()]{0,2000}\)|\[[^\][]{0,200}\])/g
+const attributes = /\{#[^{}]{0,200}\}$/
+const anchor = /[#¶§]$/
+const emphasis = /[*_]{1,3}(?=[\p{L}\p{N}])|(?<=[\p{L}\p{N}])[*_]{1,3}(?![\p{L}\p{N}])/gu
+
+/** A title or a heading as words: no anchors, links, tags or marks of emphasis. */
+export const cleanHeading = (heading: string): string =>
+  plain(heading.trim().replace(attributes, ""))
+    .replace(link, (_, words: string) => (/[\p{L}\p{N}]/u.test(words) ? words : ""))
+    .trim()
+    .replace(anchor, "")
+    .replace(emphasis, "")
     .replace(/\s+/g, " ")
     .trim()
 
-const item = /^\s*(?:[-*+]|\d{1,3}[.)])\s+/
-const quote = /^\s*>\s?/
+const itemStart = /^\s*(?:[-*+]|\d{1,3}[.)])\s+/
+const isHeading = (line: string): boolean => /^ {0,3}#{1,6}\s/.test(line)
 
-interface Run {
-  readonly isItem: boolean
-  text: string
-}
-
-/** Lines of a paragraph: items of a list each for itself, hard-wrapped prose in one run. */
-const runsOf = (paragraph: string): ReadonlyArray<Run> => {
-  const runs: Array<Run> = []
-  for (const line of paragraph.split("\n")) {
-    const last = runs.at(-1)
-    const isItem = item.test(line)
-    if (isItem || last === undefined) runs.push({ isItem, text: line })
-    else last.text += ` ${line.trim().replace(quote, "")}`
+/** Hard-wrapped lines run on; items of a list keep their lines. */
+const unwrapped = (paragraph: string): string => {
+  const lines: Array<string> = []
+  for (const line of paragraph.split("\n").filter((line) => !isHeading(line))) {
+    const words = line.replace(/^\s*>\s?/, "")
+    if (lines.length === 0 || itemStart.test(words)) lines.push(words.trimEnd())
+    else lines.push(`${lines.pop() ?? ""} ${words.trim()}`)
   }
-  return runs
+  return lines.join("\n")
 }
-
-const isHeading = (text: string): boolean => /^#{1,6}\s/.test(text)
-
-const fromParagraph = (text: string, group: number): ReadonlyArray<Excerpt> =>
-  runsOf(text.replace(quote, "")).flatMap((run): ReadonlyArray<Excerpt> => {
-    const content = plain(run.text)
-    if (content === "" || isHeading(content)) return []
-    if (run.isItem) return [{ kind: "item", text: content, aside: "", group }]
-    return sentencesOf(content).map((sentence) => ({ kind: "sentence", text: sentence, aside: "", group }))
-  })
 
 const indentOf = (line: string): number => line.length - line.trimStart().length
 
@@ -112,85 +59,27 @@ const wholeBlock = (text: string): string => {
 
 const isBlank = (block: Block): boolean => !/[\p{L}\p{N}]/u.test(block.text)
 
-const isCode = (text: string): boolean => /^(?:`{3}|~{3})/.test(text)
-
-const cellsOf = (row: string): ReadonlyArray<string> =>
-  row
-    .trim()
-    .replace(/^\||\|$/g, "")
-    .split(/(?<!\\)\|/)
-    .map((cell) => plain(cell.replaceAll("\\|", "|")))
-
-/** A row with the names of its columns, for a chat shows a whole table badly and most of it answers nothing. */
-const fromTable = (table: string, group: number): ReadonlyArray<Excerpt> => {
-  const [head = "", rule = "", ...rows] = table.split("\n")
-  if (!/^[\s|:-]+$/.test(rule)) return [{ kind: "block", text: table, aside: "", group }]
-  const [, ...columns] = cellsOf(head)
-  return rows.flatMap((row): ReadonlyArray<Excerpt> => {
-    const [first = "", ...cells] = cellsOf(row)
-    const named = cells.flatMap((cell, place) => {
-      const column = columns[place] ?? ""
-      return cell === "" ? [] : [column === "" ? cell : `${column}: ${cell}`]
-    })
-    const text = [first, named.join("; ")].filter((part) => part !== "").join(" – ")
-    return text === "" ? [] : [{ kind: "item", text: `- ${text}`, aside: head, group }]
-  })
-}
-
-/** A command belongs to the sentence before it, which mostly announces it. */
-const fromCode = (code: string, before: Excerpt | undefined, group: number): Excerpt => ({
-  kind: "block",
-  text: before === undefined ? code : `${before.text}\n\n${code}`,
-  aside: code,
-  group
-})
-
-const listLength = 8
-
-/** The items of the list that begins at `from`, or one more than a short list has. */
-const listAt = (all: ReadonlyArray<Excerpt>, from: number): ReadonlyArray<Excerpt> => {
-  const group = all[from]?.group
-  const some = all.slice(from, from + listLength + 1)
-  const end = some.findIndex((next) => next.kind !== "item" || next.group !== group)
-  return end < 0 ? some : some.slice(0, end)
-}
-
-/** `The plans are:` says nothing without its list. */
-const joinLists = (all: ReadonlyArray<Excerpt>): ReadonlyArray<Excerpt> => {
-  const joined: Array<Excerpt> = []
-  for (let place = 0; place < all.length; place++) {
-    const excerpt = all[place]
-    if (excerpt === undefined) break
-    const announces = excerpt.kind === "sentence" && excerpt.text.endsWith(":")
-    const items = announces ? listAt(all, place + 1) : []
-    if (items.length === 0 || items.length > listLength) joined.push(excerpt)
-    else {
-      const lines = items.map(({ text }) => text)
-      joined.push({ ...excerpt, kind: "block", text: `${excerpt.text}\n\n${lines.join("\n")}` })
-      place += items.length
-    }
-  }
-  return joined
+const excerptOf = (block: Block): Excerpt => {
+  if (!block.whole) return { kind: "prose", text: plain(unwrapped(block.text)) }
+  const text = wholeBlock(block.text)
+  return /^(?:`{3}|~{3})/.test(text) ? { kind: "code", text } : { kind: "table", text: plain(text) }
 }
 
 /** Everything that can be quoted from `text`, in order. */
-export const excerpts = (text: string): ReadonlyArray<Excerpt> => {
-  const found: Array<Excerpt> = []
-  let group = 0
-  for (const { blocks } of sections("", text, "markdown")) {
-    const inSection: Array<Excerpt> = []
-    for (const block of blocks) {
-      if (isBlank(block)) continue
-      group++
-      const whole = block.whole ? wholeBlock(block.text) : ""
-      if (!block.whole) inSection.push(...fromParagraph(block.text, group))
-      else if (!isCode(whole)) inSection.push(...fromTable(whole, group))
-      else
-        inSection.push(
-          fromCode(whole, inSection.at(-1)?.kind === "block" ? undefined : inSection.pop(), group)
-        )
-    }
-    found.push(...joinLists(inSection))
-  }
-  return found
+export const excerpts = (text: string): ReadonlyArray<Excerpt> =>
+  sections("", text, "markdown")
+    .flatMap(({ blocks }) => blocks)
+    .filter((block) => !isBlank(block))
+    .map(excerptOf)
+    .filter((excerpt) => /[\p{L}\p{N}]/u.test(excerpt.text))
+
+/** Rows of a table that are quoted at most. */
+const maxRows = 8
+
+/** A table with its header and of its rows those that `answers`, for a chat shows a whole table badly. */
+export const narrowed = (table: string, answers: (row: string) => boolean): string => {
+  const [head = "", rule = "", ...rows] = table.split("\n")
+  if (!/^[\s|:-]+$/.test(rule)) return table
+  const chosen = rows.filter(answers)
+  return [head, rule, ...(chosen.length === 0 ? rows : chosen).slice(0, maxRows)].join("\n")
 }

@@ -1,102 +1,92 @@
 /**
- * The runtime without a model, for a service that has just been started: replies are sentences of the passages that were
- * found, each with its mark, and say that they are extracts.
+ * The runtime without a model, for a service that has just been started: replies are up to three coherent passages of what
+ * was found, each from the start of its section through its code, with their marks, and say that they are extracts.
  */
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import { queryTerms } from "../../search/Bm25.ts"
-import { terms } from "../../search/Tokenizer.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime, type Passage } from "../ModelRuntime.ts"
-import { type Excerpt, excerpts } from "./Excerpts.ts"
+import { cleanHeading, type Excerpt, excerpts, narrowed } from "./Excerpts.ts"
+import { type AskedWord, askedWords, has, termsOf, weightsOf } from "./Relevance.ts"
 import { estimatePrompt, estimateTokens } from "./Tokens.ts"
 
 const name = "extractive"
 const contextWindow = 128_000
 
-const mostExcerpts = 4
-/** UTF-16 units after which no further excerpt is added. */
-const enough = 900
-/** Share of the question's weight that an excerpt must carry to answer at all, when the search was not sure either. */
-const least = 0.25
-/** Score of a passage from which the search was sure. */
-const sure = 0.35
-/** Further excerpts must be this good beside the best. */
-const besides = 0.6
-/** Share of common words from which two excerpts say the same. */
-const same = 0.7
-/** What a word of the question counts when only the passage's title or what stands beside the excerpt has it. */
-const asideWeight = 0.5
-const firstOfPassage = 0.05
-/** The search has judged each passage as a whole: excerpts of a worse one lose by its distance to the best, raised to this. */
-const distance = 3
-const commandWeight = 0.15
-/** Most that length takes away: a long excerpt has many words by chance. */
-const longest = 0.2
+/** Least score of a passage that is read at all: words are compared once more here. */
+const minScore = 0.16
+/** Below this score a passage must have {@link leastWords} of the question's words, and the reply says that it is not sure. */
+const unsureBelow = 0.25
+const leastWords = 2
+/** From this score on the search was sure by itself; below, a passage must have one of the question's words. */
+const sureFrom = 0.35
+
+const maxSections = 3
+/** Further sections must be this good beside the best. */
+const besidesShare = 0.6
+/** Share of common words from which two sections say the same. */
+const sameShare = 0.7
+/** What a word of the question counts when only the section's title has it. */
+const titleWeight = 0.5
+/** UTF-16 units of a section that stand before what answers; with more before it, it begins there. */
+const maxLeadLength = 900
 
 const notice =
   "_No language model is configured, so replies are extracts from the sources. Set OPENAI_API_KEY for written answers._"
 const nothing = "I found nothing on that in the sources."
+const closest = "I am not sure that the sources answer this. These passages come closest:"
 
-interface Candidate {
-  readonly passage: Passage
-  /** Place within the passage. */
-  readonly place: number
-  readonly excerpt: Excerpt
-  readonly words: ReadonlySet<string>
-  /** Words that count less. */
-  readonly aside: ReadonlySet<string>
+/** A block of a passage, as it can be quoted. */
+interface Quotable extends Excerpt {
+  readonly index: number
+  readonly terms: ReadonlySet<string>
 }
 
-interface Scored extends Candidate {
-  /** Share of the question that it carries, 0..1. */
-  readonly relevance: number
+/** What was found of one section, in the order of reading. */
+interface FoundSection {
+  readonly title: string
   readonly score: number
+  readonly quotables: ReadonlyArray<Quotable>
+  readonly titleTerms: ReadonlySet<string>
+  readonly terms: ReadonlySet<string>
 }
 
-const candidatesOf = (passages: ReadonlyArray<Passage>): ReadonlyArray<Candidate> =>
-  passages.flatMap((passage) =>
-    excerpts(passage.text).map((excerpt, place) => ({
-      passage,
-      place,
-      excerpt,
-      words: new Set(terms(excerpt.text.replace(excerpt.aside, ""))),
-      aside: new Set(terms(`${passage.title}\n${excerpt.aside}`))
-    }))
-  )
-
-/** How much each word of the question tells: rare ones more, yet what all passages share is what the search found them by. */
-const weightsOf = (question: string, candidates: ReadonlyArray<Candidate>): ReadonlyMap<string, number> => {
-  const count = candidates.length
-  return new Map(
-    Array.from(queryTerms(question).keys(), (word) => {
-      const having = candidates.filter(({ words, aside }) => words.has(word) || aside.has(word)).length
-      return [word, 1 + Math.log(1 + (count - having + 0.5) / (having + 0.5)) / 2]
-    })
-  )
+const sectionOf = (passages: ReadonlyArray<Passage>): FoundSection => {
+  const title = passages[0]?.title ?? ""
+  const quotables = passages
+    .toSorted((one, other) => one.ordinal - other.ordinal)
+    .flatMap(({ index, text }) =>
+      excerpts(text).map((excerpt) => ({ ...excerpt, index, terms: termsOf(excerpt.text) }))
+    )
+  return {
+    title,
+    score: Math.max(...passages.map(({ score }) => score)),
+    quotables,
+    titleTerms: termsOf(title),
+    terms: new Set(quotables.flatMap(({ terms }) => [...terms]))
+  }
 }
 
-const asksForCommand = /\b(?:how|command|example|code|install|run|configure|set ?up)\b/i
+/** The best first, as the search found them. */
+const sectionsOf = (passages: ReadonlyArray<Passage>): ReadonlyArray<FoundSection> => {
+  const groups = new Map<string, Array<Passage>>()
+  for (const passage of passages) {
+    const key = `${passage.documentId} ${passage.title}`
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [passage])
+    else group.push(passage)
+  }
+  return [...groups.values()].map(sectionOf).filter(({ quotables }) => quotables.length > 0)
+}
 
-const scored = (question: string, passages: ReadonlyArray<Passage>): ReadonlyArray<Scored> => {
-  const candidates = candidatesOf(passages)
-  const weights = weightsOf(question, candidates)
-  const total = [...weights.values()].reduce((sum, weight) => sum + weight, 0)
-  const wantsCommand = asksForCommand.test(question)
-  const bestScore = Math.max(Number.EPSILON, ...passages.map(({ score }) => score))
-  return candidates.map((candidate) => {
-    let carried = 0
-    for (const [word, weight] of weights) {
-      if (candidate.words.has(word)) carried += weight
-      else if (candidate.aside.has(word)) carried += weight * asideWeight
-    }
-    const relevance = total === 0 ? 0 : carried / total
-    const extra =
-      (candidate.place === 0 ? firstOfPassage : 0) +
-      (wantsCommand && candidate.excerpt.kind === "block" ? commandWeight : 0) -
-      Math.min(longest, candidate.words.size / 400)
-    const founded = (candidate.passage.score / bestScore) ** distance
-    return { ...candidate, relevance, score: (relevance + extra) * founded }
-  })
+type Weights = ReadonlyMap<AskedWord, number>
+
+const carried = (weights: Weights, terms: ReadonlySet<string>, beside: ReadonlySet<string>): number => {
+  let sum = 0
+  for (const [word, weight] of weights) {
+    if (has(terms, word)) sum += weight
+    else if (has(beside, word)) sum += weight * titleWeight
+  }
+  return sum
 }
 
 const overlap = (one: ReadonlySet<string>, other: ReadonlySet<string>): number => {
@@ -104,70 +94,88 @@ const overlap = (one: ReadonlySet<string>, other: ReadonlySet<string>): number =
   return common / Math.max(1, Math.min(one.size, other.size))
 }
 
-const inOrder = (one: Scored, other: Scored): number =>
-  one.passage.index - other.passage.index || one.place - other.place
-
-/** A sentence that begins so leans on the one before it. */
-const leaning =
-  /^(?:it|its|this|that|these|those|they|he|she|also|however|therefore|otherwise|then|so|but|instead)\b/i
-
-const supportOf = (chosen: Scored, before: ReadonlyMap<Scored, Scored | undefined>): Scored | undefined => {
-  if (chosen.excerpt.kind === "block" || !leaning.test(chosen.excerpt.text)) return undefined
-  const support = before.get(chosen)
-  return support?.passage === chosen.passage && support.excerpt.group === chosen.excerpt.group
-    ? support
-    : undefined
-}
-
-/** The best excerpts, none saying what another says, in the order in which they stand in the passages. */
-const choose = (all: ReadonlyArray<Scored>): ReadonlyArray<Scored> => {
-  const ranked = all
-    .filter(({ passage, relevance }) => relevance >= (passage.score >= sure ? Number.EPSILON : least))
-    .toSorted((one, other) => other.score - one.score || inOrder(one, other))
-  const [best] = ranked
-  // The passage that the search put first always has its say.
-  const first = ranked.filter(({ passage }) => passage.index === 1 && passage.score >= sure).slice(0, 1)
-  const before = new Map(all.map((each, at) => [each, all[at - 1]]))
-  const chosen: Array<Scored> = []
-  let length = 0
-  for (const candidate of new Set([...first, ...ranked])) {
-    if (best === undefined || (candidate.score < best.score * besides && !first.includes(candidate))) break
-    if (chosen.length >= mostExcerpts || length >= enough) break
-    if (chosen.some(({ words }) => overlap(words, candidate.words) >= same)) continue
-    const support = supportOf(candidate, before)
-    const added = [support, candidate].filter((excerpt) => excerpt !== undefined)
-    const fresh = added.filter((excerpt) => !chosen.includes(excerpt))
-    if (chosen.length + fresh.length > mostExcerpts) continue
-    chosen.push(...fresh)
-    length += fresh.reduce((sum, { excerpt }) => sum + excerpt.text.length, 0)
+const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): ReadonlyArray<FoundSection> => {
+  const total = [...weights.values()].reduce((sum, weight) => sum + weight, 0)
+  const answers = ({ score, terms, titleTerms }: FoundSection): boolean => {
+    const words = [...weights.keys()]
+      .filter((word) => has(terms, word) || has(titleTerms, word))
+      .reduce((sum, { count }) => sum + count, 0)
+    if (score < unsureBelow) return words >= leastWords
+    return words > 0 || score >= sureFrom
   }
-  return chosen.toSorted(inOrder)
+  const chosen: Array<FoundSection> = []
+  const worth = (section: FoundSection) =>
+    section.score * (1 + carried(weights, section.terms, section.titleTerms) / Math.max(1, total))
+  const ranked = sections.filter(answers).toSorted((one, other) => worth(other) - worth(one))
+  const [best] = ranked
+  for (const section of ranked) {
+    if (chosen.length === maxSections || best === undefined) break
+    if (worth(section) < worth(best) * besidesShare) break
+    if (!chosen.some((other) => overlap(other.terms, section.terms) >= sameShare)) chosen.push(section)
+  }
+  return chosen
 }
 
-const endsInBlock = (text: string): boolean => /(?:`{3}|~{3}|\|)$/.test(text)
+/** Whether a block belongs to the one before it: code does to what announces it, and so does a list or a table. */
+const continues = (before: Quotable | undefined, next: Quotable | undefined): boolean =>
+  next !== undefined && (next.kind === "code" || before?.text.endsWith(":") === true)
 
-const marked = ({ excerpt, passage }: Scored): string =>
-  `${excerpt.text}${endsInBlock(excerpt.text) ? "\n\n" : " "}[${passage.index}]`
-
-/** Sentences of one passage run on; items are lines; all else stands apart. */
-const separator = (before: Scored, after: Scored): string => {
-  if (before.passage !== after.passage) return "\n\n"
-  if (before.excerpt.kind === "sentence" && after.excerpt.kind === "sentence") return " "
-  return before.excerpt.kind === "item" && after.excerpt.kind === "item" ? "\n" : "\n\n"
+/** From the section's start through what answers best, and through the code that follows it. */
+const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quotable> => {
+  const { quotables } = section
+  const none: ReadonlySet<string> = new Set()
+  const worths = quotables.map(({ terms }) => carried(weights, terms, none))
+  const best = worths.indexOf(Math.max(...worths))
+  let end = best
+  while (continues(quotables[end], quotables[end + 1])) end++
+  let start = best
+  let length = 0
+  for (let at = best - 1; at >= 0; at--) {
+    length += quotables[at]?.text.length ?? 0
+    if (length > maxLeadLength && !continues(quotables[at], quotables[at + 1])) break
+    start = at
+  }
+  return quotables.slice(start, end + 1)
 }
 
-const compose = (chosen: ReadonlyArray<Scored>): string =>
-  chosen
-    .map((excerpt, place) => {
-      const before = chosen[place - 1]
-      return `${before === undefined ? "" : separator(before, excerpt)}${marked(excerpt)}`
+const shown = ({ kind, text }: Quotable, weights: Weights): string =>
+  kind === "table"
+    ? narrowed(text, (row) => [...weights.keys()].some((word) => has(termsOf(row), word)))
+    : text
+
+/** Blocks with the mark of their passage: after code and after the last of the blocks that stand together. */
+const quoted = (blocks: ReadonlyArray<Quotable>, weights: Weights): string =>
+  blocks
+    .map((block, place) => {
+      const next = blocks[place + 1]
+      const text = shown(block, weights)
+      if (block.kind !== "prose") return `${text}\n\n[${block.index}]`
+      return next?.index === block.index && next.kind === "prose" ? text : `${text} [${block.index}]`
     })
-    .join("")
+    .join("\n\n")
+
+const headed = (section: FoundSection, weights: Weights): string => {
+  const heading = section.title
+    .split(" > ")
+    .map(cleanHeading)
+    .filter((part) => part !== "")
+    .join(" › ")
+  const text = quoted(passageOf(section, weights), weights)
+  return heading === "" ? text : `**${heading}**\n\n${text}`
+}
 
 /** The reply to a question from what was found for it; the same for the same input. */
 export const extract = (question: string, passages: ReadonlyArray<Passage>): string => {
-  const chosen = choose(scored(question, passages))
-  return `${chosen.length === 0 ? nothing : compose(chosen)}\n\n${notice}`
+  const sections = sectionsOf(passages)
+  const weights = weightsOf(
+    askedWords(question),
+    sections.map(({ terms, titleTerms }) => new Set([...terms, ...titleTerms]))
+  )
+  const chosen = choose(sections, weights)
+  if (chosen.length === 0) return `${nothing}\n\n${notice}`
+  const unsure = Math.max(...chosen.map(({ score }) => score)) < unsureBelow
+  const parts = [...(unsure ? [closest] : []), ...chosen.map((section) => headed(section, weights)), notice]
+  return parts.join("\n\n")
 }
 
 /** Words with the white space before them. */
@@ -192,6 +200,7 @@ export const layerExtractive = Layer.succeed(ModelRuntime, {
   contextWindow,
   alwaysCites: true,
   acceptsImages: false,
+  minScore,
   readable: () => [],
   reply: (request) => Stream.suspend(() => Stream.fromIterable(partsOf(request)))
 })

@@ -16,8 +16,9 @@ import type { AgentScope } from "../../domain/Access.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import * as Together from "../../domain/Together.ts"
 import * as Traced from "../../domain/Traced.ts"
-import { queryTerms } from "../../search/Bm25.ts"
 import type { Ranked } from "../../search/Fusion.ts"
+import { mayBeEnglish } from "../../search/Language.ts"
+import { type QueryForm, queryForms } from "../../search/Query.ts"
 import { Embedder, embedderOf, type EmbedderService } from "../Embedder.ts"
 import { type FoundChunk, type SearchQuery, type SearchResult, VectorSearch } from "../VectorSearch.ts"
 import { makeAgents } from "./InProcessAgents.ts"
@@ -41,7 +42,7 @@ const enough = 2
 const most = 5
 
 interface Asked {
-  readonly terms: ReadonlyMap<string, number>
+  readonly forms: ReadonlyArray<QueryForm>
   readonly vector: Option.Option<Float32Array>
   readonly sources: ReadonlySet<string> | undefined
 }
@@ -59,6 +60,10 @@ const joined = (ranked: ReadonlyArray<Ranked>, hits: ReadonlyArray<Hit>): Readon
 const sourcesOf = ({ sourceIds }: SearchQuery) =>
   sourceIds === undefined ? undefined : new Set<string>(sourceIds)
 
+/** Whether the model is asked about the query at all: one that knows only English is not about other languages. */
+export const isAbout = ({ englishOnly }: EmbedderService, text: string): boolean =>
+  text.trim() !== "" && (englishOnly !== true || mayBeEnglish(text))
+
 /** Searches, and what decides beside them which agents are held in memory. */
 export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOptions) =>
   Effect.gen(function* () {
@@ -74,7 +79,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
 
     const ranked = (index: InProcessIndex, embedder: EmbedderService, query: SearchQuery, asked: Asked) =>
       index.rank({
-        terms: asked.terms,
+        forms: asked.forms,
         vector: Option.getOrUndefined(asked.vector),
         lexicalWeight: embedder.lexicalWeight,
         topK: query.topK,
@@ -88,7 +93,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
       const { text } = query
       const sources = sourcesOf(query)
       if (sources?.size === 0) return { chunks: [], degraded: false }
-      const terms = queryTerms(text)
+      const forms = queryForms(text)
       const held = agents.hold(agentId)
       // Embedded once, and anew when the agent moves to another model meanwhile.
       let vectorOf: { readonly profile: string; readonly vector: Option.Option<Float32Array> } | undefined
@@ -101,13 +106,13 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         const embedder = Option.getOrElse(yield* embedders(index.profile), () => current)
         // Nothing to compare with: the model is left alone.
         const { complete: whole } = index
-        const asked = whole && index.hasVectors && text.trim() !== ""
+        const asked = whole && index.hasVectors && isAbout(embedder, text)
         if (asked && vectorOf?.profile !== index.profile) {
           vectorOf = { profile: index.profile, vector: yield* queryVector(embedder, text) }
         }
         const vector = asked && vectorOf !== undefined ? vectorOf.vector : Option.none<Float32Array>()
         const { version } = index
-        const best = ranked(index, embedder, query, { terms, vector, sources })
+        const best = ranked(index, embedder, query, { forms, vector, sources })
         const found = yield* hits({ scope, ids: idsOf(best) })
         const fresh = found.version === version || refreshes >= enough
         const complete = found.hits.length === best.length
@@ -123,15 +128,15 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
     })
 
     /** What the memory has of the agent, where it has it as it is now and of the current model; nothing is read for it. */
-    const remembered = (scope: AgentScope, query: SearchQuery, terms: ReadonlyMap<string, number>) =>
+    const remembered = (scope: AgentScope, query: SearchQuery, forms: ReadonlyArray<QueryForm>) =>
       Effect.gen(function* () {
         const index = agents.held(scope.agentId)?.index ?? null
         if (index === null || !index.complete || index.profile !== current.profile)
           return Option.none<SearchResult>()
-        const asked = index.hasVectors
+        const asked = index.hasVectors && isAbout(current, query.text)
         const vector = asked ? yield* queryVector(current, query.text) : Option.none<Float32Array>()
         const { version } = index
-        const best = ranked(index, current, query, { terms, vector, sources: sourcesOf(query) })
+        const best = ranked(index, current, query, { forms, vector, sources: sourcesOf(query) })
         const found = yield* hits({ scope, ids: idsOf(best) })
         if (found.version !== version || found.hits.length !== best.length) {
           return Option.none<SearchResult>()

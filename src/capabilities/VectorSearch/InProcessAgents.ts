@@ -93,8 +93,11 @@ const catchUp = (source: Source, agentId: AgentId, held: Held, anew: boolean) =>
       return yield* catchUpAnew(source, agentId, held)
     }
     const index = old ?? new InProcessIndex(yield* dimensionsOf(profile), profile)
-    // First: a chunk that was carried over into a new generation is dropped with the old one and comes anew.
-    index.retain(new Set(changes.live.map(([sourceId, generation]) => generationKey(sourceId, generation))))
+    // First: a chunk that was carried over into a new generation, or indexed anew, is dropped and comes again.
+    index.retain(
+      new Set(changes.live.map(([sourceId, generation]) => generationKey(sourceId, generation))),
+      new Set(changes.chunks)
+    )
     const known = changes.vectors.filter((id) => index.has(id))
     const added = changes.chunks.filter((id) => !index.has(id))
     const wordsFirst = old === null && index.comparable && added.length > wordsFirstAbove

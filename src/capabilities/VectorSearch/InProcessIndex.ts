@@ -91,10 +91,12 @@ export class InProcessIndex {
     if (slot !== undefined && this.comparable) this.#vectors.set(slot, embedding)
   }
 
-  /** Drops the chunks of every generation that is not in `live` (see {@link generationKey}). */
-  retain(live: ReadonlySet<string>): void {
+  /** Drops the chunks of every generation that is not in `live` (see {@link generationKey}), and those that are `stale`. */
+  retain(live: ReadonlySet<string>, stale: ReadonlySet<string> = new Set()): void {
     let next = 0
-    const moved = Int32Array.from(this.#generations, (key) => (live.has(key) ? next++ : -1))
+    const moved = Int32Array.from(this.#generations, (key, slot) =>
+      live.has(key) && !stale.has(this.#ids[slot] ?? "") ? next++ : -1
+    )
     if (next === this.size) return
     const stays = (_: string, slot: number) => (moved[slot] ?? -1) >= 0
     this.#ids = this.#ids.filter(stays)
@@ -109,7 +111,7 @@ export class InProcessIndex {
   /** The best chunks, best first; all of them fully scored by words and by meaning. */
   rank(query: RankQuery): ReadonlyArray<Ranked> {
     if (this.size === 0) return []
-    const lexical = this.#postings.scores(query.terms)
+    const lexical = this.#postings.scores(query.forms)
     return rank(query, {
       vectors: this.#vectors,
       ids: this.#ids,

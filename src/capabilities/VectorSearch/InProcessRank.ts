@@ -3,7 +3,8 @@
  * for those alone that the bounds leave in question. Of many chunks only those have bounds that may be among the best by
  * their words and by what the signs of their vectors say.
  */
-import { Best, fuse, type Ranked } from "../../search/Fusion.ts"
+import { Best, expectedCosine, fuse, type Ranked } from "../../search/Fusion.ts"
+import type { QueryForm } from "../../search/Query.ts"
 import type { Vectors } from "../../search/vectors/Vectors.ts"
 
 /** Up to this many chunks all cosines are bounded; beyond, those of the most promising. */
@@ -14,7 +15,7 @@ const leading = 32
 const batch = 512
 
 export interface RankQuery {
-  readonly terms: ReadonlyMap<string, number>
+  readonly forms: ReadonlyArray<QueryForm>
   readonly vector: Float32Array | undefined
   readonly lexicalWeight: number
   readonly topK: number
@@ -59,11 +60,29 @@ class Bar {
   }
 }
 
-const scoreOf = (lexicalWeight: number, words: number, cosine: number): number =>
-  Number.isNaN(cosine) ? words : lexicalWeight * words + (1 - lexicalWeight) * Math.max(0, cosine)
+/** What stands for the cosine of a chunk that has no vector; chunks without words of the query are then no hits. */
+type Expected = (words: number) => number
+
+const expectedOf = (vectors: Vectors, vector: Float32Array, chunks: number): Expected => {
+  if (vectors.count >= chunks) return () => 0
+  const { deviation, mean } = vectors.spread(vectors.quantizeQuery(vector))
+  const expected = expectedCosine(mean, deviation)
+  return (words) => (words > 0 ? expected : 0)
+}
+
+/** Makes the scores of chunks from their words and their cosines, which are NaN where there is no vector. */
+const scoring = (lexicalWeight: number, expected: Expected) => (words: number, cosine: number) =>
+  lexicalWeight * words + (1 - lexicalWeight) * Math.max(0, Number.isNaN(cosine) ? expected(words) : cosine)
+
+type ScoreOf = ReturnType<typeof scoring>
 
 /** Bounds the scores of slots, and keeps those that may yet be among the best. */
-const makeBounds = (query: RankQuery, vector: Float32Array, { lexical, vectors }: Ranking) => {
+const makeBounds = (
+  query: RankQuery,
+  vector: Float32Array,
+  { lexical, vectors }: Ranking,
+  scoreOf: ScoreOf
+) => {
   const { lexicalWeight, minScore, topK } = query
   const quantized = vectors.quantizeQuery(vector)
   const bar = new Bar(topK, minScore)
@@ -75,7 +94,7 @@ const makeBounds = (query: RankQuery, vector: Float32Array, { lexical, vectors }
       const { cosine, margin } = vectors.bounds(quantized, some)
       for (let place = 0; place < some.length; place++) {
         const slot = some[place] ?? 0
-        const score = scoreOf(lexicalWeight, lexical[slot] ?? 0, cosine[place] ?? Number.NaN)
+        const score = scoreOf(lexical[slot] ?? 0, cosine[place] ?? Number.NaN)
         const off = (1 - lexicalWeight) * (margin[place] ?? 0)
         if (score + off < bar.height) continue
         bar.offer(score - off)
@@ -89,10 +108,16 @@ const makeBounds = (query: RankQuery, vector: Float32Array, { lexical, vectors }
 }
 
 /** The slots that may be among the best, by words and by meaning. */
-const promising = (query: RankQuery, vector: Float32Array, ranking: Ranking): ReadonlyArray<number> => {
+const promising = (
+  query: RankQuery,
+  vector: Float32Array,
+  ranking: Ranking,
+  expected: Expected
+): ReadonlyArray<number> => {
   const { lexical, slots, vectors } = ranking
   const { lexicalWeight, minScore, topK } = query
-  const bounds = makeBounds(query, vector, ranking)
+  const scoreOf = scoring(lexicalWeight, expected)
+  const bounds = makeBounds(query, vector, ranking, scoreOf)
   if (slots.length <= exhaustive) {
     bounds.take(slots)
     return bounds.left()
@@ -103,7 +128,7 @@ const promising = (query: RankQuery, vector: Float32Array, ranking: Ranking): Re
   const front = new Bar(Math.max(topK, leading), minScore)
   for (let place = 0; place < slots.length; place++) {
     const slot = slots[place] ?? 0
-    const score = scoreOf(lexicalWeight, lexical[slot] ?? 0, estimates.cosine[slot] ?? Number.NaN)
+    const score = scoreOf(lexical[slot] ?? 0, estimates.cosine[slot] ?? Number.NaN)
     scores[place] = score
     front.offer(score)
   }
@@ -137,12 +162,15 @@ export const rank = (query: RankQuery, ranking: Ranking): ReadonlyArray<Ranked> 
   const { ids, lexical, slots, vectors } = ranking
   const { lexicalWeight, vector } = query
   const best = new Best(query.topK, query.minScore)
-  const offer = (slot: number) => {
-    const words = lexical[slot] ?? 0
-    const cosine = vector !== undefined && vectors.has(slot) ? vectors.cosine(slot, vector) : undefined
-    if (words > 0 || cosine !== undefined) best.offer(ids[slot] ?? "", fuse(lexicalWeight, words, cosine))
+  if (vector === undefined || vectors.count === 0) {
+    for (const slot of slots) best.offer(ids[slot] ?? "", fuse(lexicalWeight, lexical[slot] ?? 0, undefined))
+    return best.all
   }
-  if (vector === undefined || vectors.count === 0) for (const slot of slots) offer(slot)
-  else for (const slot of promising(query, vector, ranking)) offer(slot)
+  const expected = expectedOf(vectors, vector, lexical.length)
+  for (const slot of promising(query, vector, ranking, expected)) {
+    const words = lexical[slot] ?? 0
+    const cosine = vectors.has(slot) ? vectors.cosine(slot, vector) : expected(words)
+    best.offer(ids[slot] ?? "", fuse(lexicalWeight, words, cosine))
+  }
   return best.all
 }

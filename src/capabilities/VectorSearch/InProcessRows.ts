@@ -151,10 +151,10 @@ const hitsOf =
           coalesce((select version from agent_stats where agent_id = a.asked ->> 0), 0)::float8 as version,
           (
             select coalesce(json_agg(json_build_object('id', c.id, 'documentId', d.id, 'sourceId', s.id,
-              'sourceName', s.name, 'title', d.title, 'heading', c.heading, 'text', c.content, 'url', d.uri)), '[]')
+              'sourceName', s.name, 'title', d.title, 'heading', c.heading, 'ordinal', c.ordinal, 'text', c.content, 'url', d.uri)), '[]')
             from (select jsonb_array_elements_text(a.asked -> 2) as id) w
             cross join lateral (
-              select id, document_id, source_id, generation, heading, content from chunks
+              select id, document_id, source_id, generation, heading, ordinal, content from chunks
               where id = w.id and agent_id = a.asked ->> 0 offset 0
             ) c
             cross join lateral (select id, title, uri from documents where id = c.document_id offset 0) d

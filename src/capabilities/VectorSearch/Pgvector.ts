@@ -16,11 +16,11 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { AgentScope } from "../../domain/Access.ts"
 import * as Traced from "../../domain/Traced.ts"
-import { queryTerms } from "../../search/Bm25.ts"
+import { queryForms } from "../../search/Query.ts"
 import { Embedder } from "../Embedder.ts"
 import { type SearchQuery, VectorSearch } from "../VectorSearch.ts"
 import { makeBusy } from "./Busy.ts"
-import { type InProcessOptions, makeInProcess } from "./InProcess.ts"
+import { type InProcessOptions, isAbout, makeInProcess } from "./InProcess.ts"
 import { Recent } from "./InProcessRecent.ts"
 import { exactly, hybrid, type HybridQuery, isCertain, nearest } from "./PgvectorQuery.ts"
 import { makeRecall } from "./PgvectorRecall.ts"
@@ -47,11 +47,25 @@ interface Agent {
   readonly length: number
   readonly profile: string | null
   readonly vectors: boolean
+  /** Raised by whatever changes what is found. */
+  readonly version: number
+  /** How many vectors there are; null where that is known of this version. */
+  readonly vectorCount: number | null
   /** Of the words that were asked about. */
   readonly counts: Counts
 }
 
-/** Agents that are remembered to have had vectors. */
+const noAgent: Agent = {
+  chunks: 0,
+  length: 0,
+  profile: null,
+  vectors: false,
+  version: 0,
+  vectorCount: 0,
+  counts: []
+}
+
+/** Agents of which it is remembered whether they had vectors, and how many. */
 const mostCompared = 10_000
 
 const make = (options: PgvectorOptions) =>
@@ -64,7 +78,7 @@ const make = (options: PgvectorOptions) =>
     const { queryVector } = inProcess
     const busy = yield* makeBusy(inProcess, { often, largest: heldUpTo })
     const weights = makeWeights(sql)
-    const compared = new Recent<true>()
+    const compared = new Recent<{ readonly version: number; readonly vectorCount: number }>()
     const { filled, table } = yield* makeTable(sql, profile, dimensions)
     const sample = yield* makeRecall(sql, sampleRate)
 
@@ -73,15 +87,17 @@ const make = (options: PgvectorOptions) =>
       sql<Agent>`
         select chunk_count::int as chunks, length_sum::float8 as length, profile,
           exists (select 1 from ${sql(table.table)} where agent_id = ${agentId}) as vectors,
+          version::float8 as version,
+          case when version = ${compared.use(agentId)?.version ?? -1}::bigint then null
+            else (select count(*)::int from ${sql(table.table)} where agent_id = ${agentId}) end as "vectorCount",
           ${counts(sql, agentId, terms)} as counts
         from agent_stats where agent_id = ${agentId}`.pipe(
-        Effect.map(([row]) => row ?? { chunks: 0, length: 0, profile: null, vectors: false, counts: [] }),
-        Effect.tap(({ profile: its, vectors }) =>
+        Effect.map(([row]) => row ?? noAgent),
+        Effect.tap(({ profile: its, vectorCount, vectors, version }) =>
           Effect.sync(() => {
-            const are = vectors && its === profile
-            if (!are) compared.drop(agentId)
-            else if (compared.use(agentId) === undefined) {
-              compared.put(agentId, true)
+            if (!vectors || its !== profile) compared.drop(agentId)
+            else if (vectorCount !== null) {
+              compared.put(agentId, { version, vectorCount })
               compared.keep(mostCompared)
             }
           })
@@ -120,13 +136,14 @@ const make = (options: PgvectorOptions) =>
       yield* Traced.annotate({ agentId: scope.agentId })
       const none = { chunks: [], degraded: false }
       if (sourceIds?.length === 0 || text.trim() === "") return none
-      const terms = queryTerms(text)
-      const remembered = yield* inProcess.remembered(scope, query, terms)
+      const forms = queryForms(text)
+      const remembered = yield* inProcess.remembered(scope, query, forms)
       if (Option.isSome(remembered)) return remembered.value
-      const asked = known(scope, weights.unknown(scope.agentId, terms))
+      const asked = known(scope, weights.unknown(scope.agentId, forms))
       // Both at once where the agent had vectors the last time: most likely it has some now.
+      const about = isAbout(embedder, text)
       const [agent, early] =
-        compared.use(scope.agentId) === true
+        about && compared.use(scope.agentId) !== undefined
           ? yield* Effect.all([asked, queryVector(embedder, text)], { concurrency: 2 })
           : [yield* asked, null]
       if (!(yield* filled) || (agent.profile ?? profile) !== profile) {
@@ -135,21 +152,23 @@ const make = (options: PgvectorOptions) =>
       if (agent.chunks === 0) return none
       yield* busy(scope.agentId, agent.chunks)
       // Nothing to compare with: the model is left alone.
-      const embedding = agent.vectors ? Effect.suspend(() => queryVector(embedder, text)) : Effect.succeedNone
+      const embedding =
+        agent.vectors && about ? Effect.suspend(() => queryVector(embedder, text)) : Effect.succeedNone
       const vector = agent.vectors && early !== null ? early : yield* embedding
-      const weighed = yield* weights.weigh(scope.agentId, agent, terms, agent.counts)
+      const weighed = yield* weights.weigh(scope.agentId, agent, forms, agent.counts)
       const { chunks } = yield* ranked(scope, {
         terms: weighed,
         chunks: agent.chunks,
         averageLength: agent.length / agent.chunks,
         vector: Option.getOrUndefined(vector),
+        incomplete: (agent.vectorCount ?? compared.use(scope.agentId)?.vectorCount ?? 0) < agent.chunks,
         lexicalWeight,
         topK,
         minScore,
         sourceIds,
         approximate: agent.chunks > exactUpTo && dimensions <= mostIndexed && Option.isSome(vector)
       })
-      return { chunks, degraded: agent.vectors && Option.isNone(vector) }
+      return { chunks, degraded: agent.vectors && about && Option.isNone(vector) }
     }, Effect.orDie)
 
     return VectorSearch.of({ search, warm: Effect.succeed(true) })

@@ -46,8 +46,9 @@ export interface Profile {
 /** A word of the query and what it is worth in this agent. */
 export interface WeighedTerm {
   readonly term: string
-  /** Its occurrences in the query times its inverse document frequency. */
-  readonly idf: number
+  /** Its share of what a chunk could reach in the first form of the query, and in the second: 0 where it is not in one. */
+  readonly one: number
+  readonly two: number
   /** How many chunks have it. */
   readonly chunks: number
 }
@@ -59,6 +60,8 @@ export interface HybridQuery {
   readonly chunks: number
   readonly averageLength: number
   readonly vector: Float32Array | undefined
+  /** True when chunks lack a vector: what is to be expected of theirs is then made of the others'. */
+  readonly incomplete: boolean
   readonly lexicalWeight: number
   readonly topK: number
   readonly minScore: number
@@ -90,6 +93,8 @@ const Found = Schema.Struct({
   near: Schema.Int,
   /** The most that a chunk which is no candidate could score, but for its common words; null when all are candidates. */
   rest: Schema.NullOr(Schema.Number),
+  /** What stands for the cosine of a chunk without a vector; null where words alone decide. */
+  expected: Schema.NullOr(Schema.Number),
   chunks: Schema.Array(
     Schema.Struct({
       id: ChunkId,
@@ -98,6 +103,7 @@ const Found = Schema.Struct({
       sourceName: Schema.String,
       title: Schema.String,
       heading: Schema.String,
+      ordinal: Schema.Int,
       text: Schema.String,
       url: Schema.String,
       score: Schema.Number,
@@ -128,21 +134,22 @@ const looked = ({ bounded, chunks, terms, vector }: HybridQuery) => {
   return terms.filter((term, place) => place === 0 || (sum += term.chunks) <= limit)
 }
 
-const sumOf = (terms: ReadonlyArray<WeighedTerm>) => terms.reduce((sum, { idf }) => sum + idf, 0)
-
-/** What a chunk could reach that has all words without end. */
-const greatest = ({ terms }: HybridQuery) => Math.max(1e-9, sumOf(terms) * (k1 + 1))
+const sumOf = (terms: ReadonlyArray<WeighedTerm>, form: "one" | "two") =>
+  terms.reduce((sum, term) => sum + term[form], 0)
 
 /** The most that the words which name no candidates can be worth, 0..1. */
 const unlooked = (query: HybridQuery) => {
   const names = looked(query)
   const others = query.terms.filter((term) => !names.includes(term))
-  return Math.min(1, (sumOf(others) * (k1 + 1)) / greatest(query))
+  return Math.min(1, Math.max(sumOf(others, "one"), sumOf(others, "two")))
 }
 
 /** True when no other chunk could have been found than those of a bounded search. */
-export const isCertain = ({ chunks, rest }: Found, query: HybridQuery): boolean => {
-  const most = Math.max(rest ?? 0, unlooked(query))
+export const isCertain = ({ chunks, expected, rest }: Found, query: HybridQuery): boolean => {
+  const words = unlooked(query)
+  const weight = query.lexicalWeight
+  const withMeaning = expected === null || words === 0 ? 0 : weight * words + (1 - weight) * expected
+  const most = Math.max(rest ?? 0, words, withMeaning)
   const last = chunks.at(-1)
   if (most === 0) return true
   return last !== undefined && chunks.length >= query.topK ? last.score > most : most < query.minScore
@@ -155,8 +162,35 @@ const quoted = (sql: SqlClient.SqlClient, term: string) =>
 /** `df`: what each of the query's words is worth in this agent. */
 const words = (sql: SqlClient.SqlClient, { terms }: HybridQuery) => sql`
   df as materialized (
-    select term, idf from jsonb_to_recordset(${JSON.stringify(terms)}::jsonb) as t (term text, idf float8)
+    select term, one, two
+    from jsonb_to_recordset(${JSON.stringify(terms)}::jsonb) as t (term text, one float8, two float8)
   )`
+
+/** The most that the `terms` which `tsv` has are worth in the form of the query that is better. */
+const worthOf = (sql: SqlClient.SqlClient, terms: ReadonlyArray<WeighedTerm>) => {
+  const sums = (["one", "two"] as const).map((form) => {
+    const parts = terms
+      .filter((term) => term[form] > 0)
+      .map((term) => sql`case when tsv @@ ${quoted(sql, term.term)} then ${term[form]}::float8 else 0 end`)
+    return parts.length === 0 ? sql`0` : sql.join(" + ", false)(parts)
+  })
+  return sql`greatest(${sql.csv(sums)})`
+}
+
+/** Vectors that tell what to expect of the missing ones where not all are compared. */
+const sampled = 2_000
+
+/** `spread`: what stands for the cosine of a chunk without a vector. */
+const spread = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: HybridQuery, profile: Profile) => {
+  if (query.vector === undefined || !query.incomplete) return sql`spread as (select null::float8 as cos)`
+  const some = query.approximate ? sql`order by chunk_id limit ${sampled}::int` : sql``
+  return sql`spread as materialized (
+    select least(1, greatest(0, avg(cos) + stddev_pop(cos))) as cos from (
+      select 1 - ((embedding <=> qv.v) + 0) as cos from ${sql(profile.table)} cross join qv
+      where agent_id = ${agentId} ${some}
+    ) compared
+  )`
+}
 
 /** How many candidates a side of the search may name. */
 const most = ({ chunks }: HybridQuery, ofLarger: number) => (chunks <= exhaustive ? exhaustive : ofLarger)
@@ -193,11 +227,8 @@ const wording = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: Hybri
   const terms = looked(query)
   if (terms.length === 0) return sql`lc as materialized (select ''::text as id where false)`
   const any = sql.join(" || ", false)(terms.map(({ term }) => quoted(sql, term)))
-  const worth = terms
-    .slice(0, deciding)
-    .map(({ idf, term }) => sql`case when tsv @@ ${quoted(sql, term)} then ${idf}::float8 else 0 end`)
   const order =
-    query.chunks <= exhaustive ? sql`` : sql`order by ${sql.join(" + ", false)(worth)} desc, length`
+    query.chunks <= exhaustive ? sql`` : sql`order by ${worthOf(sql, terms.slice(0, deciding))} desc, length`
   return sql`
   lc as materialized (
     select id from chunks
@@ -220,16 +251,12 @@ const bounds = (
   const terms = looked(query)
   const weight = query.lexicalWeight
   const any = sql.join(" || ", false)(terms.map(({ term }) => quoted(sql, term)))
-  const worth = terms.map(
-    ({ idf, term }) => sql`case when tsv @@ ${quoted(sql, term)} then ${idf}::float8 else 0 end`
-  )
-  const share = (k1 + 1) / greatest(query)
   const byWords =
     terms.length === 0
       ? sql`select ''::text as id, 0::float8 as most where false`
       : sql`
         select id,
-          least(1, (${sql.join(" + ", false)(worth)}) * ${share}::float8 + ${unlooked(query)}::float8) as most
+          least(1, ${worthOf(sql, terms)} + ${unlooked(query)}::float8) as most
         from chunks
         where agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${within(sql, query.sourceIds)}`
   const byMeaning =
@@ -243,9 +270,10 @@ const bounds = (
     dc as materialized (${byMeaning}),
     bounds as materialized (
       select id, bound from (
-        select coalesce(lc.id, dc.id) as id, case when dc.id is null then lc.most else least(1,
-          ${weight}::float8 * coalesce(lc.most, ${unlooked(query)}::float8) + (1 - ${weight}::float8) * dc.cos) end as bound
-        from lc full join dc on dc.id = lc.id
+        select coalesce(lc.id, dc.id) as id, case when coalesce(dc.cos, spread.cos) is null then lc.most else least(1,
+          ${weight}::float8 * coalesce(lc.most, ${unlooked(query)}::float8)
+            + (1 - ${weight}::float8) * coalesce(dc.cos, spread.cos)) end as bound
+        from lc full join dc on dc.id = lc.id cross join spread
       ) all_of_them
       where bound > 0 and bound >= ${query.minScore}::float8
       order by bound desc limit ${count + 1}::int
@@ -293,12 +321,14 @@ const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQu
       ${cosine}
     ),
     lx as materialized (
-      select c.id, sum(df.idf * f * ${k1 + 1}::float8
-        / (f + ${k1}::float8 * (${1 - b}::float8 + ${b}::float8 * c.length / ${query.averageLength}::float8))) as worth
+      select c.id, greatest(sum(df.one * part), sum(df.two * part)) as worth
       from cand c
       cross join lateral unnest(c.tsv) u
       join df on df.term = u.lexeme
       cross join lateral (select coalesce(cardinality(u.positions), 1)::float8 as f) occurrences
+      cross join lateral (
+        select f / (f + ${k1}::float8 * (${1 - b}::float8 + ${b}::float8 * c.length / ${query.averageLength}::float8)) as part
+      ) saturated
       group by c.id
     )`
 }
@@ -315,28 +345,31 @@ export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: Hybri
       with asked as materialized (select ${vector}::text as t),
       qv as materialized (select t::${kind} as v from asked),
       ${words(sql, query)},
+      ${spread(sql, scope, query, profile)},
       ${picked(sql, scope, query, profile)},
       ${candidates(sql, scope, query, profile)},
       parts as (
-        select c.*, least(1, coalesce(lx.worth, 0) / ${greatest(query)}::float8) as lexical,
-          least(1, greatest(0, c.cos)) as semantic
-        from cand c left join lx on lx.id = c.id
+        select c.*, least(1, coalesce(lx.worth, 0)) as lexical,
+          -- Without a vector and without words a chunk is no hit.
+          coalesce(least(1, greatest(0, c.cos)), case when lx.worth > 0 then spread.cos end) as meant
+        from cand c left join lx on lx.id = c.id cross join spread
       ),
       scored as (
-        select *, case when cos is null then lexical
-          else least(1, ${weight}::float8 * lexical + (1 - ${weight}::float8) * semantic) end as score
+        select *, coalesce(meant, 0) as semantic, case when meant is null then lexical
+          else least(1, ${weight}::float8 * lexical + (1 - ${weight}::float8) * meant) end as score
         from parts
       ),
       best as materialized (
         select * from scored where score > 0 and score >= ${query.minScore}::float8
         order by score desc, id collate "C" limit ${query.topK}::int
       )
-      select (select count(*)::int from dc) as near, ${rest(sql, query)} as rest, coalesce((
+      select (select count(*)::int from dc) as near, ${rest(sql, query)} as rest,
+        (select cos from spread) as expected, coalesce((
         select json_agg(json_build_object('id', b.id, 'documentId', d.id, 'sourceId', b.source_id,
-          'sourceName', b.source_name, 'title', d.title, 'heading', c.heading, 'text', c.content, 'url', d.uri,
+          'sourceName', b.source_name, 'title', d.title, 'heading', c.heading, 'ordinal', c.ordinal, 'text', c.content, 'url', d.uri,
           'score', b.score, 'lexical', b.lexical, 'semantic', b.semantic) order by b.score desc, b.id collate "C")
         from best b
-        cross join lateral (select heading, content from chunks where id = b.id offset 0) c
+        cross join lateral (select heading, ordinal, content from chunks where id = b.id offset 0) c
         cross join lateral (select id, title, uri from documents where id = b.document_id offset 0) d
       ), '[]') as chunks`
   })(undefined)

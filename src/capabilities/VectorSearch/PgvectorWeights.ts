@@ -6,6 +6,8 @@ import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { idf } from "../../search/Bm25.ts"
+import type { QueryForm } from "../../search/Query.ts"
+import { pieceMark } from "../../search/Tokenizer.ts"
 import { Recent } from "./InProcessRecent.ts"
 import type { WeighedTerm } from "./PgvectorQuery.ts"
 
@@ -19,6 +21,7 @@ export interface Chunks {
   readonly chunks: number
   /** The sum of their lengths. */
   readonly length: number
+  readonly version: number
 }
 
 interface Counted extends Chunks {
@@ -29,7 +32,7 @@ interface Counted extends Chunks {
 /** Words, and how many of an agent's chunks have each. */
 export type Counts = ReadonlyArray<readonly [term: string, chunks: number]>
 
-/** An expression for the {@link Counts} of the words in the agent. */
+/** An expression for the {@link Counts} of the words in the agent. An agent of English chunks alone has no pieces of words. */
 export const counts = (sql: SqlClient.SqlClient, agentId: string, terms: ReadonlyArray<string>) =>
   terms.length === 0
     ? sql`'[]'::json`
@@ -37,21 +40,40 @@ export const counts = (sql: SqlClient.SqlClient, agentId: string, terms: Readonl
       select json_agg(json_build_array(term, counted.chunks))
       from jsonb_array_elements_text(${JSON.stringify(terms)}::jsonb) as term
       cross join lateral (
-        select count(*)::int as chunks from chunks
-        where agent_id = ${agentId} and version is not null
-          and tsv @@ array_to_tsvector(array[term])::text::tsquery
+        select case when starts_with(term, ${pieceMark}) and not (
+          select exists (select from chunks where agent_id = ${agentId} and not english)
+        ) then 0 else (
+          select count(*)::int from chunks
+          where agent_id = ${agentId} and version is not null
+            and tsv @@ array_to_tsvector(array[term])::text::tsquery
+        ) end as chunks
       ) counted
     )`
 
-/** Weighs a query's terms for an agent, the most telling first. */
+/** The terms of all forms, each once. */
+const termsOf = (forms: ReadonlyArray<QueryForm>): ReadonlyArray<string> => [
+  ...new Set(forms.flatMap((form) => [...form.keys()]))
+]
+
+/** How much each term of a form is worth, as a share of the whole form. */
+const sharesOf = (form: QueryForm, worth: (term: string) => number): ReadonlyMap<string, number> => {
+  const worths = Array.from(form, ([term, times]) => [term, times * worth(term)] as const)
+  const whole = Math.max(
+    1e-9,
+    worths.reduce((sum, [, value]) => sum + value, 0)
+  )
+  return new Map(worths.map(([term, value]) => [term, value / whole]))
+}
+
+/** Weighs a query's terms for an agent, the most telling first; without those that no chunk has. */
 export const makeWeights = (sql: SqlClient.SqlClient) => {
   const agents = new Recent<Counted>()
 
-  const countedOf = (agentId: string, { chunks, length }: Chunks, now: number): Counted => {
+  const countedOf = (agentId: string, { chunks, length, version }: Chunks, now: number): Counted => {
     const before = agents.use(agentId)
     const same = before?.chunks === chunks && before.length === length && now - before.since < validity
     if (same) return before
-    const counted: Counted = { chunks, length, since: now, counts: new Map() }
+    const counted: Counted = { chunks, length, version, since: now, counts: new Map() }
     agents.put(agentId, counted)
     return counted
   }
@@ -63,26 +85,38 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
     )
 
   /** Those of the words that have to be counted, as far as one knows without asking. */
-  const unknown = (agentId: string, terms: ReadonlyMap<string, number>) => {
+  const unknown = (agentId: string, forms: ReadonlyArray<QueryForm>) => {
     const known = agents.use(agentId)?.counts
-    return [...terms.keys()].filter((term) => known?.has(term) !== true)
+    return termsOf(forms).filter((term) => known?.has(term) !== true)
   }
 
   /** Weighs the words with what has been counted of them in the same moment as the agent's chunks. */
-  const weigh = (agentId: string, agent: Chunks, terms: ReadonlyMap<string, number>, fresh: Counts) =>
+  const weigh = (agentId: string, agent: Chunks, forms: ReadonlyArray<QueryForm>, fresh: Counts) =>
     Effect.gen(function* () {
       const counted = countedOf(agentId, agent, yield* monotonicMillis)
       for (const [term, chunks] of fresh) counted.counts.set(term, chunks)
       // The agent has changed since they were remembered.
-      const missing = [...terms.keys()].filter((term) => !counted.counts.has(term))
+      const terms = termsOf(forms)
+      const missing = terms.filter((term) => !counted.counts.has(term))
       if (missing.length > 0) {
         for (const [term, chunks] of yield* count(agentId, missing)) counted.counts.set(term, chunks)
       }
       if (missing.length > 0 || fresh.length > 0) agents.fit(capacity, ({ counts }) => counts.size)
-      return Array.from(terms, ([term, times]): WeighedTerm => {
-        const found = counted.counts.get(term) ?? 0
-        return { term, idf: times * idf(Math.max(agent.chunks, found), found), chunks: found }
-      }).toSorted((one, other) => other.idf - one.idf)
+      const chunksOf = (term: string) => counted.counts.get(term) ?? 0
+      const worth = (term: string) => idf(Math.max(agent.chunks, chunksOf(term)), chunksOf(term))
+      const [one, two] = forms.map((form) => sharesOf(form, worth))
+      return (
+        terms
+          .map((term): WeighedTerm => ({
+            term,
+            one: one?.get(term) ?? 0,
+            two: two?.get(term) ?? 0,
+            chunks: chunksOf(term)
+          }))
+          // What was counted a while ago may have come since.
+          .filter(({ chunks }) => chunks > 0 || counted.version !== agent.version)
+          .toSorted((a, b) => Math.max(b.one, b.two) - Math.max(a.one, a.two))
+      )
     })
 
   return { unknown, weigh } as const

@@ -8,6 +8,9 @@ import { type Bounds, ByteCodes, type QuantizedQuery } from "./ByteCodes.ts"
 /** How much more room is made than is needed now. */
 const growth = 1.3
 
+/** Vectors beyond which {@link Vectors.spread} looks at a sample. */
+const spreadSample = 20_000
+
 export class Vectors {
   readonly dimensions: number
   readonly #binary: BinaryCodes
@@ -118,6 +121,26 @@ export class Vectors {
   /** Estimates of the cosines of slots 0 to `slots` − 1. */
   estimates(query: Float32Array, slots: number): Estimates {
     return this.#binary.estimates(query, slots)
+  }
+
+  /** The mean of the query's cosines and their deviation from it, over the slots that have a vector. */
+  spread(query: QuantizedQuery): { readonly mean: number; readonly deviation: number } {
+    const step = Math.max(1, Math.floor(this.#count / spreadSample))
+    const known: Array<number> = []
+    let seen = 0
+    for (let slot = 0; slot < this.#has.length; slot++) {
+      if (this.#has[slot] === 1 && seen++ % step === 0) known.push(slot)
+    }
+    const { cosine } = this.bounds(query, Int32Array.from(known))
+    let sum = 0
+    let squares = 0
+    for (const value of cosine) {
+      sum += value
+      squares += value * value
+    }
+    const count = Math.max(1, known.length)
+    const mean = sum / count
+    return { mean, deviation: Math.sqrt(Math.max(0, squares / count - mean * mean)) }
   }
 
   /** The query as {@link bounds} takes it. */

@@ -38,7 +38,7 @@ export interface Means {
 }
 
 const find = Traced.fn("Answer.find")(function* (
-  { embedder, search }: Means,
+  { embedder, runtime, search }: Means,
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>
 ) {
@@ -47,7 +47,7 @@ const find = Traced.fn("Answer.find")(function* (
   const { chunks, degraded } = yield* search.search(scope, {
     text: query,
     topK: admission.topK,
-    minScore: admission.minScore ?? embedder.minScore
+    minScore: admission.minScore ?? runtime.minScore ?? embedder.minScore
   })
   yield* record(turn, "retrieval.completed", "complete", "Knowledge base searched", {
     query,

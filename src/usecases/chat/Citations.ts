@@ -11,7 +11,9 @@ export const toPassages = (chunks: ReadonlyArray<FoundChunk>): ReadonlyArray<Pas
     index: place + 1,
     title: titleOf(chunk),
     text: chunk.text,
-    score: chunk.score
+    score: chunk.score,
+    documentId: chunk.documentId,
+    ordinal: chunk.ordinal
   }))
 
 const marks = /\[(\d{1,3})\]/gu

@@ -15,8 +15,8 @@ import { Recent } from "../../../src/capabilities/VectorSearch/InProcessRecent.t
 import type { Rows } from "../../../src/capabilities/VectorSearch/InProcessRows.ts"
 import type { AgentScope } from "../../../src/domain/Access.ts"
 import { AgentId } from "../../../src/domain/Ids.ts"
-import { queryTerms } from "../../../src/search/Bm25.ts"
 import { indexRow } from "../../../src/search/IndexRow.ts"
+import { queryForms } from "../../../src/search/Query.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { dimensions, hashVector, makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
@@ -157,7 +157,7 @@ const row = (id: string, content: string) => ({
   id,
   sourceId: "src_1",
   generation: "1",
-  ...indexRow({ title: "", heading: "", content }),
+  ...indexRow({ title: "", heading: "", content, english: true }),
   embedding: null
 })
 
@@ -301,8 +301,8 @@ it("Above the size that is scored whole, the best are still exactly the best", {
   for (const { vector, ...chunk } of whole) index.add({ ...chunk, embedding: new Uint8Array(vector.buffer) })
   for (const [place, vector] of vectors.slice(total).entries()) {
     for (const lexicalWeight of [0, 0.5, 0.7]) {
-      const terms = queryTerms(place % 4 === 0 ? "" : `w${place} w${place * 13} w3`)
-      const asked = { terms, lexicalWeight, minScore: 0 }
+      const forms = queryForms(place % 4 === 0 ? "" : `w${place} w${place * 13} w3`)
+      const asked = { forms, lexicalWeight, minScore: 0 }
       const lexical = new Map(
         index.rank({ ...asked, vector: undefined, topK: total }).map((ranked) => [ranked.id, ranked.lexical])
       )

@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import type { AgentScope } from "../../../src/domain/Access.ts"
 import { newId, type SourceId } from "../../../src/domain/Ids.ts"
-import { indexRow } from "../../../src/search/IndexRow.ts"
+import { indexChunk } from "../../../src/search/Indexing.ts"
 import { embeddingText } from "../../../src/search/Packer.ts"
 import { EmbeddingStore } from "../../../src/store/Embeddings.ts"
 import { IngestionJobStore } from "../../../src/store/IngestionJobs.ts"
@@ -76,7 +76,7 @@ export const build = (scope: AgentScope, sourceId: SourceId, documents: Readonly
     const jobs = yield* IngestionJobStore
     const knowledge = yield* KnowledgeStore
     const sql = yield* SqlClient.SqlClient
-    const { profile } = yield* Embedder
+    const embedder = yield* Embedder
     const { id } = yield* jobs.insert(scope, { id: yield* newId.ingestionJob, sourceId, type: "REINDEX" })
     const task = yield* Effect.flatMap(jobs.task(id), Effect.orDie)
     yield* jobs.start(task)
@@ -88,7 +88,7 @@ export const build = (scope: AgentScope, sourceId: SourceId, documents: Readonly
           heading,
           content,
           contentHash: digest,
-          ...indexRow({ title, heading, content })
+          ...indexChunk({ title, heading, content }, true)
         }))
       )
       const uri = `https://example.com/${place}`
@@ -103,7 +103,7 @@ export const build = (scope: AgentScope, sourceId: SourceId, documents: Readonly
       ])
     }
     const goLive = Effect.gen(function* () {
-      const { chunks } = yield* knowledge.swap(task, profile)
+      const { chunks } = yield* knowledge.swap(task, embedder)
       yield* jobs.succeed(task, chunks)
     }).pipe(sql.withTransaction, Effect.orDie)
     return goLive
@@ -118,7 +118,7 @@ export const embed = (scope: AgentScope, sourceId: SourceId) =>
   Effect.gen(function* () {
     const embeddings = yield* EmbeddingStore
     const embedder = yield* Embedder
-    const missing = yield* embeddings.unembedded(sourceId, embedder.profile, 100_000)
+    const missing = yield* embeddings.unembedded(sourceId, embedder, 100_000)
     const vectors = yield* Effect.orDie(embedder.embedAll(missing.map(embeddingText)))
     yield* embeddings.addVectors(
       scope.agentId,

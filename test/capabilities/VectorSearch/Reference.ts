@@ -1,6 +1,7 @@
 /** What retrieval means, written as plainly as it can be: every chunk scored by the formulas of docs/retrieval.md. */
-import { indexRow } from "../../../src/search/IndexRow.ts"
-import { eachTerm, terms } from "../../../src/search/Tokenizer.ts"
+import { indexChunk } from "../../../src/search/Indexing.ts"
+import { queryForms } from "../../../src/search/Query.ts"
+import { eachTerm } from "../../../src/search/Tokenizer.ts"
 
 export interface ReferenceChunk {
   readonly id: string
@@ -13,7 +14,7 @@ export interface ReferenceChunk {
 
 const frequencies = (chunk: ReferenceChunk) => {
   const found = new Map<string, number>()
-  const { length, tsv } = indexRow(chunk)
+  const { length, tsv } = indexChunk(chunk, true)
   eachTerm(tsv, (term, frequency) => found.set(term, frequency))
   return { length, found }
 }
@@ -34,28 +35,41 @@ export const reference = (
 ) => {
   const rows = chunks.map((chunk) => ({ chunk, ...frequencies(chunk) }))
   const average = sum(rows.map(({ length }) => length)) / rows.length
-  const words = terms(query.text)
   const idf = (word: string) => {
     const containing = rows.filter(({ found }) => found.has(word)).length
     return Math.log(1 + (rows.length - containing + 0.5) / (containing + 0.5))
   }
-  const weights = new Map(words.map((word) => [word, idf(word)]))
-  const most = sum(words.map((word) => (weights.get(word) ?? 0) * 2.2))
-  return rows
-    .map(({ chunk, found, length }) => {
-      const parts = words.map((word) => {
-        const frequency = found.get(word) ?? 0
-        return (
-          ((weights.get(word) ?? 0) * frequency * 2.2) /
-          (frequency + 1.2 * (0.25 + (0.75 * length) / average))
-        )
+  const forms = queryForms(query.text).map((form) => {
+    const weights = Array.from(form, ([word, times]) => [word, times * idf(word)] as const)
+    return { weights, most: sum(weights.map(([, weight]) => weight * 2.2)) }
+  })
+  const lexicalOf = ({ found, length }: (typeof rows)[number]) =>
+    Math.max(
+      0,
+      ...forms.map(({ most, weights }) => {
+        const parts = weights.map(([word, weight]) => {
+          const frequency = found.get(word) ?? 0
+          return (weight * frequency * 2.2) / (frequency + 1.2 * (0.25 + (0.75 * length) / average))
+        })
+        return most > 0 ? sum(parts) / most : 0
       })
-      const lexical = most > 0 ? sum(parts) / most : 0
-      const both = query.vector !== null && chunk.vector !== null
-      const cosine = both
-        ? sum(Array.from(chunk.vector, (value, place) => value * (query.vector?.[place] ?? 0)))
-        : 0
-      const score = both ? weight * lexical + (1 - weight) * Math.max(0, cosine) : lexical
+    )
+  const cosineOf = ({ vector }: ReferenceChunk) =>
+    query.vector === null || vector === null
+      ? null
+      : sum(Array.from(vector, (value, place) => value * (query.vector?.[place] ?? 0)))
+  const cosines = chunks.map(cosineOf).filter((cosine) => cosine !== null)
+  const mean = sum(cosines) / cosines.length
+  const expected = mean + Math.sqrt(sum(cosines.map((cosine) => (cosine - mean) ** 2)) / cosines.length)
+  const semanticOf = (chunk: ReferenceChunk, lexical: number) =>
+    cosineOf(chunk) ?? (cosines.length > 0 && lexical > 0 ? expected : null)
+  return rows
+    .map((row) => {
+      const { chunk } = row
+      const lexical = lexicalOf(row)
+      const semantic = semanticOf(chunk, lexical)
+      const score =
+        semantic === null ? lexical : weight * lexical + (1 - weight) * Math.min(1, Math.max(0, semantic))
       return { id: chunk.id, sourceId: chunk.sourceId, score }
     })
     .filter(({ score }) => score > 0 && score >= query.minScore)

@@ -44,6 +44,13 @@ const stored = (scope: AgentScope) =>
     }))
   })
 
+const foreign = [
+  "Die Datenbank wird aus einer Sicherung wiederhergestellt, und zwar von der Verwaltung.",
+  "Eine Rückzahlung dauert fünf Tage, wenn die Rechnung nicht älter als ein Jahr ist.",
+  "База данных восстанавливается из резервной копии.",
+  "数据库可以从备份中恢复。"
+]
+
 const broken = Layer.succeed(
   Embedder,
   Embedder.of({
@@ -70,8 +77,13 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
         yield* known(scope, documents.slice(0, 20))
         // Chunks whose vectors are still to come.
         yield* ingest(scope, yield* source(scope), documents.slice(20))
+        yield* ingest(
+          scope,
+          yield* source(scope),
+          foreign.map((text) => page(text))
+        )
         const chunks = yield* stored(scope)
-        expect(chunks.length).toBe(500)
+        expect(chunks.length).toBe(500 + foreign.length)
         const queries = [
           "How do I restore the database from a backup?",
           "rotate the secret token",
@@ -80,6 +92,8 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
           "don't 'quote' \\ the \"pool\" & | ! : * ()",
           "invoice invoice invoice refund",
           "数据库",
+          "Wie kann man die Datenbank wiederherstellen?",
+          "Как восстановить базу данных?",
           vocabulary.join(" ")
         ]
         for (const text of queries) {

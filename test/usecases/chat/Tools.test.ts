@@ -258,9 +258,7 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
       const tables = yield* sql<{ readonly name: string }>`
         select table_name as name from information_schema.tables where table_schema = 'public'`
       const dump = yield* Effect.forEach(tables, ({ name }) => sql`select * from ${sql(name)}`)
-      const bytes = yield* Stream.mkString(
-        Stream.decodeText(Sse.body(Stream.fromIterable(parts), true))
-      )
+      const bytes = yield* Stream.mkString(Stream.decodeText(Sse.body(Stream.fromIterable(parts), true)))
       const everything = Inspectable.stringifyCircular([parts, bytes, logs, yield* Ref.get(requests), dump])
       for (const secret of [slot, bound, unused, stored]) {
         const raw = Buffer.from(secret)

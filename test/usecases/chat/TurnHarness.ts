@@ -64,6 +64,7 @@ export const chunk = (place: number): FoundChunk => ({
   sourceName: "Handbook",
   title: `Chapter ${place}`,
   heading: "",
+  ordinal: 0,
   text: `Fact number ${place}.`,
   url: `https://example.test/${place}`,
   score: 0.9 - place / 100,

@@ -1,0 +1,53 @@
+/** How much of a question's words a text has, by the same terms that the search goes by. */
+import { isFunctionWord, isQuestionWord, isVague } from "../../search/FunctionWords.ts"
+import { pieces, terms } from "../../search/Tokenizer.ts"
+
+/** A word of the question: found by its English stem, or by most of its pieces. */
+interface AskedWord {
+  readonly stem: string
+  readonly pieces: ReadonlyArray<string>
+  /** A pair of Han characters counts for two words: it is one, where no spaces say so, and rarely there by chance. */
+  readonly count: number
+}
+
+const word = /[\p{L}\p{N}\p{M}]+/gu
+/** Words of a question that count; a longer one is cut here. */
+const maxWords = 64
+const hanPair = /^\p{Script=Han}{2}$/u
+
+/** The words that say what is asked about, each once; text without spaces counts by pairs of characters. */
+export const askedWords = (question: string): ReadonlyArray<AskedWord> => {
+  const found = new Map<string, AskedWord>()
+  for (const [run] of question.matchAll(word)) {
+    const lower = run.toLowerCase()
+    if (isQuestionWord(lower) || isFunctionWord(lower) || isVague(lower)) continue
+    const stems = terms(run)
+    const parts = stems.length === 1 ? pieces(run, { english: false }) : []
+    for (const stem of stems) {
+      if (!isVague(stem) && found.size < maxWords)
+        found.set(stem, { stem, pieces: parts, count: hanPair.test(stem) ? 2 : 1 })
+    }
+  }
+  return [...found.values()]
+}
+
+/** All terms of a text, whatever its language. */
+export const termsOf = (text: string): ReadonlySet<string> =>
+  new Set([...terms(text), ...pieces(text, { english: false })])
+
+export const has = (text: ReadonlySet<string>, { pieces: parts, stem }: AskedWord): boolean =>
+  text.has(stem) || (parts.length > 1 && parts.filter((part) => text.has(part)).length * 2 > parts.length)
+
+/** How much each word tells: rare ones more, yet what all texts share is what the search found them by. */
+export const weightsOf = (
+  words: ReadonlyArray<AskedWord>,
+  texts: ReadonlyArray<ReadonlySet<string>>
+): ReadonlyMap<AskedWord, number> =>
+  new Map(
+    words.map((asked) => {
+      const having = texts.filter((text) => has(text, asked)).length
+      return [asked, 1 + Math.log(1 + (texts.length - having + 0.5) / (having + 0.5)) / 2]
+    })
+  )
+
+export type { AskedWord }

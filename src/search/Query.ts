@@ -1,0 +1,37 @@
+/**
+ * What a query looks for: the same words in two forms, for nobody knows beforehand in which language the answer is indexed.
+ * Each form is scored against its own maximum, and the better score counts.
+ */
+import { isQuestionWord } from "./FunctionWords.ts"
+import { pieces, terms } from "./Tokenizer.ts"
+
+/** Distinct terms, and how often each occurs. */
+export type QueryForm = ReadonlyMap<string, number>
+
+/** Distinct terms of a form that count; a longer query is cut here. */
+const maxFormTerms = 128
+
+const word = /[\p{L}\p{N}\p{M}]+/gu
+
+const counted = (found: ReadonlyArray<string>): QueryForm => {
+  const form = new Map<string, number>()
+  for (const term of found) {
+    const before = form.get(term) ?? 0
+    if (before > 0 || form.size < maxFormTerms) form.set(term, before + 1)
+  }
+  return form
+}
+
+const withoutQuestionWords = (text: string): string =>
+  text.replace(word, (found) => (isQuestionWord(found.toLowerCase()) ? " " : found))
+
+/** As English, and in pieces where that says something else. Empty when the query has nothing but function words. */
+export const queryForms = (text: string): ReadonlyArray<QueryForm> => {
+  const asked = withoutQuestionWords(text)
+  const words = terms(asked)
+  const told = words.length > 0 ? asked : text
+  const english = counted(words.length > 0 ? words : terms(text))
+  const other = counted(pieces(told, { english: false }))
+  const same = english.size === other.size && [...other.keys()].every((term) => english.has(term))
+  return [english, ...(same ? [] : [other])].filter(({ size }) => size > 0)
+}
