@@ -20,6 +20,7 @@ const forTools = [
   "CC-BY-4.0",
   "MIT AND ISC AND BSD-3-Clause",
   "MPL-2.0",
+  "PSF-2.0",
   "Unlicense"
 ]
 

@@ -148,7 +148,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
       gap: 40,
       text: "You can return it [1]:\n\n1. **Open the order**\n\n   In the *app*.\n\n2. Choose the item\n\nThen:\n\n3. Print the label\n\n| Product | Window | Who pays | Refund |\n|---|---|---|---|\n| Lamps | 30 days | We do | 5 working days |\n\nSee <https://example.com> [9]."
     })
-    await say(page, "How do I return a lamp?")
+    await say(page, "What is a source?")
     // While the rest is still being written.
     const chip = page.getByRole("button", { name: /^Source 1/ })
     await chip.waitFor()
