@@ -64,7 +64,7 @@ describe("A layer in the place of ours", () => {
     expect(await rejection(agent.chat({ message: "Hello" }))).toMatchObject({ code: "TURN_FAILED" })
     expect(asked).toContain("http://127.0.0.1:9/v1/chat/completions")
     await agent.sources.upload({ file: "Green tea is brewed at eighty degrees.", fileName: "tea.md" })
-    await expect.poll(() => asked.some((each) => each.startsWith("pause of"))).toBe(true)
+    await expect.poll(() => asked.some((each) => each.startsWith("pause of")), { timeout: 45_000 }).toBe(true)
     await spoke.close()
   })
 })

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Path from "node:path"
-import { codeOf } from "../../domain/Thrown.ts"
+import { sqlStateOf } from "./Failure.ts"
 import { migrate } from "./Migrations.ts"
 
 /** pgvector cannot be used on this database; `message` says what to do about it. */
@@ -86,7 +86,7 @@ export const prepareVector = (
       // Tried whatever the catalogue says of who may: hosted databases let others than superusers make it.
       yield* sql`create extension if not exists vector`.pipe(
         Effect.catchIf(
-          (error) => codeOf(error) === "42501",
+          (error) => sqlStateOf(error) === "42501",
           () => new VectorUnavailable({ message: `${notCreatable}.` })
         ),
         // Of two processes that make it at the same time, one fails and finds it there.
