@@ -18,7 +18,7 @@ export type {
 } from "./client/AgentClient.ts"
 export { SpokeError, type ClientCode, type SpokeErrorCode } from "./client/Failure.ts"
 export type { AgentInput, AgentView, KeyInput, KeyView } from "./client/OwnerClient.ts"
-export type { StreamPart } from "./client/StreamPart.ts"
+export type { StreamPart } from "./domain/StreamPart.ts"
 export type { CallOptions } from "./client/Transport.ts"
 export type { LogEntry, Spoke, SpokeAgent, SpokeSettings } from "./client/Spoke.ts"
 

@@ -30,6 +30,15 @@ export const importsOf = (text: string): ReadonlyArray<string> => {
   return found.map(([, name]) => name ?? "")
 }
 
+/** Those of them whose import alone is erased: `import type`, `export type … from`. */
+export const typesOf = (text: string): ReadonlyArray<string> =>
+  Array.from(
+    withoutComments(text).matchAll(
+      /^[ \t]*(?:import|export)\s+type\s+(?:\{[^}]*\}|\*(?:\s+as\s+\w+)?|\w+)\s+from\s*["']([^"'\n]+)["']/gm
+    ),
+    ([, name]) => name ?? ""
+  )
+
 /**
  * Where a file belongs. A capability's tag lies beside the folder of its backends; an API declaration is what a client
  * derives from; the mount puts handlers behind their declarations.
@@ -66,6 +75,8 @@ const zoneOf = (file: string): Zone | undefined =>
 interface Rule {
   readonly local: ReadonlyArray<Zone>
   readonly packages: ReadonlyArray<RegExp>
+  /** Where types alone may come from: nothing of them reaches what is built. */
+  readonly types?: ReadonlyArray<Zone>
 }
 
 const effect = /^effect(?:\/|$)/
@@ -101,7 +112,7 @@ const rules: Record<Zone, Rule> = {
     packages: [anything]
   },
   app: { local: everything.filter((zone) => zone !== "entry"), packages: [anything] },
-  ui: { local: ["ui"], packages: [anything] },
+  ui: { local: ["ui"], types: ["domain", "declaration"], packages: [anything] },
   client: { local: ["domain", "declaration", "client"], packages: [effect, platform] },
   entry: { local: everything, packages: [anything] }
 }
@@ -109,7 +120,7 @@ const rules: Record<Zone, Rule> = {
 const capabilityOf = (file: string) => /^capabilities\/([^/.]+)/.exec(file)?.[1]
 
 /** What is wrong with `file` importing `name`, or nothing. */
-export const complaint = (file: string, name: string): string | undefined => {
+export const complaint = (file: string, name: string, isType = false): string | undefined => {
   const zone = zoneOf(file)
   if (zone === undefined) return `${file} is in no folder that the design knows`
   const rule = rules[zone]
@@ -122,7 +133,8 @@ export const complaint = (file: string, name: string): string | undefined => {
   const other = zoneOf(target)
   if (other === undefined) return `${file} imports ${target}, which is in no folder that the design knows`
   const own = capabilityOf(file) !== undefined && capabilityOf(file) === capabilityOf(target)
-  return own || rule.local.includes(other) ? undefined : `${file} imports ${target}`
+  const typed = isType && rule.types?.includes(other) === true
+  return own || typed || rule.local.includes(other) ? undefined : `${file} imports ${target}`
 }
 
 /** Habits, each with the one place that is free of it. */
@@ -164,9 +176,14 @@ describe("The source", () => {
   })
 
   it("depends one way: every import is in the table", () => {
-    const complaints = files.flatMap((file) =>
-      importsOf(textOf(file)).flatMap((name) => complaint(file, name) ?? [])
-    )
+    const complaints = files.flatMap((file) => {
+      const text = textOf(file)
+      const types = typesOf(text)
+      // A module that is imported twice is not erased for one of the two.
+      const isType = (name: string, all: ReadonlyArray<string>) =>
+        types.filter((one) => one === name).length === all.filter((one) => one === name).length
+      return importsOf(text).flatMap((name, _, all) => complaint(file, name, isType(name, all)) ?? [])
+    })
     expect(complaints).toEqual([])
   })
 
@@ -347,6 +364,8 @@ describe("What reads the source", () => {
       ["http/hosted/SessionAuth.ts", "../../store/Users.ts"],
       ["client.ts", "./http/Server.ts"],
       ["utils/text.ts", "effect/Effect"],
+      ["ui/dashboard/api/Agents.ts", "../../../domain/Agent.ts"],
+      ["ui/widget/Client.ts", "../../http/hosted/SdkApi.ts"],
       ["app/Live.ts", "../main.ts"]
     ]
     for (const [file, name] of wrong) expect([file, name, complaint(file, name)]).not.toContain(undefined)
@@ -361,5 +380,29 @@ describe("What reads the source", () => {
       ["app/Live.ts", "../capabilities/KeyStore/Sql.ts"]
     ]
     for (const [file, name] of right) expect(complaint(file, name)).toBe(undefined)
+  })
+
+  it("lets the browsers' code take types of the wire, and nothing else of the server", () => {
+    const api = "ui/dashboard/api/Agents.ts"
+    expect(complaint(api, "../../../domain/Agent.ts", true)).toBe(undefined)
+    expect(complaint(api, "../../../http/hosted/AgentsApi.ts", true)).toBe(undefined)
+    expect(complaint(api, "../../../store/Agents.ts", true)).not.toBe(undefined)
+    expect(complaint(api, "../../../http/hosted/AgentsHandlers.ts", true)).not.toBe(undefined)
+    expect(complaint("usecases/Keys.ts", "../http/hosted/KeysApi.ts", true)).not.toBe(undefined)
+    const text = [
+      'import type { A } from "a"',
+      "import type {",
+      "  B",
+      '} from "b"',
+      'export type { C } from "c"',
+      'import { type D } from "d"',
+      'import E, { type F } from "e"',
+      'import type from "f"',
+      'type G = typeof import("g")',
+      '// import type { H } from "h"',
+      "export type I = number",
+      'import { J } from "j"'
+    ].join("\n")
+    expect(typesOf(text)).toEqual(["a", "b", "c"])
   })
 })

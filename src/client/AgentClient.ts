@@ -2,7 +2,7 @@
 import type { RunTrace } from "../domain/AgentRun.ts"
 import type { ChatTurnResult, CompleteTurnRequest, StreamTurnRequest } from "../domain/ChatTurn.ts"
 import type { Chunk, RetrieveRequest } from "../domain/Chunk.ts"
-import type { CrawlEntry, CrawlOutcome, DryRun, DryRunRequest, ReportedJob } from "../domain/Crawl.ts"
+import type { CrawlOutcome, DryRun, DryRunRequest } from "../domain/Crawl.ts"
 import type {
   CreateSource,
   EmbeddingState,
@@ -12,18 +12,19 @@ import type {
   SourceType
 } from "../domain/Source.ts"
 import type { Usage } from "../domain/Usage.ts"
-import type { ConversationDetail, ConversationItem, MessageItem } from "../http/public/ConversationsApi.ts"
+import type { ConversationDetail, ConversationPage, MessagePage } from "../http/public/ConversationsApi.ts"
+import type { CrawlReport } from "../http/public/CrawlApi.ts"
 import type {
   ChangedSource,
   DeletedSource,
   SourceCreation,
   SourceDetail,
-  SourceItem,
+  SourcePage,
   SyncedSource
 } from "../http/public/SourcesApi.ts"
 import { SpokeError } from "./Failure.ts"
 import { routes } from "./Routes.ts"
-import type { StreamPart } from "./StreamPart.ts"
+import type { StreamPart } from "../domain/StreamPart.ts"
 import type { CallOptions, Transport } from "./Transport.ts"
 
 export type ChatRequest = typeof CompleteTurnRequest.Encoded
@@ -105,11 +106,7 @@ const sourcesOf = ({ call }: Transport) => {
         readonly type?: typeof SourceType.Encoded | undefined
       } = {},
       options?: CallOptions
-    ) =>
-      call<{
-        readonly sources: ReadonlyArray<typeof SourceItem.Encoded>
-        readonly nextCursor: string | null
-      }>(routes.sources.list, { query: { ...query } }, options),
+    ) => call<typeof SourcePage.Encoded>(routes.sources.list, { query: { ...query } }, options),
     /** Queues the reading of it: `ready` waits for its end. */
     create: (source: SourceInput, options?: CallOptions) =>
       call<typeof SourceCreation.Encoded>(routes.sources.create, { json: source }, options),
@@ -140,11 +137,7 @@ const sourcesOf = ({ call }: Transport) => {
       query: PageOptions & { readonly outcome?: typeof CrawlOutcome.Encoded | undefined } = {},
       options?: CallOptions
     ) =>
-      call<{
-        readonly job: typeof ReportedJob.Encoded | null
-        readonly entries: ReadonlyArray<typeof CrawlEntry.Encoded>
-        readonly nextCursor: string | null
-      }>(routes.crawl.report, { path: { id }, query: { ...query } }, options),
+      call<typeof CrawlReport.Encoded>(routes.crawl.report, { path: { id }, query: { ...query } }, options),
     /** What a source would take, without keeping anything. */
     dryRun: (request: typeof DryRunRequest.Encoded, options?: CallOptions) =>
       call<typeof DryRun.Encoded>(routes.crawl.dryRun, { json: request }, options)
@@ -154,20 +147,17 @@ const sourcesOf = ({ call }: Transport) => {
 const conversationsOf = ({ call }: Transport) => ({
   /** Those that came in over the API, newest first. */
   list: (query: PageOptions & { readonly endUserId?: string | undefined } = {}, options?: CallOptions) =>
-    call<{
-      readonly conversations: ReadonlyArray<typeof ConversationItem.Encoded>
-      readonly nextCursor: string | null
-    }>(routes.conversations.list, { query: { ...query } }, options),
+    call<typeof ConversationPage.Encoded>(routes.conversations.list, { query: { ...query } }, options),
   /** With all its messages, oldest first. */
   get: (id: string, options?: CallOptions) =>
     call<typeof ConversationDetail.Encoded>(routes.conversations.get, { path: { id } }, options),
   /** One page of its messages, oldest first. */
   messages: (id: string, query: PageOptions = {}, options?: CallOptions) =>
-    call<{
-      readonly messages: ReadonlyArray<typeof MessageItem.Encoded>
-      readonly nextCursor: string | null
-      readonly hasMore: boolean
-    }>(routes.conversations.messages, { path: { id }, query: { ...query } }, options)
+    call<typeof MessagePage.Encoded>(
+      routes.conversations.messages,
+      { path: { id }, query: { ...query } },
+      options
+    )
 })
 
 const runsOf = ({ call, stream }: Transport) => ({

@@ -1,6 +1,8 @@
 /** What the owner of the tenant can do beside what agents can: make agents, and keys for them. */
 import type { Agent, CreateAgent, PatchAgent } from "../domain/Agent.ts"
 import type { ApiKey, CreateAgentKey, PatchKey } from "../domain/ApiKey.ts"
+import type { AgentPage, OneAgent } from "../http/hosted/AgentsApi.ts"
+import type { KeyPage, MadeKey } from "../http/hosted/KeysApi.ts"
 import type { PageOptions } from "./AgentClient.ts"
 import type { Route } from "./Routes.ts"
 import type { CallOptions, Transport } from "./Transport.ts"
@@ -27,17 +29,13 @@ const keys = {
   remove: route("DELETE", "/api/keys/:id")
 }
 
-const one = async (answer: Promise<{ readonly agent: AgentView }>) => (await answer).agent
+const one = async (answer: Promise<typeof OneAgent.Encoded>) => (await answer).agent
 
 const agentsOf = ({ call }: Transport) => ({
   create: (agent: AgentInput, options?: CallOptions) => one(call(agents.create, { json: agent }, options)),
   /** Newest first. */
   list: (query: PageOptions = {}, options?: CallOptions) =>
-    call<{ readonly agents: ReadonlyArray<AgentView>; readonly nextCursor: string | null }>(
-      agents.list,
-      { query: { ...query } },
-      options
-    ),
+    call<typeof AgentPage.Encoded>(agents.list, { query: { ...query } }, options),
   get: (id: string, options?: CallOptions) => one(call(agents.get, { path: { id } }, options)),
   /** What is left out stays; `null` clears. */
   update: (id: string, changes: typeof PatchAgent.Encoded, options?: CallOptions) =>
@@ -52,17 +50,9 @@ const keysOf =
   (agentId: string) => ({
     /** The secret is told this once. */
     create: (key: KeyInput, options?: CallOptions) =>
-      call<{ readonly key: KeyView; readonly secret: string }>(
-        keys.create,
-        { path: { id: agentId }, json: key },
-        options
-      ),
+      call<typeof MadeKey.Encoded>(keys.create, { path: { id: agentId }, json: key }, options),
     list: (query: PageOptions = {}, options?: CallOptions) =>
-      call<{ readonly keys: ReadonlyArray<KeyView>; readonly nextCursor: string | null }>(
-        keys.list,
-        { path: { id: agentId }, query: { ...query } },
-        options
-      ),
+      call<typeof KeyPage.Encoded>(keys.list, { path: { id: agentId }, query: { ...query } }, options),
     /** `active: false` stops it until it is `true` again. */
     update: async (id: string, changes: typeof PatchKey.Encoded, options?: CallOptions): Promise<KeyView> => {
       const { key } = await call<{ readonly key: KeyView }>(

@@ -14,6 +14,9 @@ const groups = [
 export const Permission = Schema.Literal(...groups.flat(), "trace_read", "*")
 export type Permission = typeof Permission.Type
 
+/** What a key may hold, without the other names of the same. */
+export type CanonicalPermission = (typeof groups)[number][0] | "trace_read" | "*"
+
 /** What a route may require. */
 export type Requirement = Exclude<Permission, "*">
 

@@ -10,38 +10,16 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { monotonicMillis } from "../domain/Elapsed.ts"
 import { Realtime, type Signal } from "../capabilities/Realtime.ts"
-import { redactedForEndUser, RunEvent } from "../domain/AgentRun.ts"
+import { redactedForEndUser } from "../domain/AgentRun.ts"
 import type { Grantor } from "../domain/Access.ts"
-import { Citation } from "../domain/ChatTurn.ts"
-import { ConversationState, Message } from "../domain/Conversation.ts"
-import { ConversationId, type MessageId, type RunId } from "../domain/Ids.ts"
+import type { ConversationState } from "../domain/Conversation.ts"
+import type { ConversationId, MessageId, RunId } from "../domain/Ids.ts"
+import type { Frame } from "../domain/RealtimeFrame.ts"
 import * as Traced from "../domain/Traced.ts"
 import { ConversationFeedStore, pageSize } from "../store/ConversationFeed.ts"
 
 /** How often the database is looked at when no signal comes. */
 const tick = Duration.seconds(5)
-
-const FeedMessage = Schema.Struct({
-  ...Message.fields,
-  citations: Schema.optionalWith(Schema.Array(Citation), { exact: true })
-})
-
-/** One frame of the socket. */
-export const Frame = Schema.Union(
-  Schema.Struct({
-    type: Schema.Literal("message.created"),
-    conversationId: ConversationId,
-    message: FeedMessage
-  }),
-  Schema.Struct({
-    type: Schema.Literal("conversation.updated"),
-    conversationId: ConversationId,
-    state: ConversationState
-  }),
-  Schema.Struct({ type: Schema.Literal("run.event"), event: RunEvent }),
-  Schema.Struct({ type: Schema.Literal("typing"), conversationId: ConversationId })
-)
-export type Frame = typeof Frame.Type
 
 /** The conversation does not exist any more, or its reader may not read it any more. */
 export class ConversationGone extends Schema.TaggedError<ConversationGone>()("ConversationGone", {}) {}

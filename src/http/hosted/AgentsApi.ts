@@ -10,26 +10,29 @@ import { IfMatchHeader } from "../../domain/Version.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
-const One = success(Schema.Struct({ agent: Agent }))
-const Many = success(Schema.Struct({ agents: Schema.Array(Agent), nextCursor: Schema.NullOr(Schema.String) }))
+export const OneAgent = Schema.Struct({ agent: Agent })
+export const AgentPage = Schema.Struct({
+  agents: Schema.Array(Agent),
+  nextCursor: Schema.NullOr(Schema.String)
+})
 const Deleted = success(Schema.Struct({ id: AgentId, deleted: Schema.Literal(true) }))
 const path = Schema.Struct({ id: AgentId })
 
 const list = HttpApiEndpoint.get("list", "/api/agents")
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
-  .addSuccess(Many)
+  .addSuccess(success(AgentPage))
   .addError(failure(ValidationError))
   .annotate(RequiredRole, "viewer")
 
 const create = HttpApiEndpoint.post("create", "/api/agents")
   .setPayload(CreateAgent)
-  .addSuccess(One, { status: 201 })
+  .addSuccess(success(OneAgent), { status: 201 })
   .addError(failure(ValidationError, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
 const get = HttpApiEndpoint.get("get", "/api/agents/:id")
   .setPath(path)
-  .addSuccess(One)
+  .addSuccess(success(OneAgent))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
@@ -38,7 +41,7 @@ const patch = HttpApiEndpoint.patch("patch", "/api/agents/:id")
   .setPath(path)
   .setHeaders(IfMatchHeader)
   .setPayload(PatchAgent)
-  .addSuccess(One)
+  .addSuccess(success(OneAgent))
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 

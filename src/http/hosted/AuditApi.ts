@@ -8,12 +8,15 @@ import { cursorParam, limitParam } from "../../domain/Page.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
+export const AuditPage = Schema.Struct({
+  entries: Schema.Array(AuditEntry),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+
 /** Newest first. */
 const list = HttpApiEndpoint.get("list", "/api/audit")
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
-  .addSuccess(
-    success(Schema.Struct({ entries: Schema.Array(AuditEntry), nextCursor: Schema.NullOr(Schema.String) }))
-  )
+  .addSuccess(success(AuditPage))
   .addError(failure(ValidationError))
   .annotate(RequiredRole, "admin")
 

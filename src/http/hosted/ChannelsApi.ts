@@ -11,9 +11,10 @@ import { RequiredRole, SessionAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
 const One = success(Schema.Struct({ channel: ChannelConfiguration }))
-const Many = success(
-  Schema.Struct({ channels: Schema.Array(ChannelConfiguration), nextCursor: Schema.NullOr(Schema.String) })
-)
+export const ChannelPage = Schema.Struct({
+  channels: Schema.Array(ChannelConfiguration),
+  nextCursor: Schema.NullOr(Schema.String)
+})
 const Deleted = success(Schema.Struct({ id: ChannelId, deleted: Schema.Literal(true) }))
 const agentPath = Schema.Struct({ id: AgentId })
 const channelPath = Schema.Struct({ id: ChannelId })
@@ -22,7 +23,7 @@ const channelPath = Schema.Struct({ id: ChannelId })
 const list = HttpApiEndpoint.get("list", "/api/agents/:id/channels")
   .setPath(agentPath)
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
-  .addSuccess(Many)
+  .addSuccess(success(ChannelPage))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 

@@ -10,7 +10,7 @@ import { CrawlReport, reportParams, reportPath } from "../public/CrawlApi.ts"
 const report = HttpApiEndpoint.get("report", "/api/sources/:id/crawl")
   .setPath(reportPath)
   .setUrlParams(reportParams)
-  .addSuccess(CrawlReport)
+  .addSuccess(success(CrawlReport))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 

@@ -17,6 +17,11 @@ const Lines = Schema.String.pipe(
   HttpApiSchema.withEncoding({ kind: "Text", contentType: "application/x-ndjson" })
 ).annotations({ description: 'One JSON object a line; the last is `{type: "end", lines}`.' })
 
+export const EndUserPage = Schema.Struct({
+  endUsers: Schema.Array(EndUser),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+
 /** Newest first; `externalId` is exact. */
 const list = HttpApiEndpoint.get("list", "/api/end-users")
   .setUrlParams(
@@ -26,9 +31,7 @@ const list = HttpApiEndpoint.get("list", "/api/end-users")
       externalId: Schema.optionalWith(Text.pipe(Schema.maxLength(200)), { exact: true })
     })
   )
-  .addSuccess(
-    success(Schema.Struct({ endUsers: Schema.Array(EndUser), nextCursor: Schema.NullOr(Schema.String) }))
-  )
+  .addSuccess(success(EndUserPage))
   .addError(failure(ValidationError))
 
 /** Everything that is stored about the person; nothing is shown when the audit entry cannot be written. */

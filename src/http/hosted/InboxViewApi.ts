@@ -17,7 +17,12 @@ import { HostedConversation } from "./ConversationsApi.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-const InboxConversation = Schema.Struct({ ...HostedConversation.fields, ...Glance.fields })
+export const InboxConversation = Schema.Struct({ ...HostedConversation.fields, ...Glance.fields })
+
+export const InboxPage = Schema.Struct({
+  conversations: Schema.Array(InboxConversation),
+  nextCursor: Schema.NullOr(Schema.String)
+})
 
 /** Newest first, each with who is spoken with and what was said last. */
 const list = HttpApiEndpoint.get("list", "/api/inbox")
@@ -30,30 +35,21 @@ const list = HttpApiEndpoint.get("list", "/api/inbox")
       channel: optional(ConversationChannel)
     })
   )
-  .addSuccess(
-    success(
-      Schema.Struct({
-        conversations: Schema.Array(InboxConversation),
-        nextCursor: Schema.NullOr(Schema.String)
-      })
-    )
-  )
+  .addSuccess(success(InboxPage))
   .addError(failure(ValidationError))
   .annotate(RequiredRole, "viewer")
+
+export const RecentMessages = Schema.Struct({
+  conversation: InboxConversation,
+  messages: Schema.Array(InboxMessage),
+  hasMore: Schema.Boolean
+})
 
 /** The last messages, or the last ones before `before`, oldest first. */
 const recent = HttpApiEndpoint.get("recent", "/api/conversations/:id/recent")
   .setPath(conversationPath)
   .setUrlParams(Schema.Struct({ limit: limitParam(100), before: optional(MessageId) }))
-  .addSuccess(
-    success(
-      Schema.Struct({
-        conversation: InboxConversation,
-        messages: Schema.Array(InboxMessage),
-        hasMore: Schema.Boolean
-      })
-    )
-  )
+  .addSuccess(success(RecentMessages))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
@@ -68,10 +64,12 @@ const attachment = HttpApiEndpoint.get("attachment", "/api/conversations/:id/att
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
+export const SocketAccess = Schema.Struct({ realtimeToken: Schema.String, realtimeUrl: Schema.String })
+
 /** Opens the realtime socket of the conversation for one hour. */
 const realtime = HttpApiEndpoint.post("realtime", "/api/conversations/:id/realtime")
   .setPath(conversationPath)
-  .addSuccess(success(Schema.Struct({ realtimeToken: Schema.String, realtimeUrl: Schema.String })))
+  .addSuccess(success(SocketAccess))
   .addError(failure(NotFound))
   .annotate(RequiredRole, "viewer")
 
@@ -88,10 +86,12 @@ const trace = HttpApiEndpoint.get("trace", "/api/agent-runs/:runId")
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
+export const LatestRun = Schema.Struct({ run: Schema.NullOr(LastRun) })
+
 /** How the agent's last turn that has ended went: why it got no answer, where it did not. */
 const lastRun = HttpApiEndpoint.get("lastRun", "/api/agents/:id/last-run")
   .setPath(Schema.Struct({ id: AgentId }))
-  .addSuccess(success(Schema.Struct({ run: Schema.NullOr(LastRun) })))
+  .addSuccess(success(LatestRun))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 

@@ -11,9 +11,9 @@ import { RequiredRole, SessionAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
 const One = success(Schema.Struct({ key: ApiKey }))
-const Many = success(Schema.Struct({ keys: Schema.Array(ApiKey), nextCursor: Schema.NullOr(Schema.String) }))
+export const KeyPage = Schema.Struct({ keys: Schema.Array(ApiKey), nextCursor: Schema.NullOr(Schema.String) })
 /** The only answer that holds a secret. */
-const Made = success(Schema.Struct({ key: ApiKey, secret: Schema.Redacted(Schema.String) }))
+export const MadeKey = Schema.Struct({ key: ApiKey, secret: Schema.Redacted(Schema.String) })
 const Deleted = success(Schema.Struct({ id: KeyId, deleted: Schema.Literal(true) }))
 const agentPath = Schema.Struct({ id: AgentId })
 const keyPath = Schema.Struct({ id: KeyId })
@@ -21,18 +21,18 @@ const keyPath = Schema.Struct({ id: KeyId })
 const list = HttpApiEndpoint.get("list", "/api/agents/:id/keys")
   .setPath(agentPath)
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
-  .addSuccess(Many)
+  .addSuccess(success(KeyPage))
   .addError(failure(ValidationError, NotFound))
 
 const create = HttpApiEndpoint.post("create", "/api/agents/:id/keys")
   .setPath(agentPath)
   .setPayload(CreateAgentKey)
-  .addSuccess(Made, { status: 201 })
+  .addSuccess(success(MadeKey), { status: 201 })
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
 
 const createOrg = HttpApiEndpoint.post("createOrg", "/api/keys")
   .setPayload(CreateOrgKey)
-  .addSuccess(Made, { status: 201 })
+  .addSuccess(success(MadeKey), { status: 201 })
   .addError(failure(ValidationError, ServiceUnavailable))
 
 /**

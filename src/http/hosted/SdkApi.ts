@@ -36,6 +36,12 @@ const conversation = HttpApiEndpoint.get("conversation", "/api/sdk/conversation"
   .addError(refused)
   .annotate(RequiredRole, "viewer")
 
+export const WidgetMessagePage = Schema.Struct({
+  messages: Schema.Array(WidgetMessage),
+  nextCursor: Schema.NullOr(Schema.String),
+  hasMore: Schema.Boolean
+})
+
 /** Oldest first, as the public route. */
 const messages = HttpApiEndpoint.get("messages", "/api/sdk/messages")
   .setUrlParams(
@@ -45,15 +51,7 @@ const messages = HttpApiEndpoint.get("messages", "/api/sdk/messages")
       cursor: cursorParam
     })
   )
-  .addSuccess(
-    success(
-      Schema.Struct({
-        messages: Schema.Array(WidgetMessage),
-        nextCursor: Schema.NullOr(Schema.String),
-        hasMore: Schema.Boolean
-      })
-    )
-  )
+  .addSuccess(success(WidgetMessagePage))
   .addError(refused)
   .annotate(RequiredRole, "viewer")
 

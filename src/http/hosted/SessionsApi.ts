@@ -8,13 +8,13 @@ import { Open, RequiredRole, SessionAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 import { SameOrigin } from "./SameOrigin.ts"
 
-const SignedIn = success(Schema.Struct({ user: Schema.Struct(User.fields) }))
+export const SignedIn = Schema.Struct({ user: Schema.Struct(User.fields) })
 const SignedOut = success(Schema.Struct({ signedOut: Schema.Literal(true) }))
 
 /** Sets cookie `spoke_session`; after ten failures of an account and address within 15 minutes every attempt is 429. */
 const login = HttpApiEndpoint.post("login", "/api/auth/login")
   .setPayload(Login)
-  .addSuccess(SignedIn)
+  .addSuccess(success(SignedIn))
   .addError(failure(Unauthorized, ValidationError, RateLimited, ServiceUnavailable))
   .middleware(SameOrigin)
   .annotate(Open, "It is how a session begins.")
@@ -25,7 +25,7 @@ const logout = HttpApiEndpoint.post("logout", "/api/auth/logout")
   .annotate(RequiredRole, "viewer")
 
 const session = HttpApiEndpoint.get("session", "/api/auth/session")
-  .addSuccess(SignedIn)
+  .addSuccess(success(SignedIn))
   .middleware(SessionAuth)
   .annotate(RequiredRole, "viewer")
 

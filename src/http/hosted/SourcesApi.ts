@@ -32,7 +32,7 @@ import {
   lenient,
   SourceCreation,
   SourceDetail,
-  SourceItem,
+  SourcePage,
   SyncedSource,
   SyncRequest,
   uploadLimit
@@ -51,14 +51,15 @@ const list = HttpApiEndpoint.get("list", "/api/sources")
       type: lenient(SourceType)
     })
   )
-  .addSuccess(
-    success(Schema.Struct({ sources: Schema.Array(SourceItem), nextCursor: Schema.NullOr(Schema.String) }))
-  )
+  .addSuccess(success(SourcePage))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
+/** Body of a creation: as the public route takes it, and the agent. */
+export const CreateAgentSource = Schema.extend(CreateSource, Schema.Struct({ agentId: AgentId }))
+
 const create = HttpApiEndpoint.post("create", "/api/sources")
-  .setPayload(Schema.extend(CreateSource, Schema.Struct({ agentId: AgentId })))
+  .setPayload(CreateAgentSource)
   .addSuccess(success(SourceCreation), { status: 201 })
   .addError(failure(ValidationError, NotFound, LimitExceeded, ServiceUnavailable))
   .annotate(RequiredRole, "admin")

@@ -11,7 +11,7 @@ import { RequiredRole, SessionAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
 const One = success(Schema.Struct({ tool: Tool }))
-const Many = success(Schema.Struct({ tools: Schema.Array(Tool), nextCursor: Schema.NullOr(Schema.String) }))
+export const ToolPage = Schema.Struct({ tools: Schema.Array(Tool), nextCursor: Schema.NullOr(Schema.String) })
 const Deleted = success(Schema.Struct({ id: ToolId, deleted: Schema.Literal(true) }))
 const agentPath = Schema.Struct({ id: AgentId })
 const toolPath = Schema.Struct({ id: ToolId })
@@ -20,7 +20,7 @@ const toolPath = Schema.Struct({ id: ToolId })
 const list = HttpApiEndpoint.get("list", "/api/agents/:id/tools")
   .setPath(agentPath)
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
-  .addSuccess(Many)
+  .addSuccess(success(ToolPage))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 

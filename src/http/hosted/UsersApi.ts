@@ -18,22 +18,25 @@ import { failure, success } from "../Envelope.ts"
 import { SameOrigin } from "./SameOrigin.ts"
 
 const path = Schema.Struct({ id: UserId })
-const One = success(Schema.Struct({ user: Member }))
+export const OneMember = Schema.Struct({ user: Member })
 /** The only answers that hold an invitation's token. */
-const Made = success(Schema.Struct({ user: Member, invitation: Schema.NullOr(Invitation) }))
+export const InvitedMember = Schema.Struct({ user: Member, invitation: Schema.NullOr(Invitation) })
+
+export const MemberPage = Schema.Struct({
+  users: Schema.Array(Member),
+  nextCursor: Schema.NullOr(Schema.String)
+})
 
 const list = HttpApiEndpoint.get("list", "/api/users")
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
-  .addSuccess(
-    success(Schema.Struct({ users: Schema.Array(Member), nextCursor: Schema.NullOr(Schema.String) }))
-  )
+  .addSuccess(success(MemberPage))
   .addError(failure(ValidationError))
   .middleware(SessionAuth)
   .annotate(RequiredRole, "viewer")
 
 const create = HttpApiEndpoint.post("create", "/api/users")
   .setPayload(CreateUser)
-  .addSuccess(Made, { status: 201 })
+  .addSuccess(success(InvitedMember), { status: 201 })
   .addError(failure(ValidationError, Forbidden, Conflict, ServiceUnavailable))
   .middleware(SessionAuth)
   .annotate(RequiredRole, "admin")
@@ -41,7 +44,7 @@ const create = HttpApiEndpoint.post("create", "/api/users")
 /** A fresh invitation to choose a password; the one before is void. */
 const invite = HttpApiEndpoint.post("invite", "/api/users/:id/invitation")
   .setPath(path)
-  .addSuccess(Made, { status: 201 })
+  .addSuccess(success(InvitedMember), { status: 201 })
   .addError(failure(ValidationError, Forbidden, NotFound, ServiceUnavailable))
   .middleware(SessionAuth)
   .annotate(RequiredRole, "admin")
@@ -50,7 +53,7 @@ const invite = HttpApiEndpoint.post("invite", "/api/users/:id/invitation")
 const patch = HttpApiEndpoint.patch("patch", "/api/users/:id")
   .setPath(path)
   .setPayload(PatchUser)
-  .addSuccess(One)
+  .addSuccess(success(OneMember))
   .addError(failure(ValidationError, Forbidden, NotFound, Conflict, ServiceUnavailable))
   .middleware(SessionAuth)
   .annotate(RequiredRole, "admin")
@@ -66,7 +69,7 @@ const remove = HttpApiEndpoint.del("remove", "/api/users/:id")
 /** Uses an invitation up; 401 when it is used, replaced or over. */
 const choosePassword = HttpApiEndpoint.post("choosePassword", "/api/auth/password")
   .setPayload(ChoosePassword)
-  .addSuccess(One)
+  .addSuccess(success(OneMember))
   .addError(failure(Unauthorized, ValidationError, ServiceUnavailable))
   .middleware(SameOrigin)
   .annotate(Open, "It is how somebody who was invited gets a password.")

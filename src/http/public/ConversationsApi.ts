@@ -15,6 +15,11 @@ const { agentId, createdAt, endUserId, id } = Conversation.fields
 /** An item of the list. */
 export const ConversationItem = Schema.Struct(Conversation.fields)
 
+export const ConversationPage = Schema.Struct({
+  conversations: Schema.Array(ConversationItem),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+
 export const MessageItem = Schema.Struct(Message.fields)
 
 /** A conversation with all its messages, oldest first. */
@@ -51,14 +56,7 @@ export const ConversationsApi = HttpApiGroup.make("conversations")
           endUserId: Schema.optionalWith(EndUserId, { exact: true })
         })
       )
-      .addSuccess(
-        success(
-          Schema.Struct({
-            conversations: Schema.Array(ConversationItem),
-            nextCursor: Schema.NullOr(Schema.String)
-          })
-        )
-      )
+      .addSuccess(success(ConversationPage))
       .addError(failure(ValidationError))
       .annotate(OpenApi.Summary, "List conversations, newest first")
   )

@@ -16,20 +16,18 @@ export const reportParams = Schema.Struct({
   cursor: cursorParam,
   outcome: Schema.optionalWith(CrawlOutcome, { exact: true })
 })
-export const CrawlReport = success(
-  Schema.Struct({
-    job: Schema.NullOr(ReportedJob),
-    entries: Schema.Array(CrawlEntry),
-    nextCursor: Schema.NullOr(Schema.String)
-  })
-)
+export const CrawlReport = Schema.Struct({
+  job: Schema.NullOr(ReportedJob),
+  entries: Schema.Array(CrawlEntry),
+  nextCursor: Schema.NullOr(Schema.String)
+})
 
 export const CrawlApi = HttpApiGroup.make("crawl")
   .add(
     HttpApiEndpoint.get("report", "/v1/sources/:id/crawl")
       .setPath(reportPath)
       .setUrlParams(reportParams)
-      .addSuccess(CrawlReport)
+      .addSuccess(success(CrawlReport))
       .addError(failure(ValidationError, NotFound))
       .annotate(OpenApi.Summary, "What the latest job did with each address, and why")
   )

@@ -46,6 +46,11 @@ export const SourceItem = Schema.Struct({
   latestJob
 })
 
+export const SourcePage = Schema.Struct({
+  sources: Schema.Array(SourceItem),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+
 /** One source, which calls `error` what the list calls `lastError`. */
 export const SourceDetail = Schema.Struct({ ...CreatedSource.fields, error: lastError, latestJob })
 
@@ -106,11 +111,7 @@ export const SourcesApi = HttpApiGroup.make("sources")
           type: lenient(SourceType)
         })
       )
-      .addSuccess(
-        success(
-          Schema.Struct({ sources: Schema.Array(SourceItem), nextCursor: Schema.NullOr(Schema.String) })
-        )
-      )
+      .addSuccess(success(SourcePage))
       .addError(failure(ValidationError))
       .annotate(OpenApi.Summary, "List sources, newest first")
   )

@@ -1,6 +1,6 @@
 /** The conversation of a page: what was said, what is being said, and in which state it is. */
 import { type Client, clientOf, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
-import { read, type Result, type Source, sourceOf } from "./EventStream.ts"
+import { read, type Source, sourceOf } from "./EventStream.ts"
 import { loadMarkdown, type Markdown } from "./Markdown.ts"
 import { type Kept, memoryOf } from "./Memory.ts"
 import { Repeater } from "./Repeater.ts"
@@ -224,7 +224,7 @@ export class Chat {
   }
 
   private async follow(body: ReadableStream<Uint8Array>): Promise<void> {
-    const seen: { result: Result | null; failed: boolean } = { result: null, failed: false }
+    const seen = { done: false, failed: false }
     let reply = ""
     let citations: ReadonlyArray<Source> = []
     let due: ReturnType<typeof setTimeout> | undefined
@@ -236,16 +236,16 @@ export class Chat {
     try {
       await read(body, (part) => {
         const source = sourceOf(part)
-        if (part.type === "text-delta") reply += part.delta ?? ""
+        if (part.type === "text-delta") reply += part.delta
         if (source !== null) citations = [...citations, source]
         if (source !== null || part.type === "text-delta") due ??= setTimeout(draw, drawEvery(reply))
         if (part.type === "error") seen.failed = true
-        if (part.type === "data-done") seen.result = part.data?.result ?? null
+        if (part.type === "data-done") seen.done = true
       })
     } finally {
       draw()
     }
-    if (seen.result === null && !seen.failed) throw new Error("The stream ended before its result.")
+    if (!seen.done && !seen.failed) throw new Error("The stream ended before its result.")
     // What is stored takes the place of what was shown, in one step.
     await this.refresh(true)
     if (seen.failed) this.set({ problem: this.texts.failed })
@@ -353,7 +353,7 @@ export class Chat {
   }
 
   /** True when what is stored may be shown instead of what is live. */
-  private settledBy(state: string, settled: boolean): boolean {
+  private settledBy(state: View["state"], settled: boolean): boolean {
     const { live } = this.view
     if (live === null || settled) return true
     const { pending } = this.memory.get()
@@ -371,12 +371,12 @@ export class Chat {
         const lastMessageId = this.view.messages.at(-1)?.id ?? "none"
         return realtimeToken === null ? null : { token: realtimeToken, url: realtimeUrl, lastMessageId }
       },
-      ({ state, type }) => {
-        if (type === "message.created") void this.refresh()
-        if (type === "conversation.updated" && state !== undefined && state !== this.view.state) {
+      (frame) => {
+        if (frame.type === "message.created") void this.refresh()
+        if (frame.type === "conversation.updated" && frame.state !== this.view.state) {
           void this.refresh()
         }
-        if (type === "typing") this.types()
+        if (frame.type === "typing") this.types()
       }
     )
   }

@@ -1,50 +1,26 @@
 /** The routes of the service that a page may call with its key, the envelope taken off. */
-import type { Source } from "./EventStream.ts"
+import type { Media as DeclaredMedia } from "../../domain/ChatTurn.ts"
+import type {
+  ConversationView,
+  FeedbackRequest,
+  HandoffRequest,
+  HostedTurnRequest,
+  IdentifyRequest,
+  InitRequest,
+  LastTurn,
+  SessionView,
+  WidgetMessage
+} from "../../domain/Widget.ts"
+import type { FailureBody } from "../../http/Envelope.ts"
+import type { WidgetMessagePage } from "../../http/hosted/SdkApi.ts"
 import type { Settings } from "./Settings.ts"
 import { languageOf } from "./Texts.ts"
 
-export interface Media {
-  readonly url: string
-  readonly name: string
-  readonly mimeType: string
-}
-
-export interface Message {
-  readonly id: string
-  readonly role: string
-  readonly content: string
-  readonly author: "agent" | "human" | "system" | null
-  readonly notice: "handoff" | null
-  readonly citations: ReadonlyArray<Source>
-  readonly media: ReadonlyArray<Media>
-  /** What the person thought of it. */
-  readonly rating: 1 | -1 | null
-}
-
-export interface Session {
-  readonly sessionId: string
-  readonly agent: { readonly name: string; readonly greeting: string | null }
-  readonly conversationId: string | null
-}
-
+export type Media = typeof DeclaredMedia.Encoded
+export type Message = typeof WidgetMessage.Encoded
+export type Session = typeof SessionView.Encoded
 /** How the conversation's last turn stands; `lost`: the server stopped in the middle, and it may be answered again. */
-export interface Turn {
-  /** Of the person's message. */
-  readonly messageId: string
-  readonly status: "running" | "complete" | "failed" | "lost"
-}
-
-export interface Place {
-  readonly conversation: { readonly id: string; readonly state: string } | null
-  readonly turn: Turn | null
-  readonly realtimeToken: string | null
-  readonly realtimeUrl: string
-}
-
-export interface Page {
-  readonly messages: ReadonlyArray<Message>
-  readonly nextCursor: string | null
-}
+export type Turn = typeof LastTurn.Encoded
 
 export interface Outgoing {
   readonly message: string
@@ -63,13 +39,8 @@ export class Refusal extends Error {
   }
 }
 
-interface Envelope<A> {
-  readonly data?: A
-  readonly error?: { readonly code?: string }
-}
-
 const refusalOf = async (response: Response) => {
-  const body: Envelope<unknown> = await response.json().catch(() => ({}))
+  const body: Partial<FailureBody> = await response.json().catch(() => ({}))
   return new Refusal(response.status, body.error?.code ?? "")
 }
 
@@ -79,7 +50,7 @@ const requestTimeout = 20_000
 export const clientOf = ({ base, key, language }: Settings) => {
   const headers = { "x-api-key": key }
 
-  const call = async <A>(path: string, body?: unknown): Promise<A> => {
+  const call = async <A, B = never>(path: string, body?: B): Promise<A> => {
     const response = await fetch(`${base}${path}`, {
       headers: body === undefined ? headers : { ...headers, "content-type": "application/json" },
       credentials: "omit",
@@ -87,7 +58,7 @@ export const clientOf = ({ base, key, language }: Settings) => {
       ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) })
     })
     if (!response.ok) throw await refusalOf(response)
-    const { data }: Envelope<A> = await response.json()
+    const { data }: { readonly data?: A } = await response.json()
     if (data === undefined) throw new Error("An answer without data.")
     return data
   }
@@ -96,24 +67,28 @@ export const clientOf = ({ base, key, language }: Settings) => {
 
   return {
     base,
-    init: (body: { readonly sessionId?: string; readonly externalEndUserId?: string }) =>
-      call<Session>("/api/sdk/init", body),
-    place: (sessionId: string) => call<Place>(`/api/sdk/conversation?${of(sessionId)}`),
+    init: (body: typeof InitRequest.Encoded) =>
+      call<Session, typeof InitRequest.Encoded>("/api/sdk/init", body),
+    place: (sessionId: string) =>
+      call<typeof ConversationView.Encoded>(`/api/sdk/conversation?${of(sessionId)}`),
     messages: (sessionId: string, cursor: string | null) =>
-      call<Page>(
+      call<typeof WidgetMessagePage.Encoded>(
         `/api/sdk/messages?limit=100&${of(sessionId)}${cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`}`
       ),
     identify: (sessionId: string, externalEndUserId: string) =>
-      call<unknown>("/api/sdk/identify", { sessionId, externalEndUserId }),
-    rate: (sessionId: string, messageId: string, rating: 1 | -1, comment: string) =>
-      call<unknown>("/api/sdk/feedback", {
+      call<unknown, typeof IdentifyRequest.Encoded>("/api/sdk/identify", { sessionId, externalEndUserId }),
+    rate: (sessionId: string, messageId: string, rating: NonNullable<Message["rating"]>, comment: string) =>
+      call<unknown, typeof FeedbackRequest.Encoded>("/api/sdk/feedback", {
         sessionId,
         messageId,
         rating,
         ...(comment.trim() === "" ? {} : { comment: comment.trim() })
       }),
     handoff: (sessionId: string) =>
-      call<unknown>("/api/sdk/handoff", { sessionId, language: languageOf(language) }),
+      call<unknown, typeof HandoffRequest.Encoded>("/api/sdk/handoff", {
+        sessionId,
+        language: languageOf(language)
+      }),
     /** A file of the conversation; only ever from the service itself. */
     file: async (sessionId: string, path: string): Promise<Blob> => {
       const response = await fetch(`${base}${path}?${of(sessionId)}`, {
@@ -138,10 +113,15 @@ export const clientOf = ({ base, key, language }: Settings) => {
       form.set("sessionId", sessionId)
       for (const file of files) form.append("files", file)
       const plain = files.length === 0
+      const turn: typeof HostedTurnRequest.Encoded = {
+        sessionId,
+        message,
+        ...(retryOf === null ? {} : { retryOf })
+      }
       const response = await fetch(`${base}/api/v1/chat/stream`, {
         method: "POST",
         headers: plain ? { ...headers, "content-type": "application/json" } : headers,
-        body: plain ? JSON.stringify({ sessionId, message, ...(retryOf === null ? {} : { retryOf }) }) : form,
+        body: plain ? JSON.stringify(turn) : form,
         credentials: "omit",
         signal
       })

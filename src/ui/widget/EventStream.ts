@@ -1,40 +1,20 @@
 /** Reads the `data:` frames of a turn's stream, in whatever pieces they come. */
+import type { Citation } from "../../domain/ChatTurn.ts"
+import type { StreamPart } from "../../domain/StreamPart.ts"
 
-/** What of a chunk the widget looks at. */
-export interface Part {
-  readonly type: string
-  readonly delta?: string
-  readonly title?: string
-  readonly url?: string
-  readonly providerMetadata?: { readonly spoke?: { readonly index?: number } }
-  readonly errorText?: string
-  readonly data?: { readonly result?: Result }
-}
-
-export interface Source {
-  readonly index: number
-  readonly title: string
-  readonly url: string
-}
-
-export interface Result {
-  readonly reply: string
-  readonly conversationId?: string
-  readonly citations: ReadonlyArray<Source>
-  readonly state?: string
-}
+/** What of a citation comes before the stream's end. */
+export type Source = Pick<typeof Citation.Encoded, "index" | "title" | "url">
 
 /** The source that a part tells of; null for parts of other kinds. */
-export const sourceOf = ({ providerMetadata, title, type, url }: Part): Source | null => {
-  const index = providerMetadata?.spoke?.index
-  return !type.startsWith("source-") || index === undefined
-    ? null
-    : { index, title: title ?? "", url: url ?? "" }
+export const sourceOf = (part: StreamPart): Source | null => {
+  if (part.type !== "source-url" && part.type !== "source-document") return null
+  const { index } = part.providerMetadata.spoke
+  return { index, title: part.title, url: part.type === "source-url" ? part.url : "" }
 }
 
-const parse = (text: string): Part | null => {
+const parse = (text: string): StreamPart | null => {
   try {
-    const value: Part | null = JSON.parse(text)
+    const value: StreamPart | null = JSON.parse(text)
     return typeof value === "object" && value !== null && typeof value.type === "string" ? value : null
   } catch {
     return null
@@ -44,7 +24,7 @@ const parse = (text: string): Part | null => {
 /** Frames out of pieces of text: give it what came, get what is whole. */
 export const framesOf = () => {
   let rest = ""
-  return (piece: string): ReadonlyArray<Part> => {
+  return (piece: string): ReadonlyArray<StreamPart> => {
     const lines = (rest + piece).split(/\r\n|\n|\r(?!$)/u)
     rest = lines.pop() ?? ""
     return lines.flatMap((line) => {
@@ -62,7 +42,7 @@ const patience = 40_000
  */
 export const read = async (
   body: ReadableStream<Uint8Array>,
-  on: (part: Part) => void,
+  on: (part: StreamPart) => void,
   silence = patience
 ): Promise<void> => {
   const reader = body.getReader()

@@ -1,16 +1,25 @@
 /** Which files may be sent, checked before anything leaves the page. */
+import type { AttachmentType } from "../../domain/Attachment.ts"
 import type { Texts } from "./Texts.ts"
 
 const megabyte = 1_048_576
-const images: ReadonlyArray<string> = ["image/jpeg", "image/png", "image/webp", "image/gif"]
 const most = 10
 
-export const accepted = [...images, "application/pdf"].join(",")
+/** Most bytes of a file by its type. */
+const sizeLimits: Readonly<Record<string, number>> = {
+  "image/jpeg": 10 * megabyte,
+  "image/png": 10 * megabyte,
+  "image/webp": 10 * megabyte,
+  "image/gif": 10 * megabyte,
+  "application/pdf": 25 * megabyte
+} satisfies Record<AttachmentType, number>
+
+export const accepted = Object.keys(sizeLimits).join(",")
 
 const problemOf = ({ name, size, type }: File, texts: Texts) => {
-  const image = images.includes(type)
-  if (!image && type !== "application/pdf") return texts.fileType(name)
-  return size > (image ? 10 : 25) * megabyte ? texts.fileSize(name) : null
+  const limit = sizeLimits[type]
+  if (limit === undefined) return texts.fileType(name)
+  return size > limit ? texts.fileSize(name) : null
 }
 
 /** The files with those of `more` that may go along, and what is wrong with the first of the others. */

@@ -1,8 +1,7 @@
 /** The conversation's realtime socket: reconnects by itself, each time a little later, until it is closed. */
-export interface Frame {
-  readonly type: string
-  readonly state?: string
-}
+import type { Frame as Declared } from "../../domain/RealtimeFrame.ts"
+
+export type Frame = typeof Declared.Encoded
 
 interface Access {
   readonly token: string

@@ -1,9 +1,10 @@
 /** The session's conversation as it is stored, read again and again: whole pages of messages are read once. */
 import type { Client, Message, Turn } from "./Client.ts"
+import type { View } from "./View.ts"
 
 export interface Found {
   readonly conversationId: string
-  readonly state: string
+  readonly state: View["state"]
   readonly messages: ReadonlyArray<Message>
   readonly turn: Turn | null
 }

@@ -1,4 +1,5 @@
 /** What of the chat is shown. */
+import type { ConversationState } from "../../domain/Conversation.ts"
 import type { Message, Session } from "./Client.ts"
 import type { Source } from "./EventStream.ts"
 import type { Markdown } from "./Markdown.ts"
@@ -20,7 +21,7 @@ export interface View {
   readonly markdown: Markdown | null
   readonly messages: ReadonlyArray<Message>
   readonly live: Live | null
-  readonly state: string
+  readonly state: typeof ConversationState.Encoded
   readonly typing: boolean
   readonly problem: string | null
   /** The person's last message, where it got no answer and may be answered again. */

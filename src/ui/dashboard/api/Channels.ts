@@ -1,29 +1,24 @@
 /** An agent's accounts at messaging providers. */
 import { infiniteQueryOptions } from "@tanstack/react-query"
+import type { MessagingChannel } from "../../../domain/Channel.ts"
+import type {
+  ChannelConfiguration,
+  CreateChannel,
+  PatchChannel
+} from "../../../domain/ChannelConfiguration.ts"
+import type { ChannelPage } from "../../../http/hosted/ChannelsApi.ts"
 import { call, firstPage } from "./Client.ts"
+import { membersOf } from "./membersOf.ts"
 
-export const providers = ["whatsapp", "messenger"] as const
-export type Provider = (typeof providers)[number]
-
-export interface Channel {
-  readonly id: string
-  readonly channel: Provider
-  readonly externalId: string
-  readonly active: boolean
-  readonly version: number
-  readonly createdAt: string
-}
-
-interface ChannelPage {
-  readonly channels: ReadonlyArray<Channel>
-  readonly nextCursor: string | null
-}
+export type Provider = typeof MessagingChannel.Encoded
+export const providers = membersOf<Provider>({ whatsapp: true, messenger: true })
+export type Channel = typeof ChannelConfiguration.Encoded
 
 export const channels = (agentId: string) =>
   infiniteQueryOptions({
     queryKey: ["agents", agentId, "channels"],
     queryFn: ({ pageParam, signal }) =>
-      call<ChannelPage>("GET", `/api/agents/${agentId}/channels`, {
+      call<typeof ChannelPage.Encoded>("GET", `/api/agents/${agentId}/channels`, {
         query: { limit: 100, cursor: pageParam },
         signal
       }),
@@ -31,16 +26,10 @@ export const channels = (agentId: string) =>
     getNextPageParam: ({ nextCursor }) => nextCursor
   })
 
-interface NewChannel {
-  readonly channel: Provider
-  readonly externalId: string
-  readonly accessToken: string
-}
-
-export const createChannel = (agentId: string, body: NewChannel) =>
-  call("POST", `/api/agents/${agentId}/channels`, { body })
+export const createChannel = (agentId: string, body: typeof CreateChannel.Encoded) =>
+  call<unknown, typeof CreateChannel.Encoded>("POST", `/api/agents/${agentId}/channels`, { body })
 
 export const setChannelActive = ({ id, version }: Channel, active: boolean) =>
-  call("PATCH", `/api/channels/${id}`, { body: { active }, version })
+  call<unknown, typeof PatchChannel.Encoded>("PATCH", `/api/channels/${id}`, { body: { active }, version })
 
 export const deleteChannel = (id: string) => call("DELETE", `/api/channels/${id}`)

@@ -1,15 +1,17 @@
 /** Calls of the dashboard routes: same origin, session cookie, the envelope taken off. */
+import type { ErrorCode } from "../../../domain/Errors.ts"
+import type { FailureBody } from "../../../http/Envelope.ts"
 
 /** What the service answered instead of success; `code` is one of the documented ones. */
 export class ApiError extends Error {
   readonly status: number
-  readonly code: string
+  readonly code: ErrorCode
   readonly details: Readonly<Record<string, unknown>>
   readonly requestId: string
 
   constructor(
     status: number,
-    code: string,
+    code: ErrorCode,
     message: string,
     details: Readonly<Record<string, unknown>>,
     requestId: string
@@ -21,15 +23,6 @@ export class ApiError extends Error {
     this.details = details
     this.requestId = requestId
   }
-}
-
-interface Failure {
-  readonly error?: {
-    readonly code?: string
-    readonly message?: string
-    readonly details?: Record<string, unknown>
-  }
-  readonly meta?: { readonly requestId?: string }
 }
 
 type Query = Readonly<Record<string, string | number | boolean | null | undefined>>
@@ -49,7 +42,7 @@ export const isOutdated = (problem: unknown): boolean =>
 
 /** The failure that a response which is not 2xx stands for. */
 export const failureOf = async (response: Response): Promise<ApiError> => {
-  const body: Failure = await response.json().catch(() => ({}))
+  const body: Partial<FailureBody> = await response.json().catch(() => ({}))
   return new ApiError(
     response.status,
     body.error?.code ?? "INTERNAL_ERROR",
@@ -59,20 +52,20 @@ export const failureOf = async (response: Response): Promise<ApiError> => {
   )
 }
 
-interface Options {
+interface Options<B> {
   readonly query?: Query
   /** Sent as JSON; a `FormData` as it is. */
-  readonly body?: unknown
+  readonly body?: B | FormData
   /** The version that a change was made from: it is refused where that is no longer the newest. */
   readonly version?: number
   readonly signal?: AbortSignal
 }
 
-/** `data` of the answer. Fails with {@link ApiError}, or with what `fetch` fails with when nothing answers. */
-export const call = async <A>(
+/** `data` of the answer to a request whose JSON is a `B`. Fails with {@link ApiError}, or with what `fetch` fails with when nothing answers. */
+export const call = async <A, B = never>(
   method: "GET" | "POST" | "PATCH" | "DELETE",
   path: string,
-  { query, body, signal, version }: Options = {}
+  { query, body, signal, version }: Options<B> = {}
 ): Promise<A> => {
   const isJson = body !== undefined && !(body instanceof FormData)
   const response = await fetch(address(path, query), {

@@ -1,74 +1,39 @@
 /** Conversations of every channel: read as they go on, and answered by people. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
-import type { RunEvent, RunFailure } from "../components/Trace.tsx"
-import type { Citation } from "../components/CitationChip.tsx"
+import type { RunTrace } from "../../../domain/AgentRun.ts"
+import type { AttachmentType } from "../../../domain/Attachment.ts"
+import type { ConversationChannel, ConversationState } from "../../../domain/Conversation.ts"
+import type { InboxMessage, MessageFeedback } from "../../../domain/InboxView.ts"
+import type {
+  InboxConversation,
+  InboxPage,
+  RecentMessages,
+  SocketAccess
+} from "../../../http/hosted/InboxViewApi.ts"
+import type { Said } from "../../../http/hosted/TakeoverApi.ts"
 import { call, firstPage } from "./Client.ts"
+import { membersOf } from "./membersOf.ts"
 
-export const states = ["HUMAN_REQUESTED", "HUMAN_ACTIVE", "AI_ACTIVE", "CLOSED"] as const
-export type State = (typeof states)[number]
-/** `test`: what the team says to try an agent, which is listed only where it is asked for. */
-export const channels = ["api", "widget", "whatsapp", "messenger", "test"] as const
-export type Channel = (typeof channels)[number]
+export type State = typeof ConversationState.Encoded
+/** Whoever waits for a human comes first. */
+export const states = membersOf<State>({
+  HUMAN_REQUESTED: true,
+  HUMAN_ACTIVE: true,
+  AI_ACTIVE: true,
+  CLOSED: true
+})
+export type Channel = typeof ConversationChannel.Encoded
+export const channels = membersOf<Channel>({
+  api: true,
+  widget: true,
+  whatsapp: true,
+  messenger: true,
+  test: true
+})
 
-export interface Conversation {
-  readonly id: string
-  readonly agentId: string
-  readonly endUserId: string
-  readonly messageCount: number
-  readonly createdAt: string
-  readonly updatedAt: string
-  readonly state: State
-  readonly channel: Channel
-  readonly handoffReason: string | null
-  readonly customer: string | null
-  readonly preview: string | null
-  /** Why the last message got no answer. */
-  readonly failure: RunFailure | null
-  /** How many replies the customer found helpful, and how many not. */
-  readonly ratings: { readonly helpful: number; readonly unhelpful: number }
-}
-
-interface Delivery {
-  readonly status: "pending" | "sent" | "delivered" | "read" | "failed" | "cancelled"
-  /** Why it was not delivered. */
-  readonly reason: string | null
-}
-
-export interface Feedback {
-  readonly rating: 1 | -1
-  readonly comment: string | null
-  readonly at: string
-}
-
-interface Attachment {
-  readonly artifact: string
-  readonly name: string
-  readonly mimeType: string
-  readonly size: number
-}
-
-export interface Message {
-  readonly id: string
-  readonly role: "user" | "assistant"
-  readonly content: string
-  readonly createdAt: string
-  readonly author: "agent" | "human" | "system" | null
-  readonly citations: ReadonlyArray<Citation>
-  readonly attachments: ReadonlyArray<Attachment>
-  /** Null where no channel carries the message. */
-  readonly delivery: Delivery | null
-  /** What the customer thinks of it. */
-  readonly feedback: Feedback | null
-  /** The run that wrote it, or that failed to answer it. */
-  readonly runId: string | null
-  /** Why it got no answer. */
-  readonly failure: RunFailure | null
-}
-
-interface ListPage {
-  readonly conversations: ReadonlyArray<Conversation>
-  readonly nextCursor: string | null
-}
+export type Conversation = typeof InboxConversation.Encoded
+export type Message = typeof InboxMessage.Encoded
+export type Feedback = typeof MessageFeedback.Encoded
 
 export interface Filter {
   readonly agentId?: string | undefined
@@ -83,7 +48,7 @@ export const conversations = ({ agentId, channel, state }: Filter) =>
   infiniteQueryOptions({
     queryKey: ["conversations", "list", agentId, channel, state],
     queryFn: ({ pageParam, signal }) =>
-      call<ListPage>("GET", "/api/inbox", {
+      call<typeof InboxPage.Encoded>("GET", "/api/inbox", {
         query: { limit: 30, cursor: pageParam, agentId, channel, state },
         signal
       }),
@@ -92,13 +57,7 @@ export const conversations = ({ agentId, channel, state }: Filter) =>
     refetchInterval: soon
   })
 
-interface Recent {
-  readonly conversation: Conversation
-  readonly messages: ReadonlyArray<Message>
-  readonly hasMore: boolean
-}
-
-const isUnderway = (page: Recent | undefined) =>
+const isUnderway = (page: typeof RecentMessages.Encoded | undefined) =>
   page?.messages.some(({ delivery }) => delivery?.status === "pending") === true
 
 /** Pages from the newest back; each oldest message first. `live` while the socket tells what is new. */
@@ -106,7 +65,7 @@ export const conversation = (id: string, live: boolean) =>
   infiniteQueryOptions({
     queryKey: ["conversations", "one", id],
     queryFn: ({ pageParam, signal }) =>
-      call<Recent>("GET", `/api/conversations/${id}/recent`, {
+      call<typeof RecentMessages.Encoded>("GET", `/api/conversations/${id}/recent`, {
         query: { limit: 30, before: pageParam },
         signal
       }),
@@ -118,7 +77,7 @@ export const conversation = (id: string, live: boolean) =>
 
 /** The last messages, once. */
 export const recentMessages = (id: string, limit: number) =>
-  call<Recent>("GET", `/api/conversations/${id}/recent`, { query: { limit } }).then(
+  call<typeof RecentMessages.Encoded>("GET", `/api/conversations/${id}/recent`, { query: { limit } }).then(
     ({ messages }) => messages
   )
 
@@ -133,39 +92,38 @@ const formOf = (content: string, files: ReadonlyArray<File>) => {
 }
 
 export const say = (id: string, content: string, files: ReadonlyArray<File>) =>
-  call("POST", `/api/conversations/${id}/messages`, {
+  call<unknown, typeof Said.Encoded>("POST", `/api/conversations/${id}/messages`, {
     body: files.length === 0 ? { content } : formOf(content, files)
   })
 
-/** Types of the files that may be attached, and how many. */
-export const attachable = "image/jpeg,image/png,image/webp,image/gif,application/pdf"
-export const mostAttachments = 10
-
 const MiB = 1_048_576
 
-/** Whether the service would take the file. */
-export const isAttachable = ({ size, type }: File) =>
-  attachable.split(",").includes(type) && size <= (type === "application/pdf" ? 25 : 10) * MiB
+/** Most bytes of a file by its type. */
+const sizeLimits: Readonly<Record<string, number>> = {
+  "image/jpeg": 10 * MiB,
+  "image/png": 10 * MiB,
+  "image/webp": 10 * MiB,
+  "image/gif": 10 * MiB,
+  "application/pdf": 25 * MiB
+} satisfies Record<AttachmentType, number>
 
-interface Access {
-  readonly realtimeToken: string
-  readonly realtimeUrl: string
-}
+/** Types of the files that may be attached, and how many. */
+export const attachable = Object.keys(sizeLimits).join(",")
+export const mostAttachments = 10
+
+/** Whether the service would take the file. */
+export const isAttachable = ({ size, type }: File) => size <= (sizeLimits[type] ?? -1)
 
 /** What opens the socket of a conversation, for one hour. */
 export const realtime = (id: string, signal: AbortSignal) =>
-  call<Access>("POST", `/api/conversations/${id}/realtime`, { signal })
-
-interface RunTrace {
-  readonly events: ReadonlyArray<RunEvent>
-}
+  call<typeof SocketAccess.Encoded>("POST", `/api/conversations/${id}/realtime`, { signal })
 
 /** Each reading is in the audit trail, so it is read once. */
 export const trace = (runId: string) =>
   queryOptions({
     queryKey: ["runs", runId],
     queryFn: ({ signal }) =>
-      call<RunTrace>("GET", `/api/agent-runs/${runId}`, { query: { limit: 100 }, signal }),
+      call<typeof RunTrace.Encoded>("GET", `/api/agent-runs/${runId}`, { query: { limit: 100 }, signal }),
     staleTime: Infinity
   })
 

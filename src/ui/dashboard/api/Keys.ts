@@ -1,41 +1,21 @@
 /** API keys of an agent. */
 import { infiniteQueryOptions } from "@tanstack/react-query"
+import type { CanonicalPermission } from "../../../domain/Access.ts"
+import type { ApiKey, CreateAgentKey, PatchKey } from "../../../domain/ApiKey.ts"
+import type { RateLimit as Limit } from "../../../domain/RateLimit.ts"
+import type { KeyPage, MadeKey } from "../../../http/hosted/KeysApi.ts"
 import { call, firstPage } from "./Client.ts"
 
-export const permissions = ["chat", "retrieve", "ingest", "usage.read", "trace_read"] as const
-export type Permission = (typeof permissions)[number]
-
-/** At most `requests` in any `window` of seconds. */
-export interface RateLimit {
-  readonly requests: number
-  readonly window: number
-}
-
-export interface Key {
-  readonly id: string
-  readonly name: string
-  readonly prefix: string
-  readonly permissions: ReadonlyArray<string>
-  readonly allowedOrigins: ReadonlyArray<string>
-  readonly status: "ACTIVE" | "INACTIVE" | "REVOKED" | "EXPIRED"
-  readonly expiresAt: string | null
-  /** Null: what the server sets for all keys. */
-  readonly rateLimit: RateLimit | null
-  readonly lastUsedAt: string | null
-  readonly version: number
-  readonly createdAt: string
-}
-
-interface KeyPage {
-  readonly keys: ReadonlyArray<Key>
-  readonly nextCursor: string | null
-}
+/** What is offered to give to a key: neither `skill_fetch` nor everything. */
+export type OfferedPermission = Exclude<CanonicalPermission, "skill_fetch" | "*">
+export type RateLimit = typeof Limit.Encoded
+export type Key = typeof ApiKey.Encoded
 
 export const keys = (agentId: string) =>
   infiniteQueryOptions({
     queryKey: ["agents", agentId, "keys"],
     queryFn: ({ pageParam, signal }) =>
-      call<KeyPage>("GET", `/api/agents/${agentId}/keys`, {
+      call<typeof KeyPage.Encoded>("GET", `/api/agents/${agentId}/keys`, {
         query: { limit: 50, cursor: pageParam },
         signal
       }),
@@ -43,23 +23,15 @@ export const keys = (agentId: string) =>
     getNextPageParam: ({ nextCursor }) => nextCursor
   })
 
-export interface NewKey {
-  readonly name: string
-  readonly permissions: ReadonlyArray<string>
-  readonly allowedOrigins?: ReadonlyArray<string>
-  readonly expiresAt?: string
-  readonly rateLimit?: RateLimit
-}
-
 /** The answer is the only one that holds the secret. */
-export const createKey = (agentId: string, body: NewKey) =>
-  call<{ readonly key: Key; readonly secret: string }>("POST", `/api/agents/${agentId}/keys`, { body })
+export const createKey = (agentId: string, body: typeof CreateAgentKey.Encoded) =>
+  call<typeof MadeKey.Encoded, typeof CreateAgentKey.Encoded>("POST", `/api/agents/${agentId}/keys`, { body })
 
 export const setActive = ({ id, version }: Key, active: boolean) =>
-  call("PATCH", `/api/keys/${id}`, { body: { active }, version })
+  call<unknown, typeof PatchKey.Encoded>("PATCH", `/api/keys/${id}`, { body: { active }, version })
 
 /** Null takes the key's own limit away. */
 export const setRateLimit = ({ id, version }: Key, rateLimit: RateLimit | null) =>
-  call("PATCH", `/api/keys/${id}`, { body: { rateLimit }, version })
+  call<unknown, typeof PatchKey.Encoded>("PATCH", `/api/keys/${id}`, { body: { rateLimit }, version })
 
 export const revokeKey = (id: string) => call("DELETE", `/api/keys/${id}`)

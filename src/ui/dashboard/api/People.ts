@@ -1,24 +1,13 @@
 /** End users: the people who write to the agents, and what the law lets them ask for. */
 import { infiniteQueryOptions } from "@tanstack/react-query"
+import type { EndUserPage } from "../../../http/hosted/EndUsersApi.ts"
 import { call, firstPage } from "./Client.ts"
-
-export interface Person {
-  readonly id: string
-  readonly externalId: string | null
-  readonly conversations: number
-  readonly createdAt: string
-}
-
-interface PersonPage {
-  readonly endUsers: ReadonlyArray<Person>
-  readonly nextCursor: string | null
-}
 
 export const people = (externalId: string) =>
   infiniteQueryOptions({
     queryKey: ["people", externalId],
     queryFn: ({ pageParam, signal }) =>
-      call<PersonPage>("GET", "/api/end-users", {
+      call<typeof EndUserPage.Encoded>("GET", "/api/end-users", {
         query: { limit: 50, cursor: pageParam, externalId },
         signal
       }),

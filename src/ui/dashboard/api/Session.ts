@@ -1,15 +1,12 @@
 /** Who is signed in. */
 import { queryOptions } from "@tanstack/react-query"
+import type { Role as Declared } from "../../../domain/Access.ts"
+import type { Login } from "../../../domain/Account.ts"
+import type { SignedIn } from "../../../http/hosted/SessionsApi.ts"
 import { ApiError, call } from "./Client.ts"
 
-export type Role = "owner" | "admin" | "agent" | "viewer"
-
-export interface User {
-  readonly id: string
-  readonly email: string
-  readonly role: Role
-  readonly tenantId: string
-}
+export type Role = typeof Declared.Encoded
+export type User = (typeof SignedIn.Encoded)["user"]
 
 const rank: Record<Role, number> = { owner: 3, admin: 2, agent: 1, viewer: 0 }
 
@@ -20,7 +17,7 @@ export const atLeast = (role: Role, least: Role): boolean => rank[role] >= rank[
 export const session = queryOptions({
   queryKey: ["session"],
   queryFn: ({ signal }) =>
-    call<{ readonly user: User }>("GET", "/api/auth/session", { signal }).then(
+    call<typeof SignedIn.Encoded>("GET", "/api/auth/session", { signal }).then(
       ({ user }) => user,
       (problem: unknown) => {
         if (problem instanceof ApiError && problem.status === 401) return null
@@ -31,6 +28,8 @@ export const session = queryOptions({
 })
 
 export const signIn = (email: string, password: string) =>
-  call<{ readonly user: User }>("POST", "/api/auth/login", { body: { email, password } })
+  call<typeof SignedIn.Encoded, typeof Login.Encoded>("POST", "/api/auth/login", {
+    body: { email, password }
+  })
 
 export const signOut = () => call("POST", "/api/auth/logout")

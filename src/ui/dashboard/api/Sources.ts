@@ -1,73 +1,60 @@
 /** The knowledge sources of an agent, their jobs and their crawls. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query"
+import type { CrawlOutcome, DryRun, DryRunRequest } from "../../../domain/Crawl.ts"
+import type {
+  FileConfig,
+  PatchSource,
+  SitemapConfig,
+  SourceStatus as Status,
+  SourceType as Type,
+  UploadedFileConfig,
+  UrlConfig
+} from "../../../domain/Source.ts"
+import type { CreateAgentSource } from "../../../http/hosted/SourcesApi.ts"
+import type { CrawlReport } from "../../../http/public/CrawlApi.ts"
+import type {
+  SourceCreation,
+  SourceDetail as Detail,
+  SourceItem as Item,
+  SourcePage,
+  SyncRequest
+} from "../../../http/public/SourcesApi.ts"
 import { call, firstPage } from "./Client.ts"
+import { membersOf } from "./membersOf.ts"
 
-export const sourceTypes = ["URL", "SITEMAP", "FILE", "IMAGE", "BULK_UPLOAD"] as const
-export type SourceType = (typeof sourceTypes)[number]
-export type SourceStatus = "PENDING" | "PROCESSING" | "READY" | "FAILED"
-export type JobStatus = "QUEUED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED"
+export type SourceType = typeof Type.Encoded
+export type SourceStatus = typeof Status.Encoded
 
-export interface Job {
-  readonly id: string
-  readonly type: "INGEST" | "REINDEX"
-  readonly status: JobStatus
-  readonly progress: number
-  readonly chunksCreated: number | null
-  readonly error: string | null
-}
+type Configs = typeof UrlConfig.Encoded &
+  typeof SitemapConfig.Encoded &
+  typeof FileConfig.Encoded &
+  typeof UploadedFileConfig.Encoded
+/** What is read of a config, whatever its source's type. */
+export type SourceConfig = Partial<Omit<Configs, "metadata">>
 
-/** What differs by type is optional here; the service says what is missing. */
-export interface SourceConfig {
-  readonly url?: string
-  readonly sitemapUrl?: string
-  readonly fileUrl?: string
-  readonly fileName?: string
-  readonly maxDepth?: number
-  readonly includePatterns?: ReadonlyArray<string>
-  readonly excludePatterns?: ReadonlyArray<string>
-  readonly refresh?: "off" | "daily" | "weekly"
-  readonly artifact?: string
-}
-
-interface SourceBase {
-  readonly id: string
-  readonly agentId: string
-  readonly type: SourceType
-  readonly name: string
-  readonly status: SourceStatus
-  readonly config: SourceConfig
-  readonly latestJob: Job | null
-}
-
-export interface SourceItem extends SourceBase {
-  readonly lastSyncedAt: string | null
-  readonly lastError: string | null
-}
-
-export interface SourceDetail extends SourceBase {
-  readonly error: string | null
-}
+export type SourceItem = typeof Item.Encoded
+/** The declaration says no more of a config than that it is an object. */
+export type SourceDetail = typeof Detail.Encoded & { readonly config: SourceConfig }
+type Watched = Pick<SourceItem, "latestJob" | "status">
 
 /** True while a job of the source has not ended: it is looked at again soon. */
-export const isMoving = ({ latestJob }: SourceBase): boolean =>
+export const isMoving = ({ latestJob }: Watched): boolean =>
   latestJob !== null && (latestJob.status === "QUEUED" || latestJob.status === "RUNNING")
 
 /** True for a source that nobody has had read yet. */
-export const isUntouched = ({ latestJob, status }: SourceBase): boolean =>
+export const isUntouched = ({ latestJob, status }: Watched): boolean =>
   status === "PENDING" && latestJob === null
 
 const soon = 1_000
-
-interface SourcePage {
-  readonly sources: ReadonlyArray<SourceItem>
-  readonly nextCursor: string | null
-}
 
 export const sources = (agentId: string) =>
   infiniteQueryOptions({
     queryKey: ["sources", "of", agentId],
     queryFn: ({ pageParam, signal }) =>
-      call<SourcePage>("GET", "/api/sources", { query: { agentId, limit: 50, cursor: pageParam }, signal }),
+      call<typeof SourcePage.Encoded>("GET", "/api/sources", {
+        query: { agentId, limit: 50, cursor: pageParam },
+        signal
+      }),
     initialPageParam: firstPage(),
     getNextPageParam: ({ nextCursor }) => nextCursor,
     enabled: agentId !== "",
@@ -82,18 +69,8 @@ export const source = (id: string) =>
     refetchInterval: ({ state }) => (state.data !== undefined && isMoving(state.data) ? soon : false)
   })
 
-export interface NewSource {
-  readonly agentId: string
-  readonly type: SourceType
-  readonly name: string
-  readonly config: SourceConfig
-}
-
-interface Created {
-  readonly source: SourceBase
-}
-
-export const createSource = (body: NewSource) => call<Created>("POST", "/api/sources", { body })
+export const createSource = (body: typeof CreateAgentSource.Encoded) =>
+  call<typeof SourceCreation.Encoded, typeof CreateAgentSource.Encoded>("POST", "/api/sources", { body })
 
 /** One document, or one ZIP of documents. */
 export const uploadSource = (kind: "upload" | "bulk-upload", agentId: string, name: string, file: File) => {
@@ -101,36 +78,25 @@ export const uploadSource = (kind: "upload" | "bulk-upload", agentId: string, na
   body.set("agentId", agentId)
   if (name !== "") body.set("name", name)
   body.set("file", file)
-  return call<Created>("POST", `/api/sources/${kind}`, { body })
+  return call<typeof SourceCreation.Encoded>("POST", `/api/sources/${kind}`, { body })
 }
 
-export const patchSource = (id: string, body: { readonly name?: string; readonly config?: SourceConfig }) =>
-  call("PATCH", `/api/sources/${id}`, { body })
+export const patchSource = (id: string, body: typeof PatchSource.Encoded) =>
+  call<unknown, typeof PatchSource.Encoded>("PATCH", `/api/sources/${id}`, { body })
 
 export const deleteSource = (id: string) => call("DELETE", `/api/sources/${id}`)
 
 export const syncSource = (id: string, force: boolean) =>
-  call("POST", `/api/sources/${id}/sync`, { body: { force } })
+  call<unknown, typeof SyncRequest.Encoded>("POST", `/api/sources/${id}/sync`, { body: { force } })
 
-export const outcomes = ["indexed", "unchanged", "skipped", "failed", "redirected"] as const
-export type Outcome = (typeof outcomes)[number]
-
-export interface CrawlEntry {
-  readonly url: string
-  readonly depth: number
-  readonly parent: string | null
-  readonly outcome: Outcome
-  readonly reason: string | null
-  readonly message: string | null
-  readonly httpStatus: number | null
-  readonly target: string | null
-}
-
-interface CrawlReport {
-  readonly job: { readonly id: string; readonly status: JobStatus } | null
-  readonly entries: ReadonlyArray<CrawlEntry>
-  readonly nextCursor: string | null
-}
+export type Outcome = typeof CrawlOutcome.Encoded
+export const outcomes = membersOf<Outcome>({
+  indexed: true,
+  unchanged: true,
+  skipped: true,
+  failed: true,
+  redirected: true
+})
 
 /** `job` names the job and its state: a report is asked for anew when either changes. */
 export const crawl = (id: string, outcome: Outcome | "all", job: string) =>
@@ -138,7 +104,7 @@ export const crawl = (id: string, outcome: Outcome | "all", job: string) =>
     queryKey: ["sources", "one", id, "crawl", outcome, job],
     placeholderData: keepPreviousData,
     queryFn: ({ pageParam, signal }) =>
-      call<CrawlReport>("GET", `/api/sources/${id}/crawl`, {
+      call<typeof CrawlReport.Encoded>("GET", `/api/sources/${id}/crawl`, {
         query: { limit: 100, cursor: pageParam, outcome: outcome === "all" ? undefined : outcome },
         signal
       }),
@@ -146,19 +112,5 @@ export const crawl = (id: string, outcome: Outcome | "all", job: string) =>
     getNextPageParam: ({ nextCursor }) => nextCursor
   })
 
-export interface DryRunLine {
-  readonly url: string
-  readonly included: boolean
-  readonly reason: string | null
-  readonly message: string | null
-  readonly pattern: string | null
-}
-
-export interface DryRun {
-  readonly urls: ReadonlyArray<DryRunLine>
-  readonly complete: boolean
-  readonly error: string | null
-}
-
-export const dryRun = (type: "URL" | "SITEMAP", config: SourceConfig) =>
-  call<DryRun>("POST", "/api/sources/dry-run", { body: { type, config } })
+export const dryRun = (body: typeof DryRunRequest.Encoded) =>
+  call<typeof DryRun.Encoded, typeof DryRunRequest.Encoded>("POST", "/api/sources/dry-run", { body })

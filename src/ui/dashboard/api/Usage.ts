@@ -1,36 +1,10 @@
 /** What the tenant has used of its period. */
 import { queryOptions } from "@tanstack/react-query"
+import type { DayUsage as Day, TenantUsage } from "../../../domain/Usage.ts"
 import { call } from "./Client.ts"
 
-export interface Tokens {
-  readonly input: number
-  readonly output: number
-}
-
-export interface AgentUsage {
-  readonly agentId: string
-  readonly name: string
-  readonly turns: number
-  readonly ingestionJobs: number
-  readonly sources: number
-  readonly tokens: Tokens
-}
-
-export interface DayUsage {
-  readonly date: string
-  readonly turns: number
-  readonly tokens: Tokens
-}
-
-export interface Usage {
-  readonly period: { readonly start: string; readonly end: string }
-  readonly turns: { readonly used: number; readonly limit: number; readonly overageEnabled: boolean }
-  readonly ingestionJobs: { readonly used: number; readonly limit: number }
-  readonly sources: { readonly active: number; readonly limit: number }
-  readonly tokens: Tokens
-  readonly agents: ReadonlyArray<AgentUsage>
-  readonly days: ReadonlyArray<DayUsage>
-}
+export type DayUsage = typeof Day.Encoded
+export type Usage = typeof TenantUsage.Encoded
 
 export const usage = queryOptions({
   queryKey: ["usage"],

@@ -1,17 +1,12 @@
 /** A citation's number, and the passage behind it. */
+import type { Citation as Declared } from "../../../domain/ChatTurn.ts"
 import { Button, Dialog, DialogTrigger, Popover } from "react-aria-components"
 import { texts, useText } from "../text/Language.tsx"
 import css from "./CitationChip.module.css"
 
 /** While a reply is written, only where a citation leads is known. */
-export interface Citation {
-  readonly index: number
-  readonly title: string
-  readonly url: string
-  readonly sourceName?: string
-  readonly text?: string
-  readonly score?: number
-}
+export type Citation = Pick<typeof Declared.Encoded, "index" | "title" | "url"> &
+  Partial<Pick<typeof Declared.Encoded, "sourceName" | "text" | "score">>
 
 const words = texts(
   { citation: (index: number) => `Citation ${index}`, open: "Open the source" },

@@ -1,28 +1,14 @@
 /** What happened in a turn, event by event, while it happens. */
+import type { RunEvent as DeclaredEvent, RunEventType } from "../../../domain/AgentRun.ts"
 import { useFailure } from "../text/useFailure.ts"
 import { texts, useText } from "../text/Language.tsx"
 import { Badge, type Tone } from "./Badge.tsx"
 import css from "./Trace.module.css"
 
-export interface RunEvent {
-  readonly id: string
-  readonly sequence: number
-  readonly type: string
-  readonly status: "running" | "complete" | "failed"
-  readonly label: string
-  readonly timestamp: string
-  readonly payload?: Readonly<Record<string, unknown>>
-}
-
-/** Why a run brought no reply. */
-export interface RunFailure {
-  readonly code: string
-  /** What was wrong with the model's provider, where that was the reason. */
-  readonly provider: string | null
-}
+export type RunEvent = typeof DeclaredEvent.Encoded
 
 /** Of an event that says so. */
-export const failureIn = ({ payload, type }: RunEvent): RunFailure | null => {
+export const failureIn = ({ payload, type }: RunEvent) => {
   if (type !== "run.failed") return null
   const code = payload?.["code"]
   const provider = payload?.["provider"]
@@ -39,7 +25,7 @@ const toolOf = ({ payload }: RunEvent): string => {
 }
 
 /** By the event's type; the service labels them in English. */
-const germanLabels: Readonly<Record<string, (tool: string) => string>> = {
+const germanLabels: Record<RunEventType, (tool: string) => string> = {
   "run.started": () => "Lauf begonnen",
   "retrieval.completed": () => "Wissensbasis durchsucht",
   "model.completed": () => "Modell hat geantwortet",

@@ -2,7 +2,9 @@
  * What the service's error codes mean, in German: the service itself speaks English.
  * Where the code alone says too little, the service's own sentence stands beside it.
  */
-export const germanCodes: Readonly<Record<string, string>> = {
+import type { ErrorCode } from "../../../domain/Errors.ts"
+
+export const germanCodes: Readonly<Record<ErrorCode, string>> = {
   UNAUTHORIZED: "Die Anmeldung gilt nicht oder nicht mehr.",
   FORBIDDEN: "Das ist mit dieser Rolle oder von hier aus nicht erlaubt.",
   PLAN_RESTRICTED: "Der Tarif enthält das nicht.",

@@ -1,6 +1,14 @@
 /** Why a turn brought no reply, and what can be done, for those who look after the agent. */
-import type { RunFailure } from "../components/Trace.tsx"
+import type { ProviderProblem } from "../../../domain/AgentRun.ts"
 import { texts, useText } from "./Language.tsx"
+
+/** As a trace tells it, or what reads one. */
+interface Failure {
+  readonly code: string
+  readonly provider: string | null
+}
+
+type Told = ProviderProblem | "RUNTIME_TIMEOUT" | "PROCESS_STOPPED" | "TAKEN_OVER" | "TURN_FAILED"
 
 const words = texts(
   {
@@ -17,7 +25,7 @@ const words = texts(
     PROCESS_STOPPED: "The server stopped in the middle of the answer.",
     TAKEN_OVER: "Somebody took the conversation over in the meantime.",
     TURN_FAILED: "The answer could not be finished. The server's log says why."
-  },
+  } satisfies Record<Told, string>,
   {
     key_refused:
       "Der Modellanbieter hat den Schlüssel abgelehnt. Bitte den Schlüssel des Anbieters in den Einstellungen des Servers prüfen.",
@@ -35,7 +43,7 @@ const words = texts(
   }
 )
 
-export const useFailure = (): ((failure: RunFailure) => string) => {
+export const useFailure = (): ((failure: Failure) => string) => {
   const told = new Map<string, string>(Object.entries(useText(words)))
   return ({ code, provider }) => told.get(provider ?? code) ?? told.get(code) ?? code
 }

@@ -1,7 +1,8 @@
 /** API keys: made, switched off, revoked. A secret is shown once. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { createKey, type Key, keys, type Permission, revokeKey, setActive } from "../../api/Keys.ts"
+import { createKey, type Key, keys, type OfferedPermission, revokeKey, setActive } from "../../api/Keys.ts"
+import { membersOf } from "../../api/membersOf.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Choices } from "../../components/Choices.tsx"
@@ -132,7 +133,19 @@ const Secret = ({ secret, onClose }: { readonly secret: string; readonly onClose
   )
 }
 
-const initial = (): ReadonlyArray<Permission> => ["chat"]
+/** Name and meaning of each. */
+const useOffered = (): Record<OfferedPermission, readonly [string, string]> => {
+  const t = useText(words)
+  return {
+    chat: [t.chat, t.chatMeans],
+    retrieve: [t.retrieve, t.retrieveMeans],
+    ingest: [t.ingest, t.ingestMeans],
+    "usage.read": [t.usage, t.usageMeans],
+    trace_read: [t.trace, t.traceMeans]
+  }
+}
+
+const initial = (): ReadonlyArray<OfferedPermission> => ["chat"]
 const nothing = { name: "", permissions: initial(), origins: "", until: "", ...noLimit }
 const places = ["name", "permissions", "allowedOrigins", "expiresAt", ...limitPlaces] as const
 
@@ -142,6 +155,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
   const queries = useQueryClient()
   const draft = useDraft({ name: `key.${agentId}`, title: t.add, stored: nothing })
   const { change, value } = draft
+  const offered = useOffered()
   const rateLimit = limitOf(value)
   const meant = meantBy(value.origins)
   const allowedOrigins = originsOf(meant)
@@ -178,13 +192,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
       />
       <Choices
         label={t.permissions}
-        options={[
-          ["chat", t.chat, t.chatMeans],
-          ["retrieve", t.retrieve, t.retrieveMeans],
-          ["ingest", t.ingest, t.ingestMeans],
-          ["usage.read", t.usage, t.usageMeans],
-          ["trace_read", t.trace, t.traceMeans]
-        ]}
+        options={membersOf(offered).map((one) => [one, ...offered[one]] as const)}
         value={value.permissions}
         onChange={(permissions) => change({ permissions })}
         error={permissionError}
@@ -265,12 +273,9 @@ const Keys = ({ agentId }: { readonly agentId: string }) => {
   const { ago } = useFormat()
   const query = useInfiniteQuery(keys(agentId))
   const [creating, setCreating] = useState(false)
-  const named = new Map([
-    ["chat", t.chat],
-    ["retrieve", t.retrieve],
-    ["ingest", t.ingest],
-    ["usage.read", t.usage],
-    ["trace_read", t.trace],
+  const offered = useOffered()
+  const named = new Map<string, string>([
+    ...membersOf(offered).map((one) => [one, offered[one][0]] as const),
     ["*", t.everything]
   ])
   const add = (

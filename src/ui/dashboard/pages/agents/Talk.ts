@@ -4,15 +4,14 @@
  */
 import { Chat } from "@ai-sdk/react"
 import { DefaultChatTransport, type UIMessage } from "ai"
+import type { ChatTurnResult } from "../../../../domain/ChatTurn.ts"
 import { failureOf } from "../../api/Client.ts"
 import { type Message as Stored, recentMessages } from "../../api/Conversations.ts"
 import type { Citation } from "../../components/CitationChip.tsx"
 import type { RunEvent } from "../../components/Trace.tsx"
 import { TurnForm } from "./TurnForm.ts"
 
-interface Result {
-  readonly reply: string
-  readonly conversationId?: string
+type Result = Pick<typeof ChatTurnResult.Encoded, "reply" | "conversationId"> & {
   readonly citations: ReadonlyArray<Citation>
 }
 

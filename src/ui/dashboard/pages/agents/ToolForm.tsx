@@ -1,5 +1,6 @@
 /** Making and changing a tool. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
+import type { JsonObject } from "../../../../domain/Text.ts"
 import {
   type AuthKind,
   authKinds,
@@ -54,7 +55,7 @@ const words = texts(
     slot: "Slot",
     slotHelp: "Instead of a secret: the name under which each request brings its own credential.",
     badJson: "This is not JSON.",
-    badBinding: "Write each as: from → to."
+    badBinding: "Write each as: /pointer → path:name, query:name, header:Name or body:/pointer."
   },
   {
     add: "Neues Werkzeug",
@@ -86,20 +87,22 @@ const words = texts(
     slot: "Slot",
     slotHelp: "Statt eines Geheimnisses: der Name, unter dem jede Anfrage ihren eigenen Zugang mitbringt.",
     badJson: "Das ist kein JSON.",
-    badBinding: "Jede so schreiben: von → nach."
+    badBinding: "Jede so schreiben: /Zeiger → path:Name, query:Name, header:Name oder body:/Zeiger."
   }
 )
 
 const emptyParameters = '{\n  "type": "object",\n  "properties": {}\n}'
 
-const parsed = (text: string): Readonly<Record<string, unknown>> | null => {
+const parsed = (text: string): JsonObject | null => {
   try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : null
+    const value: JsonObject | null = JSON.parse(text)
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : null
   } catch {
     return null
   }
 }
+
+const isTarget = (text: string): text is Binding["to"] => /^(?:(?:header|query|path):|body:\/)/.test(text)
 
 /** Null when a line is no binding. */
 const bindingsOf = (text: string): ReadonlyArray<Binding> | null => {
@@ -107,9 +110,10 @@ const bindingsOf = (text: string): ReadonlyArray<Binding> | null => {
     .split("\n")
     .filter((line) => line.trim() !== "")
     .map((line) => /^\s*(\/\S*)\s*(?:→|->)\s*(\S+)\s*$/.exec(line))
-  const bindings = found.flatMap((match) =>
-    match?.[1] === undefined || match[2] === undefined ? [] : [{ from: match[1], to: match[2] }]
-  )
+  const bindings = found.flatMap((match) => {
+    const [, from, to] = match ?? []
+    return from === undefined || to === undefined || !isTarget(to) ? [] : [{ from, to }]
+  })
   return bindings.length === found.length ? bindings : null
 }
 
@@ -143,7 +147,15 @@ const nothing: ToolFields = {
   slot: ""
 }
 
-const fieldsOf = ({ auth, bindings, description, http, mcp, name, parameters }: Tool): ToolFields => ({
+const fieldsOf = ({
+  auth,
+  bindings = [],
+  description = "",
+  http,
+  mcp,
+  name,
+  parameters = {}
+}: Tool): ToolFields => ({
   kind: mcp === undefined ? "http" : "mcp",
   name,
   description,

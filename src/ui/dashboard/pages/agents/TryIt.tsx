@@ -6,7 +6,7 @@ import { ApiError } from "../../api/Client.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { CitationChip } from "../../components/CitationChip.tsx"
 import { Prose, useSpoken } from "../../components/Prose.tsx"
-import { failureIn, type RunFailure, Trace } from "../../components/Trace.tsx"
+import { failureIn, Trace } from "../../components/Trace.tsx"
 import { useStickToEnd } from "../../components/useStickToEnd.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useFailure } from "../../text/useFailure.ts"
@@ -71,7 +71,7 @@ const Said = ({ message, name, streaming }: SaidProps) => {
 interface FailedProps {
   readonly problem: Error
   /** What the turn's trace says of it; null where there was no turn. */
-  readonly failure: RunFailure | null
+  readonly failure: ReturnType<typeof failureIn>
 }
 
 /** A failure that the stream itself told, by its code, or one of the request. */

@@ -1,4 +1,6 @@
 /** The next turn as the hosted stream takes it: JSON, or a form when files go with it. */
+import type { HostedTurnRequest } from "../../../../domain/Widget.ts"
+
 export class TurnForm {
   readonly agentId: string
   /** Of the turn before; undefined begins a conversation. */
@@ -25,7 +27,7 @@ export class TurnForm {
       agentId: this.agentId,
       message: this.message,
       ...(this.conversationId === undefined ? {} : { conversationId: this.conversationId })
-    }
+    } satisfies typeof HostedTurnRequest.Encoded
     if (this.files.length === 0) {
       return { body: JSON.stringify(fields), headers: { "content-type": "application/json" } }
     }

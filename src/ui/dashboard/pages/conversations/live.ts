@@ -1,12 +1,10 @@
 /** What the socket of a conversation tells while its page is open. */
 import { useEffect, useState } from "react"
+import type { Frame as Declared } from "../../../../domain/RealtimeFrame.ts"
 import { realtime } from "../../api/Conversations.ts"
 import type { RunEvent } from "../../components/Trace.tsx"
 
-interface Frame {
-  readonly type: string
-  readonly event?: RunEvent & { readonly runId: string }
-}
+type Frame = typeof Declared.Encoded
 
 /** First and longest wait before the socket is opened again, in milliseconds. */
 const pause = { least: 1_000, most: 8_000 }
@@ -28,7 +26,7 @@ interface Live {
   readonly connected: boolean
   readonly typing: boolean
   /** Of the turn that is under way, or was last. */
-  readonly events: ReadonlyArray<RunEvent & { readonly runId: string }>
+  readonly events: ReadonlyArray<RunEvent>
 }
 
 const silent: Live = { connected: false, typing: false, events: [] }
@@ -43,13 +41,14 @@ export const useLive = (id: string, onChange: () => void): Live => {
     let quiet: ReturnType<typeof setTimeout> | undefined
     let wait = pause.least
 
-    const hear = ({ event, type }: Frame) => {
-      if (type === "typing") {
+    const hear = (frame: Frame) => {
+      if (frame.type === "typing") {
         clearTimeout(quiet)
         quiet = setTimeout(() => setLive((before) => ({ ...before, typing: false })), writing)
         setLive((before) => ({ ...before, typing: true }))
       }
-      if (type === "run.event" && event !== undefined) {
+      if (frame.type === "run.event") {
+        const { event } = frame
         const ended = event.type === "run.completed" || event.type === "run.failed"
         setLive((before) => ({
           ...before,
@@ -61,7 +60,7 @@ export const useLive = (id: string, onChange: () => void): Live => {
         }))
         if (ended) onChange()
       }
-      if (type === "message.created" || type === "conversation.updated") {
+      if (frame.type === "message.created" || frame.type === "conversation.updated") {
         setLive((before) => ({ ...before, typing: false }))
         onChange()
       }

@@ -1,7 +1,8 @@
 /** Adding a source: a website, a sitemap, something by its address, or files from this computer. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useId, useState } from "react"
-import { createSource, sources, uploadSource } from "../../api/Sources.ts"
+import { membersOf } from "../../api/membersOf.ts"
+import { createSource, sources, type SourceType, uploadSource } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
@@ -11,12 +12,12 @@ import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { addressOf, configOf, CrawlFields, crawlPlaces, emptyCrawl } from "./Crawling.tsx"
+import { addressOf, CrawlFields, crawlOf, crawlPlaces, emptyCrawl } from "./Crawling.tsx"
 import css from "./AddSource.module.css"
 import { words as shared } from "./words.ts"
 
-const kinds = ["URL", "SITEMAP", "upload", "bulk-upload", "FILE", "IMAGE"] as const
-type Kind = (typeof kinds)[number]
+/** A ZIP alone has no address. */
+type Kind = Exclude<SourceType, "BULK_UPLOAD"> | "upload" | "bulk-upload"
 
 const words = texts(
   {
@@ -63,6 +64,14 @@ const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
   const draft = useDraft({ name: `source.${agentId}`, title: names.add, stored: nothing })
   const { change, value } = draft
   const { address, kind, name } = value
+  const named: Record<Kind, string> = {
+    URL: names.URL,
+    SITEMAP: names.SITEMAP,
+    upload: t.upload,
+    "bulk-upload": t.bulk,
+    FILE: t.file,
+    IMAGE: t.image
+  }
   const [file, setFile] = useState<File | null>(null)
 
   const add = useMutation({
@@ -72,10 +81,13 @@ const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
           ? Promise.reject(new Error("There is no file."))
           : uploadSource(kind, agentId, name, file)
       }
-      const config =
-        kind === "URL" || kind === "SITEMAP" ? configOf(kind, value) : { fileUrl: addressOf(address) }
-      const called = nameOf(addressOf(kind === "URL" || kind === "SITEMAP" ? value.url : address))
-      return createSource({ agentId, type: kind, name: name === "" ? called : name, config })
+      const crawled = kind === "URL" || kind === "SITEMAP"
+      const called = nameOf(addressOf(crawled ? value.url : address))
+      return createSource({
+        agentId,
+        name: name === "" ? called : name,
+        ...(crawled ? crawlOf(kind, value) : { type: kind, config: { fileUrl: addressOf(address) } })
+      })
     },
     onSuccess: async () => {
       draft.saved()
@@ -88,14 +100,7 @@ const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
     <Fields onSubmit={() => add.mutate()} problem={general}>
       <Select
         label={t.kind}
-        options={[
-          ["URL", names.URL],
-          ["SITEMAP", names.SITEMAP],
-          ["upload", t.upload],
-          ["bulk-upload", t.bulk],
-          ["FILE", t.file],
-          ["IMAGE", t.image]
-        ]}
+        options={membersOf(named).map((one) => [one, named[one]] as const)}
         value={kind}
         onChange={(chosen) => change({ kind: chosen })}
       />

@@ -1,6 +1,7 @@
 /** Fields of what is crawled, and the trial run that shows what they would take. */
 import { useMutation } from "@tanstack/react-query"
 import type { ReactNode } from "react"
+import type { DryRunRequest } from "../../../../domain/Crawl.ts"
 import { dryRun, type SourceConfig } from "../../api/Sources.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
@@ -62,7 +63,7 @@ export interface CrawlForm {
   readonly depth: string
   readonly include: string
   readonly exclude: string
-  readonly refresh: "off" | "daily" | "weekly"
+  readonly refresh: NonNullable<SourceConfig["refresh"]>
 }
 
 export const emptyCrawl: CrawlForm = { url: "", depth: "0", include: "", exclude: "", refresh: "off" }
@@ -81,14 +82,18 @@ export const addressOf = (typed: string): string => {
   return text === "" || /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`
 }
 
-export const configOf = (type: "URL" | "SITEMAP", form: CrawlForm): SourceConfig => ({
-  ...(type === "URL"
-    ? { url: addressOf(form.url), maxDepth: Number(form.depth) }
-    : { sitemapUrl: addressOf(form.url) }),
-  ...(lines(form.include).length === 0 ? {} : { includePatterns: lines(form.include) }),
-  ...(lines(form.exclude).length === 0 ? {} : { excludePatterns: lines(form.exclude) }),
-  ...(form.refresh === "off" ? {} : { refresh: form.refresh })
-})
+/** What the form says of a source. */
+export const crawlOf = (type: "URL" | "SITEMAP", form: CrawlForm): typeof DryRunRequest.Encoded => {
+  const config = {
+    ...(lines(form.include).length === 0 ? {} : { includePatterns: lines(form.include) }),
+    ...(lines(form.exclude).length === 0 ? {} : { excludePatterns: lines(form.exclude) }),
+    ...(form.refresh === "off" ? {} : { refresh: form.refresh })
+  }
+  const address = addressOf(form.url)
+  return type === "URL"
+    ? { type, config: { ...config, url: address, maxDepth: Number(form.depth) } }
+    : { type, config: { ...config, sitemapUrl: address } }
+}
 
 /** Where the service names what is wrong. */
 export const crawlPlaces = [
@@ -110,7 +115,7 @@ interface Props {
 
 const Trial = ({ type, form }: Pick<Props, "type" | "form">) => {
   const t = useText(words)
-  const trial = useMutation({ mutationFn: () => dryRun(type, configOf(type, form)) })
+  const trial = useMutation({ mutationFn: () => dryRun(crawlOf(type, form)) })
   return (
     <div className={css["trial"]}>
       <Button busy={trial.isPending} isDisabled={form.url === ""} onPress={() => trial.mutate()}>

@@ -25,7 +25,7 @@ import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { LoadedPage } from "../LoadedPage.tsx"
-import { configOf, CrawlFields, crawlFormOf, crawlPlaces } from "./Crawling.tsx"
+import { crawlOf, CrawlFields, crawlFormOf, crawlPlaces } from "./Crawling.tsx"
 import { CrawlReport } from "./CrawlReport.tsx"
 import css from "./Source.module.css"
 import { State } from "./State.tsx"
@@ -113,7 +113,7 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
     mutationFn: async () => {
       await unchangedSince(queries, found)
       const { address, name } = value
-      if (crawled) return patchSource(found.id, { name, config: configOf(type, value) })
+      if (crawled) return patchSource(found.id, { name, config: crawlOf(type, value).config })
       const { fileUrl, ...rest } = found.config
       return patchSource(
         found.id,

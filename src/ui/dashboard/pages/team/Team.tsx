@@ -1,6 +1,7 @@
 /** The people of the team: invited, given a role, removed. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
+import { membersOf } from "../../api/membersOf.ts"
 import { atLeast, type Role, type User } from "../../api/Session.ts"
 import {
   changeRole,
@@ -77,7 +78,7 @@ const words = texts(
   }
 )
 
-const roles = ["owner", "admin", "agent", "viewer"] as const
+const roles = membersOf<Role>({ owner: true, admin: true, agent: true, viewer: true })
 
 const useRoles = (user: User): ReadonlyArray<readonly [Role, string]> => {
   const t = useText(words)

@@ -1,6 +1,6 @@
 /** The parts of a streamed turn, as the HTTP stream sends them. */
-import type { RunEvent } from "../domain/AgentRun.ts"
-import type { ChatTurnResult } from "../domain/ChatTurn.ts"
+import type { RunEvent } from "./AgentRun.ts"
+import type { ChatTurnResult } from "./ChatTurn.ts"
 
 /** `index` is the number of the mark in the text: the source of `[2]` comes before the bracket that ends the first `[2]`. */
 interface SourceMetadata {
