@@ -1,8 +1,15 @@
 import * as Fs from "node:fs"
 import * as Path from "node:path"
+import type * as Schema from "effect/Schema"
+import * as AST from "effect/SchemaAST"
 import { describe, expect, it } from "vitest"
+import { allows, Permission, Role } from "../../src/domain/Access.ts"
 import { processStopped, ProviderProblem, RunEventType } from "../../src/domain/AgentRun.ts"
+import { MessagingChannel } from "../../src/domain/Channel.ts"
+import { ConversationChannel, ConversationState } from "../../src/domain/Conversation.ts"
+import { CrawlOutcome } from "../../src/domain/Crawl.ts"
 import * as Errors from "../../src/domain/Errors.ts"
+import { SourceType } from "../../src/domain/Source.ts"
 import { skipWords } from "../../src/readers/Visits.ts"
 
 const root = Path.resolve(import.meta.dirname, "../..")
@@ -27,6 +34,53 @@ const missing = (wanted: Iterable<string>, had: ReadonlySet<string>) =>
   [...wanted].filter((one) => !had.has(one))
 
 const dashboard = "src/ui/dashboard"
+
+/** The texts in a list, in a file that is written for browsers. */
+const listIn = (file: string, name: string) => {
+  const pattern = new RegExp(`const ${name}\\b[^=]*= \\[([^\\]]*)\\]`, "u")
+  const [, text = ""] = pattern.exec(read(`${dashboard}/${file}`)) ?? []
+  return Array.from(text.matchAll(/"([^"]+)"/gu), ([, one = ""]) => one).toSorted()
+}
+
+/** What a schema of names accepts. */
+const namesOf = (schema: Schema.Schema<string>): ReadonlyArray<string> =>
+  AST.isUnion(schema.ast)
+    ? schema.ast.types.flatMap((type) => (AST.isLiteral(type) ? [String(type.literal)] : [])).toSorted()
+    : []
+
+describe("A list of the dashboard", () => {
+  const lists = [
+    ["api/Sources.ts", "sourceTypes", SourceType],
+    ["api/Sources.ts", "outcomes", CrawlOutcome],
+    ["api/Conversations.ts", "channels", ConversationChannel],
+    ["api/Conversations.ts", "states", ConversationState],
+    ["api/Channels.ts", "providers", MessagingChannel],
+    ["pages/team/Team.tsx", "roles", Role]
+  ] as const
+  for (const [file, name, schema] of lists) {
+    it(`has what the service has: ${name}`, () => {
+      expect(namesOf(schema).length).toBeGreaterThan(1)
+      expect(listIn(file, name)).toEqual(namesOf(schema))
+    })
+  }
+
+  it("offers every source type: `BULK_UPLOAD` as a ZIP that is uploaded", () => {
+    const kinds = listIn("pages/sources/AddSource.tsx", "kinds")
+    expect(missing(namesOf(SourceType), new Set(kinds))).toEqual(["BULK_UPLOAD"])
+    expect(kinds).toContain("bulk-upload")
+  })
+
+  it("offers every permission under one of its names, but those of skills, which the dashboard does not have", () => {
+    const offered = listIn("api/Keys.ts", "permissions")
+    const held = Permission.literals.filter((one) => offered.includes(one))
+    expect(held).toHaveLength(offered.length)
+    const left = Permission.literals.filter((one) => one !== "*" && !held.some((has) => allows([has], one)))
+    expect(left).toEqual(["skill_fetch", "skills:read"])
+    for (const one of held) {
+      expect(found([`${dashboard}/pages/agents/Keys.tsx`], /\["([^"]+)", t\.\w+, t\.\w+\]/gu)).toContain(one)
+    }
+  })
+})
 
 describe("The German catalogue of the dashboard", () => {
   it("has a sentence for every error code", () => {
