@@ -1,6 +1,6 @@
 /** The tenant's agents. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
-import type { RunFailure } from "../components/Trace.tsx"
+import type { RunFailure } from "../text/useFailure.ts"
 import { call, firstPage } from "./Client.ts"
 
 export interface Agent {

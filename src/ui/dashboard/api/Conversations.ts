@@ -1,6 +1,7 @@
 /** Conversations of every channel: read as they go on, and answered by people. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
-import type { RunEvent, RunFailure } from "../components/Trace.tsx"
+import type { RunEvent } from "../components/Trace.tsx"
+import type { RunFailure } from "../text/useFailure.ts"
 import type { Citation } from "../components/CitationChip.tsx"
 import { call, firstPage } from "./Client.ts"
 

@@ -1,5 +1,5 @@
 /** What happened in a turn, event by event, while it happens. */
-import { useFailure } from "../text/useFailure.ts"
+import { type RunFailure, useFailure } from "../text/useFailure.ts"
 import { texts, useText } from "../text/Language.tsx"
 import { Badge, type Tone } from "./Badge.tsx"
 import css from "./Trace.module.css"
@@ -12,13 +12,6 @@ export interface RunEvent {
   readonly label: string
   readonly timestamp: string
   readonly payload?: Readonly<Record<string, unknown>>
-}
-
-/** Why a run brought no reply. */
-export interface RunFailure {
-  readonly code: string
-  /** What was wrong with the model's provider, where that was the reason. */
-  readonly provider: string | null
 }
 
 /** Of an event that says so. */

@@ -1,6 +1,12 @@
 /** Why a turn brought no reply, and what can be done, for those who look after the agent. */
-import type { RunFailure } from "../components/Trace.tsx"
 import { texts, useText } from "./Language.tsx"
+
+/** Why a run brought no reply. */
+export interface RunFailure {
+  readonly code: string
+  /** What was wrong with the model's provider, where that was the reason. */
+  readonly provider: string | null
+}
 
 const words = texts(
   {
