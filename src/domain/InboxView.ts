@@ -21,13 +21,13 @@ export const Glance = Schema.Struct({
 export type Glance = typeof Glance.Type
 
 /** How far a message has come that went out through a channel; `reason` says why it was not delivered. */
-export const MessageDelivery = Schema.Struct({
+const MessageDelivery = Schema.Struct({
   status: Schema.Literal("pending", "sent", "delivered", "read", "failed", "cancelled"),
   reason: Schema.NullOr(Schema.String)
 })
 
 /** What the customer thinks of a reply. */
-export const MessageFeedback = Schema.Struct({
+const MessageFeedback = Schema.Struct({
   rating: Rating,
   comment: Schema.NullOr(Schema.String),
   at: Schema.DateTimeUtc

@@ -7,8 +7,8 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AgentId, SourceId, TenantId } from "../domain/Ids.ts"
 
-export const DueSource = Schema.Struct({ tenantId: TenantId, agentId: AgentId, id: SourceId })
-export type DueSource = typeof DueSource.Type
+const DueSource = Schema.Struct({ tenantId: TenantId, agentId: AgentId, id: SourceId })
+type DueSource = typeof DueSource.Type
 
 export class RefreshStore extends Effect.Service<RefreshStore>()("store/Refreshes", {
   effect: Effect.gen(function* () {

@@ -17,7 +17,7 @@ const digits = /^\d{5,20}$/
  * The phone number when one is known, else the user id. The provider answers a user id in `to` with 200 and drops the
  * message, so nothing but digits of a phone gets there.
  */
-export const recipient = (aliases: ReadonlyArray<ContactAlias>): JsonObject | null => {
+const recipient = (aliases: ReadonlyArray<ContactAlias>): JsonObject | null => {
   const phone = aliases.find(({ kind, value }) => kind === "phone" && digits.test(value))
   if (phone !== undefined) return { to: phone.value }
   const user =

@@ -42,7 +42,7 @@ const parse = (text: string): Part | null => {
 }
 
 /** Frames out of pieces of text: give it what came, get what is whole. */
-export const framesOf = () => {
+const framesOf = () => {
   let rest = ""
   return (piece: string): ReadonlyArray<Part> => {
     const lines = (rest + piece).split(/\r\n|\n|\r(?!$)/u)

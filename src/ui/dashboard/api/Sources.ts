@@ -2,10 +2,10 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query"
 import { call, firstPage } from "./Client.ts"
 
-export const sourceTypes = ["URL", "SITEMAP", "FILE", "IMAGE", "BULK_UPLOAD"] as const
-export type SourceType = (typeof sourceTypes)[number]
+const sourceTypes = ["URL", "SITEMAP", "FILE", "IMAGE", "BULK_UPLOAD"] as const
+type SourceType = (typeof sourceTypes)[number]
 export type SourceStatus = "PENDING" | "PROCESSING" | "READY" | "FAILED"
-export type JobStatus = "QUEUED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED"
+type JobStatus = "QUEUED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED"
 
 export interface Job {
   readonly id: string
