@@ -218,6 +218,7 @@ const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
   "domain/Source.ts": ["Refresh"],
   "http/ClientAddress.ts": ["clientAddressOf"],
   "http/Server.ts": ["publicHandlers"],
+  "http/Sse.ts": ["body", "wantsBeats"],
   "http/realtime/RealtimeSocket.ts": ["untraced"],
   "http/system/Metrics.ts": ["exposition"],
   "readers/Glob.ts": ["matchesGlob", "selector"],
@@ -225,7 +226,8 @@ const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
   "search/Packer.ts": ["packMarkdown"],
   "store/Database.ts": ["layerMemory"],
   "store/database/Upkeep.ts": ["interval", "look"],
-  "usecases/channels/GroupCommit.ts": ["Outcome"]
+  "usecases/channels/GroupCommit.ts": ["Outcome"],
+  "usecases/chat/TurnParts.ts": ["maxUnreadParts"]
 }
 
 /** Habits, each with the one place that is free of it. */
