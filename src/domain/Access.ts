@@ -1,6 +1,5 @@
 /** Permissions of API keys with their aliases and older names, and roles of dashboard users. */
 import * as Schema from "effect/Schema"
-import * as Struct from "effect/Struct"
 import { AgentId, KeyId, TenantId, UserId } from "./Ids.ts"
 
 const groups = [
@@ -47,10 +46,10 @@ export interface AgentKey extends AgentScope {
   readonly permissions: ReadonlyArray<Permission>
 }
 
-const rank = { owner: 3, admin: 2, agent: 1, viewer: 0 }
-
-export const Role = Schema.Literal(...Struct.keys(rank))
+export const Role = Schema.Literal("owner", "admin", "agent", "viewer")
 export type Role = typeof Role.Type
+
+const rank: Record<Role, number> = { owner: 3, admin: 2, agent: 1, viewer: 0 }
 
 /** True when `role` is `least` or above it: owner > admin > agent > viewer. */
 export const atLeast = (role: Role, least: Role): boolean => rank[role] >= rank[least]
