@@ -96,36 +96,46 @@ export const SourceName = trimmed(200)
 
 const common = { name: SourceName, autoSync: optional(Schema.Boolean) }
 
-/** A source type: what a caller may configure, and what is stored. */
+/** A source type: what a caller may configure, what is stored, and whether a schedule can have it read again. */
 const define = <
   const Type extends string,
   Given extends Schema.Schema.AnyNoContext,
   Stored extends Schema.Schema.AnyNoContext
 >(
   type: Type,
-  schemas: { readonly given: Given; readonly stored: Stored }
+  schemas: { readonly given: Given; readonly stored: Stored; readonly refreshable: boolean }
 ) => ({
   type,
+  refreshable: schemas.refreshable,
   create: Schema.Struct({ type: Schema.Literal(type), config: schemas.given, ...common }),
   stored: Schema.Struct({ type: Schema.Literal(type), config: schemas.stored })
 })
 
-const fileSchemas = { given: FileConfig, stored: Schema.Union(UploadedFileConfig, FileConfig) }
+const fileSchemas = {
+  given: FileConfig,
+  stored: Schema.Union(UploadedFileConfig, FileConfig),
+  refreshable: true
+}
 
 /**
  * Every source type: the schemas below derive from this list. What differs by type elsewhere is a record by `SourceType`,
  * which does not compile while one is missing.
  */
 const definitions = [
-  define("URL", { given: UrlConfig, stored: UrlConfig }),
-  define("SITEMAP", { given: SitemapConfig, stored: SitemapConfig }),
+  define("URL", { given: UrlConfig, stored: UrlConfig, refreshable: true }),
+  define("SITEMAP", { given: SitemapConfig, stored: SitemapConfig, refreshable: true }),
   define("FILE", fileSchemas),
   define("IMAGE", fileSchemas),
-  define("BULK_UPLOAD", { given: Schema.Struct({ metadata }), stored: BulkUploadConfig })
+  define("BULK_UPLOAD", { given: Schema.Struct({ metadata }), stored: BulkUploadConfig, refreshable: false })
 ]
 
 export const SourceType = Schema.Literal(...definitions.map(({ type }) => type))
 export type SourceType = typeof SourceType.Type
+
+/** The types of sources that a schedule can have read again. */
+export const refreshableTypes: ReadonlyArray<SourceType> = definitions.flatMap(({ refreshable, type }) =>
+  refreshable ? [type] : []
+)
 
 /** A source's config as it is stored: one shape for each type. */
 export const StoredSourceConfig = Schema.Union(...definitions.map(({ stored }) => stored))

@@ -6,6 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AgentId, SourceId, TenantId } from "../domain/Ids.ts"
+import { refreshableTypes } from "../domain/Source.ts"
 
 const DueSource = Schema.Struct({ tenantId: TenantId, agentId: AgentId, id: SourceId })
 type DueSource = typeof DueSource.Type
@@ -18,8 +19,7 @@ export class RefreshStore extends Effect.Service<RefreshStore>()("store/Refreshe
     /**
      * The source that has been due for longest, locked until the caller's transaction ends; another transaction passes
      * it over. Due: a day or a week, and by its id up to a tenth more so that sources do not all start at once, after
-     * the last reading that succeeded or that the schedule asked for. One that has a job is not. Whether a source may have
-     * a `refresh` is said by the schema of its type's config.
+     * the last reading that succeeded or that the schedule asked for. One that has a job is not.
      */
     const claim = (now: DateTime.Utc) =>
       SqlSchema.findOne({
@@ -31,7 +31,7 @@ export class RefreshStore extends Effect.Service<RefreshStore>()("store/Refreshe
             select case s.config ->> 'refresh' when 'daily' then interval '1 day' else interval '7 days' end as period,
               ('x' || substr(md5(s.id), 1, 7))::bit(28)::int / 268435456.0 as share
           ) plan
-          where s.config ->> 'refresh' in ('daily', 'weekly')
+          where s.config ->> 'refresh' in ('daily', 'weekly') and s.type in ${sql.in(refreshableTypes)}
             and (s.refresh_held_until is null or s.refresh_held_until <= ${at(now)})
             and greatest(coalesce(s.last_synced_at, s.created_at), s.refreshed_at)
               + period * (1 + share / 10)::float8 <= ${at(now)}
