@@ -10,7 +10,8 @@ const files = Fs.readdirSync(root, { recursive: true, encoding: "utf8" })
   .map((name) => name.split(Path.sep).join("/"))
   .toSorted()
 
-const textOf = (file: string) => Fs.readFileSync(Path.join(root, file), "utf8")
+const texts = new Map(files.map((file) => [file, Fs.readFileSync(Path.join(root, file), "utf8")]))
+const textOf = (file: string) => texts.get(file) ?? ""
 
 /** Comments that stand on lines of their own, or at the end of one. */
 const withoutComments = (text: string) =>
@@ -137,6 +138,110 @@ export const complaint = (file: string, name: string, isType = false): string | 
   return own || typed || rule.local.includes(other) ? undefined : `${file} imports ${target}`
 }
 
+/** The files of `src` that each file of `src` imports. */
+const localImports = new Map(
+  files.map((file) => [
+    file,
+    importsOf(textOf(file))
+      .filter((name) => name.startsWith("."))
+      .map((name) => Path.posix.join(Path.posix.dirname(file), name))
+  ])
+)
+
+/** Every group of files that reach each other: oxlint's `import/no-cycle` passes over imports of types. */
+export const circles = (
+  graph: ReadonlyMap<string, ReadonlyArray<string>>
+): ReadonlyArray<ReadonlyArray<string>> => {
+  const reached = (start: string) => {
+    const seen = new Set<string>()
+    const next = [...(graph.get(start) ?? [])]
+    for (let file = next.pop(); file !== undefined; file = next.pop()) {
+      if (seen.has(file)) continue
+      seen.add(file)
+      next.push(...(graph.get(file) ?? []))
+    }
+    return seen
+  }
+  const reach = new Map([...graph.keys()].map((file) => [file, reached(file)]))
+  const groups = [...reach].flatMap(([file, seen]) =>
+    seen.has(file) ? [[...seen].filter((other) => reach.get(other)?.has(file)).toSorted()] : []
+  )
+  return [...new Map(groups.map((group) => [group.join(), group])).values()]
+}
+
+/**
+ * The constants and type aliases that a module exports. Interfaces and classes are left out: the declarations of other
+ * modules name them, also where no source does.
+ */
+export const exportsOf = (text: string): ReadonlyArray<string> => [
+  ...new Set(
+    Array.from(
+      withoutComments(text).matchAll(/^export (?:const|let|function|type) (\w+)/gm),
+      ([, name = ""]) => name
+    )
+  )
+]
+
+/** What the public entries pass on as a whole, and themselves. */
+const entries = ["index.ts", "effect.ts", "client.ts", "client/Effect.ts"]
+const passedOn = new Set([
+  ...entries,
+  // An entry of the build.
+  "store/database/Seed.ts",
+  ...entries.flatMap((entry) =>
+    Array.from(textOf(entry).matchAll(/^export \*(?: as \w+)? from "([^"]+)"/gm), ([, name = ""]) =>
+      Path.posix.join(Path.posix.dirname(entry), name)
+    )
+  )
+])
+
+/** What is not `src` and imports from it. */
+const checks = ["test", "bench", "scripts"].flatMap((folder) =>
+  Fs.readdirSync(Path.join(root, "..", folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.[cm]?[jt]sx?$/.test(name) && !name.includes("node_modules"))
+    .map((name) => {
+      const file = Path.join(root, "..", folder, name)
+      const text = Fs.readFileSync(file, "utf8")
+      const imports = new Set(
+        importsOf(text)
+          .filter((other) => other.startsWith("."))
+          .map((other) =>
+            Path.relative(root, Path.join(Path.dirname(file), other))
+              .split(Path.sep)
+              .join("/")
+          )
+      )
+      return { text, imports }
+    })
+)
+
+/** Exported for the tests of one part alone. */
+const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "app/SecretFiles.ts": ["inFiles"],
+  "app/Strangers.ts": ["strangers"],
+  "app/cli/Doctor.ts": ["examine"],
+  "app/cli/Hidden.ts": ["masked"],
+  "app/cli/doctor/Database.ts": ["clockOf"],
+  "app/cli/doctor/Files.ts": ["spaceOf"],
+  "app/cli/doctor/Services.ts": ["redisOf"],
+  "capabilities/VectorSearch/PgvectorRecall.ts": ["recallMetric"],
+  "channels/Graph.ts": ["refusal"],
+  "domain/ApiKey.ts": ["KeyStatus", "AllowedOrigin"],
+  "domain/Source.ts": ["Refresh"],
+  "http/ClientAddress.ts": ["clientAddressOf"],
+  "http/Server.ts": ["publicHandlers"],
+  "http/Sse.ts": ["body", "wantsBeats"],
+  "http/realtime/RealtimeSocket.ts": ["untraced"],
+  "http/system/Metrics.ts": ["exposition"],
+  "readers/Glob.ts": ["matchesGlob", "selector"],
+  "readers/SitemapXml.ts": ["parseSitemap"],
+  "search/Packer.ts": ["packMarkdown"],
+  "store/Database.ts": ["layerMemory"],
+  "store/database/Upkeep.ts": ["interval", "look"],
+  "usecases/channels/GroupCommit.ts": ["Outcome"],
+  "usecases/chat/TurnParts.ts": ["maxUnreadParts"]
+}
+
 /** Habits, each with the one place that is free of it. */
 const forbidden: ReadonlyArray<readonly [what: string, pattern: RegExp, except: RegExp]> = [
   ["new Date()", /\bnew Date\b/, /^ui\//],
@@ -208,6 +313,30 @@ describe("The source", () => {
   it("keeps every file at 400 lines or fewer", () => {
     const lines = (file: string) => textOf(file).split("\n").length - 1
     expect(files.filter((file) => !file.startsWith("ui/") && lines(file) > 400)).toEqual([])
+  })
+
+  it("has no circle of imports, of types neither", () => {
+    expect(circles(localImports)).toEqual([])
+  })
+
+  it("exports nothing that no other module names", () => {
+    const named = (importers: ReadonlyArray<string>, name: string) => {
+      const word = new RegExp(`\\b${name}\\b`)
+      return importers.some((text) => word.test(text))
+    }
+    const unused = files
+      .filter((file) => !passedOn.has(file))
+      .flatMap((file) => {
+        const ours = files.filter((other) => localImports.get(other)?.includes(file)).map(textOf)
+        const theirs = checks.filter(({ imports }) => imports.has(file)).map(({ text }) => text)
+        const tested: ReadonlyArray<string> = onlyTested[file] ?? []
+        return exportsOf(textOf(file)).flatMap((name) => {
+          if (named(ours, name)) return tested.includes(name) ? [`${file}: ${name} is used`] : []
+          const listed = tested.includes(name) && named(theirs, name)
+          return listed ? [] : [`${file}: ${name}`]
+        })
+      })
+    expect(unused).toEqual([])
   })
 
   for (const [what, pattern, except] of forbidden) {
@@ -338,6 +467,24 @@ describe("What reads the source", () => {
       "e",
       "g",
       "h"
+    ])
+  })
+
+  it("finds circles, and nothing else", () => {
+    const graph = new Map([
+      ["a", ["b", "d"]],
+      ["b", ["c"]],
+      ["c", ["a"]],
+      ["d", ["e"]],
+      ["e", []],
+      ["f", ["f"]]
+    ])
+    expect(circles(graph)).toEqual([["a", "b", "c"], ["f"]])
+  })
+
+  it("sees exported constants and type aliases once", () => {
+    expect(exportsOf("export const a = 1\nexport type a = 1\nexport interface B {}\nconst c = 1\n")).toEqual([
+      "a"
     ])
   })
 

@@ -1,5 +1,7 @@
 /** Every surface on the wire, mounted on one listener. */
+import type * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -72,6 +74,18 @@ const hosted = Layer.mergeAll(
 
 const operator = Layer.mergeAll(ImportsHandlers, QueuesHandlers, TenantsHandlers)
 
+type Groups =
+  typeof Api extends HttpApi.HttpApi<infer Id, infer All, infer _E, infer _R>
+    ? HttpApiGroup.HttpApiGroup.ToService<Id, All>
+    : never
+
+/** Refuses handlers that leave a group of {@link Api} out: the compiler says so here instead of wherever they are served. */
+const ofEveryGroup = <E, R>(handlers: Layer.Layer<Groups, E, R>) => handlers
+
+const handlers = ofEveryGroup(
+  Layer.mergeAll(publicGroups, hosted, operator, MessagingHandlers, BillingHandlers, EmailHandlers)
+)
+
 /** Who gets in: agents with their keys, people with their sessions, the operator with the token. */
 const doors = ({ appUrl }: Settings) =>
   Layer.mergeAll(
@@ -86,7 +100,7 @@ type Doors = Auth.AgentKeyAuth | Auth.CallerAuth | Auth.SessionAuth | Auth.Opera
 /** Every group with its handlers; `guards` says who gets in. */
 export const api = <E, R>(settings: Settings, guards: Layer.Layer<Doors, E, R>) =>
   HttpApiBuilder.api(Api).pipe(
-    Layer.provide([publicGroups, hosted, operator, MessagingHandlers, BillingHandlers, EmailHandlers]),
+    Layer.provide(handlers),
     Layer.provide(Layer.merge(guards, SessionCookie.layer(settings.appUrl))),
     Layer.provide(RealtimeSocket.layer()),
     Layer.provide(Deliveries.layerRouter),

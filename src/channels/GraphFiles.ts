@@ -23,7 +23,7 @@ const Located = Schema.Struct({
   /** Bytes. */
   file_size: Schema.optional(Schema.NullOr(Schema.Union(Schema.NonNegativeInt, WholeNumber)))
 })
-export type Located = typeof Located.Type
+type Located = typeof Located.Type
 const decode = Schema.decodeUnknown(Located)
 
 const tooLarge = () =>

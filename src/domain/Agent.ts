@@ -4,7 +4,7 @@ import { AgentId, TenantId } from "./Ids.ts"
 import { Text, trimmed } from "./Text.ts"
 import { Version } from "./Version.ts"
 
-export const Timestamp = Schema.DateTimeUtc
+const Timestamp = Schema.DateTimeUtc
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 export class Tenant extends Schema.Class<Tenant>("Tenant")({
@@ -14,11 +14,11 @@ export class Tenant extends Schema.Class<Tenant>("Tenant")({
 }) {}
 
 /** How a chat turn searches; `minScore` null means the embedding provider's recommended cut. */
-export const RetrievalSettings = Schema.Struct({
+const RetrievalSettings = Schema.Struct({
   topK: Schema.Int.pipe(Schema.between(1, 20)),
   minScore: Schema.NullOr(Schema.Number.pipe(Schema.between(0, 1)))
 })
-export type RetrievalSettings = typeof RetrievalSettings.Type
+type RetrievalSettings = typeof RetrievalSettings.Type
 
 export class Agent extends Schema.Class<Agent>("Agent")({
   id: AgentId,
@@ -37,7 +37,7 @@ const RetrievalInput = Schema.Struct({
   minScore: optional(RetrievalSettings.fields.minScore)
 })
 
-export const AgentName = trimmed(200)
+const AgentName = trimmed(200)
 const Instructions = Text.pipe(Schema.maxLength(32_000))
 const Model = trimmed(200)
 const Greeting = Text.pipe(Schema.maxLength(2_000))

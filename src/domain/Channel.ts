@@ -32,7 +32,7 @@ export const InboundMedia = Schema.Struct({
 export type InboundMedia = typeof InboundMedia.Type
 
 /** What an echo says of who sent it: the metadata we gave our own sends, the provider's app. */
-export const EchoOrigin = Schema.Struct({ outboxId: optional(OutboxId), appId: optional(Text) })
+const EchoOrigin = Schema.Struct({ outboxId: optional(OutboxId), appId: optional(Text) })
 
 /** One message of a customer, or the echo of one that a human (or we) sent from the account. */
 export const InboundMessage = Schema.Struct({

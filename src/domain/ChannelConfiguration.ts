@@ -7,7 +7,7 @@ import { Version } from "./Version.ts"
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** A phone number id or a Page id: what the provider's paths are made of. */
-export const ExternalId = Schema.Trim.pipe(
+const ExternalId = Schema.Trim.pipe(
   Schema.pattern(/^[A-Za-z0-9_.-]{1,128}$/, {
     message: () => "Expected the phone number id or the Page id: 1 to 128 letters, digits, _, - or ."
   }),

@@ -1,5 +1,6 @@
 /** Conversations and messages. */
 import * as Schema from "effect/Schema"
+import { MessagingChannel } from "./Channel.ts"
 import { AgentId, ConversationId, EndUserId, MessageId, type TenantId } from "./Ids.ts"
 
 export const ConversationState = Schema.Literal("AI_ACTIVE", "HUMAN_REQUESTED", "HUMAN_ACTIVE", "CLOSED")
@@ -9,7 +10,7 @@ export type ConversationState = typeof ConversationState.Type
  * Where a conversation came in; `/v1/conversations` lists `api` alone. `test`: the team tries the agent in the dashboard, and
  * nobody waits for an answer there.
  */
-export const ConversationChannel = Schema.Literal("api", "widget", "whatsapp", "messenger", "test")
+export const ConversationChannel = Schema.Literal("api", "widget", ...MessagingChannel.literals, "test")
 export type ConversationChannel = typeof ConversationChannel.Type
 
 export const MessageRole = Schema.Literal("user", "assistant")

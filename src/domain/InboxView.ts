@@ -21,7 +21,7 @@ export const Glance = Schema.Struct({
 export type Glance = typeof Glance.Type
 
 /** How far a message has come that went out through a channel; `reason` says why it was not delivered. */
-export const MessageDelivery = Schema.Struct({
+const MessageDelivery = Schema.Struct({
   status: Schema.Literal("pending", "sent", "delivered", "read", "failed", "cancelled"),
   reason: Schema.NullOr(Schema.String)
 })

@@ -6,8 +6,6 @@ import { Text, trimmed } from "./Text.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-export const SourceType = Schema.Literal("URL", "SITEMAP", "FILE", "IMAGE", "BULK_UPLOAD")
-export type SourceType = typeof SourceType.Type
 export const SourceStatus = Schema.Literal("PENDING", "PROCESSING", "READY", "FAILED")
 export type SourceStatus = typeof SourceStatus.Type
 export const IngestionJobType = Schema.Literal("INGEST", "REINDEX")
@@ -94,41 +92,57 @@ export const BulkUploadConfig = Schema.Struct({
   metadata
 })
 
-/** A source's config as it is stored: one shape for each type. */
-export const StoredSourceConfig = Schema.Union(
-  Schema.Struct({ type: Schema.Literal("URL"), config: UrlConfig }),
-  Schema.Struct({ type: Schema.Literal("SITEMAP"), config: SitemapConfig }),
-  Schema.Struct({
-    type: Schema.Literal("FILE", "IMAGE"),
-    config: Schema.Union(UploadedFileConfig, FileConfig)
-  }),
-  Schema.Struct({ type: Schema.Literal("BULK_UPLOAD"), config: BulkUploadConfig })
-)
-export type StoredSourceConfig = typeof StoredSourceConfig.Type
-
-/** What a caller may configure for each type. */
-export const configOf = {
-  URL: UrlConfig,
-  SITEMAP: SitemapConfig,
-  FILE: FileConfig,
-  IMAGE: FileConfig,
-  BULK_UPLOAD: Schema.Struct({ metadata })
-} satisfies Record<SourceType, Schema.Schema.AnyNoContext>
-
 export const SourceName = trimmed(200)
 
 const common = { name: SourceName, autoSync: optional(Schema.Boolean) }
-const create = <const T extends SourceType>(type: T) =>
-  Schema.Struct({ type: Schema.Literal(type), config: configOf[type], ...common })
+
+/** A source type: what a caller may configure, what is stored, and whether a schedule can have it read again. */
+const define = <
+  const Type extends string,
+  Given extends Schema.Schema.AnyNoContext,
+  Stored extends Schema.Schema.AnyNoContext
+>(
+  type: Type,
+  schemas: { readonly given: Given; readonly stored: Stored; readonly refreshable: boolean }
+) => ({
+  type,
+  refreshable: schemas.refreshable,
+  create: Schema.Struct({ type: Schema.Literal(type), config: schemas.given, ...common }),
+  stored: Schema.Struct({ type: Schema.Literal(type), config: schemas.stored })
+})
+
+const fileSchemas = {
+  given: FileConfig,
+  stored: Schema.Union(UploadedFileConfig, FileConfig),
+  refreshable: true
+}
+
+/**
+ * Every source type: the schemas below derive from this list. What differs by type elsewhere is a record by `SourceType`,
+ * which does not compile while one is missing.
+ */
+const definitions = [
+  define("URL", { given: UrlConfig, stored: UrlConfig, refreshable: true }),
+  define("SITEMAP", { given: SitemapConfig, stored: SitemapConfig, refreshable: true }),
+  define("FILE", fileSchemas),
+  define("IMAGE", fileSchemas),
+  define("BULK_UPLOAD", { given: Schema.Struct({ metadata }), stored: BulkUploadConfig, refreshable: false })
+]
+
+export const SourceType = Schema.Literal(...definitions.map(({ type }) => type))
+export type SourceType = typeof SourceType.Type
+
+/** The types of sources that a schedule can have read again. */
+export const refreshableTypes: ReadonlyArray<SourceType> = definitions.flatMap(({ refreshable, type }) =>
+  refreshable ? [type] : []
+)
+
+/** A source's config as it is stored: one shape for each type. */
+export const StoredSourceConfig = Schema.Union(...definitions.map(({ stored }) => stored))
+export type StoredSourceConfig = typeof StoredSourceConfig.Type
 
 /** Body of `POST /v1/sources`. */
-export const CreateSource = Schema.Union(
-  create("URL"),
-  create("SITEMAP"),
-  create("FILE"),
-  create("IMAGE"),
-  create("BULK_UPLOAD")
-)
+export const CreateSource = Schema.Union(...definitions.map(({ create }) => create))
 export type CreateSource = typeof CreateSource.Type
 
 /** Body of `PATCH /v1/sources/:id`; `config` is checked against the source's type by the use-case. */

@@ -101,14 +101,14 @@ const authFields = {
   slot: optional(Text.pipe(Schema.minLength(1), Schema.maxLength(100)))
 }
 const StoredAuth = Schema.Struct(authFields)
-export type ToolAuth = typeof StoredAuth.Type
+type ToolAuth = typeof StoredAuth.Type
 
 /** `user:password` for kind `basic`. */
 const Secret = Schema.Redacted(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(8_192)))
 const AuthInput = Schema.Struct({ ...authFields, secret: optional(Secret) })
 const ShownAuth = Schema.Struct({ ...authFields, hasSecret: Schema.Boolean })
 
-export const widgetSession = "widget-session"
+const widgetSession = "widget-session"
 
 /** The slot that the credential comes from, or undefined when it is stored. */
 export const slotOf = ({ name, slot }: ToolAuth): string | undefined =>

@@ -6,7 +6,7 @@ import { AgentId } from "./Ids.ts"
 const Count = Schema.Int.pipe(Schema.nonNegative())
 
 /** What the model read and wrote. */
-export const TokenCount = Schema.Struct({ input: Count, output: Count })
+const TokenCount = Schema.Struct({ input: Count, output: Count })
 
 /** `data` of `GET /v1/usage`. A limit is the tenant's entitlement, never an amount used. */
 export const Usage = Schema.Struct({

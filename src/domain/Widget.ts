@@ -92,7 +92,7 @@ export const SessionView = Schema.Struct({
 /** `voice` is null: this server has no voice provider, and the session goes on in text. */
 export const VoiceView = Schema.Struct({ ...SessionView.fields, voice: Schema.Null })
 
-export const WidgetConversation = Schema.Struct({ ...Conversation.fields, state: ConversationState })
+const WidgetConversation = Schema.Struct({ ...Conversation.fields, state: ConversationState })
 
 /**
  * How the conversation's last turn stands. `lost`: its server stopped, and nothing was done that answering again would do
@@ -116,7 +116,7 @@ export const ConversationView = Schema.Struct({
 export const Author = Schema.Literal("agent", "human", "system")
 
 /** What the service itself says, for the widget to say in the language of its page. */
-export const Notice = Schema.Literal("handoff")
+const Notice = Schema.Literal("handoff")
 
 /** A message with what the widget shows beside it; the address in `media` needs the session as well. */
 export const WidgetMessage = Schema.Struct({

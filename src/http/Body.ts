@@ -58,7 +58,7 @@ const read = (request: Request, limit: number): Effect.Effect<Uint8Array, HttpSe
 }
 
 /** The value of a JSON body, as it can be stored. */
-export const parsed = (text: string): Effect.Effect<unknown, ValidationError> => {
+const parsed = (text: string): Effect.Effect<unknown, ValidationError> => {
   // No body says nothing about any field.
   if (text.trim() === "") return Effect.succeed({})
   return Effect.mapError(

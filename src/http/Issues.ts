@@ -22,7 +22,7 @@ const translations: ReadonlyArray<readonly [library: RegExp, ours: string]> = [
  * The library's messages name what was expected and then what was given; only the first part leaves. Messages of our own
  * schemas never repeat input.
  */
-export const withoutInput = (message: string): string => {
+const withoutInput = (message: string): string => {
   const expected = message
     .replace(/,? actual [\s\S]*$/u, "")
     .replace(/^Unable to decode [\s\S]* into /u, "Expected ")

@@ -35,7 +35,7 @@ export class RequestBodyLimits extends Context.Reference<RequestBodyLimits>()("h
   })
 }) {}
 
-export type BodyError = PayloadTooLarge | ValidationError | ServiceUnavailable
+type BodyError = PayloadTooLarge | ValidationError | ServiceUnavailable
 
 const tooLarge = (maxBytes: number) =>
   new PayloadTooLarge({ message: `The body may take at most ${maxBytes} bytes.` })

@@ -25,7 +25,7 @@ export class ClientAddress extends Context.Reference<ClientAddress>()("http/Clie
  * `context` adds to what the application has. The signal of the request ends it, as a client's leaving does: before the answer
  * with status 499, afterwards with the signal's reason as the end of the body.
  */
-export type Handler = (request: Request, context?: Context.Context<never>) => Promise<Response>
+type Handler = (request: Request, context?: Context.Context<never>) => Promise<Response>
 
 class App extends Context.Tag("http/Web/App")<
   App,

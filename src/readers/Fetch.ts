@@ -58,7 +58,7 @@ const advice: Readonly<Record<number, string>> = {
 }
 
 /** What a status outside 2xx means; `what` is "page", "file" or "sitemap". */
-export const refusal = (what: string, { headers: given, status }: OutboundResponse) =>
+const refusal = (what: string, { headers: given, status }: OutboundResponse) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const retryable = status === 408 || status === 425 || status === 429 || status >= 500
     const pause = retryable ? Option.getOrUndefined(retryAfter(given, now)) : undefined

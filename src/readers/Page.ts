@@ -110,7 +110,7 @@ export type Sites = Effect.Effect.Success<typeof makeSites>
 const sameOrigin = (a: string, b: string): boolean => new URL(a).origin === new URL(b).origin
 
 /** The page is there and does not belong to the source. */
-export const redirectedAway = new ReaderError({
+const redirectedAway = new ReaderError({
   code: "redirected_away",
   message: "The page redirects to an address outside the source.",
   retryable: false

@@ -9,13 +9,7 @@ import * as Url from "./Url.ts"
 
 /** What a source of each type is configured with. */
 type Configs = {
-  [Type in SourceType]: StoredSourceConfig extends infer Stored
-    ? Stored extends { readonly type: infer Types; readonly config: infer Config }
-      ? Type extends Types
-        ? Config
-        : never
-      : never
-    : never
+  [Type in SourceType]: Extract<StoredSourceConfig, { readonly type: Type }>["config"]
 }
 type Readers = { readonly [Type in SourceType]: Reader<Configs[Type]> }
 

@@ -40,7 +40,7 @@ const tooMany = error(
 const tooLarge = error("too_large", "The ZIP unpacks to more than 500 MB. Split it into several.")
 
 /** What one entry can be refused for; the archive's other entries are not affected. */
-export const entryTooLarge = error(
+const entryTooLarge = error(
   "too_large",
   "The file unpacks to more than 50 MB, or is packed suspiciously tightly."
 )

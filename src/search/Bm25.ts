@@ -14,7 +14,7 @@ export const idf = (total: number, chunks: number): number =>
   Math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
 
 /** What one term adds for `frequency` occurrences, per unit of idf: 0 to k1 + 1. */
-export const saturation = (frequency: number, length: number, averageLength: number): number =>
+const saturation = (frequency: number, length: number, averageLength: number): number =>
   (frequency * (k1 + 1)) / (frequency + k1 * (1 - b + (b * length) / averageLength))
 
 /** Room for one posting's frequency beside its slot in a small integer. */

@@ -43,7 +43,7 @@ const Changes = Schema.Struct({
   accessToken: Schema.String,
   active: Schema.Boolean
 })
-export type ChannelChanges = Partial<typeof Changes.Type>
+type ChannelChanges = Partial<typeof Changes.Type>
 
 /** Another active configuration has the account: the index decides, whoever else asks at the same time. */
 const isTaken = (error: unknown) =>

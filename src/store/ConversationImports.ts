@@ -31,7 +31,7 @@ const Outcome = Schema.Struct({
   /** False when it had been imported before. */
   fresh: Schema.Boolean
 })
-export type Outcome = typeof Outcome.Type
+type Outcome = typeof Outcome.Type
 
 const encode = jsonbOf(Schema.Array(NewConversation))
 

@@ -28,7 +28,7 @@ const Row = Schema.Struct({
   handoffReason: Schema.NullOr(Schema.String)
 })
 /** A conversation with what the dashboard shows besides. */
-export type ConversationRow = typeof Row.Type
+type ConversationRow = typeof Row.Type
 
 /** One row a message; a conversation without any on this page has one row of nulls. */
 const MessageRow = Schema.Struct({

@@ -42,7 +42,7 @@ const Remembered = Schema.Struct({
 export type Remembered = typeof Remembered.Type
 
 const Line = Schema.Struct({ place: Schema.Int, ...CrawlEntry.fields })
-export type Line = typeof Line.Type
+type Line = typeof Line.Type
 
 const Report = Schema.Struct({ generation: Schema.NumberFromString, ...ReportedJob.fields })
 

@@ -29,7 +29,7 @@ export interface EndUserFilter {
 }
 
 /** How an erasure went. */
-export type Erasure = "erased" | "missing" | "busy"
+type Erasure = "erased" | "missing" | "busy"
 
 export class EndUserStore extends Effect.Service<EndUserStore>()("store/EndUsers", {
   effect: Effect.gen(function* () {

@@ -32,7 +32,6 @@ const Stored = Schema.Struct({
   receivedAt: Schema.DateTimeUtcFromDate,
   state: Schema.Literal("queued", "processed", "failed")
 })
-export type StoredEvent = typeof Stored.Type
 
 /** A row of `given` below. */
 interface Given {

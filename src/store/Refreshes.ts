@@ -6,9 +6,10 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AgentId, SourceId, TenantId } from "../domain/Ids.ts"
+import { refreshableTypes } from "../domain/Source.ts"
 
-export const DueSource = Schema.Struct({ tenantId: TenantId, agentId: AgentId, id: SourceId })
-export type DueSource = typeof DueSource.Type
+const DueSource = Schema.Struct({ tenantId: TenantId, agentId: AgentId, id: SourceId })
+type DueSource = typeof DueSource.Type
 
 export class RefreshStore extends Effect.Service<RefreshStore>()("store/Refreshes", {
   effect: Effect.gen(function* () {
@@ -30,7 +31,7 @@ export class RefreshStore extends Effect.Service<RefreshStore>()("store/Refreshe
             select case s.config ->> 'refresh' when 'daily' then interval '1 day' else interval '7 days' end as period,
               ('x' || substr(md5(s.id), 1, 7))::bit(28)::int / 268435456.0 as share
           ) plan
-          where s.config ->> 'refresh' in ('daily', 'weekly') and s.type in ('URL', 'SITEMAP', 'FILE', 'IMAGE')
+          where s.config ->> 'refresh' in ('daily', 'weekly') and s.type in ${sql.in(refreshableTypes)}
             and (s.refresh_held_until is null or s.refresh_held_until <= ${at(now)})
             and greatest(coalesce(s.last_synced_at, s.created_at), s.refreshed_at)
               + period * (1 + share / 10)::float8 <= ${at(now)}

@@ -113,7 +113,7 @@ const Place = Schema.Struct({
 })
 
 /** What belongs to the same transaction as the reply, told the conversation's epoch from then on. */
-export type Posting = (epoch: number) => Effect.Effect<void>
+type Posting = (epoch: number) => Effect.Effect<void>
 
 /**
  * A failed turn gives its place in the quota back while it holds the conversation; the conversation's next turn takes the

@@ -39,7 +39,7 @@ const Forgotten = Schema.Struct({
   channel: ConversationChannel,
   fresh: Schema.Boolean
 })
-export type Forgotten = typeof Forgotten.Type
+type Forgotten = typeof Forgotten.Type
 
 export interface Unanswered {
   readonly state: ConversationState

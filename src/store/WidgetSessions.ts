@@ -15,10 +15,9 @@ import { sessionDays } from "../domain/Widget.ts"
 import { closeOthers } from "./Contacts.ts"
 
 /** SHA-256 of a session's id. */
-export type SessionHash = Uint8Array
+type SessionHash = Uint8Array
 
 const Row = Schema.Struct({ endUserId: EndUserId, conversationId: Schema.NullOr(ConversationId) })
-export type SessionRow = typeof Row.Type
 
 const Person = Schema.Struct({ endUserId: EndUserId, externalId: Schema.NullOr(Schema.String) })
 

@@ -15,7 +15,7 @@ import type { PageRequest } from "../store/Tenants.ts"
 import { UserStore } from "../store/Users.ts"
 
 /** How long an invitation is good for. */
-export const invitationLasts = Duration.days(7)
+const invitationLasts = Duration.days(7)
 
 const missing = () => new NotFound({ message: "There is no such user." })
 const busy = () => new ServiceUnavailable({ message: "Too many passwords are being set. Try again shortly." })

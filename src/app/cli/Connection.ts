@@ -24,7 +24,7 @@ export interface Flags {
 }
 
 /** The secret in `file`, which an editor may have ended with a line break. */
-export const secretIn = (file: string) =>
+const secretIn = (file: string) =>
   Effect.try({
     try: () => fs.readFileSync(file, "utf8").trim(),
     catch: () => new CommandFailed({ message: `${file} cannot be read.` })

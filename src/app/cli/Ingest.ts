@@ -4,6 +4,7 @@ import * as path from "node:path"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { CreateSource, SourceType } from "../../domain/Source.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
 import * as Output from "./Output.ts"
@@ -26,19 +27,18 @@ type Server = Effect.Effect.Success<ReturnType<typeof Connection.connect>>
 const isUrl = (given: string): boolean => /^https?:\/\//iu.test(given)
 const isSitemap = (given: string): boolean => /sitemap[^/]*\.xml(\.gz)?($|\?)/iu.test(given)
 
-const addUrl = (server: Server, url: string, name: string, maxDepth: number) =>
-  server.call(
-    Created,
-    HttpClientRequest.post("/sources").pipe(
-      HttpClientRequest.bodyUnsafeJson(
-        isSitemap(url)
-          ? { type: "SITEMAP", name, config: { sitemapUrl: url } }
-          : { type: "URL", name, config: { url, maxDepth } }
-      )
-    )
-  )
+/** What the command was given, and what it makes a source of. */
+interface Target {
+  readonly server: Server
+  readonly target: string
+  readonly name: string
+  readonly maxDepth: number
+}
 
-const addFile = (server: Server, file: string, name: string) =>
+const create = (server: Server, body: typeof CreateSource.Encoded) =>
+  server.call(Created, HttpClientRequest.post("/sources").pipe(HttpClientRequest.bodyUnsafeJson(body)))
+
+const upload = ({ name, server, target: file }: Target) =>
   Effect.gen(function* () {
     const bytes = yield* Effect.tryPromise({
       try: () => fs.readFile(file),
@@ -50,6 +50,20 @@ const addFile = (server: Server, file: string, name: string) =>
     const request = HttpClientRequest.post("/sources/upload").pipe(HttpClientRequest.bodyFormData(form))
     return yield* server.call(Created, request)
   })
+
+/** How a source of each type is added; null: not by this command. */
+const adders = {
+  URL: ({ maxDepth, name, server, target: url }: Target) =>
+    create(server, { type: "URL", name, config: { url, maxDepth } }),
+  SITEMAP: ({ name, server, target }: Target) =>
+    create(server, { type: "SITEMAP", name, config: { sitemapUrl: target } }),
+  FILE: upload,
+  IMAGE: null,
+  BULK_UPLOAD: null
+} satisfies Record<SourceType, ((target: Target) => unknown) | null>
+
+const adderOf = (target: string) =>
+  !isUrl(target) ? adders.FILE : isSitemap(target) ? adders.SITEMAP : adders.URL
 
 const bar = (progress: number): string => {
   const filled = Math.round(progress / 5)
@@ -79,9 +93,12 @@ const add = (targets: ReadonlyArray<string>, { depth, name, ...flags }: Flags) =
     const server = yield* Connection.connect(flags)
     for (const target of targets) {
       const called = (name ?? (isUrl(target) ? target : path.basename(target))).slice(0, 200)
-      const { ingestionJob, source } = yield* isUrl(target)
-        ? addUrl(server, target, called, depth)
-        : addFile(server, target, called)
+      const { ingestionJob, source } = yield* adderOf(target)({
+        server,
+        target,
+        name: called,
+        maxDepth: depth
+      })
       yield* Effect.onInterrupt(follow(server, called, ingestionJob.id), () =>
         explain(`The server goes on reading ${called}: GET /v1/sources/${source.id} tells how far it is.`)
       )

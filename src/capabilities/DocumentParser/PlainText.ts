@@ -38,7 +38,7 @@ const quoted = (text: string, start: number): { readonly value: string; readonly
 }
 
 /** The records of RFC 4180 text; lenient, one pass. */
-export const csvRows = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
+const csvRows = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
   const delimiter = delimiterOf(text)
   const rows: Array<Array<string>> = []
   let row: Array<string> = []

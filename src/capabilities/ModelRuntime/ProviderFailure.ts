@@ -94,7 +94,7 @@ export const fromTransport = ({ reason, code }: ExchangeError, received: boolean
 }
 
 /** Not retryable although nothing arrived: the provider may still be at work, and the turn's time is used up. */
-export const noAnswer = () =>
+const noAnswer = () =>
   new ModelError({
     reason: "TimedOut",
     message: "The provider did not begin to answer in time",

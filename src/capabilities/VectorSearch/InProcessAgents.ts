@@ -44,7 +44,7 @@ export interface Held {
 }
 
 /** Dimensions of a profile; 0 when nothing at hand can embed a query for it. */
-export type DimensionsOf = (profile: string) => Effect.Effect<number>
+type DimensionsOf = (profile: string) => Effect.Effect<number>
 
 export interface AgentsOptions {
   /** Memory for all indexes, in bytes. */

@@ -15,7 +15,7 @@ export const recallMetric = Metric.histogram(
 )
 
 /** The share of `exact` that is in `found`; 1 when there is nothing to find. */
-export const recallOf = (found: Found, exact: Found): number => {
+const recallOf = (found: Found, exact: Found): number => {
   if (exact.chunks.length === 0) return 1
   const ids = new Set<string>(found.chunks.map(({ id }) => id))
   return exact.chunks.filter(({ id }) => ids.has(id)).length / exact.chunks.length

@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import type { ContactAlias } from "../../domain/Channel.ts"
 import type { JsonObject } from "../../domain/Text.ts"
 import { shownAs } from "../Markdown.ts"
-import type { Outgoing, OutboundChannel, OutgoingFile } from "../Outbound.ts"
+import type { Outgoing, OutboundChannel, OutgoingFile } from "../OutboundChannel.ts"
 
 const decode = Schema.decodeUnknownOption(Schema.Struct({ message_id: Schema.NonEmptyString }))
 

@@ -5,7 +5,7 @@
 import type { ContactAlias } from "../../domain/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, wordOf } from "../Fields.ts"
 
-export type Aliases = readonly [ContactAlias, ...ReadonlyArray<ContactAlias>]
+type Aliases = readonly [ContactAlias, ...ReadonlyArray<ContactAlias>]
 
 const longestAlias = 256
 const scopedId = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/

@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import type { ContactAlias } from "../../domain/Channel.ts"
 import type { JsonObject } from "../../domain/Text.ts"
 import { shownAs } from "../Markdown.ts"
-import type { Outgoing, OutboundChannel, OutgoingFile } from "../Outbound.ts"
+import type { Outgoing, OutboundChannel, OutgoingFile } from "../OutboundChannel.ts"
 
 const Accepted = Schema.Struct({
   messages: Schema.NonEmptyArray(Schema.Struct({ id: Schema.NonEmptyString }))
@@ -17,7 +17,7 @@ const digits = /^\d{5,20}$/
  * The phone number when one is known, else the user id. The provider answers a user id in `to` with 200 and drops the
  * message, so nothing but digits of a phone gets there.
  */
-export const recipient = (aliases: ReadonlyArray<ContactAlias>): JsonObject | null => {
+const recipient = (aliases: ReadonlyArray<ContactAlias>): JsonObject | null => {
   const phone = aliases.find(({ kind, value }) => kind === "phone" && digits.test(value))
   if (phone !== undefined) return { to: phone.value }
   const user =

@@ -25,7 +25,7 @@ import * as Rpc from "./Rpc.ts"
 import * as Tools from "./Tools.ts"
 
 /** Where it is. */
-export const path = "/mcp"
+const path = "/mcp"
 
 const decodeMessage = Schema.decodeUnknownOption(Rpc.Message)
 const decodeToken = Schema.decodeUnknownOption(

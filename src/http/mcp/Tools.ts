@@ -18,7 +18,7 @@ import { isCoded } from "../Envelope.ts"
 import * as Issues from "../Issues.ts"
 import type { Body } from "./Rpc.ts"
 
-export type Name = "chat" | "retrieve"
+type Name = "chat" | "retrieve"
 
 /** Told while a tool is at work. */
 export type Progress = (message: string) => Effect.Effect<void>

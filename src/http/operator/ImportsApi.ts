@@ -11,7 +11,7 @@ import { OperatorAuth } from "../Auth.ts"
 import { BodyLimit, failure, MiB, success } from "../Envelope.ts"
 
 /** Most bytes of one request. */
-export const importLimit = 16 * MiB
+const importLimit = 16 * MiB
 
 const Lines = Schema.String.pipe(
   HttpApiSchema.withEncoding({ kind: "Text", contentType: "application/x-ndjson" })

@@ -32,13 +32,13 @@ const Events = Schema.String.pipe(
   HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" })
 ).annotations({ description: "AI SDK UI-message parts as Server-Sent Events, ended by `data: [DONE]`." })
 
-export const complete = HttpApiEndpoint.post("complete", "/v1/chat")
+const complete = HttpApiEndpoint.post("complete", "/v1/chat")
   .setPayload(CompleteTurnRequest)
   .addSuccess(success(ChatTurnResult))
   .addError(failures)
   .annotate(OpenApi.Summary, "Run a chat turn and return the complete reply")
 
-export const stream = HttpApiEndpoint.post("stream", "/v1/chat/stream")
+const stream = HttpApiEndpoint.post("stream", "/v1/chat/stream")
   .setPayload(StreamTurnRequest)
   .addSuccess(Events)
   .addError(failures)

@@ -13,7 +13,7 @@ import { failure, success, UpdatedAt } from "../Envelope.ts"
 const { agentId, createdAt, endUserId, id } = Conversation.fields
 
 /** An item of the list. */
-export const ConversationItem = Schema.Struct(Conversation.fields)
+const ConversationItem = Schema.Struct(Conversation.fields)
 
 export const ConversationPage = Schema.Struct({
   conversations: Schema.Array(ConversationItem),

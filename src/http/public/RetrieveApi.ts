@@ -7,7 +7,7 @@ import { Chunk, RetrieveRequest } from "../../domain/Chunk.ts"
 import { AgentKeyAuth, RequiredPermission } from "../Auth.ts"
 import { success, UpdatedAt } from "../Envelope.ts"
 
-export const retrieve = HttpApiEndpoint.post("retrieve", "/v1/retrieve")
+const retrieve = HttpApiEndpoint.post("retrieve", "/v1/retrieve")
   .setPayload(RetrieveRequest)
   .addSuccess(success(Schema.Struct({ chunks: Schema.Array(Chunk) })))
   .annotate(OpenApi.Summary, "Search chunks of the agent's sources")

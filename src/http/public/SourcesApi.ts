@@ -34,7 +34,7 @@ import { BodyLimit, failure, MiB, success, UpdatedAt } from "../Envelope.ts"
 const { id, agentId, type, name, status, config, lastSyncedAt, lastError } = Source.fields
 
 /** A source as it was created. */
-export const CreatedSource = Schema.Struct({ id, agentId, type, name, status, config })
+const CreatedSource = Schema.Struct({ id, agentId, type, name, status, config })
 
 const latestJob = Schema.NullOr(LatestJob)
 

@@ -24,7 +24,7 @@ import * as Connection from "./Connection.ts"
 import { makeSocketPlaces } from "./SocketPlaces.ts"
 
 /** Where the socket is. */
-export const path = "/api/realtime"
+const path = "/api/realtime"
 
 export interface Limits {
   /** Sockets of this process. */

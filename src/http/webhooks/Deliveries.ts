@@ -1,6 +1,7 @@
 /** What messaging providers deliver: the body is whatever the provider signed. */
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import { MessagingChannel } from "../../domain/Channel.ts"
 import { Intake } from "../../usecases/channels/Intake.ts"
 import { webhookLimit } from "../Envelope.ts"
 import * as Headers from "../Headers.ts"
@@ -9,7 +10,7 @@ import * as RawRequests from "../RawRequests.ts"
 const signatureOf = ({ headers }: RawRequests.RawRequest) => Headers.line(headers, "x-hub-signature-256")
 
 const routes = Effect.map(Intake, (intake): ReadonlyArray<RawRequests.RawRoute> =>
-  (["whatsapp", "messenger"] as const).map((channel) => ({
+  MessagingChannel.literals.map((channel) => ({
     path: `/api/webhooks/${channel}`,
     maxBodyBytes: webhookLimit,
     answer: (request) => intake.deliver(channel, signatureOf(request), request.body),

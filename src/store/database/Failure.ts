@@ -146,7 +146,7 @@ const remedyOf = (code: string | undefined, message: string, role: string | null
 }
 
 /** One line: what the server says, its SQLSTATE, and the remedy where one is known. `role` is the session's. */
-export const describe = ({ code, message }: DatabaseFailure, role: string | null = null): string => {
+const describe = ({ code, message }: DatabaseFailure, role: string | null = null): string => {
   // A host with several addresses fails with no words at all.
   const words = message === "" ? "There is no connection to the database" : message
   const said = code === undefined ? words : `${words} (${isSqlState(code) ? `SQLSTATE ${code}` : code})`

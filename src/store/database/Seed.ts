@@ -7,7 +7,7 @@ import { openGliteHere } from "./Embedded.ts"
 import { migrate } from "./Migrations.ts"
 
 /** The bytes of an archive with everything in `migrations` applied. */
-export const makeSeed = (migrations: string) =>
+const makeSeed = (migrations: string) =>
   Effect.gen(function* () {
     const { db, engine } = yield* openGliteHere
     const client = yield* embeddedClient(engine)

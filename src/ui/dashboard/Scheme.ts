@@ -1,7 +1,7 @@
 /** Light, dark, or as the system is: kept in the browser, and shown from the first moment on. */
 import { useState } from "react"
 
-export const schemes = ["system", "light", "dark"] as const
+const schemes = ["system", "light", "dark"] as const
 export type Scheme = (typeof schemes)[number]
 const key = "spoke.scheme"
 

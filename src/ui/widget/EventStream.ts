@@ -22,7 +22,7 @@ const parse = (text: string): StreamPart | null => {
 }
 
 /** Frames out of pieces of text: give it what came, get what is whole. */
-export const framesOf = () => {
+const framesOf = () => {
   let rest = ""
   return (piece: string): ReadonlyArray<StreamPart> => {
     const lines = (rest + piece).split(/\r\n|\n|\r(?!$)/u)

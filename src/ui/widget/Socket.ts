@@ -1,7 +1,7 @@
 /** The conversation's realtime socket: reconnects by itself, each time a little later, until it is closed. */
 import type { Frame as Declared } from "../../domain/RealtimeFrame.ts"
 
-export type Frame = typeof Declared.Encoded
+type Frame = typeof Declared.Encoded
 
 interface Access {
   readonly token: string

@@ -35,7 +35,7 @@ import { Posts } from "./Posts.ts"
 import { Sent } from "./Sent.ts"
 
 /** What is older by the provider's own time is stored and not answered: after an outage nobody gets answers to old questions. */
-export const patience = Duration.minutes(15)
+const patience = Duration.minutes(15)
 /** After this long the job that was to answer is taken for dead: its attempts have been used up by then. */
 const forgottenAfter = Duration.minutes(7)
 /** How often another turn of the conversation is waited for, and between two looks. */

@@ -17,12 +17,8 @@ import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { Graph, GraphError, unreadable } from "../../channels/Graph.ts"
 import { GraphFiles } from "../../channels/GraphFiles.ts"
-import {
-  type Carried,
-  type OutboundChannel,
-  outboundChannels,
-  type OutgoingFile
-} from "../../channels/Outbound.ts"
+import { outboundChannels } from "../../channels/Outbound.ts"
+import type { Carried, OutboundChannel, OutgoingFile } from "../../channels/OutboundChannel.ts"
 import { split } from "../../channels/Split.ts"
 import type { StoredAttachment } from "../../domain/Attachment.ts"
 import { withSharedPermit } from "../../domain/CurrentOwner.ts"

@@ -9,7 +9,7 @@ import { toolFailure } from "./Bindings.ts"
 import type { TurnTools } from "./Tools.ts"
 import type { Turn } from "./Turn.ts"
 
-export const name = "hand_off_to_human"
+const name = "hand_off_to_human"
 
 /** Characters of a reason that are kept. */
 const mostOfReason = 500

@@ -46,7 +46,7 @@ const systemText = ({ instructions, passages, context }: PromptInput): string =>
   ].join("\n\n")
 
 /** A cautious estimate: about four Latin characters a token, one for other scripts. */
-export const estimateTokens = (text: string): number => {
+const estimateTokens = (text: string): number => {
   let wide = 0
   for (let place = 0; place < text.length; place++) if (text.charCodeAt(place) > 0x2e80) wide++
   return Math.ceil((text.length - wide) / 4) + wide
@@ -64,10 +64,7 @@ const exchanges = (history: ReadonlyArray<HistoryMessage>): ReadonlyArray<Readon
 }
 
 /** The newest exchanges that fit `tokens`, oldest first; no exchange is split. */
-export const fitting = (
-  history: ReadonlyArray<HistoryMessage>,
-  tokens: number
-): ReadonlyArray<HistoryMessage> => {
+const fitting = (history: ReadonlyArray<HistoryMessage>, tokens: number): ReadonlyArray<HistoryMessage> => {
   const kept: Array<ReadonlyArray<HistoryMessage>> = []
   let left = tokens
   for (const exchange of exchanges(history).toReversed()) {

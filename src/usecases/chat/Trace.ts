@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import type { RunEvent, RunEventType, RunStatus } from "../../domain/AgentRun.ts"
 import type { RunId } from "../../domain/Ids.ts"
 
-export type Payload = Readonly<Record<string, unknown>>
+type Payload = Readonly<Record<string, unknown>>
 
 type Make = (
   type: RunEventType,

@@ -9,7 +9,7 @@ import type { QueueName } from "../../../domain/Job.ts"
 import { JsonObject } from "../../../domain/Text.ts"
 
 /** The error of an attempt whose worker was lost. */
-export const workerDied = "worker died"
+const workerDied = "worker died"
 
 /** Owners that one claim looks at. */
 const mostOwners = 8

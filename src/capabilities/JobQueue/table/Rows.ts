@@ -41,7 +41,7 @@ const Summary = Schema.Struct({
 
 const Due = Schema.Struct({ id: QueueJobId, attempts: Schema.Int, lost: Schema.Boolean })
 /** A job that somebody should take: it is due, or its worker let the lease run out (`lost`). */
-export type Due = typeof Due.Type
+type Due = typeof Due.Type
 
 export const makeRows = (sql: PgClient) => {
   const after = (duration: Duration.Duration) =>

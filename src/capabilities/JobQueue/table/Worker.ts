@@ -215,7 +215,7 @@ const stop = (worker: State) =>
  * A worker that takes jobs only when told to, and stops with the scope: then it takes no more, and what it runs ends or
  * goes back.
  */
-export const openWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
+const openWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
   Effect.gen(function* () {
     const worker: Worker<R> = {
       ...options,

@@ -7,6 +7,7 @@ import {
   createChannel,
   deleteChannel,
   type Provider,
+  providers,
   setChannelActive
 } from "../../api/Channels.ts"
 import { Badge } from "../../components/Badge.tsx"
@@ -111,10 +112,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
     <Form onSubmit={() => create.mutate()} problem={general}>
       <Select
         label={t.provider}
-        options={[
-          ["whatsapp", t.whatsapp],
-          ["messenger", t.messenger]
-        ]}
+        options={providers.map((one) => [one, t[one]] as const)}
         value={value.channel}
         onChange={(channel) => change({ channel })}
       />

@@ -1,0 +1,55 @@
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { RunStatus } from "../../src/domain/AgentRun.ts"
+import { KeyStatus } from "../../src/domain/ApiKey.ts"
+import { Delivery } from "../../src/domain/Channel.ts"
+import { ConversationState, MessageAuthor, MessageRole } from "../../src/domain/Conversation.ts"
+import { CrawlOutcome } from "../../src/domain/Crawl.ts"
+import { JobState } from "../../src/domain/Job.ts"
+import { IngestionJobStatus, IngestionJobType, SourceStatus } from "../../src/domain/Source.ts"
+import { eachEngine } from "../TestDatabase.ts"
+
+const without = (all: ReadonlyArray<string>, one: string) => all.filter((other) => other !== one)
+
+/** Every column whose values the database knows. Those of a column that is not here are known to the schemas alone. */
+const known: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "agent_runs.status": RunStatus.literals,
+  "api_keys.scope": ["agent", "org"],
+  // An expired key is an active one whose time has passed.
+  "api_keys.status": without(KeyStatus.literals, "EXPIRED"),
+  "channel_inbox.state": ["queued", "processed", "failed"],
+  "channel_outbox.author": MessageAuthor.literals,
+  "channel_outbox.delivery": Delivery.literals,
+  "channel_outbox.state": ["pending", "sending", "sent", "failed", "cancelled"],
+  "conversations.state": ConversationState.literals,
+  "crawl_entries.outcome": CrawlOutcome.literals,
+  "ingestion_jobs.status": IngestionJobStatus.literals,
+  "ingestion_jobs.type": IngestionJobType.literals,
+  "messages.author": MessageAuthor.literals,
+  "messages.role": MessageRole.literals,
+  // A delayed job is a waiting one that is not due.
+  "queue_jobs.state": without(JobState.literals, "delayed"),
+  "sources.status": SourceStatus.literals
+}
+
+eachEngine("A set of names that the database checks", (it) => {
+  it.effect("is the one that the schemas have", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const checks = yield* sql<{ readonly name: string; readonly definition: string }>`
+        select c.relname || '.' || a.attname as name, pg_get_constraintdef(k.oid) as definition
+        from pg_constraint k
+        join pg_class c on c.oid = k.conrelid and c.relnamespace = current_schema()::regnamespace
+        join pg_attribute a on a.attrelid = c.oid and k.conkey = array[a.attnum]
+        where k.contype = 'c' and pg_get_constraintdef(k.oid) like '%ARRAY[''%'`
+      const found = checks.map(({ definition, name }) => [
+        name,
+        Array.from(definition.matchAll(/'([^']*)'::text/gu), ([, value]) => value).toSorted()
+      ])
+      expect(Object.fromEntries(found)).toEqual(
+        Object.fromEntries(Object.entries(known).map(([name, values]) => [name, values.toSorted()]))
+      )
+    })
+  )
+})
