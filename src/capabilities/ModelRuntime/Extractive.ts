@@ -96,10 +96,13 @@ const overlap = (one: ReadonlySet<string>, other: ReadonlySet<string>): number =
 
 const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): ReadonlyArray<FoundSection> => {
   const total = [...weights.values()].reduce((sum, weight) => sum + weight, 0)
-  const answers = ({ score, terms, titleTerms }: FoundSection): boolean => {
-    const words = [...weights.keys()]
+  const wordsIn = ({ terms, titleTerms }: FoundSection): number =>
+    [...weights.keys()]
       .filter((word) => has(terms, word) || has(titleTerms, word))
       .reduce((sum, { count }) => sum + count, 0)
+  const answers = (section: FoundSection): boolean => {
+    const { score } = section
+    const words = wordsIn(section)
     if (score < unsureBelow) return words >= leastWords
     return words > 0 || score >= sureFrom
   }
@@ -111,6 +114,7 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
   for (const section of ranked) {
     if (chosen.length === maxSections || best === undefined) break
     if (worth(section) < worth(best) * besidesShare) break
+    if (section !== best && wordsIn(section) === 0) continue
     if (!chosen.some((other) => overlap(other.terms, section.terms) >= sameShare)) chosen.push(section)
   }
   return chosen
