@@ -43,8 +43,39 @@ const lineEnd = (window: string): number | undefined => {
   return at > 0 ? at : undefined
 }
 
+/** What each piece of a block begins and ends with, so that it means the same alone: its fence, or a table's header. */
+interface Frame {
+  readonly head: string
+  readonly tail: string
+}
+
+const noFrame: Frame = { head: "", tail: "" }
+/** A longer first line is no fence or header that could be repeated. */
+const maxFrameLength = 300
+
+const frameOf = (text: string): Frame => {
+  const [first = "", second = ""] = text.slice(0, maxFrameLength * 2).split("\n", 2)
+  if (first.length + second.length > maxFrameLength) return noFrame
+  const [, fence] = /^[ \t]*(`{3,}|~{3,})/.exec(first) ?? []
+  if (fence !== undefined) return { head: `${first}\n`, tail: `\n${fence}` }
+  const isTable = first.trimStart().startsWith("|") && /^[ \t]*\|[-:| \t]+$/.test(second)
+  return isTable ? { head: `${first}\n${second}\n`, tail: "" } : noFrame
+}
+
+/** {@link cuts} of a block, each with the block's {@link Frame}. */
+function* pieces(block: Block): Generator<string> {
+  if (!block.whole || block.text.length <= wholeLength) return yield* cuts(block)
+  const { head, tail } = frameOf(block.text)
+  let before: string | undefined
+  for (const piece of cuts(block)) {
+    if (before !== undefined) yield before + tail
+    before = before === undefined ? piece : head + piece.replace(/^\n/, "")
+  }
+  if (before !== undefined) yield before
+}
+
 /** Cuts a block that is too long: code and tables at lines, prose at sentences, both else at a space, else anywhere. */
-function* pieces({ text, whole }: Block): Generator<string> {
+function* cuts({ text, whole }: Block): Generator<string> {
   let from = 0
   while (text.length - from > (from === 0 && whole ? wholeLength : packedLength)) {
     const window = text.slice(from, from + packedLength)

@@ -85,6 +85,20 @@ describe("Packer", () => {
     expect(markdown(code).map(({ content }) => content)).toEqual([code])
   })
 
+  it("opens a fence again on each piece of long code, and repeats the header of a long table", () => {
+    const lines = Array.from({ length: 200 }, (_, place) => `let x${place} = ${place}`)
+    const code = markdown(["```js", ...lines, "```"].join("\n"))
+    expect(code.length).toBeGreaterThan(2)
+    for (const { content } of code) expect(content).toMatch(/^```js\n(?:let x\d+ = \d+\n)+```$/)
+    expect(code.flatMap(({ content }) => content.split("\n").slice(1, -1))).toEqual(lines)
+
+    const rows = Array.from({ length: 200 }, (_, place) => `| name ${place} | ${place} |`)
+    const table = markdown(["| Name | Number |", "|---|---|", ...rows].join("\n"))
+    for (const { content } of table)
+      expect(content.startsWith("| Name | Number |\n|---|---|\n| name")).toBe(true)
+    expect(table.flatMap(({ content }) => content.split("\n").slice(2))).toEqual(rows)
+  })
+
   it("keeps headings with nothing under them as text", () => {
     const chunks = markdown("# One\n## 1.1\n## 1.2\ntext\n## 1.3\n# Two")
     expect(chunks).toEqual([

@@ -4,6 +4,7 @@
  */
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import { terms } from "../../search/Tokenizer.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime, type Passage } from "../ModelRuntime.ts"
 import { cleanHeading, type Excerpt, excerpts, narrowed } from "./Excerpts.ts"
 import { type AskedWord, askedWords, has, termsOf, weightsOf } from "./Relevance.ts"
@@ -48,6 +49,8 @@ interface FoundSection {
   readonly quotables: ReadonlyArray<Quotable>
   readonly titleTerms: ReadonlySet<string>
   readonly terms: ReadonlySet<string>
+  /** Its words, each in one form: what two sections have in common is measured by them. */
+  readonly words: ReadonlySet<string>
 }
 
 const sectionOf = (passages: ReadonlyArray<Passage>): FoundSection => {
@@ -62,7 +65,8 @@ const sectionOf = (passages: ReadonlyArray<Passage>): FoundSection => {
     score: Math.max(...passages.map(({ score }) => score)),
     quotables,
     titleTerms: termsOf(title),
-    terms: new Set(quotables.flatMap(({ terms }) => [...terms]))
+    terms: new Set(quotables.flatMap(({ terms }) => [...terms])),
+    words: new Set(quotables.flatMap(({ text }) => terms(text)))
   }
 }
 
@@ -96,10 +100,13 @@ const overlap = (one: ReadonlySet<string>, other: ReadonlySet<string>): number =
 
 const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): ReadonlyArray<FoundSection> => {
   const total = [...weights.values()].reduce((sum, weight) => sum + weight, 0)
-  const answers = ({ score, terms, titleTerms }: FoundSection): boolean => {
-    const words = [...weights.keys()]
+  const wordsIn = ({ terms, titleTerms }: FoundSection): number =>
+    [...weights.keys()]
       .filter((word) => has(terms, word) || has(titleTerms, word))
       .reduce((sum, { count }) => sum + count, 0)
+  const answers = (section: FoundSection): boolean => {
+    const { score } = section
+    const words = wordsIn(section)
     if (score < unsureBelow) return words >= leastWords
     return words > 0 || score >= sureFrom
   }
@@ -111,7 +118,8 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
   for (const section of ranked) {
     if (chosen.length === maxSections || best === undefined) break
     if (worth(section) < worth(best) * besidesShare) break
-    if (!chosen.some((other) => overlap(other.terms, section.terms) >= sameShare)) chosen.push(section)
+    if (section !== best && wordsIn(section) === 0) continue
+    if (!chosen.some((other) => overlap(other.words, section.words) >= sameShare)) chosen.push(section)
   }
   return chosen
 }

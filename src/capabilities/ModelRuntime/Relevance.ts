@@ -1,5 +1,6 @@
 /** How much of a question's words a text has, by the same terms that the search goes by. */
-import { isFunctionWord, isQuestionWord, isVague } from "../../search/FunctionWords.ts"
+import { isForeignWord, isFunctionWord, isQuestionWord, isVague } from "../../search/FunctionWords.ts"
+import { isEnglish } from "../../search/Language.ts"
 import { pieces, terms } from "../../search/Tokenizer.ts"
 
 /** A word of the question: found by its English stem, or by most of its pieces. */
@@ -18,9 +19,11 @@ const hanPair = /^\p{Script=Han}{2}$/u
 /** The words that say what is asked about, each once; text without spaces counts by pairs of characters. */
 export const askedWords = (question: string): ReadonlyArray<AskedWord> => {
   const found = new Map<string, AskedWord>()
+  const foreign = isEnglish(question) === false
   for (const [run] of question.matchAll(word)) {
     const lower = run.toLowerCase()
-    if (isQuestionWord(lower) || isFunctionWord(lower) || isVague(lower)) continue
+    if (isQuestionWord(lower) || isVague(lower)) continue
+    if (isForeignWord(lower) || (foreign && isFunctionWord(lower))) continue
     const stems = terms(run)
     const parts = stems.length === 1 ? pieces(run, { english: false }) : []
     for (const stem of stems) {

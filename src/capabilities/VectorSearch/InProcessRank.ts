@@ -65,7 +65,7 @@ type Expected = (words: number) => number
 
 const expectedOf = (vectors: Vectors, vector: Float32Array, chunks: number): Expected => {
   if (vectors.count >= chunks) return () => 0
-  const { deviation, mean } = vectors.spread(vectors.quantizeQuery(vector))
+  const { deviation, mean } = vectors.spread(vector)
   const expected = expectedCosine(mean, deviation)
   return (words) => (words > 0 ? expected : 0)
 }

@@ -351,7 +351,7 @@ export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: Hybri
       parts as (
         select c.*, least(1, coalesce(lx.worth, 0)) as lexical,
           -- Without a vector and without words a chunk is no hit.
-          coalesce(least(1, greatest(0, c.cos)), case when lx.worth > 0 then spread.cos end) as meant
+          case when c.cos is not null then least(1, greatest(0, c.cos)) when lx.worth > 0 then spread.cos end as meant
         from cand c left join lx on lx.id = c.id cross join spread
       ),
       scored as (

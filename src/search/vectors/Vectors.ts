@@ -8,7 +8,8 @@ import { type Bounds, ByteCodes, type QuantizedQuery } from "./ByteCodes.ts"
 /** How much more room is made than is needed now. */
 const growth = 1.3
 
-/** Vectors beyond which {@link Vectors.spread} looks at a sample. */
+/** Vectors up to which {@link Vectors.spread} is exact, and beyond which it looks at a sample. */
+const exactSpread = 4_000
 const spreadSample = 20_000
 
 export class Vectors {
@@ -124,14 +125,17 @@ export class Vectors {
   }
 
   /** The mean of the query's cosines and their deviation from it, over the slots that have a vector. */
-  spread(query: QuantizedQuery): { readonly mean: number; readonly deviation: number } {
+  spread(query: Float32Array): { readonly mean: number; readonly deviation: number } {
     const step = Math.max(1, Math.floor(this.#count / spreadSample))
     const known: Array<number> = []
     let seen = 0
     for (let slot = 0; slot < this.#has.length; slot++) {
       if (this.#has[slot] === 1 && seen++ % step === 0) known.push(slot)
     }
-    const { cosine } = this.bounds(query, Int32Array.from(known))
+    const cosine =
+      known.length <= exactSpread
+        ? known.map((slot) => this.cosine(slot, query))
+        : this.bounds(this.quantizeQuery(query), Int32Array.from(known)).cosine
     let sum = 0
     let squares = 0
     for (const value of cosine) {

@@ -139,14 +139,11 @@ describe("Extractive", () => {
     const passages = [
       passage(1, "A", "The warranty lasts two years for batteries."),
       passage(2, "B", "The warranty lasts two years for batteries!"),
-      passage(3, "C", "Warranty claims for batteries need the receipt."),
-      passage(4, "D", "The years of a warranty begin with the purchase of batteries."),
-      passage(5, "E", "Receipts of batteries are kept for ten years by the warranty desk.")
+      passage(3, "C", "Years of warranty: ten for the batteries of boats."),
+      passage(4, "D", "Batteries of cars have a warranty of four years."),
+      passage(5, "E", "Six years of warranty are given on lamps and batteries.")
     ]
-    const text = answer(
-      "How many years does the warranty of batteries last, and with which receipt?",
-      passages
-    )
+    const text = answer("How many years of warranty do batteries have?", passages)
     expect(text).toContain("The warranty lasts two years for batteries")
     expect([text.includes("[1]"), text.includes("[2]")].filter(Boolean)).toHaveLength(1)
     expect(text.match(/^\*\*[A-E]\*\*$/gm)).toHaveLength(3)
