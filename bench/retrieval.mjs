@@ -25,6 +25,7 @@ await build({
   packages: "external",
   plugins: [watOfEsbuild],
   platform: "node",
+  target: "node20",
   format: "esm",
   logLevel: "error"
 })
