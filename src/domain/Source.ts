@@ -181,13 +181,19 @@ export const LatestJob = Schema.Struct({
 })
 export type LatestJob = typeof LatestJob.Type
 
+/** The built-in embedding model with its dimensions, as its vectors name it. It makes vectors of English text alone. */
+export const builtInEmbeddingProfile = "use-lite/512"
+
 /** A source's vectors of the embedding model that answers for its agent. */
 export const EmbeddingState = Schema.Struct({
   /** The model and its dimensions; null before the agent's first vector. */
   profile: Schema.NullOr(Schema.String),
   /** Live chunks. */
   chunks: Schema.Int,
-  /** Those of them that have a vector; the others are found by their words. */
+  /**
+   * Those of them that have a vector, or need none because the model does not know their language; the others are found by
+   * their words until they have one.
+   */
   embedded: Schema.Int,
   /** Why vectors are missing, when embedding failed. */
   error: Schema.NullOr(Schema.String)

@@ -10,7 +10,13 @@ import type { AgentScope } from "../domain/Access.ts"
 import type { TenantScope } from "../domain/Account.ts"
 import { AgentId, SourceId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
-import { LatestJob, Source, type SourceStatus, SourceType } from "../domain/Source.ts"
+import {
+  builtInEmbeddingProfile,
+  LatestJob,
+  Source,
+  type SourceStatus,
+  SourceType
+} from "../domain/Source.ts"
 import { toJsonb } from "./Jsonb.ts"
 
 export interface SourceFilter {
@@ -49,7 +55,11 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/Sources", 
       ) as "latestJob"`
 
     const embedding = sql`(
-      select json_build_object('profile', max(stats.profile), 'chunks', count(c.id), 'embedded', count(e.chunk_id),
+      select json_build_object('profile', max(stats.profile), 'chunks', count(c.id),
+        'embedded', count(c.id) filter (
+          where e.chunk_id is not null
+            or (not c.english and coalesce(stats.profile, ${builtInEmbeddingProfile}) = ${builtInEmbeddingProfile})
+        ),
         'error', (select message from embedding_failures f where f.source_id = s.id))
       from agent_stats stats
       left join chunks c on c.source_id = s.id and c.version is not null

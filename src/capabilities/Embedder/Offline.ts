@@ -5,6 +5,7 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { builtInEmbeddingProfile } from "../../domain/Source.ts"
 import { Embedder, EmbedderError } from "../Embedder.ts"
 import { makeThread } from "./EmbeddingThread.ts"
 import { type Lane, makeLanes } from "./Lanes.ts"
@@ -21,7 +22,7 @@ export interface OfflineOptions {
 
 const dimensions = 512
 /** Names the model beside its vectors. */
-export const profile = `use-lite/${dimensions}`
+export const profile = builtInEmbeddingProfile
 /** The model reads 128 tokens, about 500 characters, and its tokenizer takes quadratic time. */
 const readable = 2_000
 /** Texts between which a query may overtake; more at a time save nothing. */
