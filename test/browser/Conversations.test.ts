@@ -63,8 +63,11 @@ describe.skipIf(!hasBrowser)("The dashboard's conversations", () => {
     await page.getByRole("link", { name: /ada@example\.com/ }).click()
     await page.getByRole("heading", { name: "ada@example.com", level: 1 }).waitFor()
     const reply = page.getByRole("article", { name: "Agent" })
-    await reply.getByRole("button", { name: "Citation 1" }).first().click()
-    await page.getByRole("dialog", { name: "Citation 1" }).waitFor()
+    await reply
+      .getByRole("button", { name: /^Citation \d/ })
+      .first()
+      .click()
+    await page.getByRole("dialog", { name: /^Citation \d/ }).waitFor()
     await page.keyboard.press("Escape")
     await reply.getByRole("button", { name: "Trace" }).click()
     await page.getByRole("region", { name: "Trace" }).getByText("Run completed").waitFor()
