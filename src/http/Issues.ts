@@ -36,6 +36,17 @@ interface Issue {
   readonly message: string
 }
 
+const isAtOrBelow = (issue: Issue, other: Issue): boolean =>
+  other.path.length >= issue.path.length && issue.path.every((part, place) => part === other.path[place])
+
+/** That a value could be null says nothing where it is told what else it has to be. */
+const withoutNull = (issues: ReadonlyArray<Issue>): ReadonlyArray<Issue> =>
+  issues.filter(
+    (issue) =>
+      issue.message !== "Expected null" ||
+      !issues.some((other) => other.message !== issue.message && isAtOrBelow(issue, other))
+  )
+
 /** A value that is none of several is told of as one. */
 const together = (issues: ReadonlyArray<Issue>): ReadonlyArray<Issue> =>
   issues.reduce<Array<Issue>>((told, issue) => {
@@ -56,10 +67,12 @@ export const toError = ({ issues }: HttpApiDecodeError): ValidationError =>
     message: "The request does not have the expected form.",
     details: {
       issues: together(
-        issues.slice(0, most).map(({ path, message }) => ({
-          path: path.slice(0, 16).map(segment),
-          message: withoutInput(message)
-        }))
+        withoutNull(
+          issues.slice(0, most).map(({ path, message }) => ({
+            path: path.slice(0, 16).map(segment),
+            message: withoutInput(message)
+          }))
+        )
       )
     }
   })

@@ -126,6 +126,11 @@ describe.skipIf(!hasBrowser)("Trying an agent", () => {
     await ask("Tell me more")
     await until(isAtEnd, (end) => end)
     await reply().getByText("A long line").waitFor()
+    // Whoever is near the end follows it.
+    await until(
+      () => box.evaluate(({ clientHeight, scrollHeight }) => scrollHeight - clientHeight),
+      (room) => room > 250
+    )
     await box.evaluate((element) => element.scrollTo({ top: 20 }))
     const kept = await place()
     const before = (await reply().textContent())?.length ?? 0

@@ -26,10 +26,6 @@ const isAt = (field: string, { path }: Issue) => {
   return place === field || place.startsWith(`${field}.`)
 }
 
-/** Whether `other` says the same more exactly: a value that may be absent is also told to be none at all. */
-const isAbove = (issue: Issue, other: Issue) =>
-  other.path.length > issue.path.length && issue.path.every((part, place) => part === other.path[place])
-
 /**
  * `errorOf` is what stands at a field, which is named by its place in what is sent, such as `retrieval.topK`. `general` is
  * what belongs to none of `fields`; null where there is nothing else to say.
@@ -37,10 +33,7 @@ const isAbove = (issue: Issue, other: Issue) =>
 export const useIssues = <F extends string>(problem: unknown, fields: ReadonlyArray<F>) => {
   const wordsOf = useIssueWords()
   const issues = issuesOf(problem)
-  const isKnown = (issue: Issue) => fields.some((field) => isAt(field, issue))
-  const isTold =
-    issues.length > 0 &&
-    issues.every((issue) => isKnown(issue) || issues.some((other) => isAbove(issue, other) && isKnown(other)))
+  const isTold = issues.length > 0 && issues.every((issue) => fields.some((field) => isAt(field, issue)))
   return {
     errorOf: (field: F): string | undefined => {
       const issue = issues.find((one) => isAt(field, one))

@@ -15,8 +15,9 @@ const isLocal = (host: string) =>
 
 const originOf = (address: string): string | null => {
   if (!/^https?:\/\/[^/]/iu.test(address) || !URL.canParse(address)) return null
+  // Chromium writes an asterisk as %2A.
   const { hostname, origin, password, username } = new URL(address)
-  return username !== "" || password !== "" || hostname.includes("*") ? null : origin
+  return username !== "" || password !== "" || /[*%]/u.test(hostname) ? null : origin
 }
 
 /** As it was typed, one a line; nothing where nothing was. */
