@@ -3,15 +3,13 @@
  * Each form is scored against its own maximum, and the better score counts.
  */
 import { isQuestionWord } from "./FunctionWords.ts"
-import { pieces, terms } from "./Tokenizer.ts"
+import { pieces, terms, word } from "./Tokenizer.ts"
 
 /** Distinct terms, and how often each occurs. */
 export type QueryForm = ReadonlyMap<string, number>
 
 /** Distinct terms of a form that count; a longer query is cut here. */
 const maxFormTerms = 128
-
-const word = /[\p{L}\p{N}\p{M}]+/gu
 
 const counted = (found: ReadonlyArray<string>): QueryForm => {
   const form = new Map<string, number>()

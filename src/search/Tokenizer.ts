@@ -15,7 +15,8 @@ export const maxFrequency = 255
 
 // Normalisation sorts the marks of one letter in quadratic time, so nobody gets to stack thousands.
 const stackedMarks = /(\p{M}{16})\p{M}+/gu
-const word = /[\p{L}\p{N}\p{M}]+/gu
+/** A word begins with a letter or digit: marks alone, such as the selector after a symbol, are none. */
+export const word = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu
 const unspacedCharacter =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]/u
 const characters = /\P{M}?\p{M}*/gu

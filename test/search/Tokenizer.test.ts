@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { eachTerm, maxFrequency, terms, toTsvector } from "../../src/search/Tokenizer.ts"
+import { eachTerm, maxFrequency, pieces, terms, toTsvector } from "../../src/search/Tokenizer.ts"
 
 const parsed = (tsv: string) => {
   const found: Array<readonly [string, number]> = []
@@ -84,12 +84,24 @@ describe("Tokenizer", () => {
   it("finds the same terms in every normal form of a text, none of them empty", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.string({ unit: "grapheme" }), (text) => {
-        const found = terms(text)
+        const found = [
+          ...terms(text),
+          ...pieces(text, { english: true }),
+          ...pieces(text, { english: false })
+        ]
         expect(found).not.toContain("")
         expect(found.every((term) => term.isWellFormed() || !text.isWellFormed())).toBe(true)
         expect(terms(text.toLowerCase().normalize("NFC"))).toEqual(terms(text.toLowerCase()))
       })
     )
+  })
+
+  it("takes marks without a letter for no word, and the word after them as it is", () => {
+    for (const text of ["\u26a0\ufe0fWarning", "\u26a0\ufe0f Warning", "Warning \u26a0\ufe0f"]) {
+      expect(terms(text)).toEqual(["warn"])
+      expect(pieces(text, { english: true })).toEqual(["warn"])
+      expect(pieces(text, { english: false })).not.toContain("")
+    }
   })
 
   it.each([

@@ -1,7 +1,7 @@
 /** How much of a question's words a text has, by the same terms that the search goes by. */
 import { isForeignWord, isFunctionWord, isQuestionWord, isVague } from "../../search/FunctionWords.ts"
 import { isEnglish } from "../../search/Language.ts"
-import { pieces, terms } from "../../search/Tokenizer.ts"
+import { pieces, terms, word } from "../../search/Tokenizer.ts"
 
 /** A word of the question: found by its English stem, or by most of its pieces. */
 interface AskedWord {
@@ -11,7 +11,6 @@ interface AskedWord {
   readonly count: number
 }
 
-const word = /[\p{L}\p{N}\p{M}]+/gu
 /** Words of a question that count; a longer one is cut here. */
 const maxWords = 64
 const hanPair = /^\p{Script=Han}{2}$/u
