@@ -39,8 +39,10 @@ const failures = {
   }
 } as const
 
-/** `fateOf` is asked with the place of the message among all and of the call among the message's, both from 1. */
-export const startGraph = async (fateOf: (message: number, call: number) => Fate): Promise<GraphStub> => {
+/** `fateOf` is asked with the place of the message among all, of the call among the message's, both from 1, and its recipient. */
+export const startGraph = async (
+  fateOf: (message: number, call: number, to: string) => Fate
+): Promise<GraphStub> => {
   const taken: Array<Taken> = []
   const begun = new Map<string, { readonly place: number; calls: number; lost: number }>()
   let calls = 0
@@ -60,7 +62,8 @@ export const startGraph = async (fateOf: (message: number, call: number) => Fate
       const outboxId: string = isMessenger ? body.message.metadata : body.biz_opaque_callback_data
       const message = begun.get(outboxId) ?? { place: begun.size + 1, calls: 0, lost: 0 }
       begun.set(outboxId, message)
-      const fate = fateOf(message.place, ++message.calls)
+      const to: string = isMessenger ? body.recipient.id : body.to
+      const fate = fateOf(message.place, ++message.calls, to)
       if (isAnswerLost(fate)) message.lost++
       if (fate === "cut") return request.socket.destroy()
       if (fate === "busy" || fate === "limited") {
@@ -71,7 +74,7 @@ export const startGraph = async (fateOf: (message: number, call: number) => Fate
         path: request.url ?? "",
         token: request.headers.authorization ?? "",
         outboxId,
-        to: isMessenger ? body.recipient.id : body.to,
+        to,
         text: isMessenger ? body.message.text : body.text.body
       })
       if (fate === "lost") return request.socket.destroy()
