@@ -85,7 +85,10 @@ describe.skipIf(!hasBrowser || production)("The widget, when its server is kille
       (texts) => texts.length === 3
     )
     expect(await bubbles(page, "Count to ten").count()).toBe(1)
-    expect(await page.getByRole("alert").filter({ hasText: /\w/u }).count()).toBe(0)
+    await until(
+      () => page.getByRole("alert").filter({ hasText: /\w/u }).count(),
+      (alerts) => alerts === 0
+    )
     // Everything goes on as before.
     stub.script.push({ text: "Gladly." })
     await say(page, "Thank you")

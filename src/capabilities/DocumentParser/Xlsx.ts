@@ -27,8 +27,17 @@ const tooLong = new ParseError({
 /** Is told of text that is about to be written, and throws when it is too much. */
 type Spend = (length: number) => void
 
-/** Text by column, counted from 0. */
-type Row = ReadonlyMap<number, string>
+interface Cell {
+  /** Counted from 0. */
+  readonly column: number
+  readonly text: string
+}
+/** The cells that have text. Plain arrays: a million rows as maps would not fit the reader's memory. */
+type Row = ReadonlyArray<Cell>
+
+/** Text by column. */
+const byColumn = (row: Row): ReadonlyMap<number, string> =>
+  new Map(row.map(({ column, text }) => [column, text]))
 
 /** `BC12` is column 54; a cell without a reference stands behind the one before. */
 const columnOf = (reference: string, before: number): number => {
@@ -82,7 +91,7 @@ const rowsOf = (
   count: (text: string) => void
 ): ReadonlyArray<Row> => {
   const found: Array<Row> = []
-  let row = new Map<number, string>()
+  let row: Array<Cell> = []
   let column = -1
   let cell: { readonly type: string; readonly format: CellFormat } = { type: "", format: "plain" }
   let parts: Array<string> = []
@@ -96,7 +105,7 @@ const rowsOf = (
   scan(xml, {
     open: (name, tag) => {
       if (name === "row") {
-        row = new Map()
+        row = []
         column = -1
       } else if (name === "c") {
         column = columnOf(attribute(tag, "r"), column)
@@ -110,9 +119,12 @@ const rowsOf = (
         const text = parts.length === 0 ? "" : value()
         if (text !== "") {
           count(text)
-          row.set(column, text)
+          row.push({ column, text })
         }
-      } else if (name === "row" && row.size > 0) found.push(row)
+      } else if (name === "row" && row.length > 0) {
+        // A copy has no spare capacity, which a growing array has.
+        found.push(row.slice())
+      }
     },
     text: (text) => {
       if (inValue) parts.push(text)
@@ -132,7 +144,8 @@ const asTables = (
   spend: Spend
 ): ReadonlyArray<string> => {
   const cells = (row: Row) => {
-    const text = line(columns.map((column) => escaped(row.get(column) ?? "")))
+    const texts = byColumn(row)
+    const text = line(columns.map((column) => escaped(texts.get(column) ?? "")))
     spend(text.length)
     return text
   }
@@ -152,24 +165,28 @@ const asTables = (
 }
 
 /** A row as lines `header: value`: for sheets so wide that a header would bury the values. */
-const asRecords = (header: Row, body: ReadonlyArray<Row>, spend: Spend): ReadonlyArray<string> =>
-  body.map((row) =>
-    Array.from(row, ([column, text]) => {
-      const name = header.get(column) ?? lettersOf(column)
-      spend(name.length + text.length)
-      return `${name}: ${text}`
-    }).join("\n")
+const asRecords = (header: Row, body: ReadonlyArray<Row>, spend: Spend): ReadonlyArray<string> => {
+  const names = byColumn(header)
+  return body.map((row) =>
+    row
+      .map(({ column, text }) => {
+        const name = names.get(column) ?? lettersOf(column)
+        spend(name.length + text.length)
+        return `${name}: ${text}`
+      })
+      .join("\n")
   )
+}
 
 const sheetBlocks = (all: ReadonlyArray<Row>, spend: Spend): ReadonlyArray<string> => {
   const [header, ...body] = all
   if (header === undefined) return []
   const used = new Set<number>()
-  for (const row of all) for (const column of row.keys()) used.add(column)
+  for (const row of all) for (const { column } of row) used.add(column)
   const columns = [...used].sort((a, b) => a - b)
-  const length = columns.reduce((sum, column) => sum + 3 + (header.get(column) ?? "").length, 0)
+  const length = header.reduce((sum, { text }) => sum + text.length, 3 * columns.length)
   if (length <= maxHeader) return asTables(header, columns, body, spend)
-  return body.length === 0 ? [[...header.values()].join("\n")] : asRecords(header, body, spend)
+  return body.length === 0 ? [header.map(({ text }) => text).join("\n")] : asRecords(header, body, spend)
 }
 
 interface Sheet {
