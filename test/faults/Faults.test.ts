@@ -35,7 +35,8 @@ const topologyOf = (seed: number): Topology => (seed % 2 === 0 ? "fleet" : "embe
 
 const begun = Date.now()
 const tell = (text: string) => {
-  if (alone) process.stderr.write(`${((Date.now() - begun) / 1_000).toFixed(1)} s: ${text}\n`)
+  const output = alone ? process.stderr : process.stdout
+  output.write(`${((Date.now() - begun) / 1_000).toFixed(1)} s: ${text}\n`)
 }
 
 /** How many were answered how. */
