@@ -41,7 +41,7 @@ export const makeFair = (
     execute: (text, params, transform) => shared(statements.execute(text, params, transform)),
     executeRaw: (text, params) => shared(statements.executeRaw(text, params)),
     executeStream: (text, params, transform) =>
-      Stream.fromIterableEffect(shared(Stream.runCollect(statements.executeStream(text, params, transform)))),
+      Stream.fromIterableEffect(shared(statements.execute(text, params, transform))),
     executeValues: (text, params) => shared(statements.executeValues(text, params)),
     executeUnprepared: (text, params, transform) =>
       shared(statements.executeUnprepared(text, params, transform))

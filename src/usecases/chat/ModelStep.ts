@@ -61,8 +61,8 @@ const documented = (error: ModelError, onProblem: (problem: ProviderProblem) => 
   )
 
 /**
- * Streams one reply; `onDelta` is run for each piece of text before the next is read. `repeatable` is false once a tool has run: what the turn has done by then must not be put at risk
- * of being done twice. `onProblem` is told what an operator may know of the failure, before it.
+ * Streams one reply. `onDelta` runs for each piece of text before the next is read. `repeatable` is false once a tool has run:
+ * a second attempt could call the tool twice. `onProblem` gets what an operator may know of the failure, before the failure.
  */
 export const run = Traced.fn("ModelStep.run")(function* (
   runtime: ModelRuntimeService,
