@@ -281,7 +281,8 @@ describe("No secret of the operator or of a tenant", () => {
     if (held !== undefined) {
       expect(held.rows).toContain("canaries@example.com")
       expect(held.commands).toContain("publish")
-      expect(held.values.length).toBeGreaterThan(100)
+      // The counter of a rate limit, which lasts for an hour.
+      expect(held.values).toContain("spoke:rate:")
     }
 
     const [, session = ""] = cookie.split("=")
