@@ -1,6 +1,6 @@
 /**
- * What many want at the same time, asked for together. Whoever comes while nothing is under way is served at once. Who
- * comes meanwhile is served at the end of the event loop's turn, with all who came in it: nobody waits longer for others.
+ * Batches requests of the same kind. A request that arrives while no batch runs starts one at once. Requests that arrive while a
+ * batch runs are sent together at the end of the current iteration of the event loop, so that batching adds no delay.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -15,13 +15,13 @@ interface Waiter<A, B, E> {
   readonly answer: Deferred.Deferred<B, E>
 }
 
-/** Those who came in one turn. */
+/** The requests of one iteration of the event loop. */
 interface Group<A, B, E> {
   readonly waiters: Set<Waiter<A, B, E>>
   serving: Fiber.Fiber<void> | null
 }
 
-/** The share of one place in what was answered to all. */
+/** The result of one request of the batch. */
 const shareOf = <B, E>(exit: Exit.Exit<ReadonlyArray<B>, E>, place: number): Exit.Exit<B, E> =>
   Exit.flatMap(exit, (all) => {
     const own = all[place]
@@ -29,8 +29,8 @@ const shareOf = <B, E>(exit: Exit.Exit<ReadonlyArray<B>, E>, place: number): Exi
   })
 
 /**
- * Asks `run` for up to `most` items at a time; it answers for each in its place, or fails for all. What is run for a group
- * ends when all of it have gone, or the scope has.
+ * Calls `run` with up to `most` items. `run` returns one result per item, in order, or fails for all of them. A batch is
+ * interrupted when all of its callers are interrupted, or when the scope closes.
  */
 export const makeTogether = <A, B, E>(
   most: number,

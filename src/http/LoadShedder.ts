@@ -20,7 +20,7 @@ export interface Requester {
   readonly begin: () => void
   /** With the milliseconds after which another try may succeed. */
   readonly refuse: (retryAfter: number) => void
-  /** The answer has begun, or nobody waits for it any more. */
+  /** True when the response has begun or the client is gone. */
   readonly isOver: () => boolean
 }
 
@@ -35,17 +35,17 @@ export interface Limits {
 const threadLateness = 100
 /** Milliseconds that the database may take for its shortest answer. */
 const databaseLateness = 250
-/** Requests that are always worked on: what is late for other reasons still gets on. */
+/** Requests that are always begun, even when the process is late for other reasons. */
 const minInProgress = 16
 /** Milliseconds of the thread in which waiting requests are begun without a break. */
 const maxBatchMillis = 20
 /** Requests that are begun at once; as many more follow each time the database is known to answer in time. */
 const batchSize = 128
-/** Milliseconds for which requests wait until everybody who is connecting has been accepted. */
+/** Longest time, in milliseconds, that requests wait for a burst of connections to be accepted. */
 const maxGatherMillis = 250
 /** The thread is fully busy when it has worked for this part of the time, averaged over these milliseconds. */
 const busyThread = { share: 0.9, over: 50 }
-/** One request is begun after so many milliseconds, though none was answered. */
+/** One waiting request is begun at least this often, in milliseconds, although none was answered. */
 const trickleMillis = 100
 /** Milliseconds over which it is counted how fast waiting requests are begun. */
 const rateWindow = 5_000
@@ -176,7 +176,7 @@ export class LoadShedder {
     this.#databaseInTime = false
   }
 
-  /** Refuses all that wait: nothing will be begun any more. */
+  /** Refuses all waiting requests. No request is begun afterwards. */
   refuseAll(): void {
     for (const waiter of this.#queue) {
       this.#queue.delete(waiter)
@@ -206,7 +206,7 @@ export class LoadShedder {
     this.#lastActive = active
   }
 
-  /** As many as there is time for, and one now and then when there is none. */
+  /** Begins as many requests as time allows, and at least one per {@link trickleMillis}. */
   #beginWaiting(from: number): void {
     let now = from
     let any = false
@@ -251,7 +251,7 @@ export class LoadShedder {
     return Math.max(thread / threadLateness, database / databaseLateness)
   }
 
-  /** A bad moment says little: the first request has to have waited for a good part of the limit already. */
+  /** True when a new request would exceed its wait limit. One late measurement is not enough: the oldest request must wait already. */
   #isHopeless(owner: string, now: number): boolean {
     const { maxWait } = this.#limits
     const [first] = this.#queue

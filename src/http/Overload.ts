@@ -25,37 +25,37 @@ import { type RawRequests, send } from "./RawRequests.ts"
 import { closeAfter, RequestBodies, RequestBodyLimits } from "./RequestBody.ts"
 import * as RequestId from "./RequestId.ts"
 
-/** Asks the database something small, as a request would: how long that takes is how late it is. Asks nothing by default. */
+/** A short query, run as a request would run it. Its duration is the database's lateness. Does nothing by default. */
 export class DatabaseProbe extends Context.Reference<DatabaseProbe>()("http/Overload/DatabaseProbe", {
   defaultValue: (): Effect.Effect<unknown, unknown> => Effect.void
 }) {}
 
-/** How long a request may wait before it is begun; the default is that of `SPOKE_MAX_WAIT`. */
+/** Longest time a request may wait for admission. The default is that of `SPOKE_MAX_WAIT`. */
 export class MaxWait extends Context.Reference<MaxWait>()("http/Overload/MaxWait", {
   defaultValue: (): Duration.Duration => Duration.seconds(30)
 }) {}
 
-/** Returns when the process begins to drain: connections are not kept open from then on. Never by default. */
+/** Completes when the process begins to drain. Connections are no longer kept alive from then on. Never completes by default. */
 export class DrainBegins extends Context.Reference<DrainBegins>()("http/Overload/DrainBegins", {
   defaultValue: (): Effect.Effect<void> => Effect.never
 }) {}
 
-/** Requests that wait: each holds its socket and its headers. */
+/** Requests that may wait at the same time. Each holds its socket and its headers in memory. */
 const maxWaitingRequests = 2_048
-/** How often the database is probed while many requests wait for it, and for how long. */
+/** Interval and time-out of the database probe, which runs while requests wait. */
 const probe = { every: "100 millis", timeout: "10 seconds" } as const
-/** Seconds; nobody is told to stay away longer. */
+/** Upper limit of `retry-after`, in seconds. */
 const maxRetryAfter = 30
-/** How often bodies and connections are looked at while there is anything to look at. */
+/** Interval at which bodies and connections are checked while a request is open. */
 const sweepInterval = Duration.seconds(1)
 
-/** Requests that do not wait behind others, by the beginnings of their paths, and how many may be unanswered. */
+/** Requests that skip the queue, by path prefix, and how many of them may be unanswered. */
 const makeKinds = () => [
   {
     prefixes: ["/healthz", "/readyz", "/metrics"],
     unanswered: new FairLimiter({ name: "http-health-requests", permits: 64, maxPermitsPerOwner: 16 })
   },
-  // Half of a body can be taken back: whoever sends the most of those makes room for others.
+  // A permit can be revoked while its body is incomplete: the owner with the most of them loses one first.
   {
     prefixes: ["/api/webhooks/"],
     unanswered: new FairLimiter({ name: "http-webhook-requests", permits: 1_024 })
@@ -96,7 +96,7 @@ interface Settings {
   readonly ownerOf: (request: IncomingMessage) => string
 }
 
-/** What becomes of each request: begun, made to wait, or refused. */
+/** Begins, delays or refuses each request. */
 class Reception {
   readonly shedder: LoadShedder
   readonly #server: Server
@@ -104,7 +104,7 @@ class Reception {
   readonly #clock: Clock.Clock
   readonly #settings: Settings
   readonly #kinds = makeKinds()
-  /** Requests that are not answered to their end. */
+  /** Requests whose responses are not finished. */
   readonly open = new Map<ServerResponse, IncomingMessage>()
   #draining = false
   #closing = false
@@ -130,13 +130,13 @@ class Reception {
     return Reflect.apply(this.#emit, this.#server, event)
   }
 
-  /** Connections close after the answers that are still to be given. */
+  /** Closes each connection after its pending response. */
   drain(): void {
     this.#draining = true
     for (const [response, request] of this.open) if (!response.headersSent) closeAfter(request, response)
   }
 
-  /** Every request is refused from now on, those that wait first. */
+  /** Refuses every request from now on, waiting ones first. */
   close(): void {
     this.drain()
     this.#closing = true
@@ -188,11 +188,11 @@ class Reception {
     })
   }
 
-  /** A request for another protocol: it waits like all others, and the connection is its own from then on. */
+  /** An upgrade to another protocol. It waits like other requests; then its handler owns the connection. */
   arriveUpgrade(request: IncomingMessage, socket: Socket, event: ReadonlyArray<unknown>): void {
     this.#settings.connections.begin(socket)
     const sentBefore = socket.bytesWritten
-    // Node listens no more, and nobody else does yet.
+    // Node has removed its error listener, and the handler has not added one yet.
     socket.on("error", () => {})
     const refuse = (error: ServiceUnavailable, retryAfter: number) => {
       refused.unsafeUpdate(1, [])
@@ -210,7 +210,7 @@ class Reception {
     })
   }
 
-  /** Before the first listener and after the last one nobody would answer. */
+  /** True before the first listener is added and after the last one is removed. */
   get #isAway(): boolean {
     return this.#closing || this.#server.listenerCount("request") === 0
   }
@@ -226,7 +226,7 @@ class Reception {
     send(response, Headers.complete(told.response, told.requestId, this.#settings.overHttps))
   }
 
-  /** `elapsed`: milliseconds since the last call. True while there is anything to look at. */
+  /** `elapsed`: milliseconds since the last call. Returns true while another call is needed. */
   sweep(elapsed: number): boolean {
     const { bodies, connections } = this.#settings
     for (const [response, request] of this.open) if (response.headersSent) bodies.release(request)
@@ -236,7 +236,7 @@ class Reception {
   }
 }
 
-/** Tells `shedder` of connections that come, turn by turn of the thread's loop, while there are any. */
+/** Reports to `shedder`, once per iteration of the event loop, whether new connections arrive. */
 const watchConnections = (shedder: LoadShedder) => {
   let fresh = false
   let watching = false
@@ -255,7 +255,7 @@ const watchConnections = (shedder: LoadShedder) => {
   }
 }
 
-/** Looks and probes for as long as anything is unanswered; costs nothing while nothing is. */
+/** Runs the checks and the probe while a request is unanswered. Idle otherwise. */
 const attend = (
   reception: Reception,
   awake: Effect.Latch,
@@ -273,7 +273,7 @@ const attend = (
     shedder.databaseAsked()
     return ask.pipe(
       Effect.timeout(probe.timeout),
-      // Whoever needs the database says so better.
+      // Requests that need the database report its errors.
       Effect.catchAllCause(() => Effect.void),
       Effect.zipRight(Effect.sync(() => shedder.databaseAnswered()))
     )
@@ -294,11 +294,11 @@ const attend = (
 }
 
 export interface Guard {
-  /** Refuses every request from now on; returns once nobody comes any more, after ten seconds at most. */
+  /** Refuses every request from now on. Completes when no new connection arrives, after ten seconds at the latest. */
   readonly close: Effect.Effect<void>
 }
 
-/** Turns of the loop without a connection after which nobody waits to be accepted, and how long that is waited for. */
+/** The listener counts as quiet after `looks` intervals without a connection; `atMost` limits the wait. */
 const quiet = { every: "25 millis", looks: 4, atMost: "10 seconds" } as const
 
 /** Stands before `rawRequests` and every listener of `server`, until the scope closes. */

@@ -1,25 +1,24 @@
 /**
- * Bodies of web-standard answers while they are read. A host hands over a request and gets a `Response`; whether somebody still
- * wants it is said by the request's signal from then on, and by the end of the service. A stream of Effect's hears neither: it
- * ends when its reader cancels it, which one that has gone never does.
+ * Bodies of web-standard responses while they are read. A host passes a request and gets a `Response`. The body must end when
+ * the request's signal aborts or the service closes. Effect's own conversion of a stream ends only when its reader cancels it.
  */
 import * as Effect from "effect/Effect"
 
-/** Status of an answer that nobody waits for. */
+/** Status of the response to an aborted request. */
 export const gone = 499
 
-/** Bytes that are taken off a stream before anybody reads them: most turns then end although nobody does. */
+/** Bytes that are buffered before the reader asks for them. Most turns fit, so they end without a reader. */
 const readAhead = 65_536
 
-/** What is left of a stream when the service ends has been said and is in memory: it is there within a moment, or stuck. */
+/** Time-out for the rest of a stream when the service closes. The rest is in memory already. */
 const restTimeout = "1 second"
 
 class Body {
   readonly stream: ReadableStream<Uint8Array>
   readonly #source: ReadableStreamDefaultReader<Uint8Array>
-  /** Held as long as the body is: a signal that follows another does so only while its request exists. */
+  /** Keeps the request alive: a signal derived from another one follows it only while its request exists. */
   readonly #request: Request
-  /** Called once, when nothing more is to be taken off the source. */
+  /** Called once, when the source has been read to its end. */
   readonly #taken: (body: Body) => void
   /** Null once the stream has ended. */
   #controller: ReadableStreamDefaultController<Uint8Array> | null = null
@@ -54,7 +53,7 @@ class Body {
     this.#taken(this)
   }
 
-  /** The reader is told `reason` at once, and what makes the stream is interrupted. */
+  /** Fails the reader with `reason` at once and interrupts the source. */
   fail(reason: unknown): void {
     const controller = this.#controller
     if (controller === null) return
@@ -63,7 +62,7 @@ class Body {
     this.#source.cancel(reason).catch(() => undefined)
   }
 
-  /** Takes what is left off the source, whether it is read or not. */
+  /** Reads the source to its end, with or without a reader. */
   async rest(): Promise<void> {
     while (this.#controller !== null && !this.#exhausted) await this.#take()
   }

@@ -13,27 +13,27 @@ import { FairLimiter, type Permit } from "../../domain/FairLimiter.ts"
 import { FairQueue } from "../../domain/FairQueue.ts"
 import { pause } from "../../domain/Pause.ts"
 
-/** Deliveries of one transaction at most. */
+/** Most deliveries of one transaction. */
 const mostTogether = 128
 /**
- * Deliveries that wait, and their bytes; whoever comes then is told to come again. Accounts take turns; one may have half of
- * the bytes.
+ * Deliveries that may wait, and their bytes together. Further ones are answered 503. Accounts are served round-robin; one account
+ * may hold half of the bytes.
  */
 const maxWaiting = 1_024
 const maxBytes = 64 * 1_048_576
-/** Whoever was answered may be about to deliver the next: so long they are waited for when fewer than half are there. */
+/** How long a batch waits for more deliveries when it has fewer than half as many as the batch before. */
 const gathering = Duration.millis(1)
 /** A transaction that takes longer is rolled back. */
 const patience = Duration.seconds(20)
-/** Milliseconds without a delivery after which the stream of them has ebbed away. */
-const ebb = 5
-/** Milliseconds: how often whoever waits for that looks, and how long they wait at most. */
+/** Deliveries have paused after this many milliseconds without one. */
+const quietAfterMs = 5
+/** Poll interval and longest wait of background work for such a pause, in milliseconds. */
 const look = 20
 const longest = 200
 
 type Accept = (arrivals: ReadonlyArray<Arrival>) => Effect.Effect<ReadonlyArray<boolean>, unknown>
 
-/** Says of each arrival whether it was new. */
+/** For each arrival, whether it was new. */
 export type Outcome = Exit.Exit<ReadonlyArray<boolean>, ServiceUnavailable>
 
 interface Waiting {
@@ -44,11 +44,11 @@ interface Waiting {
 
 const notQueued = () => new ServiceUnavailable({ message: "Nothing could be queued. Deliver it again." })
 
-/** Something about the data, or a defect that it brought about: alone, each may yet succeed. */
+/** True when one delivery's data may have caused the failure. The deliveries are then stored one by one. */
 const mayBeOneOfThem = (cause: Cause.Cause<unknown>): boolean =>
   Cause.isDie(cause) || Predicate.isTagged(Cause.squash(cause), "InboxRefusal")
 
-/** Runs until the scope closes. `accept` takes all of its arrivals or none, and says of each whether it was new. */
+/** Runs until the scope closes. `accept` stores all of its arrivals or none, and returns for each whether it was new. */
 export const make = (accept: Accept) =>
   Effect.gen(function* () {
     const waiting = new FairQueue<Waiting>(maxWaiting)
@@ -61,7 +61,7 @@ export const make = (accept: Accept) =>
     const clock = yield* Effect.clock
     let last = Number.NEGATIVE_INFINITY
 
-    /** The next ones, their accounts in turns. */
+    /** Takes the next deliveries, round-robin over accounts. */
     const take = (most: number): Array<Waiting> => {
       const taken: Array<Waiting> = []
       while (taken.length < most) {
@@ -87,7 +87,7 @@ export const make = (accept: Accept) =>
         Effect.sync(() => one.done(Exit.fail(notQueued())))
       )
 
-    /** Each its part of what was found of all. */
+    /** Gives each delivery its part of the batch's result. */
     const answer = (
       batch: ReadonlyArray<Waiting>,
       fresh: ReadonlyArray<boolean>,
@@ -123,7 +123,7 @@ export const make = (accept: Accept) =>
       })
 
     let before = 0
-    /** Takes along who is here already, and who comes within a moment where far more came the last time. */
+    /** Adds the deliveries that wait, and those that arrive within the batch delay after a larger batch. */
     const gather = (batch: Array<Waiting>, unanswered: Set<Waiting>) => {
       const others = Effect.sync(() => {
         for (const one of take(mostTogether - batch.length)) {
@@ -159,7 +159,7 @@ export const make = (accept: Accept) =>
     yield* Effect.forkScoped(Effect.forever(round))
     yield* Effect.addFinalizer(() => Effect.suspend(() => giveUp(take(maxWaiting))))
 
-    /** Calls `done` once all of them are durable, or are not going to be. `size` in bytes. */
+    /** Calls `done` when all arrivals are durable or have failed. `size` is in bytes. */
     const add = (arrivals: ReadonlyArray<Arrival>, size: number, done: (outcome: Outcome) => void): void => {
       const [first] = arrivals
       if (first === undefined) return done(Exit.succeed([]))
@@ -175,15 +175,15 @@ export const make = (accept: Accept) =>
       refused.done(Exit.fail(notQueued()))
     }
 
-    const ebbed = (until: number, first: boolean): Effect.Effect<void> =>
+    const waitForPause = (until: number, first: boolean): Effect.Effect<void> =>
       Effect.suspend(() => {
         const now = clock.unsafeCurrentTimeMillis()
-        if (now >= until || (memory.held === 0 && now - last >= ebb)) return Effect.void
-        const wait = Math.min(first ? ebb : look, until - now)
-        return Effect.zipRight(Effect.sleep(Duration.millis(wait)), ebbed(until, false))
+        if (now >= until || (memory.held === 0 && now - last >= quietAfterMs)) return Effect.void
+        const wait = Math.min(first ? quietAfterMs : look, until - now)
+        return Effect.zipRight(Effect.sleep(Duration.millis(wait)), waitForPause(until, false))
       })
-    /** Waits while deliveries stream in, for a fifth of a second at most: what can be done later makes room for them. */
-    const calm = Effect.suspend(() => ebbed(clock.unsafeCurrentTimeMillis() + longest, true))
+    /** Waits for a pause in the deliveries, 200 milliseconds at most. Background work gives way to them. */
+    const calm = Effect.suspend(() => waitForPause(clock.unsafeCurrentTimeMillis() + longest, true))
 
     return { add, calm } as const
   })

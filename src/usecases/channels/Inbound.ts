@@ -1,7 +1,6 @@
 /**
- * What a channel delivered, one event a job: stored in its contact's conversation in
- * one transaction, then answered by the agent if it is the agent's turn. Every step may be repeated: what is stored is not
- * stored again, what is answered is not answered again.
+ * Processes the events of a channel, one job per event. A message is stored in its contact's conversation with one transaction.
+ * Then the agent answers, unless a human has the conversation. Every step is idempotent: nothing is stored or answered twice.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as DateTime from "effect/DateTime"
@@ -34,16 +33,16 @@ import { InboundFiles } from "./InboundFiles.ts"
 import { Posts } from "./Posts.ts"
 import { Sent } from "./Sent.ts"
 
-/** What is older by the provider's own time is stored and not answered: after an outage nobody gets answers to old questions. */
+/** A message that is older than this by the provider's clock is stored and put before a human. The agent does not answer it. */
 const patience = Duration.minutes(15)
-/** After this long the job that was to answer is taken for dead: its attempts have been used up by then. */
+/** An unanswered message of this age has lost its job: all attempts of the job are over by then. */
 const forgottenAfter = Duration.minutes(7)
-/** How often another turn of the conversation is waited for, and between two looks. */
+/** Number and interval of checks whether another turn of the conversation has ended. */
 const looks = 240
 const pause = Duration.millis(500)
 const farewell = Duration.seconds(5)
 
-/** What is to be answered, and where. */
+/** The conversation to answer. */
 const Place = Schema.Struct({
   tenantId: TenantId,
   agentId: AgentId,
@@ -96,7 +95,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       return yield* fatal(reason)
     })
 
-    /** Why nothing of the agent's answers it, or null. */
+    /** Why the agent does not answer the message, or null. */
     const silence = Effect.fn("Inbound.silence")(function* (
       event: InboundMessage,
       { state }: OpenConversation
@@ -108,7 +107,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       return late && Duration.greaterThan(age, patience) ? "stale" : null
     })
 
-    /** A human of the team wrote it elsewhere: they answer from now on. */
+    /** A member of the team wrote it outside Spoke. Humans answer the conversation from now on. */
     const takenOver = (route: Route, { id }: OpenConversation) =>
       states.change(route, id, {
         from: ["AI_ACTIVE", "HUMAN_REQUESTED", "HUMAN_ACTIVE"],
@@ -148,8 +147,8 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     })
 
     /**
-     * Who wrote, in which conversation, and the message in it, in one transaction. The event waits no longer from then on:
-     * of several that are processed at the same time the last one sees nothing wait, and answers.
+     * Stores the contact, the conversation and the message with one transaction, and marks the event as stored. Of several events
+     * that are processed at the same time, the last one finds no other waiting and answers for all.
      */
     const store = Effect.fn("Inbound.store")(function* (id: InboxId, route: Route, event: InboundMessage) {
       const from = { tenantId: route.tenantId, ...correspondence(event) }
@@ -169,7 +168,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       return stored
     }, Effect.uninterruptible)
 
-    /** Two names of one person. Somebody whom nobody knows by either of them has written nothing yet. */
+    /** Merges two aliases of one person. An unknown pair is ignored: that person has not written yet. */
     const rename = Effect.fn("Inbound.rename")(function* (route: Route, event: AliasUpdate) {
       yield* inOne(contacts.resolve({ tenantId: route.tenantId, ...correspondence(event) }, null))
     })
