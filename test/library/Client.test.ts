@@ -34,7 +34,7 @@ const bundle = async (name: string) => {
 }
 
 const server =
-  /\/(?:store|usecases|app|capabilities|readers|channels)\/|node_modules\/(?:pg|@electric-sql|undici)\//
+  /(?:^|\/)src\/(?:store|usecases|app|capabilities|readers|channels)\/|node_modules\/(?:pg|@electric-sql|undici)\//
 
 /** A client of a server that answers with `answer`. */
 const against = (answer: (request: Request) => Response | Promise<Response>) =>
