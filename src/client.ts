@@ -10,6 +10,7 @@ export type {
   ChatRequest,
   ChatResult,
   ChatStreamRequest,
+  IdempotentOptions,
   PageOptions,
   SourceInput,
   SourceView,

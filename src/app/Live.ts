@@ -68,6 +68,7 @@ import { SubscriptionStore } from "../store/Subscriptions.ts"
 import { TenantStore } from "../store/Tenants.ts"
 import { TeamStore } from "../store/Team.ts"
 import { ToolStore } from "../store/Tools.ts"
+import { TurnClaimStore } from "../store/TurnClaims.ts"
 import { Turns } from "../store/Turns.ts"
 import { UnansweredStore } from "../store/Unanswered.ts"
 import { UsageStore } from "../store/Usage.ts"
@@ -87,6 +88,7 @@ import { Intake } from "../usecases/channels/Intake.ts"
 import { Inbound } from "../usecases/channels/Inbound.ts"
 import { InboundFiles } from "../usecases/channels/InboundFiles.ts"
 import * as Outbound from "../usecases/channels/Outbound.ts"
+import { ChatRequests } from "../usecases/ChatRequests.ts"
 import { ChatTurn } from "../usecases/chat/ChatTurn.ts"
 import { Instance } from "../usecases/chat/Instance.ts"
 import { LiveRuns } from "../usecases/chat/LiveRuns.ts"
@@ -192,6 +194,7 @@ const stores = Layer.mergeAll(
   TenantStore.Default,
   TeamStore.Default,
   ToolStore.Default,
+  TurnClaimStore.Default,
   Turns.Default,
   UnansweredStore.Default,
   UsageStore.Default,
@@ -318,7 +321,8 @@ const outbound = Layer.unwrapEffect(
   )
 )
 
-const turns = Layer.merge(ChatTurn.Default, AgentRuns.Default).pipe(
+const turns = ChatRequests.Default.pipe(
+  Layer.provideMerge(Layer.merge(ChatTurn.Default, AgentRuns.Default)),
   Layer.provideMerge(LiveRuns.Default),
   Layer.provideMerge(
     Layer.mergeAll(ChatTools.Default, RealtimeAccess.Default, RealtimeFeed.Default, Instance.Default)

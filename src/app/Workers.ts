@@ -8,6 +8,7 @@ import * as Scope from "effect/Scope"
 import { JobQueue } from "../capabilities/JobQueue.ts"
 import type { QueueName } from "../domain/Job.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
+import { TurnClaimStore } from "../store/TurnClaims.ts"
 import { Artifacts } from "../usecases/Artifacts.ts"
 import { Embed } from "../usecases/Embed.ts"
 import { Intake } from "../usecases/channels/Intake.ts"
@@ -33,7 +34,8 @@ const concurrentJobs = {
 
 const tidy = Effect.gen(function* () {
   const keys = yield* IdempotencyKeyStore
-  yield* keys.prune.pipe(
+  const claims = yield* TurnClaimStore
+  yield* Effect.zipRight(keys.prune, claims.prune).pipe(
     Effect.catchAllCause((cause) =>
       Effect.logWarning("Expired idempotency keys could not be removed", cause)
     ),

@@ -1,6 +1,6 @@
 /** What can be asked of one agent: the public REST API as methods. Ids and timestamps are strings, as on the wire. */
 import type { RunTrace } from "../domain/AgentRun.ts"
-import type { ChatTurnResult, CompleteTurnRequest, StreamTurnRequest } from "../domain/ChatTurn.ts"
+import type { CompleteTurnRequest, CompleteTurnResult, StreamTurnRequest } from "../domain/ChatTurn.ts"
 import type { Chunk, RetrieveRequest } from "../domain/Chunk.ts"
 import type { CrawlOutcome, DryRun, DryRunRequest } from "../domain/Crawl.ts"
 import type {
@@ -29,7 +29,7 @@ import type { CallOptions, Transport } from "./Transport.ts"
 
 export type ChatRequest = typeof CompleteTurnRequest.Encoded
 export type ChatStreamRequest = typeof StreamTurnRequest.Encoded
-export type ChatResult = typeof ChatTurnResult.Encoded
+export type ChatResult = typeof CompleteTurnResult.Encoded
 export type SourceInput = typeof CreateSource.Encoded
 export type SourceView = typeof SourceDetail.Encoded
 
@@ -39,6 +39,13 @@ export interface PageOptions {
   /** `nextCursor` of the page before. */
   readonly cursor?: string | undefined
 }
+
+export interface IdempotentOptions extends CallOptions {
+  /** 1 to 255 visible ASCII characters: a repeat with the same one has no second effect for 24 hours. */
+  readonly idempotencyKey?: string | undefined
+}
+
+const idempotent = ({ idempotencyKey }: IdempotentOptions = {}) => ({ "idempotency-key": idempotencyKey })
 
 /** A document as bytes or as a `Blob`. Its type is taken from its contents. */
 export interface Upload {
@@ -108,8 +115,12 @@ const sourcesOf = ({ call }: Transport) => {
       options?: CallOptions
     ) => call<typeof SourcePage.Encoded>(routes.sources.list, { query: { ...query } }, options),
     /** Queues the reading of it: `ready` waits for its end. */
-    create: (source: SourceInput, options?: CallOptions) =>
-      call<typeof SourceCreation.Encoded>(routes.sources.create, { json: source }, options),
+    create: (source: SourceInput, options?: IdempotentOptions) =>
+      call<typeof SourceCreation.Encoded>(
+        routes.sources.create,
+        { json: source, headers: idempotent(options) },
+        options
+      ),
     /** One document, up to 50 MiB. */
     upload: (upload: Upload, options?: CallOptions) =>
       call<typeof SourceCreation.Encoded>(routes.sources.upload, { form: formOf(upload) }, options),
@@ -185,11 +196,11 @@ export const make = (transport: Transport) => {
   const { call, stream } = transport
   return {
     /** A turn with its complete reply. */
-    chat: (request: ChatRequest, options?: CallOptions) =>
-      call<ChatResult>(routes.chat.complete, { json: request }, options),
+    chat: (request: ChatRequest, options?: IdempotentOptions) =>
+      call<ChatResult>(routes.chat.complete, { json: request, headers: idempotent(options) }, options),
     /** The same turn part by part. What is refused before it begins rejects; a later failure is an `error` part. */
-    stream: (request: ChatStreamRequest, options?: CallOptions): AsyncIterable<StreamPart> =>
-      stream(routes.chat.stream, { json: request }, options),
+    stream: (request: ChatStreamRequest, options?: IdempotentOptions): AsyncIterable<StreamPart> =>
+      stream(routes.chat.stream, { json: request, headers: idempotent(options) }, options),
     /** Search of the sources without generation. */
     retrieve: (request: typeof RetrieveRequest.Encoded, options?: CallOptions) =>
       call<{ readonly chunks: ReadonlyArray<typeof Chunk.Encoded> }>(

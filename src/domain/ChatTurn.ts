@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import { RunEvent } from "./AgentRun.ts"
 import { ConversationState } from "./Conversation.ts"
-import { ChunkId, ConversationId, DocumentId, EndUserId, SourceId } from "./Ids.ts"
+import { ChunkId, ConversationId, DocumentId, EndUserId, RunId, SourceId } from "./Ids.ts"
 import { JsonObject, trimmed } from "./Text.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
@@ -71,7 +71,7 @@ export const Media = Schema.Struct({
 })
 export type Media = typeof Media.Type
 
-/** `data` of `POST /v1/chat` and `data.result` of `data-done`. */
+/** `data.result` of `data-done`, and with the run's id `data` of `POST /v1/chat`. */
 export const ChatTurnResult = Schema.Struct({
   reply: Schema.String,
   conversationId: optional(ConversationId),
@@ -84,6 +84,14 @@ export const ChatTurnResult = Schema.Struct({
   realtimeUrl: optional(Schema.String)
 })
 export type ChatTurnResult = typeof ChatTurnResult.Type
+
+/** `data` of `POST /v1/chat`. */
+export const CompleteTurnResult = Schema.Struct({
+  ...ChatTurnResult.fields,
+  /** Null when nothing of the turn is stored (`persist: false`). */
+  runId: Schema.NullOr(RunId)
+})
+export type CompleteTurnResult = typeof CompleteTurnResult.Type
 
 /** What a running turn emits, in order. `http/Sse` turns each into one AI SDK chunk or none. */
 export type TurnPart =

@@ -25,7 +25,8 @@ export const examples: Readonly<Record<string, Example>> = {
       reply: "You have 30 days [1].",
       conversationId: "cnv_01k00000000000000000000000",
       citations: [],
-      media: []
+      media: [],
+      runId: "run_01k00000000000000000000000"
     }
   },
   "chat.stream": {

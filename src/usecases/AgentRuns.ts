@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { AuditLog } from "../capabilities/AuditLog.ts"
 import type { AgentKey, AgentScope } from "../domain/Access.ts"
-import type { RunEvent, RunStatus } from "../domain/AgentRun.ts"
+import { processStopped, type RunEvent, type RunStatus } from "../domain/AgentRun.ts"
 import type { ChatTurnResult, TurnPart } from "../domain/ChatTurn.ts"
 import { NotFound, ServiceUnavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Ids.ts"
@@ -13,7 +13,7 @@ import { AgentRunStore, type Outcome } from "../store/AgentRuns.ts"
 import type { RunningTurn } from "./chat/ChatTurn.ts"
 import { Telling } from "./chat/Citations.ts"
 import { LiveRuns } from "./chat/LiveRuns.ts"
-import { runtimeTimeout, turnFailed } from "./chat/ModelStep.ts"
+import { runtimeTimeout, turnFailed, turnInterrupted } from "./chat/ModelStep.ts"
 import type { Replay } from "./chat/Replay.ts"
 
 /** How long a stop is waited for; the run's status then says whether it has ended. */
@@ -62,11 +62,10 @@ const partsOf = ({
 /** The stream of a settled run, told again from what is stored. */
 const retold = (outcome: Outcome): RunningTurn["parts"] => {
   if (outcome.status === "complete") return Stream.fromIterable(partsOf(outcome))
-  const timedOut = outcome.events.some(({ payload }) => payload?.["code"] === "RUNTIME_TIMEOUT")
-  return Stream.concat(
-    Stream.fromIterable(outcome.events.map(asPart)),
-    Stream.fail(timedOut ? runtimeTimeout() : turnFailed())
-  )
+  const code = outcome.events.findLast(({ type }) => type === "run.failed")?.payload?.["code"]
+  const failure =
+    code === "RUNTIME_TIMEOUT" ? runtimeTimeout() : code === processStopped ? turnInterrupted() : turnFailed()
+  return Stream.concat(Stream.fromIterable(outcome.events.map(asPart)), Stream.fail(failure))
 }
 
 /** `parts` without what a reader has had: so many characters of text, and so many parts beside it. */

@@ -78,11 +78,15 @@ layer(PublicServer, { excludeTestServices: true })("a client derived from the de
     Effect.gen(function* () {
       const { chat, sources } = yield* client("spk_all")
       expect(
-        yield* chat.complete({ payload: { message: "Hi", persist: true, includeRealtimeToken: true } })
+        yield* chat.complete({
+          headers: {},
+          payload: { message: "Hi", persist: true, includeRealtimeToken: true }
+        })
       ).toEqual({
         reply: "Hello",
         citations: [],
-        media: []
+        media: [],
+        runId: null
       })
       const page = yield* sources.list({ urlParams: {} })
       expect(page.sources[0]?.lastSyncedAt).toEqual(DateTime.unsafeMake("2025-01-02T03:04:05.678Z"))
@@ -97,7 +101,9 @@ layer(PublicServer, { excludeTestServices: true })("a client derived from the de
       expect(missing.message).toBe("There is no such source.")
       const { start } = yield* Script
       yield* Ref.set(start, () => Effect.fail(new ConversationNotActive({ message: "It is closed." })))
-      const closed = yield* Effect.flip(chat.stream({ payload: { message: "Hi", persist: true } }))
+      const closed = yield* Effect.flip(
+        chat.stream({ headers: {}, payload: { message: "Hi", persist: true } })
+      )
       expect(closed).toBeInstanceOf(ConversationNotActive)
       const stranger = yield* client("spk_nobody")
       expect(

@@ -41,6 +41,7 @@ import { SystemApi } from "../../src/http/system/SystemApi.ts"
 import { Readiness } from "../../src/http/system/Readiness.ts"
 import { ConversationStore } from "../../src/store/Conversations.ts"
 import { AgentRuns } from "../../src/usecases/AgentRuns.ts"
+import { ChatRequests } from "../../src/usecases/ChatRequests.ts"
 import { ChatTurn, type RunningTurn } from "../../src/usecases/chat/ChatTurn.ts"
 import { Conversations } from "../../src/usecases/Conversations.ts"
 import { Crawls } from "../../src/usecases/Crawls.ts"
@@ -311,7 +312,10 @@ const useCases = Layer.unwrapEffect(
       start: (...request: Parameters<ChatTurn["start"]>) =>
         Effect.flatMap(Ref.get(start), (begin) => begin(...request)),
       complete: (...request: Parameters<ChatTurn["complete"]>) =>
-        Effect.as(note("complete", ...request), { reply: "Hello", citations: [], media: [] }),
+        Effect.as(note("complete", ...request), { reply: "Hello", citations: [], media: [], runId: null }),
+      startOnce: (key, request) => Effect.flatMap(Ref.get(start), (begin) => begin(key, request)),
+      completeOnce: () => Effect.succeed({ reply: "Hello", citations: [], media: [], runId: null }),
+      completed: (_key, _request, runId, result) => Effect.succeed({ ...result, runId }),
       answer: () => Effect.succeed({ _tag: "Nothing" })
     })
     const used: Usage = {
@@ -384,7 +388,9 @@ const broken = HttpApiBuilder.group(TestApi, "broken", (handlers) =>
     .handle("unencodable", () => Effect.succeed({ n: "internal detail" } as never))
 )
 
-const services = Layer.mergeAll(useCases, conversations, readiness, keyStore, rateLimits, box)
+const chatRequests = ChatRequests.Default.pipe(Layer.provide(useCases))
+
+const services = Layer.mergeAll(useCases, chatRequests, conversations, readiness, keyStore, rateLimits, box)
 
 /** The API layer, for servers and web handlers. */
 export const api = HttpApiBuilder.api(TestApi).pipe(

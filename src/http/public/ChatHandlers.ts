@@ -1,18 +1,20 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { allows } from "../../domain/Access.ts"
-import { ChatTurn } from "../../usecases/chat/ChatTurn.ts"
+import { ChatRequests } from "../../usecases/ChatRequests.ts"
 import { Api } from "../Api.ts"
 import { CurrentKey } from "../Auth.ts"
 import * as Sse from "../Sse.ts"
 
 export const layer = HttpApiBuilder.group(Api, "chat", (handlers) =>
-  Effect.map(ChatTurn, (turns) =>
+  Effect.map(ChatRequests, (chat) =>
     handlers
-      .handle("complete", ({ payload }) => Effect.flatMap(CurrentKey, (key) => turns.complete(key, payload)))
-      .handle("stream", ({ payload, request }) =>
+      .handle("complete", ({ headers, payload }) =>
+        Effect.flatMap(CurrentKey, (key) => chat.complete(key, payload, headers["idempotency-key"]))
+      )
+      .handle("stream", ({ headers, payload, request }) =>
         Effect.flatMap(CurrentKey, (key) =>
-          Effect.map(turns.start(key, payload), (turn) =>
+          Effect.map(chat.start(key, payload, headers["idempotency-key"]), (turn) =>
             Sse.response(turn, allows(key.permissions, "trace_read"), request.headers)
           )
         )

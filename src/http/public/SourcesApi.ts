@@ -15,6 +15,7 @@ import {
   ServiceUnavailable,
   ValidationError
 } from "../../domain/Errors.ts"
+import { IdempotencyHeader } from "../../domain/IdempotencyKey.ts"
 import { IngestionJobId, SourceId } from "../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../domain/Page.ts"
 import {
@@ -79,11 +80,6 @@ export const lenient = <A extends string, I>(known: Schema.Schema<A, I>) => {
   )
 }
 
-/** 1 to 255 visible ASCII characters. */
-const IdempotencyKey = Schema.String.pipe(
-  Schema.pattern(/^[\x21-\x7e]{1,255}$/, { message: () => "Expected 1 to 255 visible ASCII characters" })
-)
-
 /** Most bytes of an uploaded document; the form around it may take one MiB more. */
 export const uploadLimit = 50 * MiB
 
@@ -117,7 +113,7 @@ export const SourcesApi = HttpApiGroup.make("sources")
   )
   .add(
     HttpApiEndpoint.post("create", "/v1/sources")
-      .setHeaders(Schema.Struct({ "idempotency-key": Schema.optionalWith(IdempotencyKey, { exact: true }) }))
+      .setHeaders(IdempotencyHeader)
       .setPayload(CreateSource)
       .addSuccess(success(SourceCreation), { status: 201 })
       .addError(failure(LimitExceeded, ServiceUnavailable))

@@ -4,20 +4,24 @@ import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Data from "effect/Data"
 import type { AgentScope } from "../../domain/Access.ts"
 import type { RunEvent } from "../../domain/AgentRun.ts"
 import type { StoredAttachment } from "../../domain/Attachment.ts"
 import type { ChatTurnRequest } from "../../domain/ChatTurn.ts"
 import type { ConversationChannel } from "../../domain/Conversation.ts"
-import { type ConversationId, newId } from "../../domain/Ids.ts"
+import { Conflict } from "../../domain/Errors.ts"
+import { type ConversationId, newId, type RunId } from "../../domain/Ids.ts"
 import * as Traced from "../../domain/Traced.ts"
+import { type TurnClaim, TurnClaimStore } from "../../store/TurnClaims.ts"
 import { type Opening, Turns } from "../../store/Turns.ts"
 import { UnansweredStore } from "../../store/Unanswered.ts"
 import { type Extras, type Files, noExtras } from "./Extras.ts"
 import * as Identity from "./Identity.ts"
 import { Instance } from "./Instance.ts"
 import * as Trace from "./Trace.ts"
-import type { Reply } from "./Turn.ts"
+import type { Reply, Turn } from "./Turn.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
 /** Messages that are stored already, and what their answer needs. */
@@ -49,10 +53,20 @@ export interface Begun {
   readonly trace: Trace.Trace
 }
 
+/** An earlier request with the same Idempotency-Key began the turn `runId`, which is to be followed. */
+export class AlreadyBegun extends Data.TaggedError("AlreadyBegun")<{ readonly runId: RunId }> {}
+
+/** Reserves a turn and writes its first rows, or says why there is none. */
+export type Admit<E> = (
+  scope: AgentScope,
+  opening: Opening
+) => Effect.Effect<Turn["admission"], Effect.Effect.Error<ReturnType<typeof Identity.admitted>> | E>
+
 /** What {@link ChatTurn} begins its turns with. */
 export const makeBeginning = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const turns = yield* Turns
+  const claims = yield* TurnClaimStore
   const unanswered = yield* UnansweredStore
   const instance = yield* Instance
   const settings = yield* TurnSettings
@@ -83,6 +97,27 @@ export const makeBeginning = Effect.gen(function* () {
     }
     return { opening, started, trace }
   })
+
+  const admit: Admit<never> = (scope, opening) =>
+    Effect.flatMap(turns.begin(scope, opening), (admission) => Identity.admitted(opening.target, admission))
+
+  /** Claim and turn are one transaction: what is refused does not use the key up. */
+  const admitOnce =
+    (claim: TurnClaim): Admit<AlreadyBegun | Conflict> =>
+    (scope, opening) =>
+      Effect.gen(function* () {
+        const earlier = yield* claims.claim(scope, claim, opening.runId)
+        if (Option.isNone(earlier)) return yield* admit(scope, opening)
+        const { requestHash, runId } = earlier.value
+        if (requestHash === claim.requestHash) return yield* new AlreadyBegun({ runId })
+        return yield* new Conflict({
+          message: "This Idempotency-Key was sent with another request. Use a new one for each turn."
+        })
+      }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+
+  /** Gives the key of a turn back that was refused after it had begun. */
+  const unclaim = (scope: AgentScope, claim: TurnClaim, { runId }: Opening) =>
+    claims.release(scope, claim, runId)
 
   /** Begins the turn that answers what is stored; how many read it at the same time, one begins. */
   const stored = Traced.fn("Beginning.stored")(function* (scope: AgentScope, burst: Stored) {
@@ -118,5 +153,5 @@ export const makeBeginning = Effect.gen(function* () {
     return admission.left._tag === "TURN_LIMIT_EXCEEDED" ? ("Exhausted" as const) : ("Inactive" as const)
   })
 
-  return { opened, stored } as const
+  return { opened, stored, admit, admitOnce, unclaim } as const
 })

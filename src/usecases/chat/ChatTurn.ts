@@ -17,15 +17,22 @@ import { Embedder } from "../../capabilities/Embedder.ts"
 import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import { VectorSearch } from "../../capabilities/VectorSearch.ts"
 import { type AgentKey, type AgentScope, grantorOfKey } from "../../domain/Access.ts"
-import { type ChatTurnRequest, hasRuntimeData, type TurnPart } from "../../domain/ChatTurn.ts"
+import {
+  type ChatTurnRequest,
+  type ChatTurnResult,
+  type CompleteTurnResult,
+  hasRuntimeData,
+  type TurnPart
+} from "../../domain/ChatTurn.ts"
 import type { ConversationChannel } from "../../domain/Conversation.ts"
 import { type ConversationNotActive, RuntimeDataUnavailable } from "../../domain/Errors.ts"
 import type { ConversationId, EndUserId, RunId } from "../../domain/Ids.ts"
 import * as Traced from "../../domain/Traced.ts"
+import type { TurnClaim } from "../../store/TurnClaims.ts"
 import { type Opening, Turns } from "../../store/Turns.ts"
 import { RealtimeFeed } from "../RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
-import { type Begun, makeBeginning, type Stored } from "./Beginning.ts"
+import { type Admit, type Begun, makeBeginning, type Stored } from "./Beginning.ts"
 import { makeEnding } from "./Ending.ts"
 import { type Extras, noExtras } from "./Extras.ts"
 import * as Identity from "./Identity.ts"
@@ -48,6 +55,9 @@ export interface RunningTurn {
   /** To be read once. Ends after `Done`. To stop reading changes nothing about the turn. */
   readonly parts: Stream.Stream<TurnPart, Failure>
 }
+
+type Caller = AgentScope & Pick<AgentKey, "keyId">
+type CompleteRequest = ChatTurnRequest & { readonly includeRealtimeToken: boolean }
 
 /** Copies of what a request brings along are made at every step: a turn needs nothing of it but who traces it. */
 const lean = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
@@ -73,11 +83,11 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const realtime = yield* RealtimeAccess
     const feed = yield* RealtimeFeed
     const live = yield* LiveRuns
-    const running = yield* FiberSet.make()
+    const fibers = yield* FiberSet.make()
     const { abandon, conclude } = yield* makeEnding
     // Registered after the set, so it runs before the set interrupts what is left.
     yield* Effect.addFinalizer(() =>
-      FiberSet.awaitEmpty(running).pipe(Effect.timeout(settings.drain), Effect.ignore)
+      FiberSet.awaitEmpty(fibers).pipe(Effect.timeout(settings.drain), Effect.ignore)
     )
 
     const admitted = Traced.fn("ChatTurn.admitted")(function* (
@@ -115,19 +125,18 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return turn
     })
 
-    const begin = Traced.fn("ChatTurn.begin")(function* (
+    const begin = Traced.fn("ChatTurn.begin")(function* <E>(
       scope: AgentScope,
       channel: ConversationChannel,
       request: ChatTurnRequest,
-      extras: Extras
+      extras: Extras,
+      admit: Admit<E>
     ) {
       if (hasRuntimeData(request) && !settings.runtimeData) {
         return yield* new RuntimeDataUnavailable({ message: "Runtime-data forwarding is unavailable." })
       }
       const begun = yield* beginning.opened(channel, request, extras)
-      const { opening } = begun
-      const admission = yield* Identity.admitted(opening.target, yield* turns.begin(scope, opening))
-      return yield* admitted(scope, request, begun, admission, extras)
+      return yield* admitted(scope, request, begun, yield* admit(scope, begun.opening), extras)
     })
 
     const beginStored = Traced.fn("ChatTurn.beginStored")(function* (scope: AgentScope, stored: Stored) {
@@ -216,41 +225,66 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       yield* conclude(turn, answered)
     })
 
+    /** Of a turn that began with an Idempotency-Key: one that is refused while it waits does not use the key up. */
+    const released = (
+      { opening, scope }: Turn,
+      claim: TurnClaim | null,
+      why: Failure | ConversationNotActive
+    ) =>
+      claim === null || why._tag !== "CONVERSATION_NOT_ACTIVE"
+        ? Effect.void
+        : Effect.catchAllCause(beginning.unclaim(scope, claim, opening), (cause) =>
+            Effect.logWarning("An Idempotency-Key could not be given back", cause)
+          )
+
     /** The turn's fiber: admitted when it is its turn, and ended exactly once. */
-    const lifetime = (turn: Turn, admitted: Deferred.Deferred<void, Failure | ConversationNotActive>) =>
+    const lifetime = (
+      turn: Turn,
+      admitted: Deferred.Deferred<void, Failure | ConversationNotActive>,
+      claim: TurnClaim | null
+    ) =>
       Effect.uninterruptibleMask((restore) =>
         Effect.matchCauseEffect(restore(work(turn, admitted)), {
           onSuccess: () => close(turn, admitted, Exit.void),
           onFailure: (cause) =>
             Effect.flatMap(failureOf(cause), (failure) =>
-              Effect.zipRight(abandon(turn, failure), close(turn, admitted, Exit.fail(failure)))
+              abandon(turn, failure).pipe(
+                Effect.zipRight(released(turn, claim, failure)),
+                Effect.zipRight(close(turn, admitted, Exit.fail(failure)))
+              )
             )
         })
       )
 
     /** Lets the turn be followed and stopped, and runs it. */
-    const launch = (turn: Turn, admitted: Deferred.Deferred<void, Failure | ConversationNotActive>) => {
+    const launch = (
+      turn: Turn,
+      admitted: Deferred.Deferred<void, Failure | ConversationNotActive>,
+      claim: TurnClaim | null = null
+    ) => {
       const { cancellation, opening, replay, request, scope, trace } = turn
       const ended = Deferred.await(turn.ended)
       const stop = TurnCancellation.request(cancellation)
       const followed = live.add({ scope, runId: opening.runId, trace, replay, stop, ended })
       return Effect.zipRight(
         Effect.when(followed, () => request.persist),
-        FiberSet.run(running, Effect.interruptible(lifetime(turn, admitted)))
+        FiberSet.run(fibers, Effect.interruptible(lifetime(turn, admitted, claim)))
       )
     }
 
-    const begun = Traced.fn("ChatTurn.start")(function* (
+    const begun = Traced.fn("ChatTurn.start")(function* <E>(
       scope: AgentScope,
       request: ChatTurnRequest,
       channel: ConversationChannel,
-      extras: Extras
+      extras: Extras,
+      admit: Admit<E>,
+      claim: TurnClaim | null = null
     ) {
       const admitted = yield* Deferred.make<void, Failure | ConversationNotActive>()
       // From the first row to the fiber that settles it nothing may come between, and whoever has left by then is heard.
       return yield* Effect.uninterruptibleMask((restore) =>
-        begin(scope, channel, request, extras).pipe(
-          Effect.tap((turn) => launch(turn, admitted)),
+        begin(scope, channel, request, extras, admit).pipe(
+          Effect.tap((turn) => launch(turn, admitted, claim)),
           // A client that leaves while its turn waits will read nothing: the turn must not wait for it.
           Effect.tap((turn) => Effect.onInterrupt(restore(Deferred.await(admitted)), () => left(turn)))
         )
@@ -276,26 +310,46 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       request: ChatTurnRequest,
       channel: ConversationChannel = "api",
       extras: Extras = noExtras
-    ) =>
-      Effect.map(begun(scope, request, channel, extras), (turn): RunningTurn => ({
-        runId: request.persist ? turn.opening.runId : null,
-        endUserId: turn.endUserId,
-        parts: Stream.ensuring(turn.parts.stream, left(turn))
-      }))
+    ) => Effect.map(begun(scope, request, channel, extras, beginning.admit), running)
 
-    /** The complete reply, with a realtime token when a conversation exists. */
-    const complete = Traced.fn("ChatTurn.complete")(function* (
-      key: AgentScope & Pick<AgentKey, "keyId">,
-      request: ChatTurnRequest & { readonly includeRealtimeToken: boolean }
+    /** {@link start} over the API, for the first request with its Idempotency-Key alone. */
+    const startOnce = (scope: AgentScope, request: ChatTurnRequest, claim: TurnClaim) =>
+      Effect.map(begun(scope, request, "api", noExtras, beginning.admitOnce(claim), claim), running)
+
+    /** `result` as a complete reply, with a realtime token when a conversation exists. */
+    const completed = Traced.fn("ChatTurn.completed")(function* (
+      key: Caller,
+      request: CompleteRequest,
+      runId: RunId | null,
+      result: ChatTurnResult
     ) {
-      const turn = yield* begun(key, request, "api", noExtras)
+      const complete: CompleteTurnResult = { ...result, runId }
+      if (result.conversationId === undefined || !request.includeRealtimeToken) return complete
+      return { ...complete, ...(yield* realtime.issue(result.conversationId, grantorOfKey(key))) }
+    })
+
+    const awaited = Traced.fn("ChatTurn.complete")(function* (
+      key: Caller,
+      request: CompleteRequest,
+      turn: Turn
+    ) {
       yield* ended(turn)
       const { result } = turn
       if (result === null) return yield* ModelStep.turnFailed()
-      if (result.conversationId === undefined || !request.includeRealtimeToken) return result
-      const access = yield* realtime.issue(result.conversationId, grantorOfKey(key))
-      return { ...result, ...access }
+      return yield* completed(key, request, runIdOf(turn), result)
     })
+
+    /** The complete reply, with a realtime token when a conversation exists. */
+    const complete = (key: Caller, request: CompleteRequest) =>
+      Effect.flatMap(begun(key, request, "api", noExtras, beginning.admit), (turn) =>
+        awaited(key, request, turn)
+      )
+
+    /** {@link complete} for the first request with its Idempotency-Key alone. */
+    const completeOnce = (key: Caller, request: CompleteRequest, claim: TurnClaim) =>
+      Effect.flatMap(begun(key, request, "api", noExtras, beginning.admitOnce(claim), claim), (turn) =>
+        awaited(key, request, turn)
+      )
 
     /**
      * Answers what is stored of a channel's conversation and not answered yet, all of it with one reply, and returns once
@@ -315,9 +369,17 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         : { _tag: "Failed" as const, failure: outcome.left, repeatable: !turn.acted }
     })
 
-    return { start, complete, answer } as const
+    return { start, startOnce, complete, completeOnce, completed, answer } as const
   })
 }) {}
+
+const runIdOf = ({ opening, request }: Turn): RunId | null => (request.persist ? opening.runId : null)
+
+const running = (turn: Turn): RunningTurn => ({
+  runId: runIdOf(turn),
+  endUserId: turn.endUserId,
+  parts: Stream.ensuring(turn.parts.stream, left(turn))
+})
 
 const conversationOf = ({ target, persist, conversationId }: Opening): ConversationId | null => {
   if (target._tag === "Conversation") return target.id

@@ -27,6 +27,13 @@ export const runtimeTimeout = () => new RuntimeTimeout({ message: "The chat runt
 export const turnFailed = () =>
   new TurnFailed({ message: "The chat runtime failed. The turn was not completed." })
 
+/** Of a run that ended with its process. */
+export const turnInterrupted = () =>
+  new TurnFailed({
+    message:
+      "The process that ran the turn stopped before it ended. Send it again with a new Idempotency-Key."
+  })
+
 /** Longest pause that a provider may ask for before the turn gives up on it. */
 const patience = Duration.seconds(5)
 

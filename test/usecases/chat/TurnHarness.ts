@@ -26,6 +26,7 @@ import { AgentRunStore } from "../../../src/store/AgentRuns.ts"
 import { ConversationFeedStore } from "../../../src/store/ConversationFeed.ts"
 import { Instances } from "../../../src/store/Instances.ts"
 import { ToolStore } from "../../../src/store/Tools.ts"
+import { TurnClaimStore } from "../../../src/store/TurnClaims.ts"
 import { Turns } from "../../../src/store/Turns.ts"
 import { UnansweredStore } from "../../../src/store/Unanswered.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
@@ -156,6 +157,7 @@ export const turnLayer = (timeout?: Duration.DurationInput, runtimeData?: boolea
         AgentRunStore.Default,
         ConversationFeedStore.Default,
         ToolStore.Default,
+        TurnClaimStore.Default,
         Turns.Default,
         UnansweredStore.Default,
         Instances.Default
