@@ -26,6 +26,7 @@ const post = (path: string): Route => ({ method: "POST", path })
 
 export const routes = {
   chat: { complete: post("/v1/chat"), stream: post("/v1/chat/stream") },
+  openai: { completions: post("/v1/chat/completions"), models: get("/v1/models") },
   retrieve: { retrieve: post("/v1/retrieve") },
   crawl: { report: get("/v1/sources/:id/crawl"), dryRun: post("/v1/sources/dry-run") },
   sources: {

@@ -37,6 +37,7 @@ import * as Body from "./Body.ts"
 import { addressOf, TrustedProxies } from "./ClientAddress.ts"
 import { failureBody, isCoded, jsonLimit, statusOf, webhookLimit } from "./Envelope.ts"
 import * as Headers from "./Headers.ts"
+import * as OpenAiError from "./OpenAiError.ts"
 import * as Issues from "./Issues.ts"
 import { isOutage } from "./Outage.ts"
 import * as RequestContext from "./RequestContext.ts"
@@ -65,6 +66,9 @@ export const answer = (
     status: statusOf(error._tag),
     headers: { ...retryAfter(error), ...headers }
   })
+
+const answerOpenAi: typeof answer = (error, requestId, headers = {}) =>
+  OpenAiError.answer(error, requestId, { ...retryAfter(error), ...headers })
 
 const unrouted = (method: string, methods: Methods, requestId: string) =>
   methods.length === 0 || methods.includes(method)
@@ -110,22 +114,23 @@ const recover = (
 ) => {
   return isRouteNotFound(cause)
     ? Effect.map(methods, (known) => unrouted(request.method, known, requestId))
-    : recovered(cause, requestId)
+    : recovered(cause, requestId, OpenAiError.isShapeOf(pathOf(request)) ? answerOpenAi : answer)
 }
 
 /** The answer to a request that a route failed with, or that could not be read. */
 export const recovered = (
   cause: Cause.Cause<unknown>,
-  requestId: string
+  requestId: string,
+  tell = answer
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
   const error = documented(cause)
-  if (Option.isSome(error)) return Effect.succeed(answer(error.value, requestId))
-  if (Cause.isInterruptedOnly(cause)) return Effect.succeed(answer(stopping, requestId))
+  if (Option.isSome(error)) return Effect.succeed(tell(error.value, requestId))
+  if (Cause.isInterruptedOnly(cause)) return Effect.succeed(tell(stopping, requestId))
   if (Option.exists(Cause.dieOption(cause), isOutage)) {
-    const told = answer(outage, requestId, { "retry-after": "1" })
+    const told = tell(outage, requestId, { "retry-after": "1" })
     return Effect.as(Effect.logWarning("The database cannot be reached", cause), told)
   }
-  return Effect.as(Effect.logError("A request failed unexpectedly", cause), answer(internal, requestId))
+  return Effect.as(Effect.logError("A request failed unexpectedly", cause), tell(internal, requestId))
 }
 
 const clientLeft = (cause: Cause.Cause<unknown>) =>

@@ -6,6 +6,7 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Predicate from "effect/Predicate"
 import { PublicApi } from "./Api.ts"
 import { examples } from "./Examples.ts"
+import * as OpenAiError from "./OpenAiError.ts"
 import * as Routes from "./Routes.ts"
 
 const info = { title: "Spoke", version: "1" } as const
@@ -140,7 +141,9 @@ const answer = (status: string, response: unknown, id: string) => {
   const data =
     typeof example === "string" || example === undefined
       ? example
-      : { data: example, meta: { requestId: "req_1" } }
+      : id.startsWith("openai.")
+        ? example
+        : { data: example, meta: { requestId: "req_1" } }
   return {
     ...response,
     ...(failed ? { description: [...new Set(codesOf(response))].join(", ") || response["description"] } : {}),
@@ -155,13 +158,27 @@ const answer = (status: string, response: unknown, id: string) => {
   }
 }
 
+const streamType = { "text/event-stream": { schema: { type: "string" } } }
+
+/** The answers of an operation in OpenAI's shape: a stream beside the whole, and errors that say more. */
+const inOpenAiShape = (responses: Readonly<Record<string, unknown>>, streams: boolean) =>
+  Object.fromEntries(
+    Object.entries(responses).map(([status, response]) => {
+      if (!isRecord(response) || !isRecord(response["content"])) return [status, response]
+      if (!status.startsWith("2")) return [status, OpenAiError.described(response, codesOf(response))]
+      const content = streams ? { ...response["content"], ...streamType } : response["content"]
+      return [status, { ...response, content }]
+    })
+  )
+
 /** An operation as the framework describes it, with what only the routes and the boundary know. */
 const completed = (operation: unknown, route: Routes.Route | undefined) => {
   if (!isRecord(operation) || route === undefined) return operation
   const id = String(operation["operationId"])
   const given = isRecord(operation["responses"]) ? operation["responses"] : {}
   const body = operation["requestBody"]
-  const responses = body === undefined ? given : { ...given, 413: tooLarge }
+  const known = body === undefined ? given : { ...given, 413: tooLarge }
+  const responses = OpenAiError.isShapeOf(route.path) ? inOpenAiShape(known, body !== undefined) : known
   return {
     ...operation,
     "x-permission": route.permission,

@@ -38,6 +38,28 @@ export const examples: Readonly<Record<string, Example>> = {
       'data: {"type":"text-end","id":"text-1"}\n\n' +
       "data: [DONE]\n\n"
   },
+  "openai.completions": {
+    request: {
+      model: "agt_01k00000000000000000000000",
+      messages: [{ role: "user", content: "How long do I have to return a hat?" }]
+    },
+    answer: {
+      id: "chatcmpl-req_01k00000000000000000000000",
+      object: "chat.completion",
+      created: 1767323045,
+      model: "agt_01k00000000000000000000000",
+      choices: [
+        {
+          index: 0,
+          message: { role: "assistant", content: "You have 30 days [1].", refusal: null },
+          logprobs: null,
+          finish_reason: "stop"
+        }
+      ],
+      usage: { prompt_tokens: 412, completion_tokens: 9, total_tokens: 421 },
+      spoke: { runId: null, citations: [] }
+    }
+  },
   "retrieve.retrieve": {
     request: { query: "returns", topK: 3 },
     answer: {

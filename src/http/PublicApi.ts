@@ -2,6 +2,7 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import { AgentRunsApi } from "./public/AgentRunsApi.ts"
 import { ChatApi } from "./public/ChatApi.ts"
+import { CompletionsApi } from "./public/CompletionsApi.ts"
 import { ConversationsApi } from "./public/ConversationsApi.ts"
 import { CrawlApi } from "./public/CrawlApi.ts"
 import { IngestionJobsApi } from "./public/IngestionJobsApi.ts"
@@ -12,6 +13,7 @@ import { UsageApi } from "./public/UsageApi.ts"
 /** The public REST API: what the typed client and `/openapi.json` are made from. */
 export const PublicApi = HttpApi.make("public")
   .add(ChatApi)
+  .add(CompletionsApi)
   .add(RetrieveApi)
   .add(CrawlApi)
   .add(SourcesApi)

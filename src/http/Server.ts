@@ -20,6 +20,7 @@ import * as Boundary from "./Boundary.ts"
 import * as KeyAuth from "./KeyAuth.ts"
 import * as AgentRunsHandlers from "./public/AgentRunsHandlers.ts"
 import * as ChatHandlers from "./public/ChatHandlers.ts"
+import * as CompletionsHandlers from "./public/CompletionsHandlers.ts"
 import * as ConversationsHandlers from "./public/ConversationsHandlers.ts"
 import * as CrawlHandlers from "./public/CrawlHandlers.ts"
 import * as IngestionJobsHandlers from "./public/IngestionJobsHandlers.ts"
@@ -33,6 +34,7 @@ import * as SystemHandlers from "./system/SystemHandlers.ts"
 export const publicGroups = Layer.mergeAll(
   AgentRunsHandlers.layer,
   ChatHandlers.layer,
+  CompletionsHandlers.layer,
   ConversationsHandlers.layer,
   RetrieveHandlers.layer,
   CrawlHandlers.layer,

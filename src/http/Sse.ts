@@ -4,30 +4,20 @@
  * The order of parts is explained in docs/design/wire.md.
  */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import * as Cause from "effect/Cause"
 import * as DateTime from "effect/DateTime"
-import * as Chunk from "effect/Chunk"
-import * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
-import * as Mailbox from "effect/Mailbox"
-import * as Option from "effect/Option"
-import * as Schedule from "effect/Schedule"
-import * as Stream from "effect/Stream"
+import type * as Stream from "effect/Stream"
 import { redactedForEndUser, type RunEvent } from "../domain/AgentRun.ts"
 import type { ChatTurnResult, Citation, TurnPart } from "../domain/ChatTurn.ts"
-import type { RuntimeTimeout, TurnFailed } from "../domain/Errors.ts"
 import type { EndUserId, RunId } from "../domain/Ids.ts"
+import * as EventStream from "./EventStream.ts"
+import { comment, type Failure, type Frames } from "./EventStream.ts"
 import * as Resume from "./Resume.ts"
-
-type Failure = TurnFailed | RuntimeTimeout
 
 const done = "data: [DONE]\n\n"
 /** Proxies pass the first byte on at once, and this one comes before any part. */
 const opening = ': stream-open\n\ndata: {"type":"start"}\n\n'
-const comment = ": keep-alive\n\n"
 /** Comments keep proxies from closing a stream, and a page never sees them: its watchdog needs a part. */
 const beat = `${comment}data: {"type":"data-heartbeat","data":{},"transient":true}\n\n`
-const keepAliveInterval = Duration.seconds(12)
 
 const frame = (chunk: Readonly<Record<string, unknown>>) => `data: ${JSON.stringify(chunk)}\n\n`
 
@@ -57,8 +47,9 @@ const finished = ({ media, ...result }: ChatTurnResult) =>
     frame({ type: "data-done", data: { result: { ...result, media } } })
   ].join("")
 
-/** The frames of one stream, told part by part. */
-class Writer {
+class Writer implements Frames {
+  readonly opening = opening
+  readonly keepAlive: string
   private readonly full: boolean
   private text = 0
   private inText = false
@@ -67,8 +58,9 @@ class Writer {
   private ended = false
 
   /** `full`: for a key that may read traces. */
-  constructor(full: boolean) {
+  constructor(full: boolean, keepAlive: string) {
     this.full = full
+    this.keepAlive = keepAlive
   }
 
   /** The frames of parts that were waiting together, their text as one delta. */
@@ -161,58 +153,16 @@ class Writer {
   }
 }
 
-const codeOf = (cause: Cause.Cause<Failure>): Failure["_tag"] =>
-  Option.match(Cause.failureOption(cause), { onNone: () => "TURN_FAILED", onSome: ({ _tag }) => _tag })
-
-const logged = (cause: Cause.Cause<Failure>) =>
-  Option.isSome(Cause.failureOption(cause)) ? Effect.void : Effect.logError("A turn's stream broke", cause)
-
 /** Whether a client asks for heartbeats that it can see: `x-spoke-heartbeat: data`. */
 export const wantsBeats = (headers: Readonly<Record<string, unknown>>): boolean =>
   headers["x-spoke-heartbeat"] === "data"
 
-/** Writes that may wait for a slow client before the reading of parts has to. */
-const maxUnsentWrites = 16
-
-const utf8 = new TextEncoder()
-
-/** What waits leaves in one write. */
-const bytesOf = (texts: Chunk.Chunk<string>) => Chunk.of(utf8.encode(Chunk.join(texts, "")))
-
-/**
- * The bytes of the stream; `full` as in {@link response}, `beats` as {@link wantsBeats} says. A mailbox and not a merge of
- * streams joins parts and keep-alives: a merge forks two fibers for each chunk.
- */
+/** The bytes of the stream; `full` as in {@link response}, `beats` as {@link wantsBeats} says. */
 export const body = (
   parts: Stream.Stream<TurnPart, Failure>,
   full: boolean,
   beats = false
-): Stream.Stream<Uint8Array> =>
-  Stream.unwrapScoped(
-    Effect.gen(function* () {
-      const writer = new Writer(full)
-      const unsent = yield* Mailbox.make<string>(maxUnsentWrites)
-      yield* unsent.offer(opening)
-      const write = Stream.runForEachChunk(parts, (come) => unsent.offer(writer.frames(come))).pipe(
-        Effect.catchAllCause((cause) =>
-          Effect.zipRight(logged(cause), unsent.offer(writer.failed(codeOf(cause))))
-        ),
-        Effect.zipRight(Effect.suspend(() => unsent.offer(writer.close())))
-      )
-      // No longer than there is something to wait for: who has not read it all by then needs no sign of life.
-      const keepAlive = Effect.repeat(
-        Effect.sync(() => unsent.unsafeOffer(beats ? beat : comment)),
-        Schedule.spaced(keepAliveInterval)
-      ).pipe(Effect.delay(keepAliveInterval), Effect.forkScoped)
-      yield* Effect.zipRight(keepAlive, write).pipe(
-        Effect.scoped,
-        Mailbox.into(unsent),
-        Effect.interruptible,
-        Effect.forkScoped
-      )
-      return Stream.mapChunks(Mailbox.toStream(unsent), bytesOf)
-    })
-  )
+): Stream.Stream<Uint8Array> => EventStream.bytes(parts, () => new Writer(full, beats ? beat : comment))
 
 const present = (name: string, value: string | null): Readonly<Record<string, string>> =>
   value === null ? {} : { [name]: value }

@@ -40,6 +40,8 @@ import * as Server from "../../src/http/Server.ts"
 import { SystemApi } from "../../src/http/system/SystemApi.ts"
 import { Readiness } from "../../src/http/system/Readiness.ts"
 import { ConversationStore } from "../../src/store/Conversations.ts"
+import { Agent } from "../../src/domain/Agent.ts"
+import { Agents } from "../../src/usecases/Agents.ts"
 import { AgentRuns } from "../../src/usecases/AgentRuns.ts"
 import { ChatRequests } from "../../src/usecases/ChatRequests.ts"
 import { ChatTurn, type RunningTurn } from "../../src/usecases/chat/ChatTurn.ts"
@@ -318,6 +320,25 @@ const useCases = Layer.unwrapEffect(
       completed: (_key, _request, runId, result) => Effect.succeed({ ...result, runId }),
       answer: () => Effect.succeed({ _tag: "Nothing" })
     })
+    const agent = (id: AgentId) =>
+      Agent.make({
+        id,
+        name: "Ada",
+        instructions: "",
+        model: null,
+        greeting: null,
+        retrieval: { topK: 6, minScore: null },
+        version: 1,
+        createdAt: DateTime.unsafeMake("2025-01-02T03:04:05.678Z"),
+        updatedAt: DateTime.unsafeMake("2025-01-02T03:04:05.678Z")
+      })
+    const agents = Agents.make({
+      create: () => Effect.succeed(agent(AgentId.make("agt_1"))),
+      list: () => Effect.succeed({ rows: [], next: null }),
+      get: (_, id) => Effect.succeed(agent(id)),
+      patch: (_, id) => Effect.succeed(agent(id)),
+      remove: () => Effect.succeed(undefined)
+    })
     const used: Usage = {
       period: {
         start: DateTime.unsafeMake("2025-01-01T00:00:00.000Z"),
@@ -337,6 +358,7 @@ const useCases = Layer.unwrapEffect(
       Layer.succeed(UsageReport, report),
       Layer.succeed(Crawls, crawls),
       Layer.succeed(Retrieve, retrieve),
+      Layer.succeed(Agents, agents),
       Layer.succeed(ChatTurn, turns),
       Layer.succeed(AgentRuns, runs)
     )

@@ -95,14 +95,17 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       request: ChatTurnRequest,
       { opening, started, trace }: Begun,
       admission: Turn["admission"],
-      { endUserId, files }: Extras,
+      { endUserId, files, history }: Extras,
       post: Turn["post"] = null
     ) {
       const turn: Turn = {
         scope,
         request,
         opening,
-        admission,
+        admission:
+          history === undefined || opening.target._tag === "Conversation"
+            ? admission
+            : { ...admission, history },
         conversationId: conversationOf(opening),
         endUserId: endUserId ?? Identity.visibleEndUser(opening.target, admission),
         files,

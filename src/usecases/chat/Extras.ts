@@ -5,6 +5,9 @@ import type * as Scope from "effect/Scope"
 import type { StoredAttachment } from "../../domain/Attachment.ts"
 import type { TurnFailed } from "../../domain/Errors.ts"
 import type { EndUserId, MessageId } from "../../domain/Ids.ts"
+import type { HistoryMessage } from "../../store/Turns.ts"
+
+export type { HistoryMessage }
 
 /** Files of the user's message, which are in the artifact store. */
 export interface Files {
@@ -25,6 +28,8 @@ export interface Extras {
   readonly userMessageId?: MessageId
   /** The user's message is stored already: it is answered while it is the conversation's last and no turn is at it. */
   readonly retryOf?: MessageId
+  /** Of a turn outside a stored conversation, oldest first. */
+  readonly history?: ReadonlyArray<HistoryMessage>
 }
 
 export const noExtras: Extras = { files: noFiles }

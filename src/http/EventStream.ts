@@ -1,0 +1,78 @@
+/** The bytes of a turn's stream, whatever its frames look like: waiting parts leave in one write, silence has signs of life. */
+import * as Cause from "effect/Cause"
+import * as Chunk from "effect/Chunk"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Mailbox from "effect/Mailbox"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import type { TurnPart } from "../domain/ChatTurn.ts"
+import type { RuntimeTimeout, TurnFailed } from "../domain/Errors.ts"
+
+export type Failure = TurnFailed | RuntimeTimeout
+
+/** One stream as its client reads it, told part by part. */
+export interface Frames {
+  /** Before any part: proxies pass the first byte on at once. */
+  readonly opening: string
+  readonly keepAlive: string
+  /** Of parts that were waiting together. */
+  readonly frames: (parts: Iterable<TurnPart>) => string
+  /** Of a turn that has failed; nothing but {@link close} follows. */
+  readonly failed: (code: Failure["_tag"]) => string
+  /** The last frames. */
+  readonly close: () => string
+}
+
+/** A comment, which clients pass over. */
+export const comment = ": keep-alive\n\n"
+const keepAliveInterval = Duration.seconds(12)
+
+const codeOf = (cause: Cause.Cause<Failure>): Failure["_tag"] =>
+  Option.match(Cause.failureOption(cause), { onNone: () => "TURN_FAILED", onSome: ({ _tag }) => _tag })
+
+const logged = (cause: Cause.Cause<Failure>) =>
+  Option.isSome(Cause.failureOption(cause)) ? Effect.void : Effect.logError("A turn's stream broke", cause)
+
+/** Writes that may wait for a slow client before the reading of parts has to. */
+const maxUnsentWrites = 16
+
+const utf8 = new TextEncoder()
+
+/** What waits leaves in one write. */
+const bytesOf = (texts: Chunk.Chunk<string>) => Chunk.of(utf8.encode(Chunk.join(texts, "")))
+
+/**
+ * The bytes of the stream. A mailbox and not a merge of streams joins parts and keep-alives: a merge forks two fibers for
+ * each chunk.
+ */
+export const bytes = (
+  parts: Stream.Stream<TurnPart, Failure>,
+  make: () => Frames
+): Stream.Stream<Uint8Array> =>
+  Stream.unwrapScoped(
+    Effect.gen(function* () {
+      const writer = make()
+      const unsent = yield* Mailbox.make<string>(maxUnsentWrites)
+      yield* unsent.offer(writer.opening)
+      const write = Stream.runForEachChunk(parts, (come) => unsent.offer(writer.frames(come))).pipe(
+        Effect.catchAllCause((cause) =>
+          Effect.zipRight(logged(cause), unsent.offer(writer.failed(codeOf(cause))))
+        ),
+        Effect.zipRight(Effect.suspend(() => unsent.offer(writer.close())))
+      )
+      // No longer than there is something to wait for: who has not read it all by then needs no sign of life.
+      const keepAlive = Effect.repeat(
+        Effect.sync(() => unsent.unsafeOffer(writer.keepAlive)),
+        Schedule.spaced(keepAliveInterval)
+      ).pipe(Effect.delay(keepAliveInterval), Effect.forkScoped)
+      yield* Effect.zipRight(keepAlive, write).pipe(
+        Effect.scoped,
+        Mailbox.into(unsent),
+        Effect.interruptible,
+        Effect.forkScoped
+      )
+      return Stream.mapChunks(Mailbox.toStream(unsent), bytesOf)
+    })
+  )

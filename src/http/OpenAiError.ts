@@ -1,0 +1,114 @@
+/**
+ * Errors as clients of OpenAI's API read them: our envelope with `type` and `param` besides. Those clients repeat whatever fails
+ * with 409, 429 or 5xx unless they are told not to; a turn is not to be repeated.
+ */
+import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as ServerResponse from "@effect/platform/HttpServerResponse"
+import type { CodedError, ErrorCode } from "../domain/Errors.ts"
+import { failureBody, statusOf } from "./Envelope.ts"
+
+const paths: ReadonlySet<string> = new Set(["/v1/chat/completions", "/v1/models"])
+
+/** Whether the answers of `path` have OpenAI's shape. */
+export const isShapeOf = (path: string): boolean => paths.has(path)
+
+const types: Readonly<Record<number, string>> = {
+  401: "authentication_error",
+  403: "permission_error",
+  429: "rate_limit_error"
+}
+
+const typeOf = (code: ErrorCode): string => {
+  const status = statusOf(code)
+  return types[status] ?? (status >= 500 ? "server_error" : "invalid_request_error")
+}
+
+/** Codes after which the same request may be sent again at once, or after `retry-after`. */
+const repeatable: ReadonlySet<ErrorCode> = new Set(["RATE_LIMITED", "SERVICE_UNAVAILABLE"])
+
+interface Issue {
+  readonly path: ReadonlyArray<string | number>
+  readonly message: string
+}
+
+const isIssue = (value: unknown): value is Issue =>
+  typeof value === "object" &&
+  value !== null &&
+  "path" in value &&
+  Array.isArray(value.path) &&
+  "message" in value
+
+/** Clients show nothing but the message: what is wrong with which parameter has to stand in it. */
+const parts = ({ details, message }: CodedError) => {
+  const issues = Array.isArray(details?.["issues"]) ? details["issues"].filter(isIssue) : []
+  const [first] = issues
+  const param = details?.["param"]
+  if (first === undefined) return { message, param: typeof param === "string" ? param : null }
+  const said = issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`)
+  return { message: [message, ...said].join(" "), param: first.path.join(".") }
+}
+
+/** The answer for `error`. */
+export const answer = (
+  error: CodedError,
+  requestId: string,
+  headers: Readonly<Record<string, string>> = {}
+): HttpServerResponse.HttpServerResponse => {
+  const { error: told, meta } = failureBody(error, requestId)
+  return ServerResponse.unsafeJson(
+    { error: { ...told, ...parts(error), type: typeOf(error._tag) }, meta },
+    {
+      status: statusOf(error._tag),
+      headers: { "x-should-retry": String(repeatable.has(error._tag)), ...headers }
+    }
+  )
+}
+
+/** `response` of the description, whose error has one of `codes`. */
+export const described = (
+  response: Readonly<Record<string, unknown>>,
+  codes: ReadonlyArray<string>
+): Readonly<Record<string, unknown>> => {
+  const text = { type: "string" }
+  const error = {
+    type: "object",
+    required: ["message", "type", "param", "code"],
+    properties: {
+      message: text,
+      type: {
+        type: "string",
+        enum: [...new Set(Object.values(types)), "server_error", "invalid_request_error"]
+      },
+      param: { anyOf: [text, { type: "null" }] },
+      code: { type: "string", enum: [...new Set(codes)] },
+      details: { type: "object" }
+    },
+    additionalProperties: false
+  }
+  const meta = {
+    type: "object",
+    required: ["requestId"],
+    properties: { requestId: text },
+    additionalProperties: false
+  }
+  const schema = {
+    type: "object",
+    required: ["error", "meta"],
+    properties: { error, meta },
+    additionalProperties: false
+  }
+  return { ...response, content: { "application/json": { schema } } }
+}
+
+const messages: Readonly<Record<"TURN_FAILED" | "RUNTIME_TIMEOUT", string>> = {
+  TURN_FAILED: "The chat runtime failed. The turn was not completed.",
+  RUNTIME_TIMEOUT: "The chat runtime took too long."
+}
+
+/** The error of a stream that has begun. */
+export const streamed = (code: "TURN_FAILED" | "RUNTIME_TIMEOUT") => ({
+  message: messages[code],
+  type: typeOf(code),
+  param: null,
+  code
+})
