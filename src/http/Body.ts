@@ -74,12 +74,13 @@ const notJson = new ValidationError({ message: "Send a JSON body with content-ty
 
 /**
  * `request` of the address `client`, with every way to its body bounded by `limitOf` its route. The body is read once and kept for the request;
- * forms are read by `http/Upload`, from the request itself.
+ * forms are read by `http/Upload`, from the request itself. `parsedBody` is told the value of a JSON body.
  */
 export const bounded = (
   request: Request,
   client: string | undefined,
-  limitOf: (route: HttpRouter.Route<unknown, unknown>) => number
+  limitOf: (route: HttpRouter.Route<unknown, unknown>) => number,
+  parsedBody: (route: HttpRouter.Route<unknown, unknown>, value: unknown) => Effect.Effect<void>
 ) => {
   let outcome: Exit.Exit<Uint8Array, HttpServerError.RequestError> | undefined
   const reading = Effect.flatMap(Effect.serviceOption(HttpRouter.RouteContext), (found) =>
@@ -96,6 +97,13 @@ export const bounded = (
   const text = Effect.map(bytes, (body) => new TextDecoder().decode(body))
   const parsing = Effect.flatMap(text, (body) =>
     Effect.mapError(parsed(body), (cause) => unreadable(request, cause))
+  ).pipe(
+    Effect.tap((value) =>
+      Effect.flatMap(
+        Effect.serviceOption(HttpRouter.RouteContext),
+        Option.match({ onNone: () => Effect.void, onSome: ({ route }) => parsedBody(route, value) })
+      )
+    )
   )
   const noForm = Effect.failSync(() => new Multipart.MultipartError({ reason: "Parse", cause: notJson }))
   const wrapped: Request = Object.create(request, {

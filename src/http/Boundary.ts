@@ -36,6 +36,7 @@ import { workFor } from "../domain/CurrentOwner.ts"
 import * as Body from "./Body.ts"
 import { addressOf, TrustedProxies } from "./ClientAddress.ts"
 import { failureBody, isCoded, jsonLimit, statusOf, webhookLimit } from "./Envelope.ts"
+import * as FieldHints from "./FieldHints.ts"
 import * as Headers from "./Headers.ts"
 import * as OpenAiError from "./OpenAiError.ts"
 import * as Issues from "./Issues.ts"
@@ -236,6 +237,9 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
     // Routes beside the declared ones are MCP's, and webhooks.
     const limitOf = (route: { readonly method: string; readonly path: string }) =>
       limits.get(Routes.keyOf(route)) ?? (route.path.startsWith("/api/webhooks/") ? webhookLimit : jsonLimit)
+    const hints = FieldHints.make(api)
+    const hintBody: Parameters<typeof Body.bounded>[3] = (route, value) =>
+      hints.body(Routes.keyOf(route), value)
     // Asked for when routes are complete.
     const routes = yield* Effect.cached(Effect.map(router, (all) => Chunk.toReadonlyArray(all.routes)))
     // What has no parameters, as what is asked most has, is found at once.
@@ -255,10 +259,20 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
           return Headers.complete(options(request, yield* methods, requestId), requestId, overHttps)
         }
         const client = clientOf(request)
-        return yield* app.pipe(
+        const hintQuery = request.url.includes("?")
+          ? Effect.flatMap(patternOf(request), (path) =>
+              path === null
+                ? Effect.void
+                : hints.query(Routes.keyOf({ method: request.method, path }), request.url)
+            )
+          : Effect.void
+        return yield* Effect.zipRight(hintQuery, app).pipe(
           Effect.mapInputContext((context: Context.Context<HttpServerRequest.HttpServerRequest>) =>
             ownOf(context).pipe(
-              Context.add(HttpServerRequest.HttpServerRequest, Body.bounded(request, client, limitOf)),
+              Context.add(
+                HttpServerRequest.HttpServerRequest,
+                Body.bounded(request, client, limitOf, hintBody)
+              ),
               Context.add(RequestId.RequestId, requestId)
             )
           ),

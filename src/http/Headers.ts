@@ -31,7 +31,8 @@ const exposed = [
   "ratelimit-limit",
   "ratelimit-remaining",
   "ratelimit-reset",
-  "ratelimit-policy"
+  "ratelimit-policy",
+  "x-spoke-warning"
 ].join(", ")
 
 /** Whether `{app_url}` is an https one: browsers are then told never to come without it, for two years. */

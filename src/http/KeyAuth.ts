@@ -62,12 +62,13 @@ const checkPermission = ({ permissions }: LiveKey, { permission }: KeyRequiremen
 }
 
 const tell = ({ limit, remaining, reset }: Allowance) =>
-  FiberRef.set(Headers.extra, {
+  FiberRef.update(Headers.extra, (others) => ({
+    ...others,
     "ratelimit-limit": String(limit.requests),
     "ratelimit-remaining": String(remaining),
     "ratelimit-reset": String(reset),
     "ratelimit-policy": `${limit.requests};w=${limit.window}`
-  })
+  }))
 
 const checkRate = Traced.fn("KeyAuth.checkRate")(function* (
   limits: RateLimits,

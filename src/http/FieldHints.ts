@@ -1,0 +1,151 @@
+/**
+ * Hints about fields and query parameters of `/v1` that no declaration knows. They are served all the same, as callers may be
+ * newer than the server; the header `x-spoke-warning` tells of them.
+ */
+import * as HttpApi from "@effect/platform/HttpApi"
+import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as AST from "effect/SchemaAST"
+import { unknownField } from "../domain/UnknownField.ts"
+import * as Headers from "./Headers.ts"
+import * as Routes from "./Routes.ts"
+
+/** Hints of one answer. */
+const maxHints = 5
+
+/** What a declaration knows of a value: nothing of its inside, or the fields of an object and the items of an array. */
+type Shape = "open" | { readonly fields: ReadonlyMap<string, Shape> | null; readonly items: Shape | null }
+
+const scalar: Shape = { fields: null, items: null }
+
+const mergedMaps = (
+  one: ReadonlyMap<string, Shape> | null,
+  other: ReadonlyMap<string, Shape> | null
+): ReadonlyMap<string, Shape> | null => {
+  if (one === null || other === null) return one ?? other
+  const all = new Map(one)
+  for (const [name, shape] of other) all.set(name, merged(all.get(name) ?? scalar, shape))
+  return all
+}
+
+/** What either of the two knows. */
+const merged = (one: Shape, other: Shape): Shape =>
+  one === "open" || other === "open"
+    ? "open"
+    : {
+        fields: mergedMaps(one.fields, other.fields),
+        items:
+          one.items === null || other.items === null
+            ? (one.items ?? other.items)
+            : merged(one.items, other.items)
+      }
+
+/** Of a schema's encoded side. */
+const shapeOf = (ast: AST.AST): Shape => {
+  if (AST.isRefinement(ast) || AST.isTransformation(ast)) return shapeOf(ast.from)
+  if (AST.isUnion(ast)) return ast.types.map(shapeOf).reduce(merged, scalar)
+  if (AST.isTupleType(ast)) {
+    const items = [...ast.elements, ...ast.rest].map(({ type }) => shapeOf(type)).reduce(merged, scalar)
+    return { fields: null, items }
+  }
+  if (AST.isTypeLiteral(ast)) {
+    if (ast.indexSignatures.length > 0) return "open"
+    const fields = ast.propertySignatures.map(({ name, type }) => [String(name), shapeOf(type)] as const)
+    return { fields: new Map(fields), items: null }
+  }
+  return AST.isDeclaration(ast) ||
+    AST.isSuspend(ast) ||
+    AST.isObjectKeyword(ast) ||
+    AST.isUnknownKeyword(ast) ||
+    AST.isAnyKeyword(ast)
+    ? "open"
+    : scalar
+}
+
+/** Appends to `found` until there are enough: what a body holds beyond that is not looked at. */
+const look = (
+  shape: Shape,
+  value: unknown,
+  path: ReadonlyArray<string | number>,
+  found: Array<string>
+): void => {
+  if (shape === "open" || typeof value !== "object" || value === null || found.length >= maxHints) return
+  if (Array.isArray(value)) {
+    const { items } = shape
+    if (items === null || items === "open") return
+    for (const [place, item] of value.entries()) {
+      if (found.length >= maxHints) return
+      look(items, item, [...path, place], found)
+    }
+    return
+  }
+  if (shape.fields === null) return
+  for (const [name, member] of Object.entries(value)) {
+    if (found.length >= maxHints) return
+    const known = shape.fields.get(name)
+    if (known === undefined) found.push(unknownField(path, name, shape.fields.keys()))
+    else look(known, member, [...path, name], found)
+  }
+}
+
+const hintsOf = (shape: Shape, value: unknown): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  look(shape, value, [], found)
+  return found
+}
+
+/** By the method and pattern of a route. */
+export interface FieldHints {
+  /** Notes what the route does not know of a body, for the answer to the current request. */
+  readonly body: (route: string, value: unknown) => Effect.Effect<void>
+  /** The same of the query of `url`. */
+  readonly query: (route: string, url: string) => Effect.Effect<void>
+}
+
+const header = "x-spoke-warning"
+
+const note = (hints: ReadonlyArray<string>) =>
+  hints.length === 0
+    ? Effect.void
+    : FiberRef.update(Headers.extra, (others) => {
+        const told = others[header]?.split(", ") ?? []
+        return { ...others, [header]: [...new Set([...told, ...hints])].slice(0, maxHints).join(", ") }
+      })
+
+/** The encoded side of `schema`, or an object without fields. */
+const encodedShape = (schema: Option.Option<Schema.Schema.All>): Shape =>
+  Option.match(schema, {
+    onNone: () => ({ fields: new Map(), items: null }),
+    onSome: ({ ast }) => shapeOf(AST.encodedAST(ast))
+  })
+
+/** Derived from what `api` declares. */
+export const make = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
+  api: HttpApi.HttpApi<Id, Groups, E, R>
+): FieldHints => {
+  const shapes = new Map<string, { readonly body: Shape; readonly query: Shape }>()
+  HttpApi.reflect(api, {
+    onGroup: () => undefined,
+    onEndpoint: ({ endpoint }) => {
+      if (!endpoint.path.startsWith("/v1/")) return
+      shapes.set(Routes.keyOf(endpoint), {
+        body: encodedShape(endpoint.payloadSchema),
+        query: encodedShape(endpoint.urlParamsSchema)
+      })
+    }
+  })
+  return {
+    body: (route, value) => Effect.suspend(() => note(hintsOf(shapes.get(route)?.body ?? "open", value))),
+    query: (route, url) =>
+      Effect.suspend(() => {
+        const place = url.indexOf("?")
+        const shape = place === -1 ? "open" : (shapes.get(route)?.query ?? "open")
+        return shape === "open"
+          ? Effect.void
+          : note(hintsOf(shape, Object.fromEntries(new URLSearchParams(url.slice(place + 1)))))
+      })
+  }
+}
