@@ -20,6 +20,8 @@ export type {
 export { SpokeError, type ClientCode, type SpokeErrorCode } from "./client/Failure.ts"
 export type { AgentInput, AgentView, KeyInput, KeyView } from "./client/OwnerClient.ts"
 export type { StreamPart } from "./domain/StreamPart.ts"
+export { tool, type EffectInput, type StandardInput, type Tool, type ToolOptions } from "./client/Tool.ts"
+export type { ToolCallContext } from "./domain/HostTool.ts"
 export type { CallOptions } from "./client/Transport.ts"
 export type { LogEntry, Spoke, SpokeAgent, SpokeSettings } from "./client/Spoke.ts"
 

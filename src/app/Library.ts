@@ -1,10 +1,14 @@
 /** The library: opens the service, and answers for it with promises and a `SpokeError` where something fails. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import * as Exit from "effect/Exit"
 import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as Embedded from "./Embedded.ts"
+import * as InProcess from "../capabilities/ToolSource/InProcess.ts"
+import { ToolName } from "../domain/Tool.ts"
 import * as LibrarySettings from "./LibrarySettings.ts"
 import * as LogEntry from "./LogEntry.ts"
 import type { Replaceable } from "./Replaceable.ts"
@@ -67,21 +71,40 @@ const logging = ({ log }: SpokeSettings) =>
 /** What a host may put in the place of ours. */
 export type Replacements<A extends Replaceable> = Embedded.Replacement<A, unknown, Database>
 
-const opening = <A extends Replaceable>(
-  { tenant, workers, ...given }: SpokeSettings,
-  replacements: Replacements<A>
-) =>
+/** Nothing where there are none: a host may bring a `ToolSource` of its own. */
+const offered = (tools: NonNullable<SpokeSettings["tools"]>) =>
+  Object.keys(tools).length === 0 ? Layer.empty : InProcess.layerInProcess(tools)
+
+const isToolName = Schema.is(ToolName)
+
+const invalid = (told: ReadonlyArray<string>, issues: unknown) =>
+  new SpokeError({
+    code: "INVALID_CONFIG",
+    message: `Settings have to be mended: ${told.join("; ")}`,
+    details: { issues }
+  })
+
+const opening = <A extends Replaceable>(all: SpokeSettings, replacements: Replacements<A>) =>
   Effect.gen(function* () {
-    const settings = yield* Effect.mapError(
-      LibrarySettings.read(given),
-      (issues) =>
-        new SpokeError({
-          code: "INVALID_CONFIG",
-          message: `Settings have to be mended: ${issues.map(({ message, path }) => `${path.join(".")}: ${message}`).join("; ")}`,
-          details: { issues }
-        })
+    const unknown = LibrarySettings.unknownSettings(all)
+    if (unknown.length > 0) {
+      const told = unknown.map(({ message }) => message)
+      return yield* Effect.fail(invalid(told, unknown))
+    }
+    const { tenant, tools = {}, workers, ...given } = all
+    const misnamed = Object.keys(tools).filter((name) => !isToolName(name))
+    if (misnamed.length > 0) {
+      const message = "A tool's name must be a letter, then up to 63 letters, digits, _ or -"
+      return yield* Effect.fail(invalid([`tools: ${message}`], [{ path: ["tools"], message }]))
+    }
+    const settings = yield* Effect.mapError(LibrarySettings.read(given), (issues) =>
+      invalid(
+        issues.map(({ message, path }) => `${path.join(".")}: ${message}`),
+        issues
+      )
     )
-    return yield* Embedded.open(settings, { tenant, workers }, Embedded.layer(settings, replacements))
+    const replace = Layer.merge(replacements.replace ?? Layer.empty, offered(tools))
+    return yield* Embedded.open(settings, { tenant, workers }, Embedded.layer(settings, { replace }))
   })
 
 /** Opens the service, which makes or migrates its database; rejects with a {@link SpokeError}. */

@@ -1,6 +1,7 @@
 /** What a program says when it opens the library, as the settings of the service. */
 import * as Effect from "effect/Effect"
-import type { LibrarySettings } from "../client/Spoke.ts"
+import { unknownField } from "../domain/UnknownField.ts"
+import type { LibrarySettings, SpokeSettings } from "../client/Spoke.ts"
 import { fromRecord } from "./Config.ts"
 
 const variableOf = {
@@ -44,6 +45,29 @@ const givenOf = ({ admin, fetchAllow, openai, ...given }: LibrarySettings): Give
 /** The setting as the program calls it. */
 const settingOf = (variable: string): string =>
   Object.entries(variableOf).find(([, name]) => name === variable)?.[0] ?? variable
+
+const isGroup = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null
+
+/** Settings that are none of the service's own variables. */
+const others = ["env", "log", "tenant", "tools", "workers"] as const satisfies ReadonlyArray<
+  keyof SpokeSettings
+>
+
+/** What nobody knows of what a program gives, which no compiler may have read. */
+export const unknownSettings = (given: SpokeSettings) => {
+  const named = Object.keys(variableOf).map((name) => name.split("."))
+  const known = new Set([...named.flatMap(([name = ""]) => name), ...others])
+  return Object.entries(given).flatMap(([name, value]) => {
+    if (!known.has(name)) return [{ path: [name], message: unknownField([], name, known) }]
+    const inner = named.flatMap(([group, field]) => (group === name && field !== undefined ? [field] : []))
+    return inner.length === 0 || !isGroup(value)
+      ? []
+      : Object.keys(value)
+          .filter((field) => !inner.includes(field))
+          .map((field) => ({ path: [name, field], message: unknownField([name], field, inner) }))
+  })
+}
 
 /** The settings, or `InvalidConfig` with every problem under the name of its setting. */
 export const read = (given: LibrarySettings) => {

@@ -21,6 +21,7 @@ import { Realtime } from "../capabilities/Realtime.ts"
 import { Reranker } from "../capabilities/Reranker.ts"
 import { SecretBox } from "../capabilities/SecretBox.ts"
 import { TextRecognition } from "../capabilities/TextRecognition.ts"
+import { ToolSource } from "../capabilities/ToolSource.ts"
 import { VectorSearch } from "../capabilities/VectorSearch.ts"
 
 const tags = {
@@ -44,6 +45,7 @@ const tags = {
   Reranker,
   SecretBox,
   TextRecognition,
+  ToolSource,
   VectorSearch
 }
 

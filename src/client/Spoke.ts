@@ -1,6 +1,7 @@
 /** What a program sees of the library, in types alone. */
 import type { AgentClient } from "./AgentClient.ts"
 import type { AgentsClient, KeysClient } from "./OwnerClient.ts"
+import type { Tool } from "./Tool.ts"
 
 /** A line of the log. */
 export interface LogEntry {
@@ -53,6 +54,8 @@ export interface SpokeSettings extends LibrarySettings {
   readonly tenant?: string | undefined
   /** False where another process ingests, sends and tidies. */
   readonly workers?: boolean | undefined
+  /** Functions that agents may call while they answer, made by `tool`; an agent names those that it may call as its `tools`. */
+  readonly tools?: Readonly<Record<string, Tool>> | undefined
   /** Gets every line that the service would log, from level `info` on. */
   readonly log?: ((entry: LogEntry) => void) | undefined
 }

@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import { AgentId, TenantId } from "./Ids.ts"
 import { Text, trimmed } from "./Text.ts"
+import { ToolName } from "./Tool.ts"
 import { Version } from "./Version.ts"
 
 const Timestamp = Schema.DateTimeUtc
@@ -27,6 +28,8 @@ export class Agent extends Schema.Class<Agent>("Agent")({
   model: Schema.NullOr(Schema.String),
   greeting: Schema.NullOr(Schema.String),
   retrieval: RetrievalSettings,
+  /** Of the process, by name; those with an address are listed on their own. */
+  tools: Schema.Array(Schema.String),
   version: Version,
   createdAt: Timestamp,
   updatedAt: Timestamp
@@ -42,12 +45,15 @@ const Instructions = Text.pipe(Schema.maxLength(32_000))
 const Model = trimmed(200)
 const Greeting = Text.pipe(Schema.maxLength(2_000))
 
+const ToolNames = Schema.Array(ToolName).pipe(Schema.maxItems(64))
+
 export const CreateAgent = Schema.Struct({
   name: AgentName,
   instructions: optional(Instructions),
   model: optional(Model),
   greeting: optional(Greeting),
-  retrieval: optional(RetrievalInput)
+  retrieval: optional(RetrievalInput),
+  tools: optional(ToolNames)
 })
 export type CreateAgent = typeof CreateAgent.Type
 
@@ -57,7 +63,8 @@ export const PatchAgent = Schema.Struct({
   instructions: optional(Schema.NullOr(Instructions)),
   model: optional(Schema.NullOr(Model)),
   greeting: optional(Schema.NullOr(Greeting)),
-  retrieval: optional(Schema.NullOr(RetrievalInput))
+  retrieval: optional(Schema.NullOr(RetrievalInput)),
+  tools: optional(Schema.NullOr(ToolNames))
 })
 export type PatchAgent = typeof PatchAgent.Type
 

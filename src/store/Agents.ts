@@ -16,7 +16,8 @@ const settings = {
   model: Schema.NullOr(Schema.String),
   greeting: Schema.NullOr(Schema.String),
   topK: Schema.Int,
-  minScore: Schema.NullOr(Schema.Number)
+  minScore: Schema.NullOr(Schema.Number),
+  tools: Schema.Array(Schema.String)
 }
 const Settings = Schema.Struct(settings)
 /** What can be set of an agent. */
@@ -40,16 +41,16 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/Agents", {
     const sql = yield* SqlClient.SqlClient
 
     const columns = sql`
-      id, name, instructions, model, greeting, top_k as "topK", min_score as "minScore",
+      id, name, instructions, model, greeting, top_k as "topK", min_score as "minScore", tools,
       version, created_at as "createdAt", updated_at as "updatedAt"`
 
     const insertRow = SqlSchema.single({
       Request: Schema.Struct({ ...one, ...settings }),
       Result: Row,
       execute: (agent) => sql`
-        insert into agents (id, tenant_id, name, instructions, model, greeting, top_k, min_score)
+        insert into agents (id, tenant_id, name, instructions, model, greeting, top_k, min_score, tools)
         values (${agent.id}, ${agent.tenantId}, ${agent.name}, ${agent.instructions}, ${agent.model},
-          ${agent.greeting}, ${agent.topK}, ${agent.minScore})
+          ${agent.greeting}, ${agent.topK}, ${agent.minScore}, ${[...agent.tools]}::text[])
         returning ${columns}`
     })
 
@@ -85,7 +86,8 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/Agents", {
           ...(changes.model === undefined ? [] : [sql`model = ${changes.model}`]),
           ...(changes.greeting === undefined ? [] : [sql`greeting = ${changes.greeting}`]),
           ...(changes.topK === undefined ? [] : [sql`top_k = ${changes.topK}`]),
-          ...(changes.minScore === undefined ? [] : [sql`min_score = ${changes.minScore}`])
+          ...(changes.minScore === undefined ? [] : [sql`min_score = ${changes.minScore}`]),
+          ...(changes.tools === undefined ? [] : [sql`tools = ${[...changes.tools]}::text[]`])
         ]
         return sql`
           update agents set ${sql.csv(assignments)}

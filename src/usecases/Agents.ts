@@ -3,10 +3,12 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { KeyStore } from "../capabilities/KeyStore.ts"
+import { ToolSource } from "../capabilities/ToolSource.ts"
 import type { TenantScope } from "../domain/Account.ts"
 import type { CreateAgent, PatchAgent } from "../domain/Agent.ts"
-import { NotFound, ServiceUnavailable } from "../domain/Errors.ts"
+import { NotFound, ServiceUnavailable, ValidationError } from "../domain/Errors.ts"
 import { type AgentId, newId } from "../domain/Ids.ts"
+import { closest } from "../domain/UnknownField.ts"
 import { outdated } from "../domain/Version.ts"
 import { type AgentSettings, AgentStore } from "../store/Agents.ts"
 import { ArtifactRows } from "../store/Artifacts.ts"
@@ -15,7 +17,14 @@ import type { PageRequest } from "../store/Tenants.ts"
 import { Artifacts } from "./Artifacts.ts"
 
 /** What an agent begins with and what `null` in a change goes back to. */
-const defaults = { instructions: "", model: null, greeting: null, topK: 6, minScore: null } as const
+const defaults = {
+  instructions: "",
+  model: null,
+  greeting: null,
+  topK: 6,
+  minScore: null,
+  tools: []
+} as const
 
 const missing = () => new NotFound({ message: "There is no such agent." })
 const unavailable = () =>
@@ -30,9 +39,10 @@ const initial = ({ retrieval, ...given }: CreateAgent): AgentSettings => ({
 })
 
 /** Of `retrieval` only what was sent changes; null resets all of it. */
-const changesOf = ({ retrieval, instructions, ...given }: PatchAgent): Partial<AgentSettings> => ({
+const changesOf = ({ retrieval, instructions, tools, ...given }: PatchAgent): Partial<AgentSettings> => ({
   ...given,
   ...(instructions === undefined ? {} : { instructions: instructions ?? defaults.instructions }),
+  ...(tools === undefined ? {} : { tools: tools ?? defaults.tools }),
   ...(retrieval === null ? { topK: defaults.topK, minScore: defaults.minScore } : retrieval)
 })
 
@@ -44,7 +54,25 @@ export class Agents extends Effect.Service<Agents>()("usecases/Agents", {
     const files = yield* ArtifactRows
     const artifacts = yield* Artifacts
 
+    const offered = yield* ToolSource
+
+    /** A name that means nothing in this process would be left out of every turn. */
+    const checkTools = (names: ReadonlyArray<string>) => {
+      const issues = names.flatMap((name, place) => {
+        if (offered.has(name)) return []
+        const meant = closest(name, offered.keys())
+        const hint = meant === undefined ? "" : `; did you mean ${meant}?`
+        return [{ path: ["tools", place], message: `This process offers no tool of this name${hint}` }]
+      })
+      return issues.length === 0
+        ? Effect.void
+        : Effect.fail(
+            new ValidationError({ message: "The agent names tools that do not exist.", details: { issues } })
+          )
+    }
+
     const create = Effect.fn("Agents.create")(function* (scope: TenantScope, agent: CreateAgent) {
+      yield* checkTools(agent.tools ?? [])
       return yield* store.insert(scope, { id: yield* newId.agent, ...initial(agent) })
     })
 
@@ -64,6 +92,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/Agents", {
       change: PatchAgent,
       expected: number | null = null
     ) {
+      yield* checkTools(change.tools ?? [])
       const changes = changesOf(change)
       const isEmpty = Object.keys(changes).length === 0
       const changed = isEmpty ? Option.none() : yield* store.update(scope, id, changes, expected)

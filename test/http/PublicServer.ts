@@ -328,6 +328,7 @@ const useCases = Layer.unwrapEffect(
         model: null,
         greeting: null,
         retrieval: { topK: 6, minScore: null },
+        tools: [],
         version: 1,
         createdAt: DateTime.unsafeMake("2025-01-02T03:04:05.678Z"),
         updatedAt: DateTime.unsafeMake("2025-01-02T03:04:05.678Z")

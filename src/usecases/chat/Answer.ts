@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import type { Context } from "effect"
 import type { Embedder } from "../../capabilities/Embedder.ts"
 import type { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
+import type { CallingTurn } from "../../capabilities/ToolSource.ts"
 import type { FoundChunk, VectorSearch } from "../../capabilities/VectorSearch.ts"
 import type { Citation } from "../../domain/ChatTurn.ts"
 import * as Traced from "../../domain/Traced.ts"
@@ -125,6 +126,13 @@ export const farewell = Traced.fn("Answer.farewell")(function* (turn: Turn) {
   return answered
 })
 
+const callingTurn = ({ admission, conversationId, opening, scope }: Turn): CallingTurn => ({
+  scope,
+  runId: opening.runId,
+  conversationId,
+  endUserId: admission.endUserId
+})
+
 /** Fails when the model does, and when the turn is stopped before anything was said. */
 export const run = Traced.fn("Answer.run")(function* (
   means: Means,
@@ -132,7 +140,7 @@ export const run = Traced.fn("Answer.run")(function* (
   history: ReadonlyArray<HistoryMessage>
 ) {
   const finding = find(means, turn, history)
-  const gathering = means.tools.forTurn(turn.scope, turn.request, turn.admission.hasTools)
+  const gathering = means.tools.forTurn(turn.scope, turn.request, turn.admission, callingTurn(turn))
   const preparing = turn.admission.hasTools
     ? Effect.all([finding, gathering], { concurrency: 2 })
     : Effect.zip(finding, gathering)

@@ -7,6 +7,12 @@ import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { ToolDeclaration } from "../../capabilities/ModelRuntime.ts"
 import { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
+import {
+  type CallingTurn,
+  type SourcedTool,
+  ToolSource,
+  type ToolSourceError
+} from "../../capabilities/ToolSource.ts"
 import type { AgentScope } from "../../domain/Access.ts"
 import type { ChatTurnRequest } from "../../domain/ChatTurn.ts"
 import * as Json from "../../domain/Json.ts"
@@ -14,6 +20,7 @@ import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 import { slotOf } from "../../domain/Tool.ts"
 import * as Traced from "../../domain/Traced.ts"
 import { type StoredTool, ToolStore } from "../../store/Tools.ts"
+import type { Admission } from "../../store/Turns.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Bindings from "./Bindings.ts"
 import * as HttpTool from "./HttpTool.ts"
@@ -68,11 +75,26 @@ const headersFor = ({ definition: { auth } }: StoredTool, credential: string): R
 const partsOf = ({ definition: { auth } }: StoredTool, credential: string): ReadonlyArray<string> =>
   auth.kind === "basic" ? [credential, credential.slice(credential.indexOf(":") + 1)] : [credential]
 
+const sourceCodes = {
+  InvalidInput: "INVALID_ARGUMENTS",
+  TimedOut: "TOOL_TIMEOUT",
+  Failed: "TOOL_FAILED"
+} as const
+
+const sourceFailure = ({ message, reason }: ToolSourceError) =>
+  Bindings.toolFailure(sourceCodes[reason], `${sourceCodes[reason]}: ${message}`)
+
+const ofSource = ({ call, declaration }: SourcedTool, turn: CallingTurn): Callable => ({
+  declaration,
+  call: (input) => Effect.mapError(call(input, turn), sourceFailure)
+})
+
 const remoteName = (tool: string, name: string) => `${tool}_${name.replaceAll(/[^\w-]/g, "_")}`.slice(0, 64)
 
 export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools", {
   effect: Effect.gen(function* () {
     const store = yield* ToolStore
+    const source = yield* ToolSource
     const box = yield* SecretBox
     const http = yield* OutboundHttp
     const lists = new Map<
@@ -165,7 +187,8 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
     const forTurn = Traced.fn("ChatTools.forTurn")(function* (
       scope: AgentScope,
       request: ChatTurnRequest,
-      hasTools: boolean
+      { hasTools, sourceTools }: Pick<Admission, "hasTools" | "sourceTools">,
+      turn: CallingTurn
     ) {
       const tools = hasTools ? yield* store.list(scope) : []
       const secrets = new Set(Object.values(request.toolCredentials ?? {}).slice(0, mostCredentials))
@@ -207,6 +230,14 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/Tools"
             if (!callables.has(callable.declaration.name)) callables.set(callable.declaration.name, callable)
         })
       )
+
+      for (const name of sourceTools) {
+        const found = source.get(name)
+        if (found === undefined) {
+          const failure = Bindings.toolFailure("UNKNOWN_TOOL", "UNKNOWN_TOOL: this process does not offer it")
+          unavailable.push({ name, failure })
+        } else if (!callables.has(name)) callables.set(name, ofSource(found, turn))
+      }
 
       const call = Traced.fn("ChatTools.call")(function* (name: string, input: JsonObject | null) {
         const found = callables.get(name)

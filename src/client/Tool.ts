@@ -1,0 +1,132 @@
+/** Functions of the host that its agents may call. */
+import * as JSONSchema from "effect/JSONSchema"
+import * as Schema from "effect/Schema"
+import type { HostTool, ToolCallContext } from "../domain/HostTool.ts"
+import { JsonObject } from "../domain/Text.ts"
+import { SpokeError } from "./Failure.ts"
+
+interface StandardIssue {
+  readonly message: string
+  readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
+}
+
+type StandardResult<Output> =
+  { readonly value: Output; readonly issues?: undefined } | { readonly issues: ReadonlyArray<StandardIssue> }
+
+/** What of Standard Schema is asked of zod, valibot and others; see https://standardschema.dev. */
+export interface StandardInput<Output> {
+  readonly "~standard": {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
+    readonly jsonSchema?:
+      | { readonly input: (options: { readonly target: string }) => Readonly<Record<string, unknown>> }
+      | undefined
+  }
+}
+
+/** What of an Effect Schema is asked. */
+export interface EffectInput<Output> {
+  readonly Type: Output
+  readonly Encoded: unknown
+  readonly Context: never
+  readonly ast: unknown
+}
+
+type Input<A> = EffectInput<A> | StandardInput<A>
+
+export interface ToolOptions<A> {
+  /** Tells the model what the tool does and when to call it. */
+  readonly description: string
+  /** An Effect Schema, or a schema of zod, valibot or another library of Standard Schema. */
+  readonly input: EffectInput<A> | StandardInput<A>
+  /**
+   * Answers the model with anything that can be written as JSON, up to 256 KiB. What it throws is told to the model by its
+   * message, and the turn goes on.
+   */
+  readonly execute: (input: A, context: ToolCallContext) => unknown
+  /** JSON Schema of the input, for libraries whose schemas cannot be written as one. */
+  readonly jsonSchema?: Readonly<Record<string, unknown>> | undefined
+  /** Seconds that one call may take, 1 to 30; 15 by default. */
+  readonly timeout?: number | undefined
+}
+
+/** For `createSpoke({ tools })`; made by {@link tool}. */
+export type Tool = HostTool
+
+const refused = (message: string) => new SpokeError({ code: "INVALID_CONFIG", message })
+
+const notConvertible = (why: string) =>
+  refused(
+    `The input schema of a tool cannot be written as JSON Schema (${why}): pass its JSON Schema as jsonSchema.`
+  )
+
+/** A schema that needs services does not type-check as an input. */
+const isEffect = <A>(input: Input<A>): input is Input<A> & Schema.Schema<A, unknown> => Schema.isSchema(input)
+
+const isStandard = <A>(input: Input<A>): input is StandardInput<A> => "~standard" in input
+
+const isJsonObject = Schema.is(JsonObject)
+
+const attempt = <A>(convert: () => A, why: string): A => {
+  try {
+    return convert()
+  } catch {
+    throw notConvertible(why)
+  }
+}
+
+const standardOf = <A>(input: Input<A>): StandardInput<A> => {
+  if (isEffect(input)) return Schema.standardSchemaV1(input)
+  if (isStandard(input)) return input
+  throw refused("The input of a tool must be an Effect Schema or a Standard Schema.")
+}
+
+const converted = <A>(input: Input<A>): unknown => {
+  if (isEffect(input)) return attempt(() => JSONSchema.make(input), "some of it has no JSON form")
+  const { jsonSchema, vendor } = standardOf(input)["~standard"]
+  if (jsonSchema === undefined) throw notConvertible(`${vendor} does not say how`)
+  return attempt(
+    () => jsonSchema.input({ target: "draft-2020-12" }),
+    `${vendor} has no JSON form for some of it`
+  )
+}
+
+/** Of type `object`, as providers take it. */
+const parametersOf = (given: unknown): JsonObject => {
+  const plain: unknown = attempt(() => JSON.parse(JSON.stringify(given)), "it is no JSON")
+  if (!isJsonObject(plain) || plain["type"] !== "object") {
+    throw refused('The input of a tool must be an object: its JSON Schema needs "type": "object".')
+  }
+  const { $schema: _, ...parameters } = plain
+  return parameters
+}
+
+const placed = ({ message, path = [] }: StandardIssue): string => {
+  const place = path.map((part) => String(typeof part === "object" ? part.key : part)).join(".")
+  return place === "" ? message : `${place}: ${message}`
+}
+
+/** A function of the host as a tool: agents that have it among their `tools` may call it. Throws a `SpokeError`. */
+export const tool = <A>({ description, execute, input, jsonSchema, timeout = 15 }: ToolOptions<A>): Tool => {
+  if (typeof description !== "string" || description.length > 4_000) {
+    throw refused("The description of a tool must be a text of at most 4,000 characters.")
+  }
+  if (!Number.isFinite(timeout) || timeout < 1 || timeout > 30) {
+    throw refused("The timeout of a tool must be 1 to 30 seconds.")
+  }
+  const parameters = parametersOf(jsonSchema ?? converted(input))
+  const standard = standardOf(input)["~standard"]
+  return {
+    description,
+    parameters,
+    timeoutMillis: timeout * 1_000,
+    call: async (given, context) => {
+      const decoded = await standard.validate(given)
+      return decoded.issues === undefined
+        ? { answer: await execute(decoded.value, context) }
+        : { invalid: decoded.issues.map(placed) }
+    }
+  }
+}
