@@ -14,7 +14,7 @@ export interface ToolCallContext {
 }
 
 /** What came of a call: `invalid` says in words what is wrong with the input. */
-export type HostToolOutcome = { readonly answer: unknown } | { readonly invalid: ReadonlyArray<string> }
+type HostToolOutcome = { readonly answer: unknown } | { readonly invalid: ReadonlyArray<string> }
 
 export interface HostTool {
   readonly description: string

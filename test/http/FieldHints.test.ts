@@ -15,7 +15,7 @@ const warning = (method: string, path: string, body?: unknown) =>
     return [status, headers.get("x-spoke-warning")]
   })
 
-layer(PublicServer.layer)("A field that /v1 does not know", (it) => {
+layer(PublicServer.layer, { excludeTestServices: true })("A field that /v1 does not know", (it) => {
   it.effect("is served and hinted, with the field that was probably meant", () =>
     Effect.gen(function* () {
       expect(yield* warning("POST", "/v1/retrieve", { query: "Hats", top_k: 3 })).toEqual([
