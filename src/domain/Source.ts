@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import { urlOf } from "./Address.ts"
 import { AgentId, IngestionJobId, SourceId } from "./Ids.ts"
+import { SourceLabels } from "./SourceScope.ts"
 import { Text, trimmed } from "./Text.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
@@ -94,7 +95,7 @@ export const BulkUploadConfig = Schema.Struct({
 
 export const SourceName = trimmed(200)
 
-const common = { name: SourceName, autoSync: optional(Schema.Boolean) }
+const common = { name: SourceName, labels: optional(SourceLabels), autoSync: optional(Schema.Boolean) }
 
 /** A source type: what a caller may configure, what is stored, and whether a schedule can have it read again. */
 const define = <
@@ -148,10 +149,12 @@ export type CreateSource = typeof CreateSource.Type
 /** Body of `PATCH /v1/sources/:id`; `config` is checked against the source's type by the use-case. */
 export const PatchSource = Schema.Struct({
   name: optional(SourceName),
+  /** Take the place of those it has, at once. */
+  labels: optional(SourceLabels),
   config: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
 }).pipe(
-  Schema.filter(({ name, config }) => name !== undefined || config !== undefined, {
-    message: () => "Expected name or config"
+  Schema.filter((change) => Object.values(change).some((field) => field !== undefined), {
+    message: () => "Expected name, labels or config"
   })
 )
 export type PatchSource = typeof PatchSource.Type
@@ -206,6 +209,8 @@ export class Source extends Schema.Class<Source>("Source")({
   agentId: AgentId,
   type: SourceType,
   name: Schema.String,
+  /** Who may read it; without one, whoever may read any of the agent's. */
+  labels: Schema.Array(Schema.String),
   status: SourceStatus,
   config: SourceConfigView,
   lastSyncedAt: Schema.NullOr(Schema.DateTimeUtc),

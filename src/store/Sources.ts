@@ -46,7 +46,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/Sources", 
     const sql = yield* SqlClient.SqlClient
 
     const columns = sql`
-      s.id, s.agent_id as "agentId", s.type, s.name, s.status, s.config,
+      s.id, s.agent_id as "agentId", s.type, s.name, s.labels, s.status, s.config,
       s.last_synced_at as "lastSyncedAt", s.last_error as "lastError",
       (
         select json_build_object('id', j.id, 'type', j.type, 'status', j.status, 'progress', j.progress,
@@ -109,13 +109,17 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/Sources", 
         readonly id: SourceId
         readonly type: SourceType
         readonly name: string
+        readonly labels: ReadonlyArray<string>
         readonly config: unknown
       }
     ) =>
       sql`
-        insert into sources (id, tenant_id, agent_id, type, name, config)
+        insert into sources (id, tenant_id, agent_id, type, name, labels, config)
         values (${source.id}, ${scope.tenantId}, ${scope.agentId}, ${source.type}, ${source.name},
-          ${toJsonb(source.config)}::jsonb)`.pipe(Effect.orDie, Effect.asVoid)
+          ${toJsonb(source.labels)}::jsonb, ${toJsonb(source.config)}::jsonb)`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
 
     /** Which agent of the tenant has the source. */
     const agentOf = (scope: TenantScope, id: SourceId) =>
@@ -130,11 +134,20 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/Sources", 
     const update = (
       scope: AgentScope,
       id: SourceId,
-      { name, config }: { readonly name?: string | undefined; readonly config?: unknown }
+      {
+        config,
+        labels,
+        name
+      }: {
+        readonly name?: string | undefined
+        readonly labels?: ReadonlyArray<string> | undefined
+        readonly config?: unknown
+      }
     ) => {
       const assignments = [
         sql`updated_at = now()`,
         ...(name === undefined ? [] : [sql`name = ${name}`]),
+        ...(labels === undefined ? [] : [sql`labels = ${toJsonb(labels)}::jsonb`]),
         ...(config === undefined ? [] : [sql`config = ${toJsonb(config)}::jsonb`])
       ]
       return sql`

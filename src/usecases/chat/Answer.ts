@@ -47,7 +47,8 @@ const find = Traced.fn("Answer.find")(function* (
   const { chunks, degraded } = yield* search.search(scope, {
     text: query,
     topK: admission.topK,
-    minScore: admission.minScore ?? runtime.minScore ?? embedder.minScore
+    minScore: admission.minScore ?? runtime.minScore ?? embedder.minScore,
+    filter: request.filter
   })
   yield* record(turn, "retrieval.completed", "complete", "Knowledge base searched", {
     query,

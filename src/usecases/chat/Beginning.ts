@@ -4,7 +4,7 @@ import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type { AgentScope } from "../../domain/Access.ts"
+import type { ReadScope } from "../../domain/Access.ts"
 import type { RunEvent } from "../../domain/AgentRun.ts"
 import type { StoredAttachment } from "../../domain/Attachment.ts"
 import type { ChatTurnRequest } from "../../domain/ChatTurn.ts"
@@ -85,7 +85,7 @@ export const makeBeginning = Effect.gen(function* () {
   })
 
   /** Begins the turn that answers what is stored; how many read it at the same time, one begins. */
-  const stored = Traced.fn("Beginning.stored")(function* (scope: AgentScope, burst: Stored) {
+  const stored = Traced.fn("Beginning.stored")(function* (scope: ReadScope, burst: Stored) {
     const { conversationId: id, now } = burst
     const since = {
       fresh: DateTime.subtractDuration(now, burst.patience),

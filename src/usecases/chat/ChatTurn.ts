@@ -16,7 +16,7 @@ import * as Tracer from "effect/Tracer"
 import { Embedder } from "../../capabilities/Embedder.ts"
 import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import { VectorSearch } from "../../capabilities/VectorSearch.ts"
-import { type AgentKey, type AgentScope, grantorOfKey } from "../../domain/Access.ts"
+import { type AgentKey, type AgentScope, grantorOfKey, type ReadScope } from "../../domain/Access.ts"
 import { type ChatTurnRequest, hasRuntimeData, type TurnPart } from "../../domain/ChatTurn.ts"
 import type { ConversationChannel } from "../../domain/Conversation.ts"
 import { type ConversationNotActive, RuntimeDataUnavailable } from "../../domain/Errors.ts"
@@ -81,7 +81,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     )
 
     const admitted = Traced.fn("ChatTurn.admitted")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       request: ChatTurnRequest,
       { opening, started, trace }: Begun,
       admission: Turn["admission"],
@@ -116,7 +116,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     })
 
     const begin = Traced.fn("ChatTurn.begin")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       channel: ConversationChannel,
       request: ChatTurnRequest,
       extras: Extras
@@ -130,7 +130,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return yield* admitted(scope, request, begun, admission, extras)
     })
 
-    const beginStored = Traced.fn("ChatTurn.beginStored")(function* (scope: AgentScope, stored: Stored) {
+    const beginStored = Traced.fn("ChatTurn.beginStored")(function* (scope: ReadScope, stored: Stored) {
       const found = yield* beginning.stored(scope, stored)
       if (typeof found === "string") return found
       const { admission, begun, files, request } = found
@@ -241,7 +241,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     }
 
     const begun = Traced.fn("ChatTurn.start")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       request: ChatTurnRequest,
       channel: ConversationChannel,
       extras: Extras
@@ -272,7 +272,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
      * what happens later is a failure of `parts`.
      */
     const start = (
-      scope: AgentScope,
+      scope: ReadScope,
       request: ChatTurnRequest,
       channel: ConversationChannel = "api",
       extras: Extras = noExtras
@@ -285,7 +285,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
 
     /** The complete reply, with a realtime token when a conversation exists. */
     const complete = Traced.fn("ChatTurn.complete")(function* (
-      key: AgentScope & Pick<AgentKey, "keyId">,
+      key: ReadScope & Pick<AgentKey, "keyId">,
       request: ChatTurnRequest & { readonly includeRealtimeToken: boolean }
     ) {
       const turn = yield* begun(key, request, "api", noExtras)
@@ -301,7 +301,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
      * Answers what is stored of a channel's conversation and not answered yet, all of it with one reply, and returns once
      * that is settled. An interrupted caller leaves the turn to settle by itself.
      */
-    const answer = Traced.fn("ChatTurn.answer")(function* (scope: AgentScope, stored: Stored) {
+    const answer = Traced.fn("ChatTurn.answer")(function* (agent: AgentScope, stored: Stored) {
+      const scope: ReadScope = { ...agent, sourceScope: null }
       const reported = yield* Deferred.make<void, Failure | ConversationNotActive>()
       const turn = yield* beginStored(scope, stored).pipe(
         Effect.tap((begun) => (typeof begun === "string" ? Effect.void : launch(begun, reported))),
