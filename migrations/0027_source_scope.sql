@@ -22,3 +22,6 @@ language sql immutable parallel safe as $$
     ) is not true
   )
 $$;
+
+-- Whether an agent has answers that somebody wrote is asked at the start of every turn.
+create index sources_curated on sources (agent_id) where type = 'QA';

@@ -1,7 +1,8 @@
 /** What retrieval is asked and answers. */
 import * as Schema from "effect/Schema"
 import { ChunkId, DocumentId, SourceId } from "./Ids.ts"
-import { SourceMetadata, SourceType } from "./Source.ts"
+import { SourceType } from "./Source.ts"
+import { SourceMetadata } from "./SourceMetadata.ts"
 import { SourceLabels } from "./SourceScope.ts"
 import { trimmed } from "./Text.ts"
 

@@ -1,7 +1,9 @@
 /** Knowledge sources and their ingestion jobs. */
 import * as Schema from "effect/Schema"
 import { urlOf } from "./Address.ts"
+import { QaConfig, TextConfig } from "./CuratedSource.ts"
 import { AgentId, IngestionJobId, SourceId } from "./Ids.ts"
+import { SourceMetadata } from "./SourceMetadata.ts"
 import { SourceLabels } from "./SourceScope.ts"
 import { Text, trimmed } from "./Text.ts"
 
@@ -37,25 +39,6 @@ const Glob = Text.pipe(Schema.minLength(1), Schema.maxLength(1_024))
 const Patterns = optional(Schema.Array(Glob).pipe(Schema.maxItems(100)))
 const FileName = trimmed(255)
 
-const metadataKey = /^\p{L}[\p{L}\p{N}_.-]{0,63}$/u
-const maxMetadataKeys = 20
-
-/**
- * What a caller says of a source, to filter retrieval by: up to 20 keys of up to 64 letters, digits, `_`, `.`, `-`, each
- * with a string of up to 500 characters, a finite number or a boolean.
- */
-export const SourceMetadata = Schema.Record({
-  key: Schema.String,
-  value: Schema.Union(Text.pipe(Schema.maxLength(500)), Schema.JsonNumber, Schema.Boolean)
-}).pipe(
-  Schema.filter((metadata) => Object.keys(metadata).length <= maxMetadataKeys, {
-    message: () => "Expected at most 20 keys"
-  }),
-  Schema.filter((metadata) => Object.keys(metadata).every((key) => metadataKey.test(key)), {
-    message: () => "Expected keys of up to 64 letters, digits, _ . - that begin with a letter"
-  })
-)
-export type SourceMetadata = typeof SourceMetadata.Type
 const metadata = optional(SourceMetadata)
 
 /** How often a source is read again by itself; `off` by default. */
@@ -97,17 +80,26 @@ export const SourceName = trimmed(200)
 
 const common = { name: SourceName, labels: optional(SourceLabels), autoSync: optional(Schema.Boolean) }
 
-/** A source type: what a caller may configure, what is stored, and whether a schedule can have it read again. */
+/**
+ * A source type: what a caller may configure, what is stored, whether a schedule can have it read again, and which field of the
+ * config is its content, if one is.
+ */
 const define = <
   const Type extends string,
   Given extends Schema.Schema.AnyNoContext,
   Stored extends Schema.Schema.AnyNoContext
 >(
   type: Type,
-  schemas: { readonly given: Given; readonly stored: Stored; readonly refreshable: boolean }
+  schemas: {
+    readonly given: Given
+    readonly stored: Stored
+    readonly refreshable: boolean
+    readonly content?: string
+  }
 ) => ({
   type,
   refreshable: schemas.refreshable,
+  content: schemas.content ?? null,
   create: Schema.Struct({ type: Schema.Literal(type), config: schemas.given, ...common }),
   stored: Schema.Struct({ type: Schema.Literal(type), config: schemas.stored })
 })
@@ -127,7 +119,9 @@ const definitions = [
   define("SITEMAP", { given: SitemapConfig, stored: SitemapConfig, refreshable: true }),
   define("FILE", fileSchemas),
   define("IMAGE", fileSchemas),
-  define("BULK_UPLOAD", { given: Schema.Struct({ metadata }), stored: BulkUploadConfig, refreshable: false })
+  define("BULK_UPLOAD", { given: Schema.Struct({ metadata }), stored: BulkUploadConfig, refreshable: false }),
+  define("TEXT", { given: TextConfig, stored: TextConfig, refreshable: false, content: "text" }),
+  define("QA", { given: QaConfig, stored: QaConfig, refreshable: false, content: "pairs" })
 ]
 
 export const SourceType = Schema.Literal(...definitions.map(({ type }) => type))
@@ -137,6 +131,15 @@ export type SourceType = typeof SourceType.Type
 export const refreshableTypes: ReadonlyArray<SourceType> = definitions.flatMap(({ refreshable, type }) =>
   refreshable ? [type] : []
 )
+
+/** The fields of configs that are content: lists of sources leave them out. */
+export const contentFields: ReadonlyArray<string> = definitions.flatMap(({ content }) =>
+  content === null ? [] : [content]
+)
+
+/** True for a type whose config says all there is to read: a change of it is read at once. */
+export const hasContent = (type: SourceType): boolean =>
+  definitions.some((definition) => definition.type === type && definition.content !== null)
 
 /** A source's config as it is stored: one shape for each type. */
 export const StoredSourceConfig = Schema.Union(...definitions.map(({ stored }) => stored))

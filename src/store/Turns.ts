@@ -79,7 +79,9 @@ const Settings = Schema.Struct({
   topK: Schema.Int,
   minScore: Schema.NullOr(Schema.Number),
   /** False when there is nothing to read of tools. */
-  hasTools: Schema.Boolean
+  hasTools: Schema.Boolean,
+  /** False when the agent has no source of questions and answers. */
+  hasCurated: Schema.Boolean
 })
 
 const Admission = Schema.Struct({
@@ -211,6 +213,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
     const settingsColumns = sql`
       a.instructions, a.model, a.top_k as "topK", a.min_score as "minScore",
       exists (select 1 from tools t where t.tenant_id = a.tenant_id and t.agent_id = a.id) as "hasTools",
+      exists (select 1 from sources s where s.agent_id = a.id and s.type = 'QA') as "hasCurated",
       exists (select 1 from reserved) as reserved,
       (select period_start from reserved) as "periodStart",
       coalesce((select credited from reserved), false) as credited`

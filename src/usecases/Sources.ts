@@ -16,6 +16,7 @@ import {
 import { type IngestionJobId, newId, type SourceId } from "../domain/Ids.ts"
 import {
   type CreateSource,
+  hasContent,
   IngestionJob,
   type IngestionJobType,
   type PatchSource,
@@ -50,6 +51,10 @@ interface NewSource {
   readonly config: unknown
   readonly autoSync: boolean
 }
+
+/** Of a config, what is read: all but what is said about the source. */
+const contentOf = ({ metadata: _, ...config }: Readonly<Record<string, unknown>>) =>
+  JSON.stringify(Object.entries(config).toSorted())
 
 const encodeCreated = Schema.encode(Created)
 const decodeCreated = Schema.decodeUnknown(Created)
@@ -180,7 +185,10 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
       )
     })
 
-    /** Changes the name, the labels, the whole config; labels act at once, a new config at the next sync. */
+    /**
+     * Changes the name, the labels, the whole config. Labels act at once, a new config at the next sync, which is queued where the
+     * config holds the content itself.
+     */
     const patch = Effect.fn("Sources.patch")(function* (
       scope: AgentScope,
       id: SourceId,
@@ -188,7 +196,12 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
     ) {
       const found = yield* get(scope, id)
       const checked = config === undefined ? undefined : yield* SourceConfig.changed(found, config)
-      if (!(yield* store.update(scope, id, { name, labels, config: checked }))) return yield* missing()
+      const rereads =
+        hasContent(found.type) && checked !== undefined && contentOf(checked) !== contentOf(found.config)
+      yield* Effect.gen(function* () {
+        if (!(yield* store.update(scope, id, { name, labels, config: checked }))) return yield* missing()
+        if (rereads) yield* queueJob(scope, id, "INGEST")
+      }).pipe(written)
       return yield* get(scope, id)
     })
 

@@ -104,7 +104,7 @@ const patch = HttpApiEndpoint.patch("patch", "/api/sources/:id")
   .setPath(path)
   .setPayload(PatchSource)
   .addSuccess(success(ChangedSource))
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .addError(failure(ValidationError, NotFound, LimitExceeded, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
 const remove = HttpApiEndpoint.del("remove", "/api/sources/:id")

@@ -159,7 +159,7 @@ export const SourcesApi = HttpApiGroup.make("sources")
       .setPath(sourcePath)
       .setPayload(PatchSource)
       .addSuccess(success(ChangedSource))
-      .addError(failure(ValidationError, NotFound))
+      .addError(failure(ValidationError, NotFound, LimitExceeded, ServiceUnavailable))
       .annotate(OpenApi.Summary, "Change a source's name, labels or config")
   )
   .add(
