@@ -147,7 +147,7 @@ const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quota
 }
 
 const shown = ({ kind, text }: Quotable, weights: Weights): string =>
-  kind === "table"
+  kind === "table" && weights.size > 0
     ? narrowed(text, (row) => [...weights.keys()].some((word) => has(termsOf(row), word)))
     : text
 
