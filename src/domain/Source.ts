@@ -212,8 +212,8 @@ export class Source extends Schema.Class<Source>("Source")({
   agentId: AgentId,
   type: SourceType,
   name: Schema.String,
-  /** Who may read it; without one, whoever may read any of the agent's. */
-  labels: Schema.Array(Schema.String),
+  /** Who may read it; left out where it has none: whoever may read any of the agent's. */
+  labels: optional(Schema.Array(Schema.String)),
   status: SourceStatus,
   config: SourceConfigView,
   lastSyncedAt: Schema.NullOr(Schema.DateTimeUtc),

@@ -31,11 +31,13 @@ export interface SourceFilter {
 
 const Row = Schema.Struct({
   ...Source.fields,
+  labels: Schema.Array(Schema.String),
   lastSyncedAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
   latestJob: Schema.NullOr(LatestJob)
 })
 
-const decodeRow = (row: typeof Row.Type) => Source.make(row)
+const decodeRow = ({ labels, ...row }: typeof Row.Type) =>
+  Source.make(labels.length === 0 ? row : { ...row, labels })
 
 export const isSqlError = (error: unknown): error is SqlError => error instanceof SqlError
 

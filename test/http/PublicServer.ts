@@ -162,7 +162,6 @@ export const source = (id: string) =>
     agentId: AgentId.make("agt_1"),
     type: "URL",
     name: "Handbook",
-    labels: [],
     status: "READY",
     config: { url: "https://example.test/" },
     lastSyncedAt: DateTime.unsafeMake("2025-01-02T03:04:05.678Z"),

@@ -103,7 +103,7 @@ describe("The scope of a key and the filter of a request", () => {
         labels: labelled[name],
         config: { text: `# Lantern\n\nThe warranty of the lantern lasts years-${name} years.` }
       })
-      expect(source.labels).toEqual([...labelled[name]])
+      expect(source.labels ?? []).toEqual([...labelled[name]])
       await agent.sources.ready(source.id, { every: 20 })
       ids.set(name, source.id)
     }
@@ -242,6 +242,52 @@ describe("The scope of a key and the filter of a request", () => {
       expect(refused.details).toMatchObject({ issues: [{ path: ["permissions"] }] })
     }
     expect((await agent.sources.list({ type: "TEXT" })).sources).toHaveLength(names.length)
+  })
+
+  it("are set by a signed-in admin over the routes of the dashboard", async () => {
+    const signedIn = await spoke.fetch(
+      new Request(`${url}/api/auth/login`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-spoke-csrf": "1" },
+        body: JSON.stringify({ email: "owner@example.com", password: "correct horse battery" })
+      })
+    )
+    const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? ""
+    const own = async (method: string, path: string, body?: unknown) => {
+      const headers = { cookie, "content-type": "application/json", "x-spoke-csrf": "1" }
+      const sent = body === undefined ? {} : { body: JSON.stringify(body) }
+      const answer = await spoke.fetch(new Request(`${url}${path}`, { method, headers, ...sent }))
+      const { data, error } = await answer.json()
+      return { status: answer.status, data, error }
+    }
+    const pairs = [{ question: "Where is the lantern kept?", answer: "In the cellar of years-board." }]
+    const made = await own("POST", "/api/sources", {
+      agentId: agent.id,
+      type: "QA",
+      name: "Kept",
+      labels: [" cellar ", "board", "cellar"],
+      config: { pairs }
+    })
+    expect(made.data.source).toMatchObject({ type: "QA", labels: ["board", "cellar"], config: { pairs } })
+    const path = `/api/sources/${made.data.source.id}`
+    await agent.sources.ready(made.data.source.id, { every: 20 })
+    const scoped = await own("POST", `/api/agents/${agent.id}/keys`, {
+      name: "Cellar",
+      permissions: ["chat"],
+      sourceScope: { labels: ["cellar"] }
+    })
+    expect(scoped.data.key.sourceScope).toEqual({ labels: ["cellar"] })
+    const listed = await own("GET", `/api/agents/${agent.id}/keys?limit=1`)
+    expect(listed.data.keys[0].sourceScope).toEqual({ labels: ["cellar"] })
+    const asked = async () =>
+      await (await send(scoped.data.secret, "/v1/chat", { message: pairs[0]?.question })).text()
+    expect(await asked()).toContain("In the cellar")
+    expect((await own("PATCH", path, { labels: Array.from({ length: 21 }, String) })).status).toBe(400)
+    expect((await own("PATCH", path, { labels: ["board"] })).data.labels).toEqual(["board"])
+    expect(await asked()).not.toContain("In the cellar")
+    expect((await own("PATCH", path, { labels: [] })).data).not.toHaveProperty("labels")
+    expect(await asked()).toContain("In the cellar")
+    expect((await own("DELETE", path)).status).toBe(200)
   })
 
   it("hide an uploaded document that came with labels from its first moment on", async () => {

@@ -72,7 +72,7 @@ export const KeyScope = ({ agentId, errorOf, onChange, value }: Props) => {
           {known.length === 0 ? null : (
             <Choices
               label={t.these}
-              options={known.map(({ id, labels, name }) => [id, name, typedLabels(labels)] as const)}
+              options={known.map(({ id, labels = [], name }) => [id, name, typedLabels(labels)] as const)}
               value={value.sourceIds}
               onChange={(sourceIds) => onChange({ sourceIds })}
               error={errorOf("sourceScope.sourceIds")}

@@ -92,7 +92,7 @@ const words = texts(
 )
 
 /** As they are typed. */
-const fieldsOf = ({ config, labels, name }: SourceDetail) => ({
+const fieldsOf = ({ config, labels = [], name }: SourceDetail) => ({
   name,
   labels: typedLabels(labels),
   address: config.fileUrl ?? "",
@@ -214,7 +214,7 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
 const Facts = ({ found }: { readonly found: SourceDetail }) => {
   const t = useText(words)
   const names = useText(shared)
-  const { config, labels } = found
+  const { config, labels = [] } = found
   const address = config.url ?? config.sitemapUrl ?? config.fileUrl
   const facts: ReadonlyArray<readonly [string, string | undefined]> = [
     [names.type, names[found.type]],
