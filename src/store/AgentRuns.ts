@@ -8,7 +8,7 @@ import type { ReadScope } from "../domain/Access.ts"
 import { RunEvent, RunStatus, RunTrace } from "../domain/AgentRun.ts"
 import { Citation } from "../domain/ChatTurn.ts"
 import { EndUserId, RunId } from "../domain/Ids.ts"
-import { readableUnder } from "./SourceScopes.ts"
+import { readableUnder } from "./SourceScopeColumns.ts"
 import { encodeEvents } from "./TurnSettlement.ts"
 import { orUnstorable } from "./Unstorable.ts"
 

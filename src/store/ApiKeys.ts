@@ -11,7 +11,7 @@ import { AgentId, KeyId, TenantId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
 import { RateLimit } from "../domain/RateLimit.ts"
 import { SourceScope } from "../domain/SourceScope.ts"
-import { sourceScopeJson } from "./SourceScopes.ts"
+import { sourceScopeJson } from "./SourceScopeColumns.ts"
 import type { PageRequest } from "./Tenants.ts"
 
 const Row = Schema.Struct({

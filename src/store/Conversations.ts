@@ -17,7 +17,7 @@ import {
 } from "../domain/Conversation.ts"
 import { type ConversationId, MessageId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
-import { readableUnder } from "./SourceScopes.ts"
+import { readableUnder } from "./SourceScopeColumns.ts"
 
 const Row = Schema.Struct({
   ...Conversation.fields,

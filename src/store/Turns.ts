@@ -17,7 +17,7 @@ import { type ConversationChannel, ConversationState, MessageRole } from "../dom
 import { type ConversationId, EndUserId, type MessageId, type RunId } from "../domain/Ids.ts"
 import * as Traced from "../domain/Traced.ts"
 import { jsonbOf } from "./Jsonb.ts"
-import { sourceScopeJson } from "./SourceScopes.ts"
+import { sourceScopeJson } from "./SourceScopeColumns.ts"
 import { isDeadlock } from "./Sources.ts"
 import { released, reservation } from "./TurnQuota.ts"
 import {

@@ -13,7 +13,7 @@ import { type ConversationChannel, ConversationState } from "../domain/Conversat
 import { ConversationId, EndUserId } from "../domain/Ids.ts"
 import { sessionDays } from "../domain/Widget.ts"
 import { closeOthers } from "./Contacts.ts"
-import { sourceScopeJson } from "./SourceScopes.ts"
+import { sourceScopeJson } from "./SourceScopeColumns.ts"
 
 /** SHA-256 of a session's id. */
 type SessionHash = Uint8Array
