@@ -257,7 +257,7 @@ describe("The scope of a key and the filter of a request", () => {
       const headers = { cookie, "content-type": "application/json", "x-spoke-csrf": "1" }
       const sent = body === undefined ? {} : { body: JSON.stringify(body) }
       const answer = await spoke.fetch(new Request(`${url}${path}`, { method, headers, ...sent }))
-      const { data, error } = await answer.json()
+      const { data, error } = JSON.parse(await answer.text())
       return { status: answer.status, data, error }
     }
     const pairs = [{ question: "Where is the lantern kept?", answer: "In the cellar of years-board." }]
@@ -299,7 +299,7 @@ describe("The scope of a key and the filter of a request", () => {
       spoke.fetch(
         new Request(`${url}/v1/sources/upload`, { method: "POST", headers: { "x-api-key": secret }, body })
       )
-    const { data } = await (await upload(form)).json()
+    const { data } = JSON.parse(await (await upload(form)).text())
     expect(data.source.labels).toEqual(["board"])
     await agent.sources.ready(data.source.id, { every: 20 })
     const { chunks } = await over(await keyOf({ labels: ["staff"] })).retrieve({ query: question, topK: 20 })
