@@ -24,7 +24,10 @@ export const TextConfig = Schema.Struct({
 })
 
 /** A question and its answer, which is Markdown. */
-export const QaPair = Schema.Struct({ question: trimmed(maxQuestionLength), answer: trimmed(maxAnswerLength) })
+export const QaPair = Schema.Struct({
+  question: trimmed(maxQuestionLength),
+  answer: trimmed(maxAnswerLength)
+})
 export type QaPair = typeof QaPair.Type
 
 const lengthOf = (pairs: ReadonlyArray<QaPair>) =>

@@ -15,8 +15,8 @@ import { reset } from "../../TestDatabase.ts"
 import { known, page, stores } from "./Knowledge.ts"
 import type { SearchLayer } from "./Suite.ts"
 
-/** Requests of one run; 100,000 take some minutes. */
-const requests = Number(process.env["SPOKE_SCOPE_REQUESTS"] ?? 1_500)
+/** Requests on each engine; a long run takes 100,000. */
+const requests = Number(process.env["SPOKE_SCOPE_REQUESTS"] ?? 750)
 const seed = Number(process.env["SPOKE_SCOPE_SEED"] ?? 1)
 /** After so many requests some sources get other labels. */
 const relabelled = 50
