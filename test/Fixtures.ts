@@ -1,7 +1,7 @@
 /** Rows that many suites start from, written directly: a tenant on plan `self-hosted` with one agent and one key. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import type { AgentKey, AgentScope } from "../src/domain/Access.ts"
+import type { AgentKey, ReadScope } from "../src/domain/Access.ts"
 import { newId } from "../src/domain/Ids.ts"
 
 export interface Limits {
@@ -17,11 +17,12 @@ const unlimited = 1_000_000
 export const agent = (limits: Limits = {}) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const scope: AgentScope & Pick<AgentKey, "keyId"> = {
+    const scope: ReadScope & Pick<AgentKey, "keyId"> = {
       tenantId: yield* newId.tenant,
       agentId: yield* newId.agent,
       // Of no row: see {@link key}.
-      keyId: yield* newId.key
+      keyId: yield* newId.key,
+      sourceScope: null
     }
     yield* sql`insert into tenants (id, name) values (${scope.tenantId}, 'Test')`
     yield* sql`
@@ -36,7 +37,7 @@ export const agent = (limits: Limits = {}) =>
   }).pipe(Effect.orDie)
 
 /** The agent's key, which holds every permission. */
-export const key = (scope: AgentScope) =>
+export const key = (scope: ReadScope) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const keyId = yield* newId.key

@@ -62,7 +62,6 @@ import { OutgoingMailStore } from "../store/OutgoingMails.ts"
 import { OutboxStore } from "../store/Outbox.ts"
 import { RefreshStore } from "../store/Refreshes.ts"
 import { SessionStore } from "../store/Sessions.ts"
-import { SourceSelection } from "../store/SourceSelection.ts"
 import { SourceStore } from "../store/Sources.ts"
 import { SubscriptionStore } from "../store/Subscriptions.ts"
 import { TenantStore } from "../store/Tenants.ts"
@@ -188,7 +187,6 @@ const stores = Layer.mergeAll(
   OutgoingMailStore.Default,
   RefreshStore.Default,
   SessionStore.Default,
-  SourceSelection.Default,
   SourceStore.Default,
   SubscriptionStore.Default,
   TenantStore.Default,

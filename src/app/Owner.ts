@@ -63,7 +63,8 @@ export const doors = (owner: SessionUser) =>
         keyId: hostKey,
         tenantId: owner.tenantId,
         agentId: Option.getOrElse(agent, () => AgentId.make("none")),
-        permissions: ["*" as const]
+        permissions: ["*" as const],
+        sourceScope: null
       }))
     ),
     Layer.succeed(SessionAuth, Effect.succeed(owner)),

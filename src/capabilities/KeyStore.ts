@@ -6,6 +6,7 @@ import type * as Redacted from "effect/Redacted"
 import type { Permission } from "../domain/Access.ts"
 import type { AgentId, KeyId, TenantId } from "../domain/Ids.ts"
 import type { RateLimit } from "../domain/RateLimit.ts"
+import type { SourceScope } from "../domain/SourceScope.ts"
 
 /** A key that exists, is active and has not expired, with what its tenant's plan says. */
 export interface LiveKey {
@@ -15,6 +16,8 @@ export interface LiveKey {
   /** Null for an org-scoped key. */
   readonly agentId: AgentId | null
   readonly permissions: ReadonlyArray<Permission>
+  /** Null: every source of the agent. */
+  readonly sourceScope: SourceScope | null
   /** Empty: any origin. */
   readonly allowedOrigins: ReadonlyArray<string>
   /** The plan includes the public API. */

@@ -26,6 +26,8 @@ export interface Passage {
   readonly documentId: string
   /** Place among the chunks of its document. */
   readonly ordinal: number
+  /** True for what somebody wrote to answer this question. */
+  readonly curated?: boolean
 }
 
 export interface ModelRequest {

@@ -1,10 +1,12 @@
 /**
  * Hybrid retrieval: `score = w · lexical + (1 − w) · semantic`, both absolute in 0..1. Every layer reads the
- * rows of `chunks` and `chunk_embeddings`, ranks alike, and returns only chunks of the scope's agent and of live sources.
+ * rows of `chunks` and `chunk_embeddings`, ranks alike, and returns only chunks of the scope's agent and of live sources that
+ * the scope makes visible: the statement that reads the texts says so.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { AgentScope } from "../domain/Access.ts"
+import type { ReadScope } from "../domain/Access.ts"
+import type { RetrieveFilter } from "../domain/Chunk.ts"
 import type { ChunkId, DocumentId, SourceId } from "../domain/Ids.ts"
 
 export interface SearchQuery {
@@ -13,10 +15,10 @@ export interface SearchQuery {
   /** 0..1; chunks below it are left out. A chunk that scores 0 is never a hit. */
   readonly minScore: number
   /**
-   * Only chunks of these sources; all of the agent's when left out, none when empty. Scores are those of the same search
-   * without it: a filter leaves chunks out, and what words are worth is measured over the whole agent.
+   * Only chunks of sources that meet it, of those that the scope makes visible. Scores are those of the same search without
+   * it: a filter leaves chunks out, and what words are worth is measured over the whole agent.
    */
-  readonly sourceIds?: ReadonlyArray<SourceId> | undefined
+  readonly filter?: RetrieveFilter | undefined
 }
 
 export interface FoundChunk {
@@ -52,7 +54,7 @@ export class VectorSearch extends Context.Tag("capabilities/VectorSearch")<
   VectorSearch,
   {
     /** Sees everything that was committed before it began. A database that fails is a defect. */
-    readonly search: (scope: AgentScope, query: SearchQuery) => Effect.Effect<SearchResult>
+    readonly search: (scope: ReadScope, query: SearchQuery) => Effect.Effect<SearchResult>
     /**
      * True once the agents that are asked most are searched as fast as they ever will be, or nobody should wait for it any
      * longer. False for some time after a start at most.

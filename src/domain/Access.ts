@@ -1,6 +1,7 @@
 /** Permissions of API keys with their aliases and older names, and roles of dashboard users. */
 import * as Schema from "effect/Schema"
 import { AgentId, KeyId, TenantId, UserId } from "./Ids.ts"
+import type { SourceScope } from "./SourceScope.ts"
 
 const groups = [
   ["chat", "chat:write"],
@@ -43,8 +44,14 @@ export interface AgentScope {
   readonly agentId: AgentId
 }
 
+/** An agent, and which of its sources may be read: every search says both. */
+export interface ReadScope extends AgentScope {
+  /** Null: all of them. */
+  readonly sourceScope: SourceScope | null
+}
+
 /** An authenticated agent key, read once when the request authenticates. */
-export interface AgentKey extends AgentScope {
+export interface AgentKey extends ReadScope {
   readonly keyId: KeyId
   readonly permissions: ReadonlyArray<Permission>
 }

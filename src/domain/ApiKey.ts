@@ -3,10 +3,11 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { urlOf } from "./Address.ts"
-import { Permission } from "./Access.ts"
+import { allows, Permission } from "./Access.ts"
 import { Moment } from "./Account.ts"
 import { KeyId } from "./Ids.ts"
 import { RateLimit } from "./RateLimit.ts"
+import { SourceScope } from "./SourceScope.ts"
 import { Text, trimmed } from "./Text.ts"
 import { Version } from "./Version.ts"
 
@@ -58,8 +59,16 @@ export const CreateAgentKey = Schema.Struct({
   permissions: Permissions,
   allowedOrigins: optional(AllowedOrigins),
   expiresAt: optional(Moment),
-  rateLimit: optional(RateLimit)
-})
+  rateLimit: optional(RateLimit),
+  sourceScope: optional(SourceScope)
+}).pipe(
+  // Whoever writes sources reads them all, and says what their labels are.
+  Schema.filter(({ permissions, sourceScope }) =>
+    sourceScope === undefined || !allows(permissions, "ingest")
+      ? undefined
+      : { path: ["permissions"], message: "Expected neither ingest nor * for a key with a source scope" }
+  )
+)
 export type CreateAgentKey = typeof CreateAgentKey.Type
 
 /** Body of `POST /api/keys`: a key for automation of the whole organisation, which no `/v1` route accepts. */
@@ -92,6 +101,8 @@ export class ApiKey extends Schema.Class<ApiKey>("ApiKey")({
   expiresAt: Schema.NullOr(Schema.DateTimeUtc),
   /** Null: what the server sets for all keys, if anything. */
   rateLimit: Schema.NullOr(RateLimit),
+  /** Which sources it may read; null: all of the agent's. */
+  sourceScope: Schema.NullOr(SourceScope),
   lastUsedAt: Schema.NullOr(Schema.DateTimeUtc),
   version: Version,
   createdAt: Schema.DateTimeUtc

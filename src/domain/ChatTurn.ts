@@ -1,6 +1,7 @@
 /** The chat turn: its request, its result and the parts a stream is made of. */
 import * as Schema from "effect/Schema"
 import { RunEvent } from "./AgentRun.ts"
+import { RetrieveFilter } from "./Chunk.ts"
 import { ConversationState } from "./Conversation.ts"
 import { ChunkId, ConversationId, DocumentId, EndUserId, RunId, SourceId } from "./Ids.ts"
 import { JsonObject, trimmed } from "./Text.ts"
@@ -19,6 +20,8 @@ const Fields = Schema.Struct({
   endUserId: optional(EndUserId),
   externalEndUserId: optional(ExternalEndUserId),
   persist: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => true }),
+  /** Which sources the turn searches; those of the key's scope at most. */
+  filter: optional(RetrieveFilter),
   context: optional(JsonObject),
   toolContext: optional(JsonObject),
   toolCredentials: optional(Schema.Record({ key: Schema.String, value: Schema.String }))

@@ -1,19 +1,23 @@
 /** What retrieval is asked and answers. */
 import * as Schema from "effect/Schema"
 import { ChunkId, DocumentId, SourceId } from "./Ids.ts"
-import { SourceMetadata, SourceType } from "./Source.ts"
+import { SourceType } from "./Source.ts"
+import { SourceMetadata } from "./SourceMetadata.ts"
+import { SourceLabels } from "./SourceScope.ts"
 import { trimmed } from "./Text.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /**
  * Which sources to search: those that meet every condition. An id that is none of the agent's sources meets nothing, and
- * so does an empty list; `metadata` is met by a source whose metadata has all these keys with these values.
+ * so does an empty list; `metadata` is met by a source whose metadata has all these keys with these values, `labels` by one
+ * that has at least one of them, or none at all.
  */
 export const RetrieveFilter = Schema.Struct({
   sourceIds: optional(Schema.Array(SourceId).pipe(Schema.maxItems(100))),
   sourceTypes: optional(Schema.Array(SourceType).pipe(Schema.maxItems(20))),
-  metadata: optional(SourceMetadata)
+  metadata: optional(SourceMetadata),
+  labels: optional(SourceLabels)
 })
 export type RetrieveFilter = typeof RetrieveFilter.Type
 

@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import { MessagingChannel } from "./Channel.ts"
 import { AgentId, ConversationId, EndUserId, MessageId, type TenantId } from "./Ids.ts"
+import type { SourceScope } from "./SourceScope.ts"
 
 export const ConversationState = Schema.Literal("AI_ACTIVE", "HUMAN_REQUESTED", "HUMAN_ACTIVE", "CLOSED")
 export type ConversationState = typeof ConversationState.Type
@@ -45,6 +46,8 @@ export interface ConversationScope {
   readonly tenantId: TenantId
   readonly agentId?: AgentId | undefined
   readonly channel?: ConversationChannel | undefined
+  /** Only those that began under this scope; null or left out: all. */
+  readonly sourceScope?: SourceScope | null
 }
 
 /** One page of them, newest first. */

@@ -1,7 +1,10 @@
 /** Knowledge sources and their ingestion jobs. */
 import * as Schema from "effect/Schema"
 import { urlOf } from "./Address.ts"
+import { QaConfig, TextConfig } from "./CuratedSource.ts"
 import { AgentId, IngestionJobId, SourceId } from "./Ids.ts"
+import { SourceMetadata } from "./SourceMetadata.ts"
+import { SourceLabels } from "./SourceScope.ts"
 import { Text, trimmed } from "./Text.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
@@ -36,25 +39,6 @@ const Glob = Text.pipe(Schema.minLength(1), Schema.maxLength(1_024))
 const Patterns = optional(Schema.Array(Glob).pipe(Schema.maxItems(100)))
 const FileName = trimmed(255)
 
-const metadataKey = /^\p{L}[\p{L}\p{N}_.-]{0,63}$/u
-const maxMetadataKeys = 20
-
-/**
- * What a caller says of a source, to filter retrieval by: up to 20 keys of up to 64 letters, digits, `_`, `.`, `-`, each
- * with a string of up to 500 characters, a finite number or a boolean.
- */
-export const SourceMetadata = Schema.Record({
-  key: Schema.String,
-  value: Schema.Union(Text.pipe(Schema.maxLength(500)), Schema.JsonNumber, Schema.Boolean)
-}).pipe(
-  Schema.filter((metadata) => Object.keys(metadata).length <= maxMetadataKeys, {
-    message: () => "Expected at most 20 keys"
-  }),
-  Schema.filter((metadata) => Object.keys(metadata).every((key) => metadataKey.test(key)), {
-    message: () => "Expected keys of up to 64 letters, digits, _ . - that begin with a letter"
-  })
-)
-export type SourceMetadata = typeof SourceMetadata.Type
 const metadata = optional(SourceMetadata)
 
 /** How often a source is read again by itself; `off` by default. */
@@ -94,19 +78,28 @@ export const BulkUploadConfig = Schema.Struct({
 
 export const SourceName = trimmed(200)
 
-const common = { name: SourceName, autoSync: optional(Schema.Boolean) }
+const common = { name: SourceName, labels: optional(SourceLabels), autoSync: optional(Schema.Boolean) }
 
-/** A source type: what a caller may configure, what is stored, and whether a schedule can have it read again. */
+/**
+ * A source type: what a caller may configure, what is stored, whether a schedule can have it read again, and which field of the
+ * config is its content, if one is.
+ */
 const define = <
   const Type extends string,
   Given extends Schema.Schema.AnyNoContext,
   Stored extends Schema.Schema.AnyNoContext
 >(
   type: Type,
-  schemas: { readonly given: Given; readonly stored: Stored; readonly refreshable: boolean }
+  schemas: {
+    readonly given: Given
+    readonly stored: Stored
+    readonly refreshable: boolean
+    readonly content?: string
+  }
 ) => ({
   type,
   refreshable: schemas.refreshable,
+  content: schemas.content ?? null,
   create: Schema.Struct({ type: Schema.Literal(type), config: schemas.given, ...common }),
   stored: Schema.Struct({ type: Schema.Literal(type), config: schemas.stored })
 })
@@ -126,7 +119,9 @@ const definitions = [
   define("SITEMAP", { given: SitemapConfig, stored: SitemapConfig, refreshable: true }),
   define("FILE", fileSchemas),
   define("IMAGE", fileSchemas),
-  define("BULK_UPLOAD", { given: Schema.Struct({ metadata }), stored: BulkUploadConfig, refreshable: false })
+  define("BULK_UPLOAD", { given: Schema.Struct({ metadata }), stored: BulkUploadConfig, refreshable: false }),
+  define("TEXT", { given: TextConfig, stored: TextConfig, refreshable: false, content: "text" }),
+  define("QA", { given: QaConfig, stored: QaConfig, refreshable: false, content: "pairs" })
 ]
 
 export const SourceType = Schema.Literal(...definitions.map(({ type }) => type))
@@ -136,6 +131,15 @@ export type SourceType = typeof SourceType.Type
 export const refreshableTypes: ReadonlyArray<SourceType> = definitions.flatMap(({ refreshable, type }) =>
   refreshable ? [type] : []
 )
+
+/** The fields of configs that are content: lists of sources leave them out. */
+export const contentFields: ReadonlyArray<string> = definitions.flatMap(({ content }) =>
+  content === null ? [] : [content]
+)
+
+/** True for a type whose config says all there is to read: a change of it is read at once. */
+export const hasContent = (type: SourceType): boolean =>
+  definitions.some((definition) => definition.type === type && definition.content !== null)
 
 /** A source's config as it is stored: one shape for each type. */
 export const StoredSourceConfig = Schema.Union(...definitions.map(({ stored }) => stored))
@@ -148,10 +152,12 @@ export type CreateSource = typeof CreateSource.Type
 /** Body of `PATCH /v1/sources/:id`; `config` is checked against the source's type by the use-case. */
 export const PatchSource = Schema.Struct({
   name: optional(SourceName),
+  /** Take the place of those it has, at once. */
+  labels: optional(SourceLabels),
   config: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
 }).pipe(
-  Schema.filter(({ name, config }) => name !== undefined || config !== undefined, {
-    message: () => "Expected name or config"
+  Schema.filter((change) => Object.values(change).some((field) => field !== undefined), {
+    message: () => "Expected name, labels or config"
   })
 )
 export type PatchSource = typeof PatchSource.Type
@@ -206,6 +212,8 @@ export class Source extends Schema.Class<Source>("Source")({
   agentId: AgentId,
   type: SourceType,
   name: Schema.String,
+  /** Who may read it; left out where it has none: whoever may read any of the agent's. */
+  labels: optional(Schema.Array(Schema.String)),
   status: SourceStatus,
   config: SourceConfigView,
   lastSyncedAt: Schema.NullOr(Schema.DateTimeUtc),

@@ -5,6 +5,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { FileTooLarge, type PayloadTooLarge, ValidationError } from "../domain/Errors.ts"
 import { SourceName } from "../domain/Source.ts"
+import { SourceLabels } from "../domain/SourceScope.ts"
 import { MiB } from "./Envelope.ts"
 import * as Upload from "./Upload.ts"
 
@@ -18,6 +19,7 @@ const upTo = (limit: number, content: Upload.UploadedFile["content"]) =>
   })
 
 const decodeName = Schema.decodeUnknown(SourceName)
+const decodeLabels = Schema.decodeUnknown(Schema.parseJson(SourceLabels))
 
 const invalid = (field: string, message: string) =>
   new ValidationError({
@@ -26,7 +28,8 @@ const invalid = (field: string, message: string) =>
   })
 
 /**
- * The one document of the form, in field `file`; its file name names the source where the field `name` does not. `stage`
+ * The one document of the form, in field `file`; its file name names the source where the field `name` does not, and the field
+ * `labels` is a JSON array. `stage`
  * takes its content in, at most `fileLimit` bytes; the body may take one MiB more. The scope ends what `stage` began.
  */
 export const document = <A, E, R>(
@@ -52,5 +55,10 @@ export const document = <A, E, R>(
     const name = yield* decodeName(fields["name"] ?? fileName).pipe(
       Effect.mapError(() => invalid("name", "Expected 1 to 200 characters"))
     )
-    return { fields, name, fileName, bytes: file.bytes }
+    const labels = yield* decodeLabels(fields["labels"] ?? "[]").pipe(
+      Effect.mapError(() =>
+        invalid("labels", "Expected a JSON array of at most 20 labels of 1 to 64 characters")
+      )
+    )
+    return { fields, name, fileName, labels, bytes: file.bytes }
   }).pipe(Effect.withSpan("Form.document"))

@@ -126,7 +126,8 @@ export const authenticate = Traced.fn("KeyAuth.authenticate")(function* (
     keyId: live.keyId,
     tenantId: live.tenantId,
     agentId: live.agentId,
-    permissions: live.permissions
+    permissions: live.permissions,
+    sourceScope: live.sourceScope
   }
   return key
 })

@@ -10,7 +10,7 @@ import type { Journal } from "./Journal.ts"
 
 /** One readable document of a source. */
 export interface ReadDocument {
-  /** Names the document within its source: an http(s) URL, or `upload:` and the file's name. */
+  /** Names the document within its source: an http(s) URL, `upload:` and the file's name, `text:`, or `qa:` and a digest. */
   readonly uri: string
   readonly title: string
   readonly format: "markdown" | "text"

@@ -3,8 +3,10 @@ import type { SourceType, StoredSourceConfig } from "../domain/Source.ts"
 import * as BulkUpload from "./BulkUpload.ts"
 import * as File from "./File.ts"
 import * as Image from "./Image.ts"
+import * as Qa from "./Qa.ts"
 import type { Reader, ReadOptions } from "./Reader.ts"
 import * as Sitemap from "./Sitemap.ts"
+import * as Text from "./Text.ts"
 import * as Url from "./Url.ts"
 
 /** What a source of each type is configured with. */
@@ -18,7 +20,9 @@ export const readers: Readers = {
   SITEMAP: Sitemap.reader,
   FILE: File.reader,
   IMAGE: Image.reader,
-  BULK_UPLOAD: BulkUpload.reader
+  BULK_UPLOAD: BulkUpload.reader,
+  TEXT: Text.reader,
+  QA: Qa.reader
 }
 
 /** The documents of a source, at most `maxDocuments`, each with a `uri` of its own. */

@@ -4,10 +4,11 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import type { AgentScope } from "../domain/Access.ts"
+import type { ReadScope } from "../domain/Access.ts"
 import { RunEvent, RunStatus, RunTrace } from "../domain/AgentRun.ts"
 import { Citation } from "../domain/ChatTurn.ts"
 import { EndUserId, RunId } from "../domain/Ids.ts"
+import { readableUnder } from "./SourceScopeColumns.ts"
 import { encodeEvents } from "./TurnSettlement.ts"
 import { orUnstorable } from "./Unstorable.ts"
 
@@ -38,8 +39,9 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/AgentR
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const mine = (scope: AgentScope, id: RunId) =>
-      sql`r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${id}`
+    const mine = (scope: ReadScope, id: RunId) =>
+      sql`r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${id}
+        and ${readableUnder(sql, scope, "r.source_scope")}`
 
     /** A run's events after the sequence `after`, as JSON, in order. */
     const eventsAfter = (after: number, limit: number) => sql`
@@ -58,7 +60,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/AgentR
 
     /** One page of the trace, or none when the agent has no such run. */
     const trace = Effect.fn("AgentRunStore.trace")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       id: RunId,
       page: { readonly after: number; readonly limit: number }
     ) {
@@ -79,7 +81,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/AgentR
     }, Effect.orDie)
 
     /** None when the agent has no such run. */
-    const outcome = (scope: AgentScope, id: RunId) =>
+    const outcome = (scope: ReadScope, id: RunId) =>
       SqlSchema.findOne({
         Request: Schema.Void,
         Result: Outcome,
@@ -94,7 +96,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/AgentR
       })(undefined).pipe(Effect.orDie, Effect.withSpan("AgentRunStore.outcome"))
 
     /** None when the agent has no such run. */
-    const status = (scope: AgentScope, id: RunId) =>
+    const status = (scope: ReadScope, id: RunId) =>
       SqlSchema.findOne({
         Request: Schema.Void,
         Result: Status,
@@ -106,7 +108,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/AgentR
       )
 
     /** Asks the process that runs it to stop the run; nothing for one that is settled. */
-    const requestStop = (scope: AgentScope, id: RunId) =>
+    const requestStop = (scope: ReadScope, id: RunId) =>
       sql`update agent_runs r set stop_requested = true where ${mine(scope, id)} and r.status = 'running'`.pipe(
         Effect.orDie,
         Effect.asVoid,

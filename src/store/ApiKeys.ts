@@ -10,6 +10,8 @@ import { ApiKey } from "../domain/ApiKey.ts"
 import { AgentId, KeyId, TenantId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
 import { RateLimit } from "../domain/RateLimit.ts"
+import { SourceScope } from "../domain/SourceScope.ts"
+import { sourceScopeJson } from "./SourceScopeColumns.ts"
 import type { PageRequest } from "./Tenants.ts"
 
 const Row = Schema.Struct({
@@ -30,7 +32,8 @@ const NewKey = Schema.Struct({
   permissions: Schema.parseJson(Schema.Array(Permission)),
   allowedOrigins: Schema.parseJson(Schema.Array(Schema.String)),
   expiresAt: Schema.NullOr(Schema.DateTimeUtc),
-  rateLimit: Schema.NullOr(RateLimit)
+  rateLimit: Schema.NullOr(RateLimit),
+  sourceScope: Schema.NullOr(Schema.typeSchema(SourceScope))
 })
 export type NewKey = Omit<typeof NewKey.Type, "tenantId">
 
@@ -56,7 +59,7 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/ApiKeys", 
       expires_at as "expiresAt",
       case when rate_requests is not null
         then jsonb_build_object('requests', rate_requests, 'window', rate_window) end as "rateLimit",
-      last_used_at as "lastUsedAt", version, created_at as "createdAt"`
+      source_scope as "sourceScope", last_used_at as "lastUsedAt", version, created_at as "createdAt"`
 
     const array = (json: string) => sql`array(select jsonb_array_elements_text(${json}::jsonb))`
 
@@ -72,11 +75,12 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/ApiKeys", 
                 select from agents where tenant_id = ${key.tenantId} and id = ${key.agentId} for key share)`
         return sql`
           insert into api_keys (id, tenant_id, agent_id, name, prefix, secret_hash, scope, permissions,
-            allowed_origins, expires_at, rate_requests, rate_window)
+            allowed_origins, expires_at, rate_requests, rate_window, source_scope)
           select ${key.id}, ${key.tenantId}, ${key.agentId}, ${key.name}, ${key.prefix},
             ${key.fingerprint}::bytea, ${key.agentId === null ? "org" : "agent"}, ${array(key.permissions)},
             ${array(key.allowedOrigins)}, ${key.expiresAt}::timestamptz,
-            ${key.rateLimit?.requests ?? null}::int, ${key.rateLimit?.window ?? null}::int
+            ${key.rateLimit?.requests ?? null}::int, ${key.rateLimit?.window ?? null}::int,
+            ${sourceScopeJson(key)}::jsonb
           where ${owned}
           returning ${columns}`
       }

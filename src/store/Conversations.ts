@@ -17,6 +17,7 @@ import {
 } from "../domain/Conversation.ts"
 import { type ConversationId, MessageId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
+import { readableUnder } from "./SourceScopeColumns.ts"
 
 const Row = Schema.Struct({
   ...Conversation.fields,
@@ -73,8 +74,14 @@ export class ConversationStore extends Effect.Service<ConversationStore>()("stor
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const inScope = ({ agentId, channel, tenantId }: ConversationScope): ReadonlyArray<Fragment> => [
+    const inScope = ({
+      agentId,
+      channel,
+      sourceScope = null,
+      tenantId
+    }: ConversationScope): ReadonlyArray<Fragment> => [
       sql`c.tenant_id = ${tenantId}`,
+      readableUnder(sql, { sourceScope }, "c.source_scope"),
       ...(agentId === undefined ? [] : [sql`c.agent_id = ${agentId}`]),
       ...(channel === undefined ? [] : [sql`c.channel = ${channel}`])
     ]

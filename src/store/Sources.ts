@@ -2,6 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
+import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -12,6 +13,7 @@ import { AgentId, SourceId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
 import {
   builtInEmbeddingProfile,
+  contentFields,
   LatestJob,
   Source,
   type SourceStatus,
@@ -29,11 +31,13 @@ export interface SourceFilter {
 
 const Row = Schema.Struct({
   ...Source.fields,
+  labels: Schema.Array(Schema.String),
   lastSyncedAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
   latestJob: Schema.NullOr(LatestJob)
 })
 
-const decodeRow = (row: typeof Row.Type) => Source.make(row)
+const decodeRow = ({ labels, ...row }: typeof Row.Type) =>
+  Source.make(labels.length === 0 ? row : { ...row, labels })
 
 export const isSqlError = (error: unknown): error is SqlError => error instanceof SqlError
 
@@ -45,8 +49,8 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/Sources", 
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const columns = sql`
-      s.id, s.agent_id as "agentId", s.type, s.name, s.status, s.config,
+    const columns = (config: Fragment) => sql`
+      s.id, s.agent_id as "agentId", s.type, s.name, s.labels, s.status, ${config} as config,
       s.last_synced_at as "lastSyncedAt", s.last_error as "lastError",
       (
         select json_build_object('id', j.id, 'type', j.type, 'status', j.status, 'progress', j.progress,
@@ -72,7 +76,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/Sources", 
         Request: Schema.Struct({ agentId: AgentId, id: SourceId }),
         Result: Row,
         execute: (request) => sql`
-          select ${columns}, ${embedding} as embedding from sources s
+          select ${columns(sql`s.config`)}, ${embedding} as embedding from sources s
           where s.tenant_id = ${scope.tenantId} and s.agent_id = ${request.agentId} and s.id = ${request.id}`
       })({ agentId: scope.agentId, id }).pipe(
         Effect.orDie,
@@ -80,7 +84,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/Sources", 
         Effect.withSpan("SourceStore.find")
       )
 
-    /** Newest first. */
+    /** Newest first, without the content of those that have it in their config. */
     const list = Effect.fn("SourceStore.list")(function* (scope: AgentScope, filter: SourceFilter) {
       const conditions = [
         sql`s.tenant_id = ${scope.tenantId}`,
@@ -93,7 +97,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/Sources", 
         Request: Schema.Void,
         Result: Row,
         execute: () => sql`
-          select ${columns} from sources s where ${sql.and(conditions)} order by s.id desc limit ${filter.limit + 1}`
+          select ${columns(sql`s.config - ${contentFields}::text[]`)} from sources s where ${sql.and(conditions)} order by s.id desc limit ${filter.limit + 1}`
       })(undefined)
       const rows = found.slice(0, filter.limit).map(decodeRow)
       const page: Page<Source> = {
@@ -109,13 +113,17 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/Sources", 
         readonly id: SourceId
         readonly type: SourceType
         readonly name: string
+        readonly labels: ReadonlyArray<string>
         readonly config: unknown
       }
     ) =>
       sql`
-        insert into sources (id, tenant_id, agent_id, type, name, config)
+        insert into sources (id, tenant_id, agent_id, type, name, labels, config)
         values (${source.id}, ${scope.tenantId}, ${scope.agentId}, ${source.type}, ${source.name},
-          ${toJsonb(source.config)}::jsonb)`.pipe(Effect.orDie, Effect.asVoid)
+          ${toJsonb(source.labels)}::jsonb, ${toJsonb(source.config)}::jsonb)`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
 
     /** Which agent of the tenant has the source. */
     const agentOf = (scope: TenantScope, id: SourceId) =>
@@ -130,11 +138,20 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/Sources", 
     const update = (
       scope: AgentScope,
       id: SourceId,
-      { name, config }: { readonly name?: string | undefined; readonly config?: unknown }
+      {
+        config,
+        labels,
+        name
+      }: {
+        readonly name?: string | undefined
+        readonly labels?: ReadonlyArray<string> | undefined
+        readonly config?: unknown
+      }
     ) => {
       const assignments = [
         sql`updated_at = now()`,
         ...(name === undefined ? [] : [sql`name = ${name}`]),
+        ...(labels === undefined ? [] : [sql`labels = ${toJsonb(labels)}::jsonb`]),
         ...(config === undefined ? [] : [sql`config = ${toJsonb(config)}::jsonb`])
       ]
       return sql`

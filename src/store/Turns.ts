@@ -10,13 +10,14 @@ import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { AgentScope } from "../domain/Access.ts"
+import type { AgentScope, ReadScope } from "../domain/Access.ts"
 import { StoredAttachment } from "../domain/Attachment.ts"
 import type { ExternalEndUserId } from "../domain/ChatTurn.ts"
 import { type ConversationChannel, ConversationState, MessageRole } from "../domain/Conversation.ts"
 import { type ConversationId, EndUserId, type MessageId, type RunId } from "../domain/Ids.ts"
 import * as Traced from "../domain/Traced.ts"
 import { jsonbOf } from "./Jsonb.ts"
+import { sourceScopeJson } from "./SourceScopeColumns.ts"
 import { isDeadlock } from "./Sources.ts"
 import { released, reservation } from "./TurnQuota.ts"
 import {
@@ -80,7 +81,9 @@ const Settings = Schema.Struct({
   /** False when there is nothing to read of tools. */
   hasTools: Schema.Boolean,
   /** Tools of the process that the agent may call, by name. */
-  sourceTools: Schema.Array(Schema.String)
+  sourceTools: Schema.Array(Schema.String),
+  /** False when the agent has no source of questions and answers. */
+  hasCurated: Schema.Boolean
 })
 
 const Admission = Schema.Struct({
@@ -186,15 +189,16 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
           ),`
 
     /** The run with the user's message, and its first event. */
-    const runRows = (scope: AgentScope, opening: Opening, from: Fragment) => sql`
+    const runRows = (scope: ReadScope, opening: Opening, from: Fragment) => sql`
       run as (
         insert into agent_runs (
           id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message, period_start, credited,
-          epoch, answers, attachments, status, started_at, ends_by
+          epoch, answers, attachments, source_scope, status, started_at, ends_by
         )
         select ${opening.runId}, ${scope.tenantId}, ${scope.agentId}, origin.id, origin.ticket, ${opening.instanceId},
           ${opening.userMessageId}, ${opening.message}, reserved.period_start, reserved.credited,
-          origin.epoch, ${opening.answers ?? null}::text[], ${encodeAttachments(opening.attachments ?? [])}::jsonb, 'running',
+          origin.epoch, ${opening.answers ?? null}::text[], ${encodeAttachments(opening.attachments ?? [])}::jsonb,
+          ${sourceScopeJson(scope)}::jsonb, 'running',
           ${DateTime.formatIso(opening.startedAt)}::timestamptz,
           now() + make_interval(secs => ${Duration.toSeconds(opening.timeout)})
         from ${from}, reserved
@@ -212,20 +216,22 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
       a.instructions, a.model, a.top_k as "topK", a.min_score as "minScore",
       exists (select 1 from tools t where t.tenant_id = a.tenant_id and t.agent_id = a.id) as "hasTools",
       a.tools as "sourceTools",
+      exists (select 1 from sources s where s.agent_id = a.id and s.type = 'QA') as "hasCurated",
       exists (select 1 from reserved) as reserved,
       (select period_start from reserved) as "periodStart",
       coalesce((select credited from reserved), false) as credited`
 
     /** A turn that starts a conversation, or has none. */
-    const open = (scope: AgentScope, opening: Opening) => {
+    const open = (scope: ReadScope, opening: Opening) => {
       const known =
         opening.target._tag === "EndUser"
           ? sql`exists (select 1 from end_users where tenant_id = ${scope.tenantId} and id = ${opening.target.id})`
           : sql`true`
       const rows = sql`
         , conversation as (
-          insert into conversations (id, tenant_id, agent_id, end_user_id, channel, tickets)
-          select ${opening.conversationId}, ${scope.tenantId}, ${scope.agentId}, identity.id, ${opening.channel}, 1
+          insert into conversations (id, tenant_id, agent_id, end_user_id, channel, source_scope, tickets)
+          select ${opening.conversationId}, ${scope.tenantId}, ${scope.agentId}, identity.id, ${opening.channel},
+            ${sourceScopeJson(scope)}::jsonb, 1
           from identity
           returning id, tickets as ticket, epoch
         ),
@@ -240,8 +246,8 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
         from agents a where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
     }
 
-    /** A turn that continues a conversation; a persistent one takes a ticket. */
-    const resume = (scope: AgentScope, opening: Opening, id: ConversationId) => {
+    /** A turn that continues a conversation that began under the same scope; a persistent one takes a ticket. */
+    const resume = (scope: ReadScope, opening: Opening, id: ConversationId) => {
       const rows = sql`
         , ticketed as (
           update conversations c set tickets = c.tickets + 1 from reserved
@@ -268,6 +274,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
           select id, state, end_user_id, message_count, epoch from conversations
           where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}
             and (channel in ('api', 'widget') or channel = ${opening.channel})
+            and source_scope is not distinct from ${sourceScopeJson(scope)}::jsonb
         ),
         ${reservation(sql, scope.tenantId, sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
         ${opening.persist ? rows : sql``}
@@ -282,7 +289,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
      * Checks the target, reserves a turn of the quota and writes what the turn starts with, in one statement. Nothing is
      * written when the target is missing or the quota is used up.
      */
-    const begin = Traced.fn("Turns.begin")(function* (scope: AgentScope, opening: Opening) {
+    const begin = Traced.fn("Turns.begin")(function* (scope: ReadScope, opening: Opening) {
       const { target } = opening
       const execute = () =>
         target._tag === "Conversation" ? resume(scope, opening, target.id) : open(scope, opening)

@@ -7,12 +7,13 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import type { AgentScope } from "../domain/Access.ts"
+import type { AgentScope, ReadScope } from "../domain/Access.ts"
 import type { ExternalEndUserId } from "../domain/ChatTurn.ts"
 import { type ConversationChannel, ConversationState } from "../domain/Conversation.ts"
 import { ConversationId, EndUserId } from "../domain/Ids.ts"
 import { sessionDays } from "../domain/Widget.ts"
 import { closeOthers } from "./Contacts.ts"
+import { sourceScopeJson } from "./SourceScopeColumns.ts"
 
 /** SHA-256 of a session's id. */
 type SessionHash = Uint8Array
@@ -86,20 +87,24 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
           for key share of e for update of s`
       })(undefined)
 
-    const stateOf = (scope: AgentScope, id: ConversationId | null) =>
+    /** Of a conversation that began under the same scope. */
+    const stateOf = (scope: ReadScope, id: ConversationId | null) =>
       SqlSchema.findOne({
         Request: Schema.Void,
         Result: Schema.Struct({ state: ConversationState }),
-        execute: () => sql`select state from conversations where agent_id = ${scope.agentId} and id = ${id}`
+        execute: () => sql`
+          select state from conversations
+          where agent_id = ${scope.agentId} and id = ${id}
+            and source_scope is not distinct from ${sourceScopeJson(scope)}::jsonb`
       })(undefined)
 
     /**
-     * The session's conversation, or a new one where it has none or a closed one: messages that come at the same time meet
+     * The session's conversation, or a new one where it has none, a closed one or one of another scope: messages that come at the same time meet
      * in one. None for a session that is not the agent's, or has ended.
      */
     const place = Effect.fn("WidgetSessionStore.place")(
       function* (
-        scope: AgentScope,
+        scope: ReadScope,
         hash: SessionHash,
         fresh: { readonly id: ConversationId; readonly channel: ConversationChannel }
       ) {
@@ -111,8 +116,9 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
           return Option.some<Place>({ conversationId, endUserId, state: known.value.state, created: false })
         }
         yield* sql`
-          insert into conversations (id, tenant_id, agent_id, end_user_id, channel)
-          values (${fresh.id}, ${scope.tenantId}, ${scope.agentId}, ${endUserId}, ${fresh.channel})`
+          insert into conversations (id, tenant_id, agent_id, end_user_id, channel, source_scope)
+          values (${fresh.id}, ${scope.tenantId}, ${scope.agentId}, ${endUserId}, ${fresh.channel},
+            ${sourceScopeJson(scope)}::jsonb)`
         yield* sql`update widget_sessions set conversation_id = ${fresh.id}, used_at = now() where id_hash = ${hash}`
         return Option.some<Place>({ conversationId: fresh.id, endUserId, state: "AI_ACTIVE", created: true })
       },

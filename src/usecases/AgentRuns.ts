@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { AuditLog } from "../capabilities/AuditLog.ts"
-import type { AgentKey, AgentScope } from "../domain/Access.ts"
+import type { AgentKey, ReadScope } from "../domain/Access.ts"
 import { processStopped, type RunEvent, type RunStatus } from "../domain/AgentRun.ts"
 import type { ChatTurnResult, TurnPart } from "../domain/ChatTurn.ts"
 import { NotFound, ServiceUnavailable } from "../domain/Errors.ts"
@@ -132,20 +132,20 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/AgentRuns",
       return found.value
     })
 
-    const statusOf = (scope: AgentScope, id: RunId) =>
+    const statusOf = (scope: ReadScope, id: RunId) =>
       Effect.flatMap(
         store.status(scope, id),
         Option.match({ onNone: () => Effect.fail(absent()), onSome: (status) => Effect.succeed(status) })
       )
 
-    const outcomeOf = (scope: AgentScope, id: RunId) =>
+    const outcomeOf = (scope: ReadScope, id: RunId) =>
       Effect.flatMap(
         store.outcome(scope, id),
         Option.match({ onNone: () => Effect.fail(absent()), onSome: (outcome) => Effect.succeed(outcome) })
       )
 
     /** Waits at most {@link patience} until the run, wherever it runs, has ended. */
-    const ended = (scope: AgentScope, id: RunId) =>
+    const ended = (scope: ReadScope, id: RunId) =>
       Effect.flatMap(
         live.find(scope, id),
         Option.match({
@@ -158,7 +158,7 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/AgentRuns",
      * Ends a running turn: what was said so far becomes the reply; a turn that had said nothing fails. A settled run
      * stays as it is. The status is `running` only when the run's process takes longer than we wait.
      */
-    const stop = Effect.fn("AgentRuns.stop")(function* (scope: AgentScope, id: RunId) {
+    const stop = Effect.fn("AgentRuns.stop")(function* (scope: ReadScope, id: RunId) {
       const before: RunStatus = yield* statusOf(scope, id)
       if (before !== "running") return { id, status: before }
       yield* store.requestStop(scope, id)
@@ -167,7 +167,7 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/AgentRuns",
     })
 
     /** Nothing until the run is settled, then all of it: for a run that another process runs. */
-    const onceSettled = (scope: AgentScope, id: RunId): RunningTurn["parts"] =>
+    const onceSettled = (scope: ReadScope, id: RunId): RunningTurn["parts"] =>
       settled(outcomeOf(scope, id)).pipe(
         // An agent that is deleted meanwhile takes its runs with it.
         Effect.mapError(turnFailed),
@@ -176,7 +176,7 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/AgentRuns",
       )
 
     /** The stream of a run from its start to its end, whether the run is under way or settled. */
-    const follow = Effect.fn("AgentRuns.follow")(function* (scope: AgentScope, id: RunId) {
+    const follow = Effect.fn("AgentRuns.follow")(function* (scope: ReadScope, id: RunId) {
       const running = yield* live.find(scope, id)
       const outcome = yield* outcomeOf(scope, id)
       const parts = Option.isSome(running)

@@ -122,7 +122,8 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/InboxView",
       const absent = () => new NotFound({ message: "There is no such run." })
       const agentId = yield* store.agentOf(by, id)
       if (Option.isNone(agentId)) return yield* absent()
-      const run = yield* runs.trace({ tenantId: by.tenantId, agentId: agentId.value }, id, page)
+      const scope = { tenantId: by.tenantId, agentId: agentId.value, sourceScope: null }
+      const run = yield* runs.trace(scope, id, page)
       if (Option.isNone(run)) return yield* absent()
       yield* audit.record(by, "agent_run.read", id)
       return run.value

@@ -65,7 +65,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/Keys", {
     const create = Effect.fn("Keys.create")(function* (
       scope: TenantScope,
       agentId: AgentId,
-      { name, permissions, allowedOrigins, expiresAt, rateLimit }: CreateAgentKey
+      { name, permissions, allowedOrigins, expiresAt, rateLimit, sourceScope }: CreateAgentKey
     ) {
       yield* ahead(expiresAt)
       return yield* insert(scope, {
@@ -74,7 +74,8 @@ export class Keys extends Effect.Service<Keys>()("usecases/Keys", {
         permissions,
         allowedOrigins: allowedOrigins ?? [],
         expiresAt: expiresAt ?? null,
-        rateLimit: rateLimit ?? null
+        rateLimit: rateLimit ?? null,
+        sourceScope: sourceScope ?? null
       })
     })
 
@@ -83,7 +84,15 @@ export class Keys extends Effect.Service<Keys>()("usecases/Keys", {
       scope: TenantScope,
       { name, permissions }: CreateOrgKey
     ) {
-      const key = { agentId: null, name, permissions, allowedOrigins: [], expiresAt: null, rateLimit: null }
+      const key = {
+        agentId: null,
+        name,
+        permissions,
+        allowedOrigins: [],
+        expiresAt: null,
+        rateLimit: null,
+        sourceScope: null
+      }
       // Without an agent there is none to miss.
       return yield* insert(scope, key).pipe(Effect.catchTag("NOT_FOUND", Effect.die))
     })

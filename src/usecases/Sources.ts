@@ -16,6 +16,7 @@ import {
 import { type IngestionJobId, newId, type SourceId } from "../domain/Ids.ts"
 import {
   type CreateSource,
+  hasContent,
   IngestionJob,
   type IngestionJobType,
   type PatchSource,
@@ -38,6 +39,7 @@ export type Created = typeof Created.Type
 export interface Upload {
   readonly name: string
   readonly fileName: string
+  readonly labels?: ReadonlyArray<string>
   /** All of them, or as they were taken in by `stage`. */
   readonly bytes: Uint8Array | Staged
 }
@@ -45,9 +47,14 @@ export interface Upload {
 interface NewSource {
   readonly type: SourceType
   readonly name: string
+  readonly labels: ReadonlyArray<string>
   readonly config: unknown
   readonly autoSync: boolean
 }
+
+/** Of a config, what is read: all but what is said about the source. */
+const contentOf = ({ metadata: _, ...config }: Readonly<Record<string, unknown>>) =>
+  JSON.stringify(Object.entries(config).toSorted())
 
 const encodeCreated = Schema.encode(Created)
 const decodeCreated = Schema.decodeUnknown(Created)
@@ -116,7 +123,8 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
         return yield* new LimitExceeded({ message: "The number of sources that the plan allows is reached." })
       }
       const id = yield* newId.source
-      yield* store.insert(scope, { id, type: source.type, name: source.name, config: source.config })
+      const { config, labels, name, type } = source
+      yield* store.insert(scope, { id, type, name, labels, config })
       const jobId = source.autoSync ? yield* queueJob(scope, id, "INGEST") : null
       const created: Created = {
         source: yield* Effect.orDie(get(scope, id)),
@@ -146,9 +154,9 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
     /** Adds a source, with its first job unless `autoSync` is false. */
     const add = Effect.fn("Sources.add")(function* (
       scope: AgentScope,
-      { type, name, config, autoSync }: CreateSource
+      { type, name, labels = [], config, autoSync = true }: CreateSource
     ) {
-      const make = insert(scope, { type, name, config, autoSync: autoSync ?? true })
+      const make = insert(scope, { type, name, labels, config, autoSync })
       return yield* written(make)
     })
 
@@ -166,26 +174,34 @@ export class Sources extends Effect.Service<Sources>()("usecases/Sources", {
     const upload = Effect.fn("Sources.upload")(function* (
       scope: AgentScope,
       type: "FILE" | "BULK_UPLOAD",
-      { name, fileName, bytes }: Upload
+      { name, fileName, labels = [], bytes }: Upload
     ) {
       const kept = yield* ArrayBuffer.isView(bytes) ? artifacts.keep(bytes) : artifacts.keepStaged(bytes)
       const config = { artifact: kept.ref, fileName }
       return yield* artifacts.settle(kept).pipe(
-        Effect.zipRight(insert(scope, { type, name, config, autoSync: true })),
+        Effect.zipRight(insert(scope, { type, name, labels, config, autoSync: true })),
         written,
         Effect.onError(() => artifacts.abandon(kept))
       )
     })
 
-    /** Changes the name, the whole config, or both; a new config acts at the next sync. */
+    /**
+     * Changes the name, the labels, the whole config. Labels act at once, a new config at the next sync, which is queued where the
+     * config holds the content itself.
+     */
     const patch = Effect.fn("Sources.patch")(function* (
       scope: AgentScope,
       id: SourceId,
-      { name, config }: PatchSource
+      { name, labels, config }: PatchSource
     ) {
       const found = yield* get(scope, id)
       const checked = config === undefined ? undefined : yield* SourceConfig.changed(found, config)
-      if (!(yield* store.update(scope, id, { name, config: checked }))) return yield* missing()
+      const rereads =
+        hasContent(found.type) && checked !== undefined && contentOf(checked) !== contentOf(found.config)
+      yield* Effect.gen(function* () {
+        if (!(yield* store.update(scope, id, { name, labels, config: checked }))) return yield* missing()
+        if (rereads) yield* queueJob(scope, id, "INGEST")
+      }).pipe(written)
       return yield* get(scope, id)
     })
 

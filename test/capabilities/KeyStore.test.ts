@@ -53,6 +53,7 @@ describe("KeyStore", () => {
           rateLimit: { requests: 60, window: 10 }
         })
         expect(Option.getOrNull(yield* keyStore.find(secret))).toEqual({
+          sourceScope: null,
           keyId: key.id,
           tenantId: scope.tenantId,
           scope: "agent",

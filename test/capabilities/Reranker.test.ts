@@ -142,7 +142,7 @@ it.scoped("A reranker that failed is left alone for ten seconds", () =>
   })
 )
 
-const scope = { tenantId: TenantId.make("ten_1"), agentId: AgentId.make("agt_1") }
+const scope = { tenantId: TenantId.make("ten_1"), agentId: AgentId.make("agt_1"), sourceScope: null }
 
 const found = (place: number): FoundChunk => ({
   id: ChunkId.make(`chk_${place}`),
@@ -175,7 +175,12 @@ const searching = (asked: Ref.Ref<ReadonlyArray<SearchQuery>>, reranker: Layer.L
     Layer.provide(reranker)
   )
 
-const query: SearchQuery = { text: "question", topK: 3, minScore: 0.2, sourceIds: [SourceId.make("src_1")] }
+const query: SearchQuery = {
+  text: "question",
+  topK: 3,
+  minScore: 0.2,
+  filter: { sourceIds: [SourceId.make("src_1")] }
+}
 
 const searched = (reranker: Layer.Layer<Reranker>) =>
   Effect.gen(function* () {

@@ -59,6 +59,7 @@ export const liveKey = (changes: Partial<LiveKey> = {}): LiveKey => ({
   scope: "agent",
   agentId: AgentId.make("agt_1"),
   permissions: ["*"],
+  sourceScope: null,
   allowedOrigins: [],
   publicApi: true,
   rateLimit: null,

@@ -184,7 +184,7 @@ layer(served(), live)("The realtime socket", (it) => {
         yield* reset
         const sql = yield* SqlClient.SqlClient
         const { agentId, id, tenantId } = yield* Realtime.conversation
-        const { keyId } = yield* Fixtures.key({ agentId, tenantId })
+        const { keyId } = yield* Fixtures.key({ agentId, tenantId, sourceScope: null })
         yield* sql`insert into users (id, tenant_id, email, role) values ('mbr_1', ${tenantId}, 'a@b.test', 'agent')`
         const hash = Buffer.from("a session")
         yield* sql`
@@ -216,7 +216,7 @@ layer(served(), live)("The realtime socket", (it) => {
       yield* reset
       const sql = yield* SqlClient.SqlClient
       const { agentId, id, tenantId } = yield* Realtime.conversation
-      const { keyId } = yield* Fixtures.key({ agentId, tenantId })
+      const { keyId } = yield* Fixtures.key({ agentId, tenantId, sourceScope: null })
       const feed = yield* RealtimeFeed
       yield* Effect.forkScoped(Effect.forever(Effect.delay(feed.typing(id), "5 millis")))
       const client = yield* follower(id, undefined, { key: keyId })

@@ -240,10 +240,15 @@ layer(PublicServer, { excludeTestServices: true })("POST /v1/sources/upload", (i
       expectData(yield* upload(form(10, { name: " Handbook " })), 201)
       expect((yield* lastAsked)?.args.slice(1)).toEqual([
         "FILE",
-        { name: "Handbook", fileName: "a b.md", bytes: 10 }
+        { name: "Handbook", fileName: "a b.md", labels: [], bytes: 10 }
       ])
       expectData(yield* upload(form(0)), 201)
-      expect((yield* lastAsked)?.args[2]).toEqual({ name: "a b.md", fileName: "a b.md", bytes: 0 })
+      expect((yield* lastAsked)?.args[2]).toEqual({
+        name: "a b.md",
+        fileName: "a b.md",
+        labels: [],
+        bytes: 0
+      })
       // Larger than a JSON body may be.
       expectData(yield* upload(form(3 * MiB)), 201)
       expect((yield* lastAsked)?.args[2]).toMatchObject({ bytes: 3 * MiB })

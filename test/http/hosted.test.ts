@@ -71,6 +71,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
         expiresAt: "2999-01-01T00:00:00.000Z",
         lastUsedAt: null,
         rateLimit: null,
+        sourceScope: null,
         version: 1,
         createdAt: expect.any(String)
       }

@@ -3,7 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
-import type { AgentScope } from "../../src/domain/Access.ts"
+import type { ReadScope } from "../../src/domain/Access.ts"
 import { newId } from "../../src/domain/Ids.ts"
 import { Instances } from "../../src/store/Instances.ts"
 import { SubscriptionStore } from "../../src/store/Subscriptions.ts"
@@ -39,7 +39,7 @@ const tenant = (limits: Fixtures.Limits, granted: number) =>
     return scope
   })
 
-const begin = (scope: AgentScope, persist = true) =>
+const begin = (scope: ReadScope, persist = true) =>
   Effect.gen(function* () {
     const turns = yield* Turns
     const made = yield* opening(persist)
@@ -47,12 +47,12 @@ const begin = (scope: AgentScope, persist = true) =>
     return { runId: made.runId, reserved, credited, periodStart }
   })
 
-const settle = (scope: AgentScope, runId: Opening["runId"], counted: boolean) =>
+const settle = (scope: ReadScope, runId: Opening["runId"], counted: boolean) =>
   Effect.flatMap(Turns, (turns) =>
     turns.settle(scope, { runId, counted, inputTokens: 0, outputTokens: 0, reply: null, events: [] })
   )
 
-const stand = (scope: AgentScope) =>
+const stand = (scope: ReadScope) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { used } = yield* (yield* SubscriptionStore).credits(scope)

@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import * as Stream from "effect/Stream"
 import { expect } from "vitest"
-import type { AgentScope } from "../../src/domain/Access.ts"
+import type { ReadScope } from "../../src/domain/Access.ts"
 import { AgentId, ConversationId, newId } from "../../src/domain/Ids.ts"
 import { ConversationImports } from "../../src/store/ConversationImports.ts"
 import { ConversationStore } from "../../src/store/Conversations.ts"
@@ -48,7 +48,7 @@ const line = (id: string, contents: ReadonlyArray<string>, fields: object = {}) 
   })
 
 /** A turn as it is begun and settled: the user's message and a reply. */
-const turn = (scope: AgentScope, conversationId: ConversationId, text: string) =>
+const turn = (scope: ReadScope, conversationId: ConversationId, text: string) =>
   Effect.gen(function* () {
     const turns = yield* Turns
     const runId = yield* newId.run
@@ -80,20 +80,20 @@ const turn = (scope: AgentScope, conversationId: ConversationId, text: string) =
     return { history: admission.history.map(({ content }) => content), ids: [userMessageId, replyId] }
   })
 
-const imported = (scope: AgentScope, text: string) =>
+const imported = (scope: ReadScope, text: string) =>
   Effect.flatMap(ImportConversations, (imports) => imports.run(text, scope.agentId))
 
-const contentsOf = (scope: AgentScope, id: ConversationId) =>
+const contentsOf = (scope: ReadScope, id: ConversationId) =>
   Effect.gen(function* () {
     const conversations = yield* Conversations
     const { messages } = yield* conversations.get(scope, id)
     return Chunk.toReadonlyArray(yield* Stream.runCollect(messages)).map(({ content }) => content)
   })
 
-const all = (scope: AgentScope) =>
+const all = (scope: ReadScope) =>
   Effect.flatMap(Conversations, (conversations) => conversations.list(scope, { limit: 100 }))
 
-const only = (scope: AgentScope) =>
+const only = (scope: ReadScope) =>
   Effect.map(all(scope), ({ rows }) => {
     const [row] = rows
     if (row === undefined) throw new Error("There is no conversation.")

@@ -16,7 +16,7 @@ import { JobQueue, type QueueJob } from "../../src/capabilities/JobQueue.ts"
 import { layerTable } from "../../src/capabilities/JobQueue/Table.ts"
 import { VectorSearch } from "../../src/capabilities/VectorSearch.ts"
 import { layerInProcess } from "../../src/capabilities/VectorSearch/InProcess.ts"
-import type { AgentScope } from "../../src/domain/Access.ts"
+import type { ReadScope } from "../../src/domain/Access.ts"
 import { QueueJobId, type SourceId } from "../../src/domain/Ids.ts"
 import { EmbeddingProfileStore } from "../../src/store/EmbeddingProfiles.ts"
 import { SourceStore } from "../../src/store/Sources.ts"
@@ -60,12 +60,12 @@ const job = (sourceId: SourceId, lastAttempt = false): QueueJob => ({
 })
 const embed = (sourceId: SourceId) => Effect.flatMap(Embed, ({ process }) => process(job(sourceId)))
 
-const search = (scope: AgentScope, text: string) =>
+const search = (scope: ReadScope, text: string) =>
   Effect.flatMap(VectorSearch, ({ search }) => search(scope, { text, topK: 5, minScore: 0 }))
 
-const state = (scope: AgentScope, id: SourceId) =>
+const state = (scope: ReadScope, id: SourceId) =>
   Effect.flatMap(SourceStore, (sources) => Effect.map(sources.find(scope, id), (found) => found?.embedding))
-const activeOf = (scope: AgentScope) =>
+const activeOf = (scope: ReadScope) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.map(
       sql<{ profile: string }>`select profile from agent_stats where agent_id = ${scope.agentId}`,

@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { ArtifactStore, layerMemory } from "../../src/capabilities/ArtifactStore.ts"
 import { layerTable } from "../../src/capabilities/JobQueue/Table.ts"
-import type { AgentScope } from "../../src/domain/Access.ts"
+import type { ReadScope } from "../../src/domain/Access.ts"
 import type { StoredAttachment } from "../../src/domain/Attachment.ts"
 import { ExternalEndUserId } from "../../src/domain/ChatTurn.ts"
 import { EndUserId, newId, QueueJobId, TenantId } from "../../src/domain/Ids.ts"
@@ -32,7 +32,7 @@ const Live = EndUsers.Default.pipe(
 const canary = "canary-5b1e7"
 
 const begin = (
-  scope: AgentScope,
+  scope: ReadScope,
   person: string,
   message: string,
   attachments: ReadonlyArray<StoredAttachment> = []
@@ -59,7 +59,7 @@ const begin = (
   })
 
 const turn = (
-  scope: AgentScope,
+  scope: ReadScope,
   person: string,
   text: string,
   attachments: ReadonlyArray<StoredAttachment> = []
@@ -117,7 +117,7 @@ const deliver = (given: ReadonlyArray<readonly [from: string, text: string, acco
     }
   })
 
-const knownBy = (scope: AgentScope, id: EndUserId, value: string) =>
+const knownBy = (scope: ReadScope, id: EndUserId, value: string) =>
   Effect.flatMap(
     SqlClient.SqlClient,
     (sql) => sql`
@@ -125,7 +125,7 @@ const knownBy = (scope: AgentScope, id: EndUserId, value: string) =>
       values (${scope.tenantId}, 'whatsapp', 'phone', ${value}, ${id})`
   )
 
-const reachedAt = (scope: AgentScope, account: string, active = true) =>
+const reachedAt = (scope: ReadScope, account: string, active = true) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* sql`

@@ -34,7 +34,7 @@ export const addSource = (scope: AgentScope, type: SourceType, config: unknown) 
   Effect.gen(function* () {
     const sources = yield* SourceStore
     const id = yield* newId.source
-    yield* sources.insert(scope, { id, type, name: "Site", config })
+    yield* sources.insert(scope, { id, type, name: "Site", labels: [], config })
     return id
   })
 

@@ -6,7 +6,7 @@ import * as Layer from "effect/Layer"
 import { Embedder } from "../../src/capabilities/Embedder.ts"
 import { VectorSearch } from "../../src/capabilities/VectorSearch.ts"
 import { layerInProcess } from "../../src/capabilities/VectorSearch/InProcess.ts"
-import type { AgentScope } from "../../src/domain/Access.ts"
+import type { ReadScope } from "../../src/domain/Access.ts"
 import { terms, toTsvector } from "../../src/search/Tokenizer.ts"
 import { ReindexStore } from "../../src/store/Reindex.ts"
 import { Reindex } from "../../src/usecases/Reindex.ts"
@@ -26,7 +26,7 @@ const russian = "Резервные копии создаются каждую �
 const german = "Die Sicherungen werden jede Nacht erstellt und eine Woche aufbewahrt."
 
 /** As an earlier version would have left the agent's chunks: whole words, and a vector for each. */
-const asBefore = (scope: AgentScope) =>
+const asBefore = (scope: ReadScope) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const chunks = yield* sql<{ readonly id: string; readonly content: string }>`
@@ -47,7 +47,7 @@ const asBefore = (scope: AgentScope) =>
       where agent_id = ${scope.agentId}`
   })
 
-const found = (scope: AgentScope, text: string) =>
+const found = (scope: ReadScope, text: string) =>
   Effect.flatMap(VectorSearch, ({ search }) =>
     Effect.map(search(scope, { text, topK: 1, minScore: 0 }), ({ chunks }) => chunks.map(({ text }) => text))
   )

@@ -6,11 +6,10 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { Embedder } from "../../src/capabilities/Embedder.ts"
 import { layerInProcess } from "../../src/capabilities/VectorSearch/InProcess.ts"
-import type { AgentScope } from "../../src/domain/Access.ts"
+import type { ReadScope } from "../../src/domain/Access.ts"
 import { RetrieveRequest } from "../../src/domain/Chunk.ts"
 import { newId } from "../../src/domain/Ids.ts"
 import { CreateSource } from "../../src/domain/Source.ts"
-import { SourceSelection } from "../../src/store/SourceSelection.ts"
 import { Retrieve } from "../../src/usecases/Retrieve.ts"
 import { known, page, stores } from "../capabilities/VectorSearch/Knowledge.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -18,19 +17,13 @@ import { makeHashing } from "../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 
 const live = Retrieve.Default.pipe(
-  Layer.provideMerge(
-    Layer.mergeAll(
-      layerInProcess({ maxBytes: 1e8, wordsFirstAbove: Infinity }),
-      SourceSelection.Default,
-      stores
-    )
-  ),
+  Layer.provideMerge(Layer.merge(layerInProcess({ maxBytes: 1e8, wordsFirstAbove: Infinity }), stores)),
   Layer.provideMerge(Layer.succeed(Embedder, makeHashing()))
 )
 
 const decode = Schema.decodeUnknownSync(RetrieveRequest)
 
-const found = (scope: AgentScope, filter?: unknown) =>
+const found = (scope: ReadScope, filter?: unknown) =>
   Effect.gen(function* () {
     const { run } = yield* Retrieve
     const request = { query: "backup", topK: 20, ...(filter === undefined ? {} : { filter }) }
@@ -38,7 +31,7 @@ const found = (scope: AgentScope, filter?: unknown) =>
     return chunks.map(({ text }) => text.replace("backup ", "")).toSorted()
   })
 
-const told = (scope: AgentScope, text: string, type: string, metadata?: object) =>
+const told = (scope: ReadScope, text: string, type: string, metadata?: object) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const id = yield* known(scope, [page(`backup ${text}`)])

@@ -4,7 +4,7 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { AgentScope } from "../../src/domain/Access.ts"
+import type { ReadScope } from "../../src/domain/Access.ts"
 import { AgentId, MessageId, newId } from "../../src/domain/Ids.ts"
 import { EntitlementStore } from "../../src/store/Entitlements.ts"
 import { Instances } from "../../src/store/Instances.ts"
@@ -20,7 +20,7 @@ const Live = UsageReport.Default.pipe(
   )
 )
 
-const setPeriod = (scope: AgentScope, start: string, end: string) =>
+const setPeriod = (scope: ReadScope, start: string, end: string) =>
   Effect.flatMap(
     SqlClient.SqlClient,
     (sql) => sql`
@@ -29,7 +29,7 @@ const setPeriod = (scope: AgentScope, start: string, end: string) =>
   )
 
 /** A turn from its reservation to its settlement; null when the quota refused it. */
-const turn = (scope: AgentScope, tokens = { inputTokens: 10, outputTokens: 3 }) =>
+const turn = (scope: ReadScope, tokens = { inputTokens: 10, outputTokens: 3 }) =>
   Effect.gen(function* () {
     const turns = yield* Turns
     const runId = yield* newId.run
@@ -54,7 +54,7 @@ const turn = (scope: AgentScope, tokens = { inputTokens: 10, outputTokens: 3 }) 
     return runId
   })
 
-const secondAgent = (scope: AgentScope) =>
+const secondAgent = (scope: ReadScope) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const agentId = yield* newId.agent

@@ -59,7 +59,9 @@ const adders = {
     create(server, { type: "SITEMAP", name, config: { sitemapUrl: target } }),
   FILE: upload,
   IMAGE: null,
-  BULK_UPLOAD: null
+  BULK_UPLOAD: null,
+  TEXT: null,
+  QA: null
 } satisfies Record<SourceType, ((target: Target) => unknown) | null>
 
 const adderOf = (target: string) =>

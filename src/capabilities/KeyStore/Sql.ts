@@ -15,6 +15,7 @@ import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { Permission } from "../../domain/Access.ts"
 import { AgentId, KeyId, TenantId } from "../../domain/Ids.ts"
 import { RateLimit } from "../../domain/RateLimit.ts"
+import { SourceScope } from "../../domain/SourceScope.ts"
 import * as Traced from "../../domain/Traced.ts"
 import { Credentials } from "../Credentials.ts"
 import { KeyStore, type LiveKey, type Touched } from "../KeyStore.ts"
@@ -32,6 +33,7 @@ const Row = Schema.Struct({
   scope: Schema.Literal("agent", "org"),
   agentId: Schema.NullOr(AgentId),
   permissions: Schema.Array(Permission),
+  sourceScope: Schema.NullOr(SourceScope),
   allowedOrigins: Schema.Array(Schema.String),
   publicApi: Schema.Boolean,
   rateLimit: Schema.NullOr(RateLimit),
@@ -117,6 +119,7 @@ const make = Effect.gen(function* () {
     Result: Row,
     execute: (fingerprint) => sql`
       select k.id as "keyId", k.tenant_id as "tenantId", k.scope, a.id as "agentId", k.permissions,
+        k.source_scope as "sourceScope",
         k.allowed_origins as "allowedOrigins", coalesce(s.public_api, false) as "publicApi",
         case when k.rate_requests is not null
           then jsonb_build_object('requests', k.rate_requests, 'window', k.rate_window) end as "rateLimit",

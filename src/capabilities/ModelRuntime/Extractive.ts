@@ -147,7 +147,7 @@ const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quota
 }
 
 const shown = ({ kind, text }: Quotable, weights: Weights): string =>
-  kind === "table"
+  kind === "table" && weights.size > 0
     ? narrowed(text, (row) => [...weights.keys()].some((word) => has(termsOf(row), word)))
     : text
 
@@ -172,8 +172,14 @@ const headed = (section: FoundSection, weights: Weights): string => {
   return heading === "" ? text : `**${heading}**\n\n${text}`
 }
 
+/** An answer that somebody wrote, whole. */
+const curatedReply = (passages: ReadonlyArray<Passage>): string =>
+  [...sectionsOf(passages).map(({ quotables }) => quoted(quotables, new Map())), notice].join("\n\n")
+
 /** The reply to a question from what was found for it; the same for the same input. */
 export const extract = (question: string, passages: ReadonlyArray<Passage>): string => {
+  const curated = passages.filter((passage) => passage.curated === true)
+  if (curated.length > 0) return curatedReply(curated)
   const sections = sectionsOf(passages)
   const weights = weightsOf(
     askedWords(question),

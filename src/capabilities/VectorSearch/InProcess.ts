@@ -12,7 +12,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { AgentScope } from "../../domain/Access.ts"
+import type { ReadScope } from "../../domain/Access.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import * as Together from "../../domain/Together.ts"
 import * as Traced from "../../domain/Traced.ts"
@@ -26,6 +26,7 @@ import type { InProcessIndex } from "./InProcessIndex.ts"
 import { makeQueryVectors } from "./InProcessQueryVectors.ts"
 import { type Hit, makeRows } from "./InProcessRows.ts"
 import { warmUp } from "./InProcessWarmUp.ts"
+import { filtersOf } from "./Visible.ts"
 
 export interface InProcessOptions {
   /** Memory for the indexes of all agents, in bytes; the one used last stays even when it alone takes more. */
@@ -57,9 +58,6 @@ const joined = (ranked: ReadonlyArray<Ranked>, hits: ReadonlyArray<Hit>): Readon
   })
 }
 
-const sourcesOf = ({ sourceIds }: SearchQuery) =>
-  sourceIds === undefined ? undefined : new Set<string>(sourceIds)
-
 /** Whether the model is asked about the query at all: one that knows only English is not about other languages. */
 export const isAbout = ({ englishOnly }: EmbedderService, text: string): boolean =>
   text.trim() !== "" && (englishOnly !== true || mayBeEnglish(text))
@@ -87,12 +85,15 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         sources: asked.sources
       })
 
-    const search = Traced.fn("VectorSearch.search")(function* (scope: AgentScope, query: SearchQuery) {
+    /** The sources that meet `filters`; undefined: all. Whether they still do is asked again when their texts are read. */
+    const visible = (scope: ReadScope, filters: string | null) =>
+      filters === null ? Effect.succeed(undefined) : rows.visible(scope, filters)
+
+    const search = Traced.fn("VectorSearch.search")(function* (scope: ReadScope, query: SearchQuery) {
       const { agentId } = scope
       yield* Traced.annotate({ agentId })
       const { text } = query
-      const sources = sourcesOf(query)
-      if (sources?.size === 0) return { chunks: [], degraded: false }
+      const filters = filtersOf(scope, query)
       const forms = queryForms(text)
       const held = agents.hold(agentId)
       // Embedded once, and anew when the agent moves to another model meanwhile.
@@ -111,9 +112,11 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
           vectorOf = { profile: index.profile, vector: yield* queryVector(embedder, text) }
         }
         const vector = asked && vectorOf !== undefined ? vectorOf.vector : Option.none<Float32Array>()
+        const sources = yield* visible(scope, filters)
+        if (sources?.size === 0) return { chunks: [], degraded: false }
         const { version } = index
         const best = ranked(index, embedder, query, { forms, vector, sources })
-        const found = yield* hits({ scope, ids: idsOf(best) })
+        const found = yield* hits({ scope, filters, ids: idsOf(best) })
         const fresh = found.version === version || refreshes >= enough
         const complete = found.hits.length === best.length
         if ((fresh && complete) || refreshes >= most) {
@@ -122,22 +125,26 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
             degraded: !whole || !index.comparable || (asked && Option.isNone(vector))
           }
         }
+        // Of a source that is no longer visible, most likely: those that are will be asked for again.
+        if (found.version === version && filters !== null) continue
         // A chunk that went without a new version: whoever removed it bypassed the stores, so nothing seen is trusted.
         yield* agents.refresh(agentId, held, { anew: found.version === version })
       }
     })
 
     /** What the memory has of the agent, where it has it as it is now and of the current model; nothing is read for it. */
-    const remembered = (scope: AgentScope, query: SearchQuery, forms: ReadonlyArray<QueryForm>) =>
+    const remembered = (scope: ReadScope, query: SearchQuery, forms: ReadonlyArray<QueryForm>) =>
       Effect.gen(function* () {
         const index = agents.held(scope.agentId)?.index ?? null
         if (index === null || !index.complete || index.profile !== current.profile)
           return Option.none<SearchResult>()
         const asked = index.hasVectors && isAbout(current, query.text)
         const vector = asked ? yield* queryVector(current, query.text) : Option.none<Float32Array>()
+        const filters = filtersOf(scope, query)
         const { version } = index
-        const best = ranked(index, current, query, { forms, vector, sources: sourcesOf(query) })
-        const found = yield* hits({ scope, ids: idsOf(best) })
+        const sources = yield* visible(scope, filters)
+        const best = ranked(index, current, query, { forms, vector, sources })
+        const found = yield* hits({ scope, filters, ids: idsOf(best) })
         if (found.version !== version || found.hits.length !== best.length) {
           return Option.none<SearchResult>()
         }

@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/Access.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import type { FoundChunk } from "../VectorSearch.ts"
+import { isVisible } from "./Visible.ts"
 
 const Changes = Schema.Struct({
   version: Schema.Number,
@@ -138,14 +139,16 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
 /** Chunks of an agent that a search has found. */
 export interface FoundIds {
   readonly scope: AgentScope
+  /** What their sources have to meet, as JSON; null: nothing. */
+  readonly filters: string | null
   readonly ids: ReadonlyArray<string>
 }
 
 const hitsOf =
   (sql: SqlClient.SqlClient) =>
-  /** For each of `found`, in one snapshot: the agent's version now, and those of its chunks that are live. */
+  /** For each of `found`, in one snapshot: the agent's version now, and those of its chunks that are live and visible. */
   (found: ReadonlyArray<FoundIds>) => {
-    const asked = found.map(({ ids, scope }) => [scope.agentId, scope.tenantId, ids])
+    const asked = found.map(({ filters, ids, scope }) => [scope.agentId, scope.tenantId, ids, filters])
     return sql<Hits>`
         select
           coalesce((select version from agent_stats where agent_id = a.asked ->> 0), 0)::float8 as version,
@@ -162,6 +165,7 @@ const hitsOf =
               select id, name from sources
               where id = c.source_id and live_generation = c.generation
                 and agent_id = a.asked ->> 0 and tenant_id = a.asked ->> 1
+                and (a.asked ->> 3 is null or ${isVisible(sql, sql`(a.asked ->> 3)`)})
               offset 0
             ) s
           ) as hits
@@ -169,8 +173,24 @@ const hitsOf =
         order by a.place`.pipe(Effect.orDie)
   }
 
+const visibleOf =
+  (sql: SqlClient.SqlClient) =>
+  /** The agent's sources that meet `filters`. */
+  ({ agentId, tenantId }: AgentScope, filters: string): Effect.Effect<ReadonlySet<string>> =>
+    sql<{ readonly id: string }>`
+      select id from sources
+      where tenant_id = ${tenantId} and agent_id = ${agentId} and ${isVisible(sql, filters)}`.pipe(
+      Effect.orDie,
+      Effect.map((sources) => new Set(sources.map(({ id }) => id)))
+    )
+
 /** `current` is the profile of agents that have no vector yet. */
 export const makeRows = (sql: SqlClient.SqlClient, current: string) =>
-  ({ changes: changesOf(sql, current), hits: hitsOf(sql), ...indexRowsOf(sql) }) as const
+  ({
+    changes: changesOf(sql, current),
+    hits: hitsOf(sql),
+    visible: visibleOf(sql),
+    ...indexRowsOf(sql)
+  }) as const
 
 export type Rows = ReturnType<typeof makeRows>

@@ -14,7 +14,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { AgentScope } from "../../domain/Access.ts"
+import type { AgentScope, ReadScope } from "../../domain/Access.ts"
 import * as Traced from "../../domain/Traced.ts"
 import { queryForms } from "../../search/Query.ts"
 import { Embedder } from "../Embedder.ts"
@@ -26,6 +26,7 @@ import { exactly, hybrid, type HybridQuery, isCertain, nearest } from "./Pgvecto
 import { makeRecall } from "./PgvectorRecall.ts"
 import { makeTable } from "./PgvectorTables.ts"
 import { type Counts, counts, makeWeights } from "./PgvectorWeights.ts"
+import { filtersOf } from "./Visible.ts"
 
 /** Vectors of more dimensions have no index. */
 const mostIndexed = 4_000
@@ -131,11 +132,11 @@ const make = (options: PgvectorOptions) =>
         return found
       })
 
-    const search = Traced.fn("VectorSearch.search")(function* (scope: AgentScope, query: SearchQuery) {
-      const { minScore, sourceIds, text, topK } = query
+    const search = Traced.fn("VectorSearch.search")(function* (scope: ReadScope, query: SearchQuery) {
+      const { minScore, text, topK } = query
       yield* Traced.annotate({ agentId: scope.agentId })
       const none = { chunks: [], degraded: false }
-      if (sourceIds?.length === 0 || text.trim() === "") return none
+      if (text.trim() === "") return none
       const forms = queryForms(text)
       const remembered = yield* inProcess.remembered(scope, query, forms)
       if (Option.isSome(remembered)) return remembered.value
@@ -165,7 +166,7 @@ const make = (options: PgvectorOptions) =>
         lexicalWeight,
         topK,
         minScore,
-        sourceIds,
+        filters: filtersOf(scope, query),
         approximate: agent.chunks > exactUpTo && dimensions <= mostIndexed && Option.isSome(vector)
       })
       return { chunks, degraded: agent.vectors && about && Option.isNone(vector) }

@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/Access.ts"
 import { ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
 import { b, k1 } from "../../search/Bm25.ts"
+import { isVisible } from "./Visible.ts"
 
 /** Agents up to this size have every chunk scored that shares a word with the query. */
 const exhaustive = 1_000
@@ -65,7 +66,8 @@ export interface HybridQuery {
   readonly lexicalWeight: number
   readonly topK: number
   readonly minScore: number
-  readonly sourceIds: ReadonlyArray<string> | undefined
+  /** What the sources of chunks have to meet, as JSON; null: nothing. */
+  readonly filters: string | null
   /** Candidates by meaning come from the index and may lack some. */
   readonly approximate: boolean
   /**
@@ -197,9 +199,9 @@ const most = ({ chunks }: HybridQuery, ofLarger: number) => (chunks <= exhaustiv
 
 /** `dc`: chunks near to the query's vector. */
 const meaning = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: HybridQuery, profile: Profile) => {
-  const { approximate, sourceIds, vector } = query
+  const { approximate, filters, vector } = query
   if (vector === undefined) return sql`dc as materialized (select ''::text as id where false)`
-  const sources = sourceIds === undefined ? null : JSON.stringify(sourceIds)
+  const sources = filters === null ? sql`null` : sql`(select coalesce(jsonb_agg(id), '[]') from visible)`
   if (approximate) {
     return sql`dc as materialized (
       select id from spoke_nearest(
@@ -210,17 +212,25 @@ const meaning = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: Hybri
   }
   return sql`dc as materialized (
     select chunk_id as id from ${sql(profile.table)} cross join qv
-    where agent_id = ${agentId} and ${within(sql, sourceIds)}
+    where agent_id = ${agentId} and ${within(sql, query)}
     -- The addition keeps the planner from the index, which would lose some.
     order by (embedding <=> qv.v) + 0
     limit ${most(query, mostNear)}::int
   )`
 }
 
-const within = (sql: SqlClient.SqlClient, sourceIds: ReadonlyArray<string> | undefined) =>
-  sourceIds === undefined
-    ? sql`true`
-    : sql`source_id in (select jsonb_array_elements_text(${JSON.stringify(sourceIds)}::jsonb))`
+/** `visible`: the sources that may be read, where that is not all of them. */
+const visible = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, { filters }: HybridQuery) =>
+  filters === null
+    ? sql``
+    : sql`visible as materialized (
+        select id from sources
+        where tenant_id = ${tenantId} and agent_id = ${agentId} and ${isVisible(sql, filters)}
+      ),`
+
+/** True of a row that is of a visible source. */
+const within = (sql: SqlClient.SqlClient, { filters }: HybridQuery) =>
+  filters === null ? sql`true` : sql`source_id in (select id from visible)`
 
 /** `lc`: chunks with words of the query, those first whose words are worth most; of equals the shorter ones. */
 const wording = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: HybridQuery) => {
@@ -232,7 +242,7 @@ const wording = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: Hybri
   return sql`
   lc as materialized (
     select id from chunks
-    where agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${within(sql, query.sourceIds)}
+    where agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${within(sql, query)}
     ${order} limit ${most(query, byWords)}::int
   )`
 }
@@ -258,13 +268,13 @@ const bounds = (
         select id,
           least(1, ${worthOf(sql, terms)} + ${unlooked(query)}::float8) as most
         from chunks
-        where agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${within(sql, query.sourceIds)}`
+        where agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${within(sql, query)}`
   const byMeaning =
     query.vector === undefined
       ? sql`select ''::text as id, 0::float8 as cos where false`
       : sql`
         select chunk_id as id, least(1, greatest(0, 1 - ((embedding <=> qv.v) + 0))) as cos
-        from ${sql(profile.table)} cross join qv where agent_id = ${agentId} and ${within(sql, query.sourceIds)}`
+        from ${sql(profile.table)} cross join qv where agent_id = ${agentId} and ${within(sql, query)}`
   return sql`
     lc as materialized (${byWords}),
     dc as materialized (${byMeaning}),
@@ -311,7 +321,7 @@ const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQu
       from picked k
       cross join lateral (
         select id, document_id, source_id, generation, tsv, length from chunks
-        where id = k.id and agent_id = ${scope.agentId} and version is not null offset 0
+        where id = k.id and agent_id = ${scope.agentId} and version is not null and ${within(sql, query)} offset 0
       ) c
       cross join lateral (
         select name from sources
@@ -344,6 +354,7 @@ export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: Hybri
     execute: () => sql`
       with asked as materialized (select ${vector}::text as t),
       qv as materialized (select t::${kind} as v from asked),
+      ${visible(sql, scope, query)}
       ${words(sql, query)},
       ${spread(sql, scope, query, profile)},
       ${picked(sql, scope, query, profile)},

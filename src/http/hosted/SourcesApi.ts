@@ -24,6 +24,7 @@ import {
   SourceStatus,
   SourceType
 } from "../../domain/Source.ts"
+import { SourceLabels } from "../../domain/SourceScope.ts"
 import { RequiredRole, SessionAuth } from "../Auth.ts"
 import { BodyLimit, failure, MiB, success } from "../Envelope.ts"
 import {
@@ -65,7 +66,12 @@ const create = HttpApiEndpoint.post("create", "/api/sources")
   .annotate(RequiredRole, "admin")
 
 const form = HttpApiSchema.Multipart(
-  Schema.Struct({ agentId: AgentId, file: Multipart.SingleFileSchema, name: optional(SourceName) })
+  Schema.Struct({
+    agentId: AgentId,
+    file: Multipart.SingleFileSchema,
+    name: optional(SourceName),
+    labels: optional(Schema.parseJson(SourceLabels))
+  })
 )
 
 /** One document. */
@@ -98,7 +104,7 @@ const patch = HttpApiEndpoint.patch("patch", "/api/sources/:id")
   .setPath(path)
   .setPayload(PatchSource)
   .addSuccess(success(ChangedSource))
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .addError(failure(ValidationError, NotFound, LimitExceeded, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
 const remove = HttpApiEndpoint.del("remove", "/api/sources/:id")

@@ -51,7 +51,8 @@ const inputs: Record<Name, Body> = {
         properties: {
           sourceIds: { type: "array", items: text },
           sourceTypes: { type: "array", items: text },
-          metadata: { type: "object" }
+          metadata: { type: "object" },
+          labels: { type: "array", items: text }
         }
       }
     },

@@ -18,9 +18,10 @@ interface ListParams {
 }
 
 /** What a key may see: conversations of its own agent that the API made. */
-const scopeOf = ({ agentId, tenantId }: AgentKey): ConversationScope => ({
+const scopeOf = ({ agentId, sourceScope, tenantId }: AgentKey): ConversationScope => ({
   tenantId,
   agentId,
+  sourceScope,
   channel: "api"
 })
 

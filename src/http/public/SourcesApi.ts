@@ -29,13 +29,14 @@ import {
   SourceStatus,
   SourceType
 } from "../../domain/Source.ts"
+import { SourceLabels } from "../../domain/SourceScope.ts"
 import { AgentKeyAuth, RequiredPermission } from "../Auth.ts"
 import { BodyLimit, failure, MiB, success, UpdatedAt } from "../Envelope.ts"
 
-const { id, agentId, type, name, status, config, lastSyncedAt, lastError } = Source.fields
+const { id, agentId, type, name, labels, status, config, lastSyncedAt, lastError } = Source.fields
 
 /** A source as it was created. */
-const CreatedSource = Schema.Struct({ id, agentId, type, name, status, config })
+const CreatedSource = Schema.Struct({ id, agentId, type, name, labels, status, config })
 
 const latestJob = Schema.NullOr(LatestJob)
 
@@ -56,7 +57,7 @@ export const SourcePage = Schema.Struct({
 export const SourceDetail = Schema.Struct({ ...CreatedSource.fields, error: lastError, latestJob })
 
 /** A source as it was changed. */
-export const ChangedSource = Schema.Struct({ id, agentId, name, type, status })
+export const ChangedSource = Schema.Struct({ id, agentId, name, labels, type, status })
 
 export const SourceCreation = Schema.Struct({
   source: CreatedSource,
@@ -125,7 +126,8 @@ export const SourcesApi = HttpApiGroup.make("sources")
         HttpApiSchema.Multipart(
           Schema.Struct({
             file: Multipart.SingleFileSchema,
-            name: Schema.optionalWith(SourceName, { exact: true })
+            name: Schema.optionalWith(SourceName, { exact: true }),
+            labels: Schema.optionalWith(Schema.parseJson(SourceLabels), { exact: true })
           })
         )
       )
@@ -153,8 +155,8 @@ export const SourcesApi = HttpApiGroup.make("sources")
       .setPath(sourcePath)
       .setPayload(PatchSource)
       .addSuccess(success(ChangedSource))
-      .addError(failure(ValidationError, NotFound))
-      .annotate(OpenApi.Summary, "Change a source's name or config")
+      .addError(failure(ValidationError, NotFound, LimitExceeded, ServiceUnavailable))
+      .annotate(OpenApi.Summary, "Change a source's name, labels or config")
   )
   .add(
     HttpApiEndpoint.del("remove", "/v1/sources/:id")

@@ -42,10 +42,10 @@ export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
       .handleRaw("upload", ({ request }) =>
         Effect.gen(function* () {
           const key = yield* CurrentKey
-          const { name, fileName, bytes } = yield* Form.document(request, uploadLimit, (content) =>
+          const { name, fileName, labels, bytes } = yield* Form.document(request, uploadLimit, (content) =>
             sources.stage(content)
           )
-          return yield* sources.upload(key, "FILE", { name, fileName, bytes })
+          return yield* sources.upload(key, "FILE", { name, fileName, labels, bytes })
         }).pipe(Effect.scoped)
       )
       .handle("get", ({ path }) =>

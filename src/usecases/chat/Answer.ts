@@ -9,6 +9,7 @@ import type { Citation } from "../../domain/ChatTurn.ts"
 import * as Traced from "../../domain/Traced.ts"
 import type { HistoryMessage } from "../../store/Turns.ts"
 import * as Citations from "./Citations.ts"
+import * as Curated from "./Curated.ts"
 import { sentenceFor } from "./Farewell.ts"
 import * as HandoffTool from "./HandoffTool.ts"
 import * as ModelStep from "./ModelStep.ts"
@@ -45,30 +46,44 @@ const find = Traced.fn("Answer.find")(function* (
 ) {
   const { admission, request, scope } = turn
   const query = searchText(request.message, history)
-  const { chunks, degraded } = yield* search.search(scope, {
+  const searching = search.search(scope, {
     text: query,
     topK: admission.topK,
-    minScore: admission.minScore ?? runtime.minScore ?? embedder.minScore
+    minScore: admission.minScore ?? runtime.minScore ?? embedder.minScore,
+    filter: request.filter
   })
+  const [found, curated] = admission.hasCurated
+    ? yield* Effect.all([searching, Curated.find(search, scope, request.message, request.filter)], {
+        concurrency: 2
+      })
+    : [yield* searching, null]
+  const chunks = Curated.before(curated, found.chunks, admission.topK)
   yield* record(turn, "retrieval.completed", "complete", "Knowledge base searched", {
     query,
-    degraded,
+    degraded: found.degraded,
+    ...(curated === null ? {} : { curated: { question: curated.question, likeness: curated.likeness } }),
     chunks: chunks.map(({ id, sourceId, title, score }) => ({ id, sourceId, title, score }))
   })
-  return chunks
+  return { chunks, curated }
 })
+
+/** What was found for a turn, what somebody wrote beforehand first. */
+interface Findings {
+  readonly chunks: ReadonlyArray<FoundChunk>
+  readonly curated: Curated.CuratedAnswer | null
+}
 
 /** The model's reply, or as much of it as there was when the turn was stopped. */
 const write = Traced.fn("Answer.write")(function* (
   { runtime }: Means,
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>,
-  chunks: ReadonlyArray<FoundChunk>,
+  { chunks, curated }: Findings,
   telling: Citations.Telling,
   tools: TurnTools
 ) {
   const { admission, request } = turn
-  const passages = Citations.toPassages(chunks)
+  const passages = Citations.toPassages(chunks, curated?.chunks.length ?? 0)
   const files =
     turn.files === noFiles
       ? []
@@ -144,16 +159,16 @@ export const run = Traced.fn("Answer.run")(function* (
   const preparing = turn.admission.hasTools
     ? Effect.all([finding, gathering], { concurrency: 2 })
     : Effect.zip(finding, gathering)
-  const [chunks, given] = yield* unlessCancelled(
+  const [findings, given] = yield* unlessCancelled(
     turn.cancellation,
     preparing,
     Effect.suspend(ModelStep.turnFailed)
   )
   const tools = HandoffTool.added(turn, given)
   yield* emit(turn, { _tag: "StepStart" })
-  const candidates = Citations.candidatesOf(chunks)
+  const candidates = Citations.candidatesOf(findings.chunks)
   const telling = new Citations.Telling(candidates)
-  const written = yield* write(means, turn, history, chunks, telling, tools)
+  const written = yield* write(means, turn, history, findings, telling, tools)
   const { inputTokens, outputTokens, reason } = written
   const text = yield* withFarewell(turn, written.text)
   yield* record(turn, "model.completed", "complete", "Model replied", {

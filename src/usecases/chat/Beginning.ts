@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Data from "effect/Data"
-import type { AgentScope } from "../../domain/Access.ts"
+import type { AgentScope, ReadScope } from "../../domain/Access.ts"
 import type { RunEvent } from "../../domain/AgentRun.ts"
 import type { StoredAttachment } from "../../domain/Attachment.ts"
 import type { ChatTurnRequest } from "../../domain/ChatTurn.ts"
@@ -58,7 +58,7 @@ export class AlreadyBegun extends Data.TaggedError("AlreadyBegun")<{ readonly ru
 
 /** Reserves a turn and writes its first rows, or says why there is none. */
 export type Admit<E> = (
-  scope: AgentScope,
+  scope: ReadScope,
   opening: Opening
 ) => Effect.Effect<Turn["admission"], Effect.Effect.Error<ReturnType<typeof Identity.admitted>> | E>
 
@@ -120,7 +120,7 @@ export const makeBeginning = Effect.gen(function* () {
     claims.release(scope, claim, runId)
 
   /** Begins the turn that answers what is stored; how many read it at the same time, one begins. */
-  const stored = Traced.fn("Beginning.stored")(function* (scope: AgentScope, burst: Stored) {
+  const stored = Traced.fn("Beginning.stored")(function* (scope: ReadScope, burst: Stored) {
     const { conversationId: id, now } = burst
     const since = {
       fresh: DateTime.subtractDuration(now, burst.patience),

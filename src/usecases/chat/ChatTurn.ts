@@ -16,7 +16,7 @@ import * as Tracer from "effect/Tracer"
 import { Embedder } from "../../capabilities/Embedder.ts"
 import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import { VectorSearch } from "../../capabilities/VectorSearch.ts"
-import { type AgentKey, type AgentScope, grantorOfKey } from "../../domain/Access.ts"
+import { type AgentKey, type AgentScope, grantorOfKey, type ReadScope } from "../../domain/Access.ts"
 import {
   type ChatTurnRequest,
   type ChatTurnResult,
@@ -56,7 +56,7 @@ export interface RunningTurn {
   readonly parts: Stream.Stream<TurnPart, Failure>
 }
 
-type Caller = AgentScope & Pick<AgentKey, "keyId">
+type Caller = ReadScope & Pick<AgentKey, "keyId">
 type CompleteRequest = ChatTurnRequest & { readonly includeRealtimeToken: boolean }
 
 /** Copies of what a request brings along are made at every step: a turn needs nothing of it but who traces it. */
@@ -91,7 +91,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     )
 
     const admitted = Traced.fn("ChatTurn.admitted")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       request: ChatTurnRequest,
       { opening, started, trace }: Begun,
       admission: Turn["admission"],
@@ -129,7 +129,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     })
 
     const begin = Traced.fn("ChatTurn.begin")(function* <E>(
-      scope: AgentScope,
+      scope: ReadScope,
       channel: ConversationChannel,
       request: ChatTurnRequest,
       extras: Extras,
@@ -142,7 +142,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return yield* admitted(scope, request, begun, yield* admit(scope, begun.opening), extras)
     })
 
-    const beginStored = Traced.fn("ChatTurn.beginStored")(function* (scope: AgentScope, stored: Stored) {
+    const beginStored = Traced.fn("ChatTurn.beginStored")(function* (scope: ReadScope, stored: Stored) {
       const found = yield* beginning.stored(scope, stored)
       if (typeof found === "string") return found
       const { admission, begun, files, request } = found
@@ -276,7 +276,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     }
 
     const begun = Traced.fn("ChatTurn.start")(function* <E>(
-      scope: AgentScope,
+      scope: ReadScope,
       request: ChatTurnRequest,
       channel: ConversationChannel,
       extras: Extras,
@@ -309,14 +309,14 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
      * what happens later is a failure of `parts`.
      */
     const start = (
-      scope: AgentScope,
+      scope: ReadScope,
       request: ChatTurnRequest,
       channel: ConversationChannel = "api",
       extras: Extras = noExtras
     ) => Effect.map(begun(scope, request, channel, extras, beginning.admit), running)
 
     /** {@link start} over the API, for the first request with its Idempotency-Key alone. */
-    const startOnce = (scope: AgentScope, request: ChatTurnRequest, claim: TurnClaim) =>
+    const startOnce = (scope: ReadScope, request: ChatTurnRequest, claim: TurnClaim) =>
       Effect.map(begun(scope, request, "api", noExtras, beginning.admitOnce(claim), claim), running)
 
     /** `result` as a complete reply, with a realtime token when a conversation exists. */
@@ -358,7 +358,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
      * Answers what is stored of a channel's conversation and not answered yet, all of it with one reply, and returns once
      * that is settled. An interrupted caller leaves the turn to settle by itself.
      */
-    const answer = Traced.fn("ChatTurn.answer")(function* (scope: AgentScope, stored: Stored) {
+    const answer = Traced.fn("ChatTurn.answer")(function* (agent: AgentScope, stored: Stored) {
+      const scope: ReadScope = { ...agent, sourceScope: null }
       const reported = yield* Deferred.make<void, Failure | ConversationNotActive>()
       const turn = yield* beginStored(scope, stored).pipe(
         Effect.tap((begun) => (typeof begun === "string" ? Effect.void : launch(begun, reported))),

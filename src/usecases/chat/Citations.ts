@@ -5,15 +5,16 @@ import type { Citation, TurnPart } from "../../domain/ChatTurn.ts"
 
 const titleOf = ({ title, heading }: FoundChunk): string => (heading === "" ? title : `${title} > ${heading}`)
 
-/** Passages are numbered from 1 in the order of the chunks. */
-export const toPassages = (chunks: ReadonlyArray<FoundChunk>): ReadonlyArray<Passage> =>
+/** Passages are numbered from 1 in the order of the chunks; the first `curated` of them are a written answer. */
+export const toPassages = (chunks: ReadonlyArray<FoundChunk>, curated = 0): ReadonlyArray<Passage> =>
   chunks.map((chunk, place) => ({
     index: place + 1,
     title: titleOf(chunk),
     text: chunk.text,
     score: chunk.score,
     documentId: chunk.documentId,
-    ordinal: chunk.ordinal
+    ordinal: chunk.ordinal,
+    curated: place < curated
   }))
 
 const marks = /\[(\d{1,3})\]/gu

@@ -2,7 +2,7 @@
 import type * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
-import type { AgentScope } from "../../domain/Access.ts"
+import type { ReadScope } from "../../domain/Access.ts"
 import type { ProviderProblem } from "../../domain/AgentRun.ts"
 import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/ChatTurn.ts"
 import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
@@ -26,7 +26,7 @@ export interface Reply {
 export type Failure = TurnFailed | RuntimeTimeout
 
 export interface Turn {
-  readonly scope: AgentScope
+  readonly scope: ReadScope
   readonly request: ChatTurnRequest
   readonly opening: Opening
   readonly admission: Admission & { readonly periodStart: Date }

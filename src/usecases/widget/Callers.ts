@@ -1,12 +1,12 @@
 /** For which agent a caller of the hosted chat speaks, and what it may see. */
 import * as Effect from "effect/Effect"
 import {
-  type AgentScope,
   allows,
   type Caller,
   type Grantor,
   grantorOfKey,
-  grantorOfUser
+  grantorOfUser,
+  type ReadScope
 } from "../../domain/Access.ts"
 import type { ConversationChannel } from "../../domain/Conversation.ts"
 import { ValidationError } from "../../domain/Errors.ts"
@@ -18,7 +18,7 @@ export type HostedChannel = Extract<ConversationChannel, "widget" | "test">
 
 /** The agent, where what is said comes in, and whether the caller sees a turn as operators do. */
 export interface Standing {
-  readonly scope: AgentScope
+  readonly scope: ReadScope
   readonly channel: HostedChannel
   readonly full: boolean
   /** What a realtime token of the caller's stands on. */
@@ -32,8 +32,8 @@ export class Callers extends Effect.Service<Callers>()("usecases/widget/Callers"
     /** A key stands for its own agent, whatever `agentId` says; a dashboard user must name one of the tenant's. */
     const standing = Effect.fn("Callers.standing")(function* (caller: Caller, agentId: AgentId | undefined) {
       if (caller._tag === "Key") {
-        const { permissions, ...key } = caller.key
-        const scope: AgentScope = { tenantId: key.tenantId, agentId: key.agentId }
+        const { agentId: own, permissions, sourceScope, tenantId } = caller.key
+        const scope: ReadScope = { tenantId, agentId: own, sourceScope }
         const view: Standing = {
           scope,
           channel: "widget",
@@ -48,7 +48,7 @@ export class Callers extends Effect.Service<Callers>()("usecases/widget/Callers"
           details: { issues: [{ path: ["agentId"], message: "Expected the id of an agent" }] }
         })
       }
-      const scope = yield* scopes.ofAgent(caller.user, agentId)
+      const scope: ReadScope = { ...(yield* scopes.ofAgent(caller.user, agentId)), sourceScope: null }
       const view: Standing = { scope, channel: "test", full: true, by: grantorOfUser(caller.user) }
       return view
     })

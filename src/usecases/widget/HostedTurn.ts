@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import type { AgentScope } from "../../domain/Access.ts"
+import type { ReadScope } from "../../domain/Access.ts"
 import type { ChatTurnRequest, TurnPart } from "../../domain/ChatTurn.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import { type MessageId, newId } from "../../domain/Ids.ts"
@@ -39,7 +39,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/widget/Ho
 
     /** The message is stored for the human; what the page gets is a turn that ends at once, and says who answers. */
     const handOver = Effect.fn("HostedTurn.handOver")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       { conversationId, endUserId, state }: Place,
       message: Parameters<WidgetMessageStore["store"]>[2]
     ) {
@@ -53,7 +53,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/widget/Ho
 
     /** A turn that stores nothing begins no conversation either. */
     const unstored = Effect.fn("HostedTurn.unstored")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       channel: HostedChannel,
       sessionId: SessionId,
       turn: ChatTurnRequest,
@@ -65,7 +65,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/widget/Ho
     })
 
     const inSession = Effect.fn("HostedTurn.inSession")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       channel: HostedChannel,
       sessionId: SessionId,
       turn: ChatTurnRequest,
@@ -95,7 +95,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/widget/Ho
 
     /** Answers what the person said last and nobody has answered; not active while somebody does, or a human is to. */
     const retried = Effect.fn("HostedTurn.retried")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       channel: HostedChannel,
       { retryOf, sessionId, ...turn }: Retry
     ) {

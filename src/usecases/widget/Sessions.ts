@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { AgentScope } from "../../domain/Access.ts"
+import type { AgentScope, ReadScope } from "../../domain/Access.ts"
 import type { ExternalEndUserId } from "../../domain/ChatTurn.ts"
 import { Conflict, NotFound } from "../../domain/Errors.ts"
 import { newId } from "../../domain/Ids.ts"
@@ -80,7 +80,7 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/w
 
     /** Where the session's next message goes; `created` when a conversation begins with it. */
     const place = Effect.fn("WidgetSessions.place")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       channel: HostedChannel,
       sessionId: SessionId
     ) {

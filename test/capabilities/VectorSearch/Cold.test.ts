@@ -8,9 +8,9 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as Pg from "pg"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
-import { VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
+import { type SearchQuery, VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import { layerInProcess, type LayerOptions } from "../../../src/capabilities/VectorSearch/InProcess.ts"
-import type { AgentScope } from "../../../src/domain/Access.ts"
+import type { AgentScope, ReadScope } from "../../../src/domain/Access.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset, serverUrl } from "../../TestDatabase.ts"
@@ -24,7 +24,7 @@ const started = (options: Partial<LayerOptions> = {}) =>
 
 const query = { text: "rotate the secret token of the webhook", topK: 5, minScore: 0 }
 
-const search = (scope: AgentScope, more: Partial<typeof query> & { sourceIds?: [] } = {}) =>
+const search = (scope: ReadScope, more: Partial<SearchQuery> = {}) =>
   Effect.flatMap(VectorSearch, (searcher) => searcher.search(scope, { ...query, ...more }))
 
 const warm = Effect.flatMap(VectorSearch, (searcher) => searcher.warm)

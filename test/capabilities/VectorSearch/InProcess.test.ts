@@ -13,7 +13,7 @@ import { makeAgents } from "../../../src/capabilities/VectorSearch/InProcessAgen
 import { InProcessIndex } from "../../../src/capabilities/VectorSearch/InProcessIndex.ts"
 import { Recent } from "../../../src/capabilities/VectorSearch/InProcessRecent.ts"
 import type { Rows } from "../../../src/capabilities/VectorSearch/InProcessRows.ts"
-import type { AgentScope } from "../../../src/domain/Access.ts"
+import type { ReadScope } from "../../../src/domain/Access.ts"
 import { AgentId } from "../../../src/domain/Ids.ts"
 import { indexRow } from "../../../src/search/IndexRow.ts"
 import { queryForms } from "../../../src/search/Query.ts"
@@ -22,7 +22,7 @@ import { dimensions, hashVector, makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { known, page, source, ingest, stores } from "./Knowledge.ts"
 
-const search = (scope: AgentScope, text: string) =>
+const search = (scope: ReadScope, text: string) =>
   Effect.flatMap(VectorSearch, ({ search }) => search(scope, { text, topK: 5, minScore: 0 }))
 
 /** The names of the spans that `effect` begins, in order. */
@@ -165,6 +165,7 @@ const options = { maxBytes: 1e8, wordsFirstAbove: Infinity }
 
 /** Rows of one agent, as a test says. */
 const rowsOf = (over: Partial<Rows>): Rows => ({
+  visible: () => Effect.succeed(new Set(["src_1"])),
   changes: () => Effect.succeed({ version: 1, profile, live: [["src_1", "1"]], chunks: ["a"], vectors: [] }),
   chunks: (_, ids) => Effect.succeed(ids.map((id) => row(id, "backup"))),
   words: (ids) => Effect.succeed(ids.map((id) => row(id, "backup"))),

@@ -13,7 +13,7 @@ import { VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import { layerInProcess } from "../../../src/capabilities/VectorSearch/InProcess.ts"
 import { layerPgvector } from "../../../src/capabilities/VectorSearch/Pgvector.ts"
 import { recallMetric } from "../../../src/capabilities/VectorSearch/PgvectorRecall.ts"
-import type { AgentScope } from "../../../src/domain/Access.ts"
+import type { ReadScope } from "../../../src/domain/Access.ts"
 import type { SourceId } from "../../../src/domain/Ids.ts"
 import type { Database } from "../../../src/store/Database.ts"
 import { EmbeddingProfileStore } from "../../../src/store/EmbeddingProfiles.ts"
@@ -59,7 +59,7 @@ const embedder = (profile = "clustered") => {
 }
 
 /** Chunks written in bulk into a source that is live, each with a vector near one of the centres. */
-const bulk = (scope: AgentScope, sourceId: SourceId, count: number, prefix: string) =>
+const bulk = (scope: ReadScope, sourceId: SourceId, count: number, prefix: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const document = `doc_${prefix}`
@@ -89,10 +89,12 @@ const bulk = (scope: AgentScope, sourceId: SourceId, count: number, prefix: stri
     }
   })
 
-const search = (scope: AgentScope, text: string, topK = 10, sourceIds?: ReadonlyArray<SourceId>) =>
-  Effect.flatMap(VectorSearch, ({ search }) => search(scope, { text, topK, minScore: 0, sourceIds }))
+const search = (scope: ReadScope, text: string, topK = 10, sourceIds?: ReadonlyArray<SourceId>) =>
+  Effect.flatMap(VectorSearch, ({ search }) =>
+    search(scope, { text, topK, minScore: 0, filter: sourceIds === undefined ? undefined : { sourceIds } })
+  )
 
-const ids = (scope: AgentScope, text: string, topK?: number, sourceIds?: ReadonlyArray<SourceId>) =>
+const ids = (scope: ReadScope, text: string, topK?: number, sourceIds?: ReadonlyArray<SourceId>) =>
   Effect.map(search(scope, text, topK, sourceIds), ({ chunks }) => chunks.map(({ id }) => id))
 
 /** What `effect` gives, and which searches in the database it took. */
@@ -227,8 +229,8 @@ export const pgvectorSuite = (
           const asked = queries.flatMap((text) => [
             { text, topK: 3, minScore: 0 },
             { text, topK: 20, minScore: 0.2 },
-            { text, topK: 80, minScore: 0, sourceIds: [one] },
-            { text, topK: 10, minScore: 0, sourceIds: [two] }
+            { text, topK: 80, minScore: 0, filter: { sourceIds: [one] } },
+            { text, topK: 10, minScore: 0, filter: { sourceIds: [two] } }
           ])
           const answers = Effect.forEach(asked, (query) =>
             Effect.flatMap(VectorSearch, (searcher) => searcher.search(scope, query))

@@ -5,9 +5,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Embedder, EmbedderError } from "../../../src/capabilities/Embedder.ts"
 import { type SearchQuery, VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
-import type { AgentScope } from "../../../src/domain/Access.ts"
+import type { ReadScope } from "../../../src/domain/Access.ts"
 import { embeddingText } from "../../../src/search/Packer.ts"
-import { newId } from "../../../src/domain/Ids.ts"
+import { newId, type SourceId } from "../../../src/domain/Ids.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { hashVector, makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
@@ -18,13 +18,16 @@ const weight = 0.7
 
 export type SearchLayer = Layer.Layer<VectorSearch, never, SqlClient.SqlClient | Embedder>
 
-const search = (scope: AgentScope, text: string, options: Partial<SearchQuery> = {}) =>
+const search = (scope: ReadScope, text: string, options: Partial<SearchQuery> = {}) =>
   Effect.flatMap(VectorSearch, ({ search }) => search(scope, { text, topK: 10, minScore: 0, ...options }))
 
-const texts = (scope: AgentScope, text: string, options: Partial<SearchQuery> = {}) =>
+const texts = (scope: ReadScope, text: string, options: Partial<SearchQuery> = {}) =>
   Effect.map(search(scope, text, options), ({ chunks }) => chunks.map((chunk) => chunk.text))
 
-const stored = (scope: AgentScope) =>
+const only = (sourceIds: ReadonlyArray<SourceId> | undefined) =>
+  sourceIds === undefined ? undefined : { sourceIds }
+
+const stored = (scope: ReadScope) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const rows = yield* sql<{
@@ -127,7 +130,7 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
           const whole = yield* search(scope, text, { topK: 200 })
           const scores = new Map(whole.chunks.map(({ id, score }) => [id, score]))
           for (const sourceIds of [[one], [two, one], undefined]) {
-            const found = yield* search(scope, text, { topK: 15, minScore: 0.1, sourceIds })
+            const found = yield* search(scope, text, { topK: 15, minScore: 0.1, filter: only(sourceIds) })
             const query = { text, vector: hashVector(text), topK: 15, minScore: 0.1, sourceIds }
             expect(found.chunks.map(({ id }) => id)).toEqual(
               reference(chunks, query, weight).map(({ id }) => id)
@@ -151,7 +154,7 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
           scope,
           own.map((text) => page(text))
         )
-        const found = yield* texts(scope, "database backup", { topK: 3, sourceIds: [small] })
+        const found = yield* texts(scope, "database backup", { topK: 3, filter: { sourceIds: [small] } })
         expect(found.toSorted()).toEqual(own.toSorted())
       }).pipe(Effect.provide(live))
     )
@@ -164,9 +167,12 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
         const other = yield* known(yield* Fixtures.agent(), [page("backup of another")])
         const unknown = yield* newId.source
         for (const sourceIds of [[], [unknown], [other]]) {
-          expect(yield* search(scope, "backup", { sourceIds })).toEqual({ chunks: [], degraded: false })
+          expect(yield* search(scope, "backup", { filter: { sourceIds } })).toEqual({
+            chunks: [],
+            degraded: false
+          })
         }
-        expect(yield* texts(scope, "backup", { sourceIds: undefined })).toEqual(["backup"])
+        expect(yield* texts(scope, "backup", { filter: {} })).toEqual(["backup"])
       }).pipe(Effect.provide(live))
     )
 

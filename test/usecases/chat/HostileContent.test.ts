@@ -10,7 +10,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { ModelPart } from "../../../src/capabilities/ModelRuntime.ts"
-import type { AgentScope } from "../../../src/domain/Access.ts"
+import type { ReadScope } from "../../../src/domain/Access.ts"
 import type { TurnPart } from "../../../src/domain/ChatTurn.ts"
 import { type ConversationId, EndUserId } from "../../../src/domain/Ids.ts"
 import { newToolId, ToolDefinition } from "../../../src/domain/Tool.ts"
@@ -28,7 +28,7 @@ const onFreshData =
   <A, E, R>(test: Effect.Effect<A, E, R>) =>
     Effect.zipRight(reset, Effect.provide(test, Layer.provideMerge(EndUserStore.Default, process)))
 
-const give = (scope: AgentScope, name: string, definition: unknown) =>
+const give = (scope: ReadScope, name: string, definition: unknown) =>
   Effect.gen(function* () {
     const tools = yield* ToolStore
     const decoded = yield* Schema.decodeUnknown(ToolDefinition)(definition)
@@ -48,7 +48,7 @@ const inTurn = (...replies: ReadonlyArray<Reply>): Reply => {
   return (asked) => replies[Math.min(place++, replies.length - 1)]?.(asked) ?? Stream.empty
 }
 
-const run = (scope: AgentScope, fields: Record<string, unknown> = {}) =>
+const run = (scope: ReadScope, fields: Record<string, unknown> = {}) =>
   Effect.gen(function* () {
     const chat = yield* ChatTurn
     const turn = yield* chat.start(scope, request(fields))
@@ -74,7 +74,7 @@ const transcript = Effect.gen(function* () {
 })
 
 /** The person's data are read out to the end, and erased. */
-const exportedAndErased = (scope: AgentScope) =>
+const exportedAndErased = (scope: ReadScope) =>
   Effect.gen(function* () {
     const users = yield* EndUserStore
     const sql = yield* SqlClient.SqlClient

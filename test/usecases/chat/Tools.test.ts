@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { randomBytes } from "node:crypto"
 import { ModelError, type ModelPart } from "../../../src/capabilities/ModelRuntime.ts"
-import type { AgentScope } from "../../../src/domain/Access.ts"
+import type { ReadScope } from "../../../src/domain/Access.ts"
 import { newToolId, ToolDefinition } from "../../../src/domain/Tool.ts"
 import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
 import * as Sse from "../../../src/http/Sse.ts"
@@ -26,7 +26,7 @@ const onFreshData =
   <A, E, R>(test: Effect.Effect<A, E, R>) =>
     Effect.zipRight(reset, Effect.provide(test, process))
 
-const give = (scope: AgentScope, name: string, definition: unknown, secret: string | null = null) =>
+const give = (scope: ReadScope, name: string, definition: unknown, secret: string | null = null) =>
   Effect.gen(function* () {
     const tools = yield* ToolStore
     const decoded = yield* Schema.decodeUnknown(ToolDefinition)(definition)
@@ -56,7 +56,7 @@ const inTurn = (...replies: ReadonlyArray<Reply>): Reply => {
   return (asked) => replies[Math.min(place++, replies.length - 1)]!(asked)
 }
 
-const run = (scope: AgentScope, fields: Record<string, unknown> = {}) =>
+const run = (scope: ReadScope, fields: Record<string, unknown> = {}) =>
   Effect.gen(function* () {
     const chat = yield* ChatTurn
     const turn = yield* chat.start(scope, request(fields))

@@ -1,6 +1,7 @@
 /** The knowledge sources of an agent, their jobs and their crawls. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query"
 import type { CrawlOutcome, DryRun, DryRunRequest } from "../../../domain/Crawl.ts"
+import type { QaConfig, TextConfig } from "../../../domain/CuratedSource.ts"
 import type {
   FileConfig,
   PatchSource,
@@ -28,6 +29,8 @@ export type SourceStatus = typeof Status.Encoded
 type Configs = typeof UrlConfig.Encoded &
   typeof SitemapConfig.Encoded &
   typeof FileConfig.Encoded &
+  typeof TextConfig.Encoded &
+  typeof QaConfig.Encoded &
   typeof UploadedFileConfig.Encoded
 /** What is read of a config, whatever its source's type. */
 export type SourceConfig = Partial<Omit<Configs, "metadata">>
@@ -72,10 +75,18 @@ export const source = (id: string) =>
 export const createSource = (body: typeof CreateAgentSource.Encoded) =>
   call<typeof SourceCreation.Encoded, typeof CreateAgentSource.Encoded>("POST", "/api/sources", { body })
 
+interface NewUpload {
+  readonly agentId: string
+  readonly name: string
+  readonly labels: ReadonlyArray<string>
+  readonly file: File
+}
+
 /** One document, or one ZIP of documents. */
-export const uploadSource = (kind: "upload" | "bulk-upload", agentId: string, name: string, file: File) => {
+export const uploadSource = (kind: "upload" | "bulk-upload", { agentId, file, labels, name }: NewUpload) => {
   const body = new FormData()
   body.set("agentId", agentId)
+  if (labels.length > 0) body.set("labels", JSON.stringify(labels))
   if (name !== "") body.set("name", name)
   body.set("file", file)
   return call<typeof SourceCreation.Encoded>("POST", `/api/sources/${kind}`, { body })

@@ -21,6 +21,20 @@ const translations: ReadonlyArray<Translation> = [
   [/^Expected a moment that lies ahead$/u, "This lies in the past.", "Das liegt in der Vergangenheit."],
   [/^Expected at least one permission$/u, "Choose at least one.", "Bitte mindestens eines wählen."],
   [
+    /^Expected neither ingest nor \* for a key with a source scope$/u,
+    "A key that reads only some sources cannot change sources.",
+    "Ein Schlüssel, der nur manche Quellen liest, kann keine Quellen ändern."
+  ],
+  [/^Expected an array of at most (\d+) item\(s\)$/u, "At most $1.", "Höchstens $1."],
+  [/^Expected at most (\d+) pairs$/u, "At most $1 questions.", "Höchstens $1 Fragen."],
+  [
+    /^Expected at most (\d+) characters in all pairs together$/u,
+    "At most $1 characters in all questions and answers together.",
+    "Höchstens $1 Zeichen in allen Fragen und Antworten zusammen."
+  ],
+  [/^Expected at most (\d+) characters$/u, "At most $1 characters.", "Höchstens $1 Zeichen."],
+  [/^Expected a text that is not empty$/u, "This must not be empty.", "Das darf nicht leer sein."],
+  [
     /^Expected an origin such as/u,
     "A website such as https://example.com or http://localhost:3000.",
     "Eine Website wie https://example.com oder http://localhost:3000."

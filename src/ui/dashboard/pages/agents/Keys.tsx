@@ -20,6 +20,7 @@ import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { EditLimit, Limit, LimitFields, limitOf, limitPlaces, noLimit, useLimitTitle } from "./KeyLimit.tsx"
+import { KeyScope, noScope, scopeOf, scopePlaces, typedScope, useScopeTitle } from "./KeyScope.tsx"
 import { Origins } from "./Origins.tsx"
 import { meantBy, originsOf } from "./origins.ts"
 import css from "./Keys.module.css"
@@ -146,8 +147,8 @@ const useOffered = (): Record<OfferedPermission, readonly [string, string]> => {
 }
 
 const initial = (): ReadonlyArray<OfferedPermission> => ["chat"]
-const nothing = { name: "", permissions: initial(), origins: "", until: "", ...noLimit }
-const places = ["name", "permissions", "allowedOrigins", "expiresAt", ...limitPlaces] as const
+const nothing = { name: "", permissions: initial(), origins: "", until: "", ...noScope, ...noLimit }
+const places = ["name", "permissions", "allowedOrigins", "expiresAt", ...scopePlaces, ...limitPlaces] as const
 
 const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClose: () => void }) => {
   const t = useText(words)
@@ -166,7 +167,8 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         permissions: value.permissions,
         ...(allowedOrigins.length === 0 ? {} : { allowedOrigins }),
         ...(value.until === "" ? {} : { expiresAt: new Date(value.until).toISOString() }),
-        ...(rateLimit === null ? {} : { rateLimit })
+        ...(rateLimit === null ? {} : { rateLimit }),
+        ...scopeOf(value)
       }),
     onSuccess: () => {
       draft.saved()
@@ -212,6 +214,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         onChange={(until) => change({ until })}
         error={errorOf("expiresAt")}
       />
+      <KeyScope agentId={agentId} value={value} onChange={change} errorOf={errorOf} />
       <LimitFields value={value} onChange={change} errorOf={errorOf} />
       <Actions>
         <DraftState draft={draft} />
@@ -270,6 +273,7 @@ const Keys = ({ agentId }: { readonly agentId: string }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const limitTitle = useLimitTitle()
+  const scopeTitle = useScopeTitle()
   const { ago } = useFormat()
   const query = useInfiniteQuery(keys(agentId))
   const [creating, setCreating] = useState(false)
@@ -305,12 +309,17 @@ const Keys = ({ agentId }: { readonly agentId: string }) => {
                 columns={[
                   {
                     title: common.name,
-                    cell: ({ name, prefix, allowedOrigins }) => (
+                    cell: ({ name, prefix, allowedOrigins, sourceScope }) => (
                       <span className={css["name"]}>
                         {name}
                         <code>{prefix}…</code>
                         {allowedOrigins.length === 0 ? null : (
                           <span className={css["soft"]}>{allowedOrigins.join(", ")}</span>
+                        )}
+                        {sourceScope === null ? null : (
+                          <span className={css["soft"]}>
+                            {scopeTitle}: {typedScope(sourceScope)}
+                          </span>
                         )}
                       </span>
                     )

@@ -1,4 +1,4 @@
-/** Adding a source: a website, a sitemap, something by its address, or files from this computer. */
+/** Adding a source: a website, a sitemap, something by its address, files from this computer, or what is written here. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useId, useState } from "react"
 import { membersOf } from "../../api/membersOf.ts"
@@ -12,8 +12,10 @@ import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { CuratedFields, curatedOf, curatedPlaces, emptyCurated, isCurated } from "./Curated.tsx"
 import { addressOf, CrawlFields, crawlOf, crawlPlaces, emptyCrawl } from "./Crawling.tsx"
 import css from "./AddSource.module.css"
+import { Labels, labelsOf } from "./Labels.tsx"
 import { words as shared } from "./words.ts"
 
 /** A ZIP alone has no address. */
@@ -28,7 +30,9 @@ const words = texts(
     image: "Image by its address",
     address: "Address",
     choose: "File",
-    nameHelp: "As it is shown beside answers. Left empty, it is the address or the file's name."
+    nameHelp: "As it is shown beside answers. Left empty, it is the address or the file's name.",
+    labelsHelp:
+      "Separated by commas. With one, only keys that have it may read the source; without, every key."
   },
   {
     kind: "Was es ist",
@@ -38,7 +42,9 @@ const words = texts(
     image: "Bild über seine Adresse",
     address: "Adresse",
     choose: "Datei",
-    nameHelp: "So steht sie neben Antworten. Leer heißt: die Adresse oder der Dateiname."
+    nameHelp: "So steht sie neben Antworten. Leer heißt: die Adresse oder der Dateiname.",
+    labelsHelp:
+      "Durch Kommas getrennt. Mit einem lesen die Quelle nur Schlüssel, die es haben, ohne eines alle."
   }
 )
 
@@ -52,8 +58,15 @@ interface Props {
 }
 
 const kindOfSource = (): Kind => "URL"
-const nothing = { kind: kindOfSource(), name: "", address: "", ...emptyCrawl }
-const places = ["name", "config.fileUrl", ...crawlPlaces] as const
+const nothing = {
+  kind: kindOfSource(),
+  name: "",
+  labels: "",
+  address: "",
+  crawl: emptyCrawl,
+  curated: emptyCurated
+}
+const places = ["name", "labels", "config.fileUrl", ...crawlPlaces, ...curatedPlaces] as const
 
 const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
   const t = useText(words)
@@ -63,14 +76,17 @@ const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
   const fileId = useId()
   const draft = useDraft({ name: `source.${agentId}`, title: names.add, stored: nothing })
   const { change, value } = draft
-  const { address, kind, name } = value
+  const { address, crawl, curated, kind, name } = value
+  const labels = labelsOf(value.labels)
   const named: Record<Kind, string> = {
     URL: names.URL,
     SITEMAP: names.SITEMAP,
     upload: t.upload,
     "bulk-upload": t.bulk,
     FILE: t.file,
-    IMAGE: t.image
+    IMAGE: t.image,
+    TEXT: names.TEXT,
+    QA: names.QA
   }
   const [file, setFile] = useState<File | null>(null)
 
@@ -79,15 +95,15 @@ const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
       if (kind === "upload" || kind === "bulk-upload") {
         return file === null
           ? Promise.reject(new Error("There is no file."))
-          : uploadSource(kind, agentId, name, file)
+          : uploadSource(kind, { agentId, name, labels, file })
       }
-      const crawled = kind === "URL" || kind === "SITEMAP"
-      const called = nameOf(addressOf(crawled ? value.url : address))
-      return createSource({
-        agentId,
-        name: name === "" ? called : name,
-        ...(crawled ? crawlOf(kind, value) : { type: kind, config: { fileUrl: addressOf(address) } })
-      })
+      const common = (called: string) => ({ agentId, labels, name: name === "" ? called : name })
+      if (isCurated(kind)) return createSource({ ...common(names[kind]), ...curatedOf(kind, curated) })
+      if (kind === "URL" || kind === "SITEMAP") {
+        return createSource({ ...common(nameOf(addressOf(crawl.url))), ...crawlOf(kind, crawl) })
+      }
+      const fileUrl = addressOf(address)
+      return createSource({ ...common(nameOf(fileUrl)), type: kind, config: { fileUrl } })
     },
     onSuccess: async () => {
       draft.saved()
@@ -105,7 +121,20 @@ const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
         onChange={(chosen) => change({ kind: chosen })}
       />
       {kind === "URL" || kind === "SITEMAP" ? (
-        <CrawlFields type={kind} form={value} onChange={change} errorOf={errorOf} />
+        <CrawlFields
+          type={kind}
+          form={crawl}
+          onChange={(fields) => change({ crawl: { ...crawl, ...fields } })}
+          errorOf={errorOf}
+        />
+      ) : null}
+      {isCurated(kind) ? (
+        <CuratedFields
+          type={kind}
+          form={curated}
+          onChange={(fields) => change({ curated: { ...curated, ...fields } })}
+          errorOf={errorOf}
+        />
       ) : null}
       {kind === "FILE" || kind === "IMAGE" ? (
         <TextField
@@ -137,6 +166,12 @@ const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
         value={name}
         onChange={(typed) => change({ name: typed })}
         error={errorOf("name")}
+      />
+      <Labels
+        help={t.labelsHelp}
+        value={value.labels}
+        onChange={(typed) => change({ labels: typed })}
+        error={errorOf("labels")}
       />
       <Actions>
         <DraftState draft={draft} />

@@ -58,7 +58,7 @@ const lines = (text: string) =>
 
 /** The fields as they are typed. */
 export interface CrawlForm {
-  readonly [field: string]: string
+  readonly [field: string]: unknown
   readonly url: string
   readonly depth: string
   readonly include: string

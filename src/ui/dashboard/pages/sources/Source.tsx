@@ -26,7 +26,9 @@ import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { LoadedPage } from "../LoadedPage.tsx"
 import { crawlOf, CrawlFields, crawlFormOf, crawlPlaces } from "./Crawling.tsx"
+import { CuratedFields, curatedFormOf, curatedOf, curatedPlaces, isCurated } from "./Curated.tsx"
 import { CrawlReport } from "./CrawlReport.tsx"
+import { Labels, labelsOf, typedLabels } from "./Labels.tsx"
 import css from "./Source.module.css"
 import { State } from "./State.tsx"
 import { Why } from "./Why.tsx"
@@ -40,6 +42,10 @@ const words = texts(
     force: "Read everything anew",
     edit: "Edit source",
     editHelp: "Changed addresses and patterns act when it is read next.",
+    curatedHelp: "It is read again as soon as it is saved.",
+    labels: "Labels",
+    labelsHelp:
+      "Separated by commas; act at once. With one, only keys that have it may read the source; without, every key.",
     remove: "Delete source",
     question: (name: string) =>
       `“${name}” and everything that was read from it will be gone, and is never found again.`,
@@ -63,6 +69,10 @@ const words = texts(
     force: "Alles neu lesen",
     edit: "Quelle bearbeiten",
     editHelp: "Geänderte Adressen und Muster gelten beim nächsten Lesen.",
+    curatedHelp: "Sie wird neu gelesen, sobald sie gespeichert ist.",
+    labels: "Etiketten",
+    labelsHelp:
+      "Durch Kommas getrennt; gelten sofort. Mit einem lesen die Quelle nur Schlüssel, die es haben, ohne eines alle.",
     remove: "Quelle löschen",
     question: (name: string) =>
       `„${name}“ und alles daraus Gelesene ist dann fort und wird nie wieder gefunden.`,
@@ -82,13 +92,18 @@ const words = texts(
 )
 
 /** As they are typed. */
-const fieldsOf = ({ config, name }: SourceDetail) => ({
+const fieldsOf = ({ config, labels = [], name }: SourceDetail) => ({
   name,
+  labels: typedLabels(labels),
   address: config.fileUrl ?? "",
-  ...crawlFormOf(config)
+  ...crawlFormOf(config),
+  ...curatedFormOf(config)
 })
 
-const places = ["name", "config.fileUrl", ...crawlPlaces] as const
+const places = ["name", "labels", "config.fileUrl", ...crawlPlaces, ...curatedPlaces] as const
+
+/** A change of a source is written as it is shown, but for pairs. */
+const shownPairs = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value, null, 2))
 
 /** Fails as a change does that another came before: sources have no versions, so the newest is looked at first. */
 const unchangedSince = async (queries: QueryClient, { id, ...found }: SourceDetail) => {
@@ -113,13 +128,18 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
     mutationFn: async () => {
       await unchangedSince(queries, found)
       const { address, name } = value
-      if (crawled) return patchSource(found.id, { name, config: crawlOf(type, value).config })
+      const labels = labelsOf(value.labels)
+      if (crawled) return patchSource(found.id, { name, labels, config: crawlOf(type, value).config })
+      if (isCurated(type)) {
+        const config = { ...found.config, ...curatedOf(type, value).config }
+        return patchSource(found.id, { name, labels, config })
+      }
       const { fileUrl, ...rest } = found.config
       return patchSource(
         found.id,
         fileUrl === undefined || fileUrl === address
-          ? { name }
-          : { name, config: { ...rest, fileUrl: address } }
+          ? { name, labels }
+          : { name, labels, config: { ...rest, fileUrl: address } }
       )
     },
     onSuccess: async () => {
@@ -163,7 +183,23 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
           <Theirs draft={draft} name="address" />
         </>
       )}
-      <p className={css["soft"]}>{t.editHelp}</p>
+      {isCurated(type) ? (
+        <CuratedFields
+          type={type}
+          form={value}
+          onChange={change}
+          errorOf={errorOf}
+          below={(field) => <Theirs draft={draft} name={field} shown={shownPairs} />}
+        />
+      ) : null}
+      <Labels
+        help={t.labelsHelp}
+        value={value.labels}
+        onChange={(labels) => change({ labels })}
+        error={errorOf("labels")}
+      />
+      <Theirs draft={draft} name="labels" />
+      <p className={css["soft"]}>{isCurated(type) ? t.curatedHelp : t.editHelp}</p>
       <Actions>
         <DraftState draft={draft} />
         <Button onPress={onClose}>{common.cancel}</Button>
@@ -178,7 +214,7 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
 const Facts = ({ found }: { readonly found: SourceDetail }) => {
   const t = useText(words)
   const names = useText(shared)
-  const { config } = found
+  const { config, labels = [] } = found
   const address = config.url ?? config.sitemapUrl ?? config.fileUrl
   const facts: ReadonlyArray<readonly [string, string | undefined]> = [
     [names.type, names[found.type]],
@@ -188,6 +224,7 @@ const Facts = ({ found }: { readonly found: SourceDetail }) => {
     [t.include, config.includePatterns?.join("\n")],
     [t.exclude, config.excludePatterns?.join("\n")],
     [t.refresh, address === undefined ? undefined : t[config.refresh ?? "off"]],
+    [t.labels, labels.length === 0 ? undefined : typedLabels(labels)],
     [t.id, found.id]
   ]
   return (

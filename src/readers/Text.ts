@@ -1,0 +1,20 @@
+/** Source type TEXT: a text that stands in the config. */
+import * as Stream from "effect/Stream"
+import type { TextConfig } from "../domain/CuratedSource.ts"
+import type { Reader } from "./Reader.ts"
+
+/** Names the only document of its source. */
+const uri = "text:"
+const maxTitleLength = 200
+
+/** The first heading of Markdown, else the first line. */
+const titleOf = (text: string, format: "markdown" | "text"): string => {
+  const heading = format === "markdown" ? /^ {0,3}#{1,6}[ \t]+(\S.*)$/mu.exec(text)?.[1] : undefined
+  const [first = ""] = text.trimStart().split("\n", 1)
+  return (heading ?? first).trim().slice(0, maxTitleLength).toWellFormed()
+}
+
+export const reader: Reader<typeof TextConfig.Type> = {
+  read: ({ format = "markdown", text }) =>
+    Stream.make({ uri, title: titleOf(text, format), format, content: text })
+}

@@ -1,0 +1,43 @@
+/**
+ * How alike two questions are, by their words alone, so that anybody can say why: the same words in the same order are alike
+ * entirely; else the share of the words that they have in common decides, where nothing that changes the sense differs.
+ */
+import { terms, word } from "./Tokenizer.ts"
+
+/** Least share of common words of two questions that ask the same. */
+export const likenessFloor = 0.8
+/** Questions that are not the same letter by letter have at least so many telling words in common. */
+const leastCommon = 2
+/** Longer texts are no questions that somebody wrote an answer to beforehand. */
+const maxLength = 1_000
+
+/** Small words that turn a question around, of which search takes no note. */
+const turning = new Set(
+  (
+    "no nor not never without before after until only except up down in out on off over under above below against more less " +
+    "most least few from to first last t nicht kein keine keinen keiner keines ohne vor nach bis nur nie mehr weniger über " +
+    "unter aus ein an auf ab gegen pas sans avant après jamais plus moins sin antes después nunca más menos"
+  ).split(" ")
+)
+
+const wordsOf = (text: string): ReadonlyArray<string> =>
+  Array.from(text.normalize("NFKC").toLowerCase().matchAll(word), ([found]) => found)
+
+const isSame = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
+  one.size === other.size && [...one].every((member) => other.has(member))
+
+const numbersOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => /\p{N}/u.test(found)))
+const turningOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => turning.has(found)))
+
+/** 1 for the same question, at least {@link likenessFloor} for one that asks the same, else 0. */
+export const likeness = (asked: string, question: string): number => {
+  if (asked.length > maxLength || question.length > maxLength) return 0
+  const [one, other] = [wordsOf(asked), wordsOf(question)]
+  if (one.length === 0) return 0
+  if (one.join(" ") === other.join(" ")) return 1
+  if (!isSame(numbersOf(one), numbersOf(other)) || !isSame(turningOf(one), turningOf(other))) return 0
+  const [left, right] = [new Set(terms(asked)), new Set(terms(question))]
+  const common = [...left].filter((term) => right.has(term)).length
+  const share = (2 * common) / (left.size + right.size)
+  return common >= leastCommon && share >= likenessFloor ? share : 0
+}

@@ -1,0 +1,85 @@
+/** Which sources a key may read: chosen when it is made, and for good. */
+import { useInfiniteQuery } from "@tanstack/react-query"
+import type { Key } from "../../api/Keys.ts"
+import { sources } from "../../api/Sources.ts"
+import { Choices } from "../../components/Choices.tsx"
+import { Switch } from "../../components/Field.tsx"
+import { texts, useText } from "../../text/Language.tsx"
+import { Labels, labelsOf, typedLabels } from "../sources/Labels.tsx"
+
+const words = texts(
+  {
+    title: "Sources",
+    limited: "Only some sources",
+    labelsHelp:
+      "Separated by commas. The key reads sources with at least one of them, and those without labels. Not for a key that may change sources.",
+    these: "Of those, only these (none chosen: all)"
+  },
+  {
+    title: "Quellen",
+    limited: "Nur manche Quellen",
+    labelsHelp:
+      "Durch Kommas getrennt. Der Schlüssel liest Quellen mit mindestens einem davon und solche ohne Etikett. Nicht für Schlüssel, die Quellen ändern dürfen.",
+    these: "Davon nur diese (keine gewählt: alle)"
+  }
+)
+
+/** As it is typed. */
+export interface TypedScope {
+  readonly limited: boolean
+  readonly labels: string
+  readonly sourceIds: ReadonlyArray<string>
+}
+
+export const noScope: TypedScope = { limited: false, labels: "", sourceIds: [] }
+
+/** What is sent of it. */
+export const scopeOf = ({ labels, limited, sourceIds }: TypedScope) =>
+  limited
+    ? { sourceScope: { labels: labelsOf(labels), ...(sourceIds.length === 0 ? {} : { sourceIds }) } }
+    : {}
+
+/** Where the service names what is wrong with a scope. */
+export const scopePlaces = ["sourceScope.labels", "sourceScope.sourceIds"] as const
+
+export const typedScope = ({ labels = [], sourceIds = [] }: NonNullable<Key["sourceScope"]>): string =>
+  typedLabels([...(labels.length === 0 ? ["–"] : labels), ...sourceIds])
+
+export const useScopeTitle = () => useText(words).title
+
+interface Props {
+  readonly agentId: string
+  readonly value: TypedScope
+  readonly onChange: (value: Partial<TypedScope>) => void
+  readonly errorOf: (place: (typeof scopePlaces)[number]) => string | undefined
+}
+
+export const KeyScope = ({ agentId, errorOf, onChange, value }: Props) => {
+  const t = useText(words)
+  const query = useInfiniteQuery(sources(agentId))
+  const known = query.data?.pages.flatMap((page) => page.sources) ?? []
+  return (
+    <>
+      <Switch label={t.limited} isSelected={value.limited} onChange={(limited) => onChange({ limited })} />
+      {value.limited ? (
+        <>
+          <Labels
+            help={t.labelsHelp}
+            value={value.labels}
+            onChange={(labels) => onChange({ labels })}
+            error={errorOf("sourceScope.labels")}
+          />
+          {known.length === 0 ? null : (
+            <Choices
+              label={t.these}
+              options={known.map(({ id, labels = [], name }) => [id, name, typedLabels(labels)] as const)}
+              value={value.sourceIds}
+              onChange={(sourceIds) => onChange({ sourceIds })}
+              error={errorOf("sourceScope.sourceIds")}
+            />
+          )}
+        </>
+      ) : null}
+    </>
+  )
+}

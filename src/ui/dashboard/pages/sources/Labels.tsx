@@ -1,0 +1,29 @@
+/** Labels as they are typed, of a source or of a key that may read those with them. */
+import { TextField } from "../../components/Field.tsx"
+import { texts, useText } from "../../text/Language.tsx"
+
+const words = texts({ label: "Labels" }, { label: "Etiketten" })
+
+/** Separated by commas; each once. */
+export const labelsOf = (typed: string): ReadonlyArray<string> => [
+  ...new Set(
+    typed
+      .split(",")
+      .map((label) => label.trim())
+      .filter((label) => label !== "")
+  )
+]
+
+export const typedLabels = (labels: ReadonlyArray<string>): string => labels.join(", ")
+
+interface Props {
+  readonly help: string
+  readonly value: string
+  readonly onChange: (typed: string) => void
+  readonly error: string | undefined
+}
+
+export const Labels = (props: Props) => {
+  const t = useText(words)
+  return <TextField label={t.label} placeholder="staff, partners" {...props} />
+}

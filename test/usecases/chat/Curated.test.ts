@@ -1,0 +1,90 @@
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect, it as plain } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Ref from "effect/Ref"
+import { extract } from "../../../src/capabilities/ModelRuntime/Extractive.ts"
+import { DocumentId, newId } from "../../../src/domain/Ids.ts"
+import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
+import { toPassages } from "../../../src/usecases/chat/Citations.ts"
+import { before, chosen } from "../../../src/usecases/chat/Curated.ts"
+import * as Fixtures from "../../Fixtures.ts"
+import { eachEngineLive, reset } from "../../TestDatabase.ts"
+import { chunk, request, says, Script, turnLayer } from "./TurnHarness.ts"
+
+const asked = "How long does a refund take?"
+const answer = (place: number, ordinal = 0) => ({
+  ...chunk(place),
+  documentId: DocumentId.make("doc_answer"),
+  title: asked,
+  ordinal,
+  text: `Part ${ordinal} of the answer.`
+})
+
+const onFreshData =
+  <P, PE, PR>(process: Layer.Layer<P, PE, PR>) =>
+  <A, E, R>(test: Effect.Effect<A, E, R>) =>
+    Effect.zipRight(reset, Effect.provide(test, process))
+
+plain("A written answer comes first, whole and in reading order, before what else was found", () => {
+  const found = [chunk(1), answer(3, 1), chunk(2), answer(4, 0)]
+  const curated = chosen("how long DOES a refund take", found)
+  expect(curated).toMatchObject({ question: asked, likeness: 1 })
+  expect(before(curated, found, 3).map(({ id, score }) => [id, score])).toEqual([
+    ["chk_4", 1],
+    ["chk_3", 1],
+    ["chk_1", chunk(1).score]
+  ])
+  // The answer itself is never cut.
+  expect(before(curated, found, 1).map(({ id }) => id)).toEqual(["chk_4", "chk_3"])
+  expect(chosen("How long does it take to get a refund for shoes and hats?", found)).toBeNull()
+  expect(before(null, found, 1)).toEqual(found)
+})
+
+plain("Without a model the reply is the answer alone, with every row of its tables", () => {
+  const rows = Array.from({ length: 12 }, (_, row) => `| ${row} | ${row} days |`)
+  const text = ["These:", "", "| Country | Time |", "|---|---|", ...rows].join("\n")
+  const passages = toPassages([{ ...answer(1), text }, chunk(2)], 1)
+  const reply = extract(asked, passages)
+  expect(reply).toContain("| 11 | 11 days |")
+  expect(reply).toContain("[1]")
+  expect(reply).not.toContain("Fact number 2")
+})
+
+eachEngineLive("A question that somebody has answered beforehand", (it) => {
+  it.scoped("is the first passage of a model, is cited, and stands in the trace with how alike it is", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const sql = yield* SqlClient.SqlClient
+      const chat = yield* ChatTurn
+      const { chunks, reply, requests } = yield* Script
+      yield* Ref.set(chunks, [chunk(1), chunk(2), answer(3)])
+      yield* Ref.set(reply, says("See [1]."))
+      // The agent has no such source: nothing is looked for.
+      yield* chat.complete(scope, request({ message: asked }))
+      yield* sql`
+        insert into sources (id, tenant_id, agent_id, type, name, config)
+        values (${yield* newId.source}, ${scope.tenantId}, ${scope.agentId}, 'QA', 'Answers', '{}')`
+      const { citations } = yield* chat.complete(scope, request({ message: asked }))
+      expect(citations).toMatchObject([{ index: 1, chunkId: "chk_3", title: asked, score: 1 }])
+      const passages = (yield* Ref.get(requests)).map((one) =>
+        one.passages.map(({ curated, title }) => [title, curated])
+      )
+      expect(passages).toEqual([
+        [
+          ["Chapter 1", false],
+          ["Chapter 2", false],
+          [asked, false]
+        ],
+        [
+          [asked, true],
+          ["Chapter 1", false],
+          ["Chapter 2", false]
+        ]
+      ])
+      const traced = yield* sql<{ readonly curated: unknown }>`
+        select payload -> 'curated' as curated from agent_run_events where type = 'retrieval.completed' order by at`
+      expect(traced.map(({ curated }) => curated)).toEqual([null, { question: asked, likeness: 1 }])
+    }).pipe(onFreshData(turnLayer()))
+  )
+})
