@@ -4,9 +4,10 @@
  */
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import { cleanHeading } from "../../search/Heading.ts"
 import { terms } from "../../search/Tokenizer.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime, type Passage } from "../ModelRuntime.ts"
-import { cleanHeading, type Excerpt, excerpts, narrowed } from "./Excerpts.ts"
+import { type Excerpt, excerpts, narrowed } from "./Excerpts.ts"
 import { type AskedWord, askedWords, has, termsOf, weightsOf } from "./Relevance.ts"
 import { estimatePrompt, estimateTokens } from "./Tokens.ts"
 
