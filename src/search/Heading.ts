@@ -18,9 +18,12 @@ const attributes = /\{#[^{}]{0,200}\}$/
 const anchor = /[#¶§]$/
 const emphasis = /(`[^`]*`)|(?<![\p{L}\p{N}])([*_]{1,3})(?=\S)([^*_]{1,200})(?<=\S)\2(?![\p{L}\p{N}])/gu
 
+/** UTF-16 units of a heading that are read; the rest of a longer one goes. */
+const maxLength = 2_000
+
 /** A title or a heading as words: no anchors, links, tags or marks of emphasis. */
 export const cleanHeading = (heading: string): string =>
-  plain(heading.trim().replace(attributes, ""))
+  plain(heading.trim().slice(0, maxLength).toWellFormed().replace(attributes, ""))
     .replace(link, (_, words: string) => (/[\p{L}\p{N}]/u.test(words) ? words : ""))
     .trim()
     .replace(anchor, "")

@@ -37,10 +37,15 @@ const fenced = (text: string): string => {
 
 const isBlank = (block: Block): boolean => !/[\p{L}\p{N}]/u.test(block.text)
 
+const relativeLink = /(`[^`]*`)|\[([^\][]{0,300})\]\((?![a-z][a-z0-9+.-]{0,30}:|\/\/)[^()]{0,2000}\)/gi
+
+/** Links within the source lead nowhere from a reply: their words stay. */
+const shown = (text: string): string => plain(text).replace(relativeLink, "$1$2")
+
 const excerptOf = ({ kind, text }: Block): Excerpt => {
   if (kind === "code") return { kind, text: fenced(text) }
-  if (kind === "prose") return { kind, text: plain(unwrapped(text)) }
-  return { kind, text: plain(text.replace(/^[^\S\n]+/gm, "")) }
+  if (kind === "prose") return { kind, text: shown(unwrapped(text)) }
+  return { kind, text: shown(text.replace(/^[^\S\n]+/gm, "")) }
 }
 
 /** Everything that can be quoted from `text`, in order. */

@@ -54,6 +54,7 @@ describe("The bootstrap interval", () => {
     expect(bootstrap(differences(1, 30)).high).toBe(0)
     expect(bootstrap(differences(12, 30)).high).toBeLessThan(0)
     expect(bootstrap([0, 0, 0])).toEqual({ low: 0, high: 0 })
+    expect(bootstrap([0.1, 0.1])).toEqual({ low: expect.closeTo(0.1, 12), high: expect.closeTo(0.1, 12) })
   })
 })
 
