@@ -29,6 +29,8 @@ const besidesShare = 0.7
 const sameShare = 0.7
 /** What all words of the question add to the score of a section that has them, as a share of it: the search has counted them already. */
 const wordsShare = 0.25
+/** What a section without any of them keeps of its score. */
+const wordlessShare = 0.5
 /** UTF-16 units of a section that stand before what answers; with more before it, it begins there. */
 const maxLeadLength = 900
 
@@ -124,8 +126,10 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
     return words > 0 || score >= sureFrom
   }
   const chosen: Array<FoundSection> = []
-  const worth = (section: FoundSection) =>
-    section.score * (1 + (wordsShare * carried(weights, section.said, section.terms)) / Math.max(1, total))
+  const worth = (section: FoundSection) => {
+    const words = carried(weights, section.said, section.terms)
+    return section.score * (words === 0 ? wordlessShare : 1 + (wordsShare * words) / Math.max(1, total))
+  }
   const ranked = sections.filter(answers).toSorted((one, other) => worth(other) - worth(one))
   const [best] = ranked
   for (const section of ranked) {

@@ -66,18 +66,18 @@ describe("Extractive", () => {
   it("begins with the section that the question names, before one that only quotes the question in its code", () => {
     const quoting = passage(
       1,
-      "Start > Ask",
+      "Guide > Ask",
       "Beside a running server:\n\n```sh\nspoke chat 'How do I start it?'\n```",
       0.68
     )
     const starting = passage(
       2,
-      "Start > Start a server",
+      "Guide > Start a server",
       "In a clone of the project:\n\n```sh\nnpm ci && npm run serve\n```",
       0.67
     )
     expect(answer("How do I start the server?", [quoting, starting])).toMatch(
-      /^\*\*Start › Start a server\*\*\n\nIn a clone of the project: \[2\]\n\n```sh\nnpm ci && npm run serve\n```\n\n\[2\]/
+      /^\*\*Guide › Start a server\*\*\n\nIn a clone of the project: \[2\]\n\n```sh\nnpm ci && npm run serve\n```\n\n\[2\]/
     )
   })
 

@@ -101,9 +101,23 @@ export interface AskOptions {
   readonly timeout: Duration.Duration
 }
 
-/** How a question is asked; whoever is told to wait has all others wait too. */
+const unreachable = Option.some<NoReply>({ error: "the server could not be reached" })
+
+/** How a question is asked; whoever is told to wait has all others wait too. A server that never answered ends the run. */
 export const make = (send: Send, { timeout }: AskOptions) =>
-  Effect.map(Ref.make(0), (pausedUntil) => {
+  Effect.gen(function* () {
+    const pausedUntil = yield* Ref.make(0)
+    const hasAnswered = yield* Ref.make(false)
+
+    const reach = (request: HttpClientRequest.HttpClientRequest) =>
+      send(request).pipe(
+        Effect.tap(Ref.set(hasAnswered, true)),
+        Effect.asSome,
+        Effect.catchAll((failure) =>
+          Effect.flatMap(Ref.get(hasAnswered), (answered) => (answered ? Effect.succeedNone : failure))
+        )
+      )
+
     const attempt = (question: string) =>
       Effect.gen(function* () {
         const until = yield* Ref.get(pausedUntil)
@@ -111,11 +125,13 @@ export const make = (send: Send, { timeout }: AskOptions) =>
         if (until > now) yield* Effect.sleep(until - now)
         const started = yield* Clock.currentTimeMillis
         return yield* Effect.gen(function* () {
-          const response = yield* send(
+          const reached = yield* reach(
             HttpClientRequest.post("/chat/stream").pipe(
               HttpClientRequest.bodyUnsafeJson({ message: question, persist: false })
             )
           )
+          if (Option.isNone(reached)) return unreachable
+          const response = reached.value
           const { status } = response
           if (status >= 200 && status < 300) return Option.some(yield* readReply(response, started))
           const { code, message } = yield* codeOf(response)
