@@ -76,11 +76,11 @@ const documents = (citations: ReadonlyArray<Citation>): ReadonlyArray<Citation> 
 
 const folded = (text: string): string => text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim()
 
-/** An address without what is behind `?` and `#` and without a slash at its end. */
-const addressOf = (url: string): string =>
-  folded(url)
-    .replace(/[?#].*$/, "")
-    .replace(/\/+$/, "")
+/** An address without what is behind `?` and `#`, and without a slash at its end. */
+const addressOf = (url: string): string => {
+  const [address = ""] = folded(url).split(/[?#]/, 1)
+  return address.endsWith("/") ? address.slice(0, -1) : address
+}
 
 /**
  * Whether `expected` names what is cited: the source's id or name, the document's address or the end of it from a slash
@@ -93,12 +93,13 @@ export const names = (expected: string, { sourceId, sourceName, title, url }: Ci
     [sourceId, sourceName, title, ...title.split(" > ")].some((name) => folded(name) === wanted) ||
     folded(url) === wanted ||
     address === addressOf(expected) ||
-    address.endsWith(`/${addressOf(expected).replace(/^\/+/, "")}`)
+    address.endsWith(`/${addressOf(expected).replace(/^\//, "")}`)
   )
 }
 
 /** The words of a text alone: no marks of citations, of emphasis or of code. */
-const words = (text: string): string => folded(text.replace(/\s*\[\d{1,3}\]/g, "").replace(/[*`_]/g, ""))
+const words = (text: string): string =>
+  folded(text.replace(/\[\d{1,3}\]/g, "").replace(/[*`_]/g, "")).replace(/ (?=[.,;:!?])/g, "")
 
 /** Whether `text` states `fact` word for word; a number is not found in a longer one. */
 export const states = (text: string, fact: string): boolean => {
@@ -115,14 +116,26 @@ export const states = (text: string, fact: string): boolean => {
   return false
 }
 
-/** How replies say that the sources do not answer. */
-const refusals =
-  /\b(?:(?:do|does|did|could|can|was|were|is|are|am) ?n[o']t (?:\w+ ){0,3}?(?:know|find|found|answer|contain|mention|cover|include|say|provide|have|sure|able|available|help)|cannot|don’t|can’t|couldn’t|found nothing|find nothing|nothing (?:on|about)|no (?:\w+ )?(?:information|answer|mention|source|passage)s?|unable to|sorry)\b/i
+/** What a reply that declines does not do, after "not" or "n't". */
+const undone =
+  "know find found answer contain mention cover include say state tell provide have able sure available help enough"
+
+/** How replies say in English that the sources do not answer. */
+const refusals = [
+  ...undone.split(" ").flatMap((verb) => [`not ${verb}`, `n't ${verb}`]),
+  ..."found nothing|find nothing|nothing on|nothing about|no information|no answer|no mention|no source|no passage".split(
+    "|"
+  ),
+  "unable to",
+  "sorry"
+]
 
 /** Whether a reply declines to answer: it cites nothing, and says so or has one of the `phrases`. */
-export const refuses = ({ citations, text }: Reply, phrases: ReadonlyArray<string>): boolean =>
-  citations.length === 0 &&
-  (refusals.test(text) || phrases.some((phrase) => words(text).includes(words(phrase))))
+export const refuses = ({ citations, text }: Reply, phrases: ReadonlyArray<string>): boolean => {
+  if (citations.length > 0) return false
+  const said = words(text).replaceAll("’", "'")
+  return [...refusals, ...phrases.map(words)].some((phrase) => said.includes(phrase))
+}
 
 const groundingOf = (citations: ReadonlyArray<Citation>): number | null => {
   const judged = citations.flatMap(({ supported }) => (typeof supported === "boolean" ? [supported] : []))
