@@ -249,5 +249,5 @@ describe("spoke eval on a data folder", () => {
     const other = await run(["eval", cases, "--data", dataDir, "--agent", "agt_none"], {})
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("agt_none is no agent")])
     removeFolder(dataDir)
-  })
+  }, 240_000)
 })

@@ -58,16 +58,10 @@ export type CaseResult = typeof CaseResult.Type
 
 const marks = /\[(\d{1,3})\]/g
 
-/** Citations in the order in which the reply first marks them; those that it does not mark come last. */
-const inOrder = ({ citations, text }: Reply): ReadonlyArray<Citation> => {
-  const places = new Map<number, number>()
-  for (const [, number] of text.matchAll(marks)) {
-    if (!places.has(Number(number))) places.set(Number(number), places.size)
-  }
-  const place = ({ index }: Citation) => places.get(index) ?? Infinity
-  return citations.toSorted((one, other) =>
-    place(one) < place(other) ? -1 : place(one) > place(other) ? 1 : 0
-  )
+/** The citations that the reply marks, in the order of their first marks: what it does not mark it does not cite. */
+const marked = ({ citations, text }: Reply): ReadonlyArray<Citation> => {
+  const indices = new Set(Array.from(text.matchAll(marks), ([, number]) => Number(number)))
+  return [...indices].flatMap((index) => citations.filter((citation) => citation.index === index))
 }
 
 /** One citation for each document, the first. */
@@ -131,9 +125,9 @@ const refusals = [
 ]
 
 /** Whether a reply declines to answer: it cites nothing, and says so or has one of the `phrases`. */
-export const refuses = ({ citations, text }: Reply, phrases: ReadonlyArray<string>): boolean => {
-  if (citations.length > 0) return false
-  const said = words(text).replaceAll("’", "'")
+export const refuses = (reply: Reply, phrases: ReadonlyArray<string>): boolean => {
+  if (marked(reply).length > 0) return false
+  const said = words(reply.text).replaceAll("’", "'")
   return [...refusals, ...phrases.map(words)].some((phrase) => said.includes(phrase))
 }
 
@@ -171,7 +165,7 @@ const unanswered = (
 export const judge = (asked: Case, reply: Reply | NoReply, phrases: ReadonlyArray<string>): CaseResult => {
   if ("error" in reply) return unanswered(asked, reply.error)
   const { expectFacts, expectRefusal, expectSources, line, question } = asked
-  const cited = documents(inOrder(reply))
+  const cited = documents(marked(reply))
   const among = (first: number) =>
     expectSources.length === 0
       ? null

@@ -116,6 +116,7 @@ describe("A refusal", () => {
 
   it("cites nothing, and says that it is one: an answer from memory is none", () => {
     expect(refuses(reply("I do not know more than this [1].", [citation(1)]), [])).toBe(false)
+    expect(refuses(reply("I do not know.", [citation(1)]), [])).toBe(true)
     expect(refuses(reply("Paris is the capital of France."), [])).toBe(false)
     expect(refuses(reply("Das weiß ich leider nicht."), [])).toBe(false)
     expect(refuses(reply("Das weiß ich leider nicht."), ["weiß ich leider nicht"])).toBe(true)
