@@ -70,9 +70,11 @@ const documents = (citations: ReadonlyArray<Citation>): ReadonlyArray<Citation> 
 
 const folded = (text: string): string => text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim()
 
-/** An address without what is behind `?` and `#`, and without a slash at its end. */
+/** An address without what is behind `?` and `#` and without a slash at its end; that of an uploaded file is its path. */
 const addressOf = (url: string): string => {
-  const [address = ""] = folded(url).split(/[?#]/, 1)
+  const [address = ""] = folded(url)
+    .replace(/^upload:/, "/")
+    .split(/[?#]/, 1)
   return address.endsWith("/") ? address.slice(0, -1) : address
 }
 

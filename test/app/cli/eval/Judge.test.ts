@@ -55,6 +55,13 @@ describe("An expected source", () => {
     }
   )
 
+  it("is named by the path of an uploaded file, alone or in a ZIP", () => {
+    const uploaded = citation(1, { url: "upload:guide/Install.md" })
+    for (const expected of ["install.md", "guide/install.md", "upload:guide/Install.md"])
+      expect(names(expected, uploaded)).toBe(true)
+    expect(names("stall.md", uploaded)).toBe(false)
+  })
+
   it("counts as cited first by the reply's marks, and each document counts once", () => {
     const citations = [1, 2, 3, 4].map((index) => citation(index, { title: `Page ${index}` }))
     const again = citation(5, { title: "Page 4 again", url: citation(4).url })
