@@ -244,7 +244,7 @@ describe("spoke eval on a data folder", () => {
     expect([code, stderr]).toEqual([0, expect.stringContaining("Asked 3 questions")])
     expect(JSON.parse(stdout)).toMatchObject({
       passed: 3,
-      results: [{ sourceAt1: true, problems: [] }, { sourceAt1: true }, { refusal: true }]
+      results: [{ sourceCited: true, facts: true }, { sourceCited: true, facts: true }, { refusal: true }]
     })
     const other = await run(["eval", cases, "--data", dataDir, "--agent", "agt_none"], {})
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("agt_none is no agent")])
