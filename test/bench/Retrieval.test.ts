@@ -30,6 +30,20 @@ it("The documentation tells the figures that were measured", () => {
   }
 })
 
+it("The documentation tells what replies without a model were worth, and none answers what the sources do not", () => {
+  const replies: Readonly<Record<string, number>> = JSON.parse(
+    fs.readFileSync(path.join(root, "bench/replies.json"), "utf8")
+  )
+  const page = fs.readFileSync(path.join(root, "docs/retrieval.md"), "utf8")
+  const [row = ""] = /^\| our 103 \|.*$/mu.exec(page) ?? []
+  expect(Array.from(row.matchAll(/now (\d+)/gu), ([, figure]) => Number(figure))).toEqual([
+    replies["citedFirst"],
+    replies["cited"],
+    replies["nothingFound"]
+  ])
+  expect([replies["questions"], replies["offTopic"], replies["offTopicAnswered"]]).toEqual([103, 32, 0])
+})
+
 it("nDCG@10 is 1 for the best order, falls with the place, and counts gains", () => {
   const relevant = new Map([
     ["a", 2],
