@@ -7,6 +7,7 @@ import { hide } from "./app/cli/Hidden.ts"
 import { outliveReaders } from "./app/cli/Output.ts"
 import { program } from "./app/cli/Program.ts"
 import { exitCode, heed } from "./app/cli/Signals.ts"
+import { failureCode } from "./app/cli/Words.ts"
 
 /**
  * Garbage is looked for when the heap is twice what the last look left; by itself V8 lets a small one grow to four times
@@ -24,7 +25,7 @@ NodeRuntime.runMain(program(process.argv), {
     end(
       Exit.match(exit, {
         onSuccess: () => 0,
-        onFailure: (cause) => (Cause.isInterruptedOnly(cause) ? exitCode() : 1)
+        onFailure: (cause) => (Cause.isInterruptedOnly(cause) ? exitCode() : failureCode(cause))
       })
     )
 })

@@ -10,6 +10,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { zipSync } from "fflate"
+import { bootstrap, mean } from "../../src/app/cli/eval/Statistics.ts"
 import * as Config from "../../src/app/Config.ts"
 import * as Live from "../../src/app/Live.ts"
 import { Embedder } from "../../src/capabilities/Embedder.ts"
@@ -22,7 +23,7 @@ import { Ingest } from "../../src/usecases/Ingest.ts"
 import { Retrieve } from "../../src/usecases/Retrieve.ts"
 import { Sources } from "../../src/usecases/Sources.ts"
 import { type Collection, read } from "./Collection.ts"
-import { interval, mean, ndcg, recall } from "./Metrics.ts"
+import { ndcg, recall } from "./Metrics.ts"
 
 /** Documents of one ZIP, below the most that a source may have. */
 const batch = 500
@@ -120,7 +121,8 @@ const evaluate = (name: string, collection: Collection) =>
     const vectors = yield* measure(0)
     const over = (other: { readonly scores: ReadonlyArray<number> }) => {
       const differences = hybrid.scores.map((score, place) => score - (other.scores[place] ?? 0))
-      return { mean: rounded(mean(differences)), interval95: interval(differences).map(rounded) }
+      const { high, low } = bootstrap(differences)
+      return { mean: rounded(mean(differences)), interval95: [low, high].map(rounded) }
     }
     const [{ chunks = 0 } = {}] = yield* Effect.flatMap(
       SqlClient.SqlClient,

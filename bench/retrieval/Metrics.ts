@@ -1,4 +1,4 @@
-/** How good a ranking is, and how sure a difference between two. */
+/** How good a ranking is. */
 
 /** nDCG at `depth`: gains discounted by log2 of the place, as a share of the best order of all that is relevant. */
 export const ndcg = (
@@ -18,21 +18,3 @@ export const recall = (
   relevant: ReadonlyMap<string, number>,
   depth = 10
 ): number => ranking.slice(0, depth).filter((id) => relevant.has(id)).length / relevant.size
-
-export const mean = (values: ReadonlyArray<number>): number =>
-  values.reduce((sum, value) => sum + value, 0) / values.length
-
-const samples = 2_000
-
-/** 95 % interval of the mean of paired differences, by resampling; the same every time. */
-export const interval = (differences: ReadonlyArray<number>): readonly [low: number, high: number] => {
-  let state = 1
-  const roll = () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 2 ** 32) * differences.length)
-  }
-  const means = Array.from({ length: samples }, () => mean(differences.map(() => differences[roll()] ?? 0)))
-  const sorted = means.toSorted((one, other) => one - other)
-  const at = (share: number) => sorted[Math.floor(share * (samples - 1))] ?? 0
-  return [at(0.025), at(0.975)]
-}

@@ -1,12 +1,19 @@
-/** A document as sections under their heading paths, and a section as blocks: paragraphs, code fences, tables. */
+/** A document as sections under their heading paths, and a section as blocks: paragraphs and lists, code, tables. */
+import { cleanHeading } from "./Heading.ts"
 
 export type Format = "markdown" | "text"
 
 export interface Block {
-  /** A fence or table loses its meaning when it is cut; a paragraph does not. */
-  readonly whole: boolean
+  /** Code and tables lose their meaning when they are cut; prose does not. */
+  readonly kind: "prose" | "code" | "table"
   readonly text: string
+  /** Where items of a list begin in the text, items within items left out. */
+  readonly items: ReadonlyArray<number>
+  /** It goes on with the list item that the block before ends with. */
+  readonly continues: boolean
 }
+
+type Kind = Block["kind"]
 
 export interface Section {
   /** Path of headings, `A > B`; empty before the first one. */
@@ -35,7 +42,8 @@ const toHeading = (line: string): Heading | undefined => {
   if (text.length > maxHeading || !/^\s/.test(text.slice(level))) return undefined
   // A row of # after the text closes the heading.
   const [, title = ""] = /^(.*?)(?:\s#+)?$/.exec(text.slice(level).trim()) ?? []
-  return title === "" ? undefined : { level, text: title.trim() }
+  const words = cleanHeading(title)
+  return words === "" ? undefined : { level, text: words }
 }
 
 interface Fence {
@@ -56,6 +64,8 @@ const closesFence = ({ mark, length }: Fence, line: string): boolean => {
   return text.length >= length && countLeading(text, mark) === text.length
 }
 
+const paragraph = (text: string): Block => ({ kind: "prose", text, items: [], continues: false })
+
 /** Gathers lines into blocks, and blocks into sections. */
 class Outline {
   readonly sections: Array<Section> = []
@@ -63,24 +73,55 @@ class Outline {
   #path: Array<Heading> = []
   #blocks: Array<Block> = []
   #lines: Array<string> = []
-  #whole = false
+  #kind: Kind = "prose"
+  #continues = false
+  /** Places among the lines at which an item begins. */
+  #items: Array<number> = []
   /** Headings with nothing under them yet, as they were written. */
   #bare: Array<{ readonly heading: Heading; readonly line: string }> = []
 
   constructor(title: string) {
-    this.#title = title.trim()
+    this.#title = cleanHeading(title)
   }
 
-  line(text: string, whole: boolean): void {
-    if (whole !== this.#whole) this.endBlock()
-    this.#whole = whole
+  /** True while a paragraph is open, which the next line goes on with. */
+  get inParagraph(): boolean {
+    return this.#kind === "prose" && this.#lines.length > 0
+  }
+
+  /** `continues`: it belongs to the list item before it. */
+  line(text: string, kind: Kind, continues = false): void {
+    if (kind !== this.#kind) this.endBlock()
+    if (this.#lines.length === 0) this.#continues = continues
+    this.#kind = kind
     this.#lines.push(text)
+  }
+
+  /** The first line of an item. */
+  item(text: string): void {
+    if (this.#kind !== "prose") this.endBlock()
+    this.#items.push(this.#lines.length)
+    this.line(text, "prose")
   }
 
   endBlock(): void {
     const text = this.#lines.join("\n")
-    if (text.trim() !== "") this.#blocks.push({ whole: this.#whole, text: this.#whole ? text : text.trim() })
+    if (text.trim() !== "") {
+      const shown = this.#kind === "prose" ? text.trim() : text
+      this.#blocks.push({ kind: this.#kind, text: shown, items: this.#offsets(), continues: this.#continues })
+    }
     this.#lines = []
+    this.#items = []
+    this.#continues = false
+  }
+
+  /** Of the items in the text of the block, whose first line stands without its indentation. */
+  #offsets(): ReadonlyArray<number> {
+    if (this.#items.length === 0) return this.#items
+    const first = this.#lines[0] ?? ""
+    let at = first.trimStart().length - first.length
+    const ends = this.#lines.map((line) => (at += line.length + 1))
+    return this.#items.map((place) => (place === 0 ? 0 : (ends[place - 1] ?? 0)))
   }
 
   heading(heading: Heading, line: string): void {
@@ -94,7 +135,7 @@ class Outline {
     this.endBlock()
     if (this.#blocks.length === 0) return
     const lost = this.#bare.filter(({ heading }) => !this.#path.includes(heading))
-    const carried = lost.map(({ line }): Block => ({ whole: false, text: line }))
+    const carried = lost.map(({ line }) => paragraph(line))
     this.sections.push({ heading: this.#heading, blocks: [...carried, ...this.#blocks] })
     this.#blocks = []
     this.#bare = []
@@ -103,7 +144,7 @@ class Outline {
   /** The last headings may have nothing under them: they end the section before. */
   end(): void {
     this.endSection()
-    const bare = this.#bare.map(({ line }): Block => ({ whole: false, text: line }))
+    const bare = this.#bare.map(({ line }) => paragraph(line))
     const last = this.sections.pop()
     const blocks = [...(last?.blocks ?? []), ...bare]
     if (blocks.length > 0) this.sections.push({ heading: last?.heading ?? "", blocks })
@@ -129,37 +170,139 @@ function* linesOf(content: string): Generator<string> {
   yield content.slice(from)
 }
 
-const markdownReader = (outline: Outline) => {
-  let fence: Fence | undefined
-  return (line: string): void => {
-    if (fence !== undefined) {
-      outline.line(line, true)
-      if (closesFence(fence, line)) {
-        fence = undefined
-        outline.endBlock()
-      }
-      return
-    }
-    fence = opensFence(line)
-    const heading = fence === undefined ? toHeading(line) : undefined
-    if (heading !== undefined) outline.heading(heading, line)
-    else if (line.trim() === "") outline.endBlock()
+/** Columns before the first character; a tab goes on to the next multiple of four. */
+const indentOf = (line: string): number => {
+  let columns = 0
+  for (const character of line) {
+    if (character === " ") columns++
+    else if (character === "\t") columns += 4 - (columns % 4)
+    else break
+  }
+  return columns
+}
+
+/** Columns from which on a line is code, seen from what it stands in. */
+const codeIndent = 4
+
+const marker = /^[ \t]*(?:[-*+]|(\d{1,9})[.)])(?:[ \t]+(?=\S)|[ \t]*$)/
+const isRule = (line: string): boolean => /^([-*_])\1\1+$/.test(line.replace(/[ \t]+/g, ""))
+
+interface Marker {
+  /** Where the text of its item begins: lines from here on belong to it. */
+  readonly offset: number
+  /** Other lists cannot begin in the middle of a paragraph. */
+  readonly mayInterrupt: boolean
+}
+
+const toMarker = (line: string): Marker | undefined => {
+  const [found, number] = marker.exec(line) ?? []
+  if (found === undefined || isRule(line)) return undefined
+  const trimmed = found.trimEnd()
+  const least = indentOf(line) + trimmed.trimStart().length + 1
+  const gap = found.length - trimmed.length
+  return {
+    offset: gap > codeIndent ? least : least + Math.max(0, gap - 1),
+    mayInterrupt: number === undefined || number === "1"
+  }
+}
+
+class MarkdownReader {
+  readonly #outline: Outline
+  #fence: Fence | undefined
+  /** Where the texts of the open list items begin, the innermost last. */
+  #offsets: Array<number> = []
+  #afterBlank = true
+  /** Blank lines in indented code, which belong to it only when it goes on. */
+  #blankCode = 0
+  #inCode = false
+
+  constructor(outline: Outline) {
+    this.#outline = outline
+  }
+
+  read(line: string): void {
+    if (this.#fence !== undefined) this.#fenced(line, this.#fence)
+    else if (line.trim() === "") this.#blank()
     else {
-      if (fence !== undefined) outline.endBlock()
-      outline.line(line, fence !== undefined || line.trimStart().startsWith("|"))
+      this.#text(line)
+      this.#afterBlank = false
     }
   }
+
+  #fenced(line: string, fence: Fence): void {
+    this.#outline.line(line, "code")
+    if (!closesFence(fence, line)) return
+    this.#fence = undefined
+    this.#outline.endBlock()
+    this.#afterBlank = false
+  }
+
+  #blank(): void {
+    if (this.#inCode) this.#blankCode++
+    else this.#outline.endBlock()
+    this.#afterBlank = true
+  }
+
+  #text(line: string): void {
+    const outline = this.#outline
+    const indent = indentOf(line)
+    const begins = toMarker(line)
+    this.#leaveItems(indent, begins !== undefined)
+    const continues = this.#offsets.length > 0
+    const from = this.#offsets.at(-1) ?? 0
+    this.#fence = opensFence(line)
+    if (this.#fence === undefined && indent - from >= codeIndent && !outline.inParagraph) {
+      return this.#code(line, continues)
+    }
+    this.#endCode()
+    const heading = this.#fence === undefined ? toHeading(line) : undefined
+    if (heading !== undefined) {
+      this.#offsets = []
+      outline.heading(heading, line)
+    } else if (this.#fence !== undefined) {
+      outline.endBlock()
+      outline.line(line, "code", continues)
+    } else if (begins !== undefined && (continues || begins.mayInterrupt || !outline.inParagraph)) {
+      if (continues) outline.line(line, "prose", true)
+      else outline.item(line)
+      this.#offsets.push(begins.offset)
+    } else outline.line(line, line.trimStart().startsWith("|") ? "table" : "prose", continues)
+  }
+
+  #code(line: string, continues: boolean): void {
+    if (!this.#inCode) this.#outline.endBlock()
+    this.#inCode = true
+    for (; this.#blankCode > 0; this.#blankCode--) this.#outline.line("", "code", continues)
+    this.#outline.line(line, "code", continues)
+  }
+
+  #endCode(): void {
+    if (this.#inCode) this.#outline.endBlock()
+    this.#inCode = false
+    this.#blankCode = 0
+  }
+
+  /** Items end at what stands further left, unless it goes on with their last paragraph. */
+  #leaveItems(indent: number, isMarker: boolean): void {
+    if (!this.#afterBlank && !isMarker && this.#outline.inParagraph) return
+    while (indent < (this.#offsets.at(-1) ?? 0)) this.#offsets.pop()
+  }
+}
+
+const markdownReader = (outline: Outline) => {
+  const reader = new MarkdownReader(outline)
+  return (line: string) => reader.read(line)
 }
 
 const textReader = (outline: Outline) => (line: string) => {
   if (line.trim() === "") outline.endBlock()
-  else outline.line(line, false)
+  else outline.line(line, "prose")
 }
 
 const reader = { markdown: markdownReader, text: textReader } as const
 
 /**
- * ATX headings outside fences begin sections; blank lines end paragraphs. Plain text is one section of paragraphs.
+ * ATX headings outside code begin sections; blank lines end paragraphs. Plain text is one section of paragraphs.
  * Undefined says that nothing is ready yet, so that nobody has to wait for the end of a long document.
  */
 export function* outlining(

@@ -1,12 +1,12 @@
 /**
- * Documents to chunks: whole paragraphs packed up to 800 characters, longer ones cut at sentences, fences and tables kept
- * whole up to 1,600, no overlap (measured best). Time is linear in the length of any input.
+ * Documents to chunks: whole paragraphs and lists packed up to 800 characters, longer paragraphs cut at sentences, longer lists
+ * between items, code and tables kept whole up to 1,600, no overlap (measured best). Time is linear in the length of any input.
  */
 import { type Block, type Format, outlining } from "./Blocks.ts"
 
 /** UTF-16 units a chunk of paragraphs holds. */
 const packedLength = 800
-/** UTF-16 units up to which a fence or a table stays in one piece. */
+/** UTF-16 units up to which code or a table stays in one piece. */
 const wholeLength = 1_600
 
 export interface PackedChunk {
@@ -64,7 +64,7 @@ const frameOf = (text: string): Frame => {
 
 /** {@link cuts} of a block, each with the block's {@link Frame}. */
 function* pieces(block: Block): Generator<string> {
-  if (!block.whole || block.text.length <= wholeLength) return yield* cuts(block)
+  if (block.kind === "prose" || block.text.length <= wholeLength) return yield* cuts(block)
   const { head, tail } = frameOf(block.text)
   let before: string | undefined
   for (const piece of cuts(block)) {
@@ -74,12 +74,31 @@ function* pieces(block: Block): Generator<string> {
   if (before !== undefined) yield before
 }
 
-/** Cuts a block that is too long: code and tables at lines, prose at sentences, both else at a space, else anywhere. */
-function* cuts({ text, whole }: Block): Generator<string> {
+const itemStarts = /\n(?=[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t])/g
+
+/** Where the last item within a list item begins, unless that leaves next to nothing before it. */
+const innerItem = (window: string): number | undefined => {
+  let at: number | undefined
+  for (const { index } of window.matchAll(itemStarts)) if (index > packedLength / 4) at = index
+  return at
+}
+
+const proseEnd = (window: string, isItem: boolean): number | undefined =>
+  (isItem ? innerItem(window) : undefined) ?? sentenceEnd(window)
+
+/**
+ * Cuts a block that is too long: code and tables at lines, prose at sentences, list items between the items within them, all
+ * else at a space, else anywhere.
+ */
+function* cuts({ items, kind, text }: Block): Generator<string> {
+  const whole = kind !== "prose"
   let from = 0
   while (text.length - from > (from === 0 && whole ? wholeLength : packedLength)) {
     const window = text.slice(from, from + packedLength)
-    const cut = (whole ? lineEnd(window) : sentenceEnd(window)) ?? lastSpace(window) ?? fullLength(window)
+    const cut =
+      (whole ? lineEnd(window) : proseEnd(window, items.length > 0)) ??
+      lastSpace(window) ??
+      fullLength(window)
     yield window.slice(0, cut)
     from += cut
   }
@@ -89,16 +108,82 @@ function* cuts({ text, whole }: Block): Generator<string> {
 /** Blank lines around a piece go; the indentation of its first line stays. */
 const trimmed = (text: string): string => text.trimEnd().replace(/^(?:[^\S\n]*\n)+/, "")
 
+/** Text that is not cut any more, and what stands before it where it shares a chunk with the text before. */
+interface Piece {
+  readonly text: string
+  readonly gap: "\n" | "\n\n"
+}
+
+/** Blocks that belong together: a paragraph, or a list with what stands in its items. */
+function* groups(blocks: ReadonlyArray<Block>): Generator<ReadonlyArray<Block>> {
+  let open: Array<Block> = []
+  for (const block of blocks) {
+    if (!block.continues && open.length > 0) {
+      yield open
+      open = []
+    }
+    open.push(block)
+  }
+  if (open.length > 0) yield open
+}
+
+/** A list item: its text, and the blocks that go on with it. */
+interface Item {
+  readonly blocks: ReadonlyArray<Block>
+  readonly gap: Piece["gap"]
+}
+
+/** The items of a group, each with its blocks; what stands before the first one is a part of its own. */
+function* itemsOf(group: ReadonlyArray<Block>): Generator<Item> {
+  let open: Array<Block> = []
+  let gap: Item["gap"] = "\n\n"
+  for (const block of group) {
+    let from = 0
+    for (const start of block.items) {
+      if (start === 0) continue
+      yield { blocks: [...open, { ...block, text: block.text.slice(from, start) }], gap }
+      open = []
+      gap = "\n"
+      from = start
+    }
+    open.push(from === 0 ? block : { ...block, text: block.text.slice(from) })
+  }
+  yield { blocks: open, gap }
+}
+
+const shownOf = ({ kind }: Block, piece: string): string => (kind === "prose" ? piece.trim() : trimmed(piece))
+
+const joined = (blocks: ReadonlyArray<Block>): string =>
+  blocks.map((block) => shownOf(block, block.text)).join("\n\n")
+
+/** What is packed: whole groups where they fit, else whole items, else parts of them. */
+function* piecesOf(group: ReadonlyArray<Block>): Generator<Piece> {
+  const isList = group.length > 1 || (group[0]?.items.length ?? 0) > 1
+  if (!isList) {
+    for (const block of group)
+      for (const piece of pieces(block)) yield { text: shownOf(block, piece), gap: "\n\n" }
+    return
+  }
+  const whole = joined(group)
+  if (whole.length <= packedLength) return yield { text: whole, gap: "\n\n" }
+  for (const { blocks, gap } of itemsOf(group)) {
+    const text = joined(blocks)
+    if (text.length <= packedLength) yield { text, gap }
+    else
+      for (const block of blocks)
+        for (const piece of pieces(block)) yield { text: shownOf(block, piece), gap: "\n\n" }
+  }
+}
+
 function* pack(blocks: ReadonlyArray<Block>): Generator<string> {
   let open = ""
-  for (const block of blocks) {
-    for (const piece of pieces(block)) {
-      const next = block.whole ? trimmed(piece) : piece.trim()
-      if (next.trim() === "") continue
-      if (open !== "" && open.length + 2 + next.length <= packedLength) open += `\n\n${next}`
+  for (const group of groups(blocks)) {
+    for (const { gap, text } of piecesOf(group)) {
+      if (text.trim() === "") continue
+      if (open !== "" && open.length + gap.length + text.length <= packedLength) open += gap + text
       else {
         if (open !== "") yield open
-        open = next
+        open = text
       }
     }
   }

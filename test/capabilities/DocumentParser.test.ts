@@ -116,6 +116,11 @@ layer(inline)("DocumentParser, each format", (it) => {
       expect(plain).toMatchObject({ title: "Setup", format: "markdown", content: text.trim() })
       const titled = yield* parse({ bytes: `---\ntitle: "Front"\n---\n${text}` })
       expect(titled).toMatchObject({ title: "Front", format: "markdown", content: text.trim() })
+      const linked = yield* parse({
+        bytes: "# <a id='x'></a>[The **Guide**](guide.md) {#guide}\n\nText.\n",
+        fileName: "x.md"
+      })
+      expect(linked.title).toBe("The Guide")
     })
   )
 

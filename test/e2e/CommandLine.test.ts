@@ -31,6 +31,7 @@ const commands = [
   "ingest",
   "chat",
   "retrieve",
+  "eval",
   "mcp",
   "export",
   "import"

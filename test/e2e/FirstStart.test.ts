@@ -1,7 +1,7 @@
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { hasShell, removeFolder, run, type Spoke, start, temporaryFolder } from "./Spoke.ts"
+import { hasShell, removeFolder, root, run, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 
 /** The marks of citations in a text, `[1]`, each once and in order. */
 const marksOf = (text: string) => [...new Set(text.match(/\[\d\]/gu))].sort()
@@ -36,6 +36,20 @@ describe("The first start on an empty data directory", () => {
       expect(data.citations[0]).toMatchObject({ sourceName: "Spoke documentation" })
     }
   )
+
+  it("answers the question of the README as the README shows, once the documentation is read", async () => {
+    const [, shown] =
+      /````text\n([\s\S]*?)\n````/u.exec(Fs.readFileSync(Path.join(root, "README.md"), "utf8")) ?? []
+    const { body: listed } = await spoke.request("GET", "/v1/sources")
+    await until(
+      () => spoke.request("GET", `/v1/sources/${listed.data.sources[0].id}/embedding`),
+      ({ body }) => body.data.chunks > 0 && body.data.embedded === body.data.chunks
+    )
+    const { body } = await spoke.request("POST", "/v1/chat", {
+      body: { message: "How do I add a source?", persist: false }
+    })
+    expect(body.data.reply).toBe(shown)
+  }, 120_000)
 
   it("keeps its files from everybody else", () => {
     const modes = ["credentials.json", "secrets.json"].map(

@@ -63,7 +63,8 @@ export const prose = tokens(
 export const markdown = [
   ...prose,
   ...tokens("# ¦## ¦###### a\n¦```¦~~~¦| a | b |\n¦|---|---|\n¦- item\n¦1. ¦> ¦[a](b)¦![¦](¦[1]"),
-  ...tokens("**¦__¦*¦_¦`¦---\n¦title: x\n¦===\n¦#¦|¦\\|")
+  ...tokens("**¦__¦*¦_¦`¦---\n¦title: x\n¦===\n¦#¦|¦\\|"),
+  ...tokens("    ¦\n\n¦  - ¦\t¦<a id='x'>¦<!--¦-->¦{#x}¦[#](#x)¦¶")
 ]
 
 /** Input that is no address, or no JSON, is refused. */

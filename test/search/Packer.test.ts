@@ -18,6 +18,11 @@ const unit = FastCheck.oneof(
     "~~~",
     "|",
     " ",
+    "    ",
+    "- ",
+    "1. ",
+    "[word](",
+    "**",
     ". ",
     "word",
     "é",
@@ -99,6 +104,66 @@ describe("Packer", () => {
     expect(table.flatMap(({ content }) => content.split("\n").slice(2))).toEqual(rows)
   })
 
+  it("keeps indented code as code: with its indentation and blank lines, whole up to 1,600 characters", () => {
+    const code = `    if (a) {\n\n      b()\n    # no heading\n${"      c()\n".repeat(90)}    }`
+    expect(markdown(`Do this:\n\n${code}\n\nafter`).map(({ content }) => content)).toEqual([
+      "Do this:",
+      code,
+      "after"
+    ])
+    expect(markdown("a sentence\n    that goes on")[0]?.content).toBe("a sentence\n    that goes on")
+    expect(markdown("# A\n\n\tmake\n\n# B\n\ntext").map(({ content }) => content)).toEqual(["\tmake", "text"])
+  })
+
+  it("cuts a long list between its items and never inside one", () => {
+    const item = (place: number) =>
+      `- Item ${place}. It has two sentences.\n  ${"It goes on. ".repeat(place % 9)}`.trimEnd()
+    const items = Array.from({ length: 60 }, (_, place) => item(place))
+    const chunks = markdown(`The items are:\n${items.join("\n")}`)
+    expect(chunks.length).toBeGreaterThan(2)
+    expect(chunks.map(({ content }) => content).join("\n")).toBe(`The items are:\n${items.join("\n")}`)
+    for (const { content } of chunks) expect(content).toMatch(/^(?:- Item|The items)/)
+  })
+
+  it("keeps what stands in an item with it: paragraphs, code, tables, lists", () => {
+    const item = (place: number) =>
+      [
+        `${place}. Step ${place}: ${"do it well ".repeat(20)}`.trimEnd(),
+        "   ```sh\n   npm start\n   ```",
+        "   Then look:",
+        "       indented code",
+        `   - one\n   - two`
+      ].join("\n\n")
+    const chunks = markdown(
+      `Steps:\n\n${Array.from({ length: 9 }, (_, place) => item(place + 1)).join("\n\n")}\n\nDone.`
+    )
+    for (let place = 1; place <= 9; place++) {
+      const whole = chunks.find(({ content }) => content.includes(`Step ${place}:`))?.content ?? ""
+      const [, ...after] = whole.split(`Step ${place}:`)
+      const own = after.join("").split(/\n\n\d\. Step/)[0] ?? ""
+      for (const part of ["npm start", "Then look:", "indented code", "- one", "- two"])
+        expect(own).toContain(part)
+    }
+  })
+
+  it("cuts an item that alone is longer than a chunk, between the items within it", () => {
+    const inner = Array.from({ length: 40 }, (_, place) => `  - Inner ${place} has words. And more of them.`)
+    const chunks = markdown(`- Outer\n${inner.join("\n")}\n- Next`)
+    expect(chunks.length).toBeGreaterThan(2)
+    for (const { content } of chunks) expect(content).toMatch(/^- (?:Outer|Inner|Next)/)
+  })
+
+  it("cleans headings of links, anchors, tags and emphasis, and leaves code in them as it is", () => {
+    const heading = (line: string) => markdown(`# Guide\n\n## ${line}\n\ntext`)[0]?.heading
+    expect(heading('<a id="use"></a>Use it')).toBe("Use it")
+    expect(heading("[`serve`](#serve) and [more](more.md)")).toBe("`serve` and more")
+    expect(heading("Class: **Client** [#](#client) {#client}")).toBe("Class: Client")
+    expect(heading("`SPOKE_DATA_DIR` or __dirname, `<script>`")).toBe(
+      "`SPOKE_DATA_DIR` or __dirname, `<script>`"
+    )
+    expect(markdown("# [Guide](guide.md)\n\n## A\n\ntext")[0]?.heading).toBe("A")
+  })
+
   it("keeps headings with nothing under them as text", () => {
     const chunks = markdown("# One\n## 1.1\n## 1.2\ntext\n## 1.3\n# Two")
     expect(chunks).toEqual([
@@ -133,10 +198,10 @@ describe("Packer", () => {
     )
   })
 
-  it("loses no visible character of Markdown but the marks of headings", () => {
+  it("loses no visible character of Markdown but the marks of headings and in them", () => {
     const counted = (all: string) => {
       const counts = new Map<string, number>()
-      for (const character of visible(all).replaceAll("#", ""))
+      for (const character of visible(all).replace(/[#*_¶§[\]()]/g, ""))
         counts.set(character, (counts.get(character) ?? 0) + 1)
       return counts
     }
@@ -175,6 +240,13 @@ describe("Packer", () => {
     ["spaces", " "],
     ["dots", "1. "],
     ["pipes", "|\n"],
+    ["items", "- a\n"],
+    ["items with paragraphs", "- a\n\n  b\n\n"],
+    ["items in one item", "- a\n  - b\n"],
+    ["numbers", "1.\n"],
+    ["indented lines", "    a\n\n"],
+    ["links in headings", "# [a](b)\n"],
+    ["stars", "# *a \n"],
     ["marks", "\u0301\u0316"]
   ])("takes time in proportion to a megabyte of %s", (_, part) => {
     const started = performance.now()

@@ -11,9 +11,10 @@ import * as Schema from "effect/Schema"
 import { fromEnvironment } from "../Config.ts"
 import * as DataDirectory from "../DataDirectory.ts"
 
-/** Why a command ended without its result; printed as it is, exit code 1. */
+/** Why a command ended without its result; printed as it is. The exit code is 1 where none is given. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
-  message: Schema.String
+  message: Schema.String,
+  exitCode: Schema.optionalWith(Schema.Int, { exact: true })
 }) {}
 
 /** Of every command that talks to a running server. */
@@ -121,8 +122,10 @@ export const connect = (flags: Flags) =>
     const { key, url } = yield* target(flags)
     const client = yield* HttpClient.HttpClient
     const base = url.replace(/\/+$/u, "").replace(/\/v1$/u, "")
-    /** Requests to any path of the server. */
-    const ask = (request: HttpClientRequest.HttpClientRequest) =>
+    const unreachable = () =>
+      new CommandFailed({ message: `The server at ${base} does not answer. Is it running? (spoke serve)` })
+    /** Requests to any path of the server, whatever it answers. */
+    const execute = (request: HttpClientRequest.HttpClientRequest) =>
       client
         .execute(
           request.pipe(
@@ -130,16 +133,13 @@ export const connect = (flags: Flags) =>
             HttpClientRequest.setHeader("x-api-key", Redacted.value(key))
           )
         )
-        .pipe(
-          Effect.timeout(patience),
-          Effect.mapError(
-            () =>
-              new CommandFailed({
-                message: `The server at ${base} does not answer. Is it running? (spoke serve)`
-              })
-          ),
-          Effect.filterOrElse(({ status }) => status >= 200 && status < 300, refused)
-        )
+        .pipe(Effect.mapError(unreachable))
+    /** As {@link execute}; anything but 2xx fails. */
+    const ask = (request: HttpClientRequest.HttpClientRequest) =>
+      execute(request).pipe(
+        Effect.timeoutFail({ duration: patience, onTimeout: unreachable }),
+        Effect.filterOrElse(({ status }) => status >= 200 && status < 300, refused)
+      )
     const send = (request: HttpClientRequest.HttpClientRequest) =>
       ask(HttpClientRequest.prependUrl(request, "/v1"))
     /** The `data` of the response. */
@@ -153,5 +153,5 @@ export const connect = (flags: Flags) =>
           ResponseError: () => new CommandFailed({ message: "The server's answer was cut off." })
         })
       )
-    return { base, ask, send, call }
+    return { base, execute, ask, send, call }
   })

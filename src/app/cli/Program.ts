@@ -1,4 +1,4 @@
-/** The commands of `spoke`, and how their failures leave: one line of words on standard error, exit code 1. */
+/** The commands of `spoke`, and how their failures leave: one line of words on standard error, and an exit code. */
 import { Command, CommanderError } from "@commander-js/extra-typings"
 import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
@@ -8,6 +8,7 @@ import * as Package from "../Package.ts"
 import type { Run } from "./Arguments.ts"
 import { chat } from "./Chat.ts"
 import { doctor } from "./Doctor.ts"
+import { evalCommand } from "./Eval.ts"
 import { exportCommand } from "./Export.ts"
 import { importCommand } from "./Import.ts"
 import { ingest } from "./Ingest.ts"
@@ -26,6 +27,7 @@ const commands = [
   ingest,
   chat,
   retrieve,
+  evalCommand,
   mcp,
   exportCommand,
   importCommand,

@@ -4,6 +4,7 @@ import * as Chunk from "effect/Chunk"
 import * as Data from "effect/Data"
 import * as Option from "effect/Option"
 import { isError } from "../../domain/Thrown.ts"
+import { CommandFailed } from "./Connection.ts"
 
 /** The command failed, and its log says why. */
 export class ToldInLog extends Data.TaggedError("ToldInLog") {}
@@ -31,3 +32,10 @@ export const wordsOf = (cause: Cause.Cause<unknown>): Option.Option<string> =>
   Chunk.findFirst(Chunk.appendAll(Cause.failures(cause), Cause.defects(cause)), isSpoken).pipe(
     Option.map(({ message }) => message)
   )
+
+/** How a command that failed exits. */
+export const failureCode = (cause: Cause.Cause<unknown>): number =>
+  Option.match(Cause.failureOption(cause), {
+    onNone: () => 1,
+    onSome: (failure) => (failure instanceof CommandFailed ? (failure.exitCode ?? 1) : 1)
+  })

@@ -1,4 +1,5 @@
 /** Markdown: front matter is metadata, the rest is the content as it stands. */
+import { cleanHeading } from "../../search/Heading.ts"
 import type { ParsedDocument } from "../DocumentParser.ts"
 import { tidy } from "./PlainText.ts"
 
@@ -39,9 +40,10 @@ const headingTitle = (body: string): string => {
     else if (!fenced && text.startsWith("# ")) {
       let end = text.length
       while (text.charAt(end - 1) === "#") end--
-      return text.slice(2, end).trim()
+      const title = cleanHeading(text.slice(2, end))
+      if (title !== "") return title
     } else if (!fenced && previous !== "" && text.length > 2 && text === "=".repeat(text.length))
-      return previous
+      return cleanHeading(previous)
     previous = text
   }
   return ""

@@ -1,35 +1,12 @@
 /** A passage of Markdown as blocks that can be quoted: paragraphs, lists, code and tables, without what a reply cannot show. */
 import { type Block, sections } from "../../search/Blocks.ts"
+import { plain } from "../../search/Heading.ts"
 
 export interface Excerpt {
   readonly kind: "prose" | "code" | "table"
   /** Markdown, never blank. */
   readonly text: string
 }
-
-/** Images show nothing in an extract, HTML tags would be read as text, and footnote marks would pass for citations. */
-const plain = (text: string): string =>
-  text
-    .replace(/!\[([^\]]{0,200})\]\([^)]{0,2000}\)/g, "$1")
-    .replace(/<\/?[a-z][a-z0-9-]{0,30}(?:\s[^<>]{0,500})?\/?>/gi, "")
-    .replace(/\[\^?\d{1,3}\](?![([:])/g, "")
-    .replace(/[^\S\n]+/g, " ")
-    .trim()
-
-const link = /\[([^\][]{0,300})\](?:\([^()]{0,2000}\)|\[[^\][]{0,200}\])/g
-const attributes = /\{#[^{}]{0,200}\}$/
-const anchor = /[#¶§]$/
-const emphasis = /[*_]{1,3}(?=[\p{L}\p{N}])|(?<=[\p{L}\p{N}])[*_]{1,3}(?![\p{L}\p{N}])/gu
-
-/** A title or a heading as words: no anchors, links, tags or marks of emphasis. */
-export const cleanHeading = (heading: string): string =>
-  plain(heading.trim().replace(attributes, ""))
-    .replace(link, (_, words: string) => (/[\p{L}\p{N}]/u.test(words) ? words : ""))
-    .trim()
-    .replace(anchor, "")
-    .replace(emphasis, "")
-    .replace(/\s+/g, " ")
-    .trim()
 
 const itemStart = /^\s*(?:[-*+]|\d{1,3}[.)])\s+/
 const isHeading = (line: string): boolean => /^ {0,3}#{1,6}\s/.test(line)
@@ -47,22 +24,28 @@ const unwrapped = (paragraph: string): string => {
 
 const indentOf = (line: string): number => line.length - line.trimStart().length
 
-/** A fence without its list's indentation, and closed: a long one may have been cut when it was chunked. */
-const wholeBlock = (text: string): string => {
+/** Code as a fence without its list's indentation, and closed: a long one may have been cut when it was chunked. */
+const fenced = (text: string): string => {
   const lines = text.trimEnd().split("\n")
   const indent = Math.min(...lines.filter((line) => line.trim() !== "").map(indentOf))
   const [first = "", ...rest] = lines.map((line) => line.slice(indent))
   const fence = /^(?:`{3,}|~{3,})/.exec(first)?.[0]
-  const closed = fence === undefined || rest.at(-1)?.trim().startsWith(fence) === true
+  if (fence === undefined) return ["```", first, ...rest, "```"].join("\n")
+  const closed = rest.at(-1)?.trim().startsWith(fence) === true
   return [first, ...rest, ...(closed ? [] : [fence])].join("\n")
 }
 
 const isBlank = (block: Block): boolean => !/[\p{L}\p{N}]/u.test(block.text)
 
-const excerptOf = (block: Block): Excerpt => {
-  if (!block.whole) return { kind: "prose", text: plain(unwrapped(block.text)) }
-  const text = wholeBlock(block.text)
-  return /^(?:`{3}|~{3})/.test(text) ? { kind: "code", text } : { kind: "table", text: plain(text) }
+const relativeLink = /(`[^`]*`)|\[([^\][]{0,300})\]\((?![a-z][a-z0-9+.-]{0,30}:|\/\/)[^()]{0,2000}\)/gi
+
+/** Links within the source lead nowhere from a reply: their words stay. */
+const shown = (text: string): string => plain(text).replace(relativeLink, "$1$2")
+
+const excerptOf = ({ kind, text }: Block): Excerpt => {
+  if (kind === "code") return { kind, text: fenced(text) }
+  if (kind === "prose") return { kind, text: shown(unwrapped(text)) }
+  return { kind, text: shown(text.replace(/^[^\S\n]+/gm, "")) }
 }
 
 /** Everything that can be quoted from `text`, in order. */

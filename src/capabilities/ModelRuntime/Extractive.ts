@@ -4,9 +4,10 @@
  */
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import { cleanHeading } from "../../search/Heading.ts"
 import { terms } from "../../search/Tokenizer.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime, type Passage } from "../ModelRuntime.ts"
-import { cleanHeading, type Excerpt, excerpts, narrowed } from "./Excerpts.ts"
+import { type Excerpt, excerpts, narrowed } from "./Excerpts.ts"
 import { type AskedWord, askedWords, has, termsOf, weightsOf } from "./Relevance.ts"
 import { estimatePrompt, estimateTokens } from "./Tokens.ts"
 
@@ -23,11 +24,13 @@ const sureFrom = 0.35
 
 const maxSections = 3
 /** Further sections must be this good beside the best. */
-const besidesShare = 0.6
+const besidesShare = 0.7
 /** Share of common words from which two sections say the same. */
 const sameShare = 0.7
-/** What a word of the question counts when only the section's title has it. */
-const titleWeight = 0.5
+/** What all words of the question add to the score of a section that has them, as a share of it: the search has counted them already. */
+const wordsShare = 0.25
+/** What a section without any of them keeps of its score. */
+const wordlessShare = 0.5
 /** UTF-16 units of a section that stand before what answers; with more before it, it begins there. */
 const maxLeadLength = 900
 
@@ -49,6 +52,8 @@ interface FoundSection {
   readonly quotables: ReadonlyArray<Quotable>
   readonly titleTerms: ReadonlySet<string>
   readonly terms: ReadonlySet<string>
+  /** Of the title and of everything but code, which may only mention a word. */
+  readonly said: ReadonlySet<string>
   /** Its words, each in one form: what two sections have in common is measured by them. */
   readonly words: ReadonlySet<string>
 }
@@ -60,12 +65,15 @@ const sectionOf = (passages: ReadonlyArray<Passage>): FoundSection => {
     .flatMap(({ index, text }) =>
       excerpts(text).map((excerpt) => ({ ...excerpt, index, terms: termsOf(excerpt.text) }))
     )
+  const titleTerms = termsOf(title)
+  const prose = quotables.filter(({ kind }) => kind !== "code")
   return {
     title,
     score: Math.max(...passages.map(({ score }) => score)),
     quotables,
-    titleTerms: termsOf(title),
+    titleTerms,
     terms: new Set(quotables.flatMap(({ terms }) => [...terms])),
+    said: new Set([...titleTerms, ...prose.flatMap(({ terms }) => [...terms])]),
     words: new Set(quotables.flatMap(({ text }) => terms(text)))
   }
 }
@@ -84,11 +92,18 @@ const sectionsOf = (passages: ReadonlyArray<Passage>): ReadonlyArray<FoundSectio
 
 type Weights = ReadonlyMap<AskedWord, number>
 
-const carried = (weights: Weights, terms: ReadonlySet<string>, beside: ReadonlySet<string>): number => {
+const noTerms: ReadonlySet<string> = new Set()
+
+/** The weight of the words that a text has; those of `mentioned` count half. */
+const carried = (
+  weights: Weights,
+  said: ReadonlySet<string>,
+  mentioned: ReadonlySet<string> = noTerms
+): number => {
   let sum = 0
   for (const [word, weight] of weights) {
-    if (has(terms, word)) sum += weight
-    else if (has(beside, word)) sum += weight * titleWeight
+    if (has(said, word)) sum += weight
+    else if (has(mentioned, word)) sum += weight / 2
   }
   return sum
 }
@@ -111,8 +126,10 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
     return words > 0 || score >= sureFrom
   }
   const chosen: Array<FoundSection> = []
-  const worth = (section: FoundSection) =>
-    section.score * (1 + carried(weights, section.terms, section.titleTerms) / Math.max(1, total))
+  const worth = (section: FoundSection) => {
+    const words = carried(weights, section.said, section.terms)
+    return section.score * (words === 0 ? wordlessShare : 1 + (wordsShare * words) / Math.max(1, total))
+  }
   const ranked = sections.filter(answers).toSorted((one, other) => worth(other) - worth(one))
   const [best] = ranked
   for (const section of ranked) {
@@ -131,8 +148,7 @@ const continues = (before: Quotable | undefined, next: Quotable | undefined): bo
 /** From the section's start through what answers best, and through the code that follows it. */
 const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quotable> => {
   const { quotables } = section
-  const none: ReadonlySet<string> = new Set()
-  const worths = quotables.map(({ terms }) => carried(weights, terms, none))
+  const worths = quotables.map(({ terms }) => carried(weights, terms))
   const best = worths.indexOf(Math.max(...worths))
   let end = best
   while (continues(quotables[end], quotables[end + 1])) end++

@@ -63,6 +63,41 @@ describe("Extractive", () => {
     )
   })
 
+  it("begins with the section that the question names, before one that only quotes the question in its code", () => {
+    const quoting = passage(
+      1,
+      "Guide > Ask",
+      "Beside a running server:\n\n```sh\nspoke chat 'How do I start it?'\n```",
+      0.68
+    )
+    const starting = passage(
+      2,
+      "Guide > Start a server",
+      "In a clone of the project:\n\n```sh\nnpm ci && npm run serve\n```",
+      0.67
+    )
+    expect(answer("How do I start the server?", [quoting, starting])).toMatch(
+      /^\*\*Guide › Start a server\*\*\n\nIn a clone of the project: \[2\]\n\n```sh\nnpm ci && npm run serve\n```\n\n\[2\]/
+    )
+  })
+
+  it("begins with what the search found first, where another section only has more of the question's words", () => {
+    const first = passage(1, "Cookies", "Cookies of a request are read with getCookies.", 0.42)
+    const other = passage(2, "Mocks", "The headers of an incoming request can be read from a mock.", 0.36)
+    expect(answer("How can I read the cookies of an incoming request's headers?", [first, other])).toMatch(
+      /^\*\*Cookies\*\*\n\nCookies of a request are read with getCookies\. \[1\]/
+    )
+  })
+
+  it("keeps tags in code spans, shows indented code as code, and leaves out where links within the source lead", () => {
+    const text =
+      'Put `<script src="widget.js">` on the page, see [Widget](widget.md#start) and [more](https://example.com/a):\n\n    npm start\n\n    npm stop'
+    expect(answer("How do I put the script on my page?", [passage(1, "Widget", text)])).toBe(
+      '**Widget**\n\nPut `<script src="widget.js">` on the page, see Widget and [more](https://example.com/a): [1]\n\n' +
+        "```\nnpm start\n\nnpm stop\n```\n\n[1]"
+    )
+  })
+
   it("begins with the first chunk of a section, even when a later one was found before it", () => {
     const within = (ordinal: number) => ({ documentId: "doc_sources", ordinal })
     const passages = [

@@ -1,0 +1,166 @@
+/** Asks the agent one question after another, and waits as long as the service asks for. */
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { retryAfter } from "../../../domain/RetryAfter.ts"
+import { CommandFailed, refused } from "../Connection.ts"
+import { Citation, type NoReply, type Reply } from "./Judge.ts"
+
+/** Sends a request to `/v1`; fails where no answer can be had at all. */
+export type Send = (
+  request: HttpClientRequest.HttpClientRequest
+) => Effect.Effect<HttpClientResponse.HttpClientResponse, CommandFailed>
+
+/** A service that is too busy is asked again for so long, and then the case has failed. */
+const maxBusyTime = Duration.minutes(10)
+/** Where the service does not say how long to wait. */
+const defaultPause = Duration.seconds(1)
+
+const Frame = Schema.parseJson(
+  Schema.Union(
+    Schema.Struct({ type: Schema.Literal("error"), errorText: Schema.String }),
+    Schema.Struct({
+      type: Schema.Literal("data-agent-run-event"),
+      data: Schema.Struct({
+        type: Schema.Literal("model.completed"),
+        payload: Schema.Struct({ inputTokens: Schema.Number, outputTokens: Schema.Number })
+      })
+    }),
+    Schema.Struct({
+      type: Schema.Literal("data-done"),
+      data: Schema.Struct({
+        result: Schema.Struct({ reply: Schema.String, citations: Schema.Array(Citation) })
+      })
+    }),
+    Schema.Struct({ type: Schema.String })
+  )
+)
+
+const Problem = Schema.Struct({ error: Schema.Struct({ code: Schema.String, message: Schema.String }) })
+
+const unfinished: NoReply = { error: "the reply was cut off" }
+
+/** What a stream has told so far. */
+interface Told {
+  readonly reply: Reply | NoReply
+  readonly tokens: Reply["tokens"]
+}
+
+/** Tokens come before the reply is complete, once for each round with the model. */
+const heard = (told: Told, frame: typeof Frame.Type, latency: number): Told => {
+  if ("errorText" in frame) return { ...told, reply: { error: frame.errorText } }
+  if (!("data" in frame)) return told
+  if ("payload" in frame.data) {
+    const { inputTokens: input, outputTokens: output } = frame.data.payload
+    const before = told.tokens ?? { input: 0, output: 0 }
+    return { ...told, tokens: { input: before.input + input, output: before.output + output } }
+  }
+  const { citations, reply: text } = frame.data.result
+  return { ...told, reply: { text, citations, latency, tokens: told.tokens } }
+}
+
+/** Reads the stream of a turn to its end. */
+const readReply = (response: HttpClientResponse.HttpClientResponse, started: number) =>
+  response.stream.pipe(
+    Stream.decodeText(),
+    Stream.splitLines,
+    Stream.filter((line) => line.startsWith("data: {")),
+    Stream.mapEffect((line) => Schema.decode(Frame)(line.slice("data: ".length))),
+    Stream.runFoldEffect<Told, typeof Frame.Type, never, never>(
+      { reply: unfinished, tokens: null },
+      (told, frame) => Effect.map(Clock.currentTimeMillis, (now) => heard(told, frame, now - started))
+    ),
+    Effect.map(({ reply }) => reply),
+    Effect.catchTags({
+      ParseError: () => Effect.succeed<NoReply>({ error: "the stream has an unexpected form" }),
+      ResponseError: () => Effect.succeed(unfinished)
+    })
+  )
+
+/** No other question would fare better. A spent quota comes as 429 too, and no pause would mend it. */
+const endsRun = (status: number, code: string): boolean =>
+  status === 401 || status === 403 || status === 404 || code === "TURN_LIMIT_EXCEEDED"
+
+const isBusy = (status: number): boolean => status === 429 || status === 503
+
+const codeOf = (response: HttpClientResponse.HttpClientResponse) =>
+  response.json.pipe(
+    Effect.flatMap(Schema.decodeUnknown(Problem)),
+    Effect.map(({ error }) => error),
+    Effect.orElseSucceed(() => ({ code: `status ${response.status}`, message: "" }))
+  )
+
+export interface AskOptions {
+  /** For one attempt, from the request to the end of the reply. */
+  readonly timeout: Duration.Duration
+}
+
+const unreachable = Option.some<NoReply>({ error: "the server could not be reached" })
+
+/** How a question is asked; whoever is told to wait has all others wait too. A server that never answered ends the run. */
+export const make = (send: Send, { timeout }: AskOptions) =>
+  Effect.gen(function* () {
+    const pausedUntil = yield* Ref.make(0)
+    const hasAnswered = yield* Ref.make(false)
+
+    const reach = (request: HttpClientRequest.HttpClientRequest) =>
+      send(request).pipe(
+        Effect.tap(Ref.set(hasAnswered, true)),
+        Effect.asSome,
+        Effect.catchAll((failure) =>
+          Effect.flatMap(Ref.get(hasAnswered), (answered) => (answered ? Effect.succeedNone : failure))
+        )
+      )
+
+    const attempt = (question: string) =>
+      Effect.gen(function* () {
+        const until = yield* Ref.get(pausedUntil)
+        const now = yield* Clock.currentTimeMillis
+        if (until > now) yield* Effect.sleep(until - now)
+        const started = yield* Clock.currentTimeMillis
+        return yield* Effect.gen(function* () {
+          const reached = yield* reach(
+            HttpClientRequest.post("/chat/stream").pipe(
+              HttpClientRequest.bodyUnsafeJson({ message: question, persist: false })
+            )
+          )
+          if (Option.isNone(reached)) return unreachable
+          const response = reached.value
+          const { status } = response
+          if (status >= 200 && status < 300) return Option.some(yield* readReply(response, started))
+          const { code, message } = yield* codeOf(response)
+          if (endsRun(status, code)) return yield* refused(response)
+          if (!isBusy(status))
+            return Option.some<NoReply>({ error: message === "" ? code : `${code}: ${message}` })
+          const at = yield* Clock.currentTimeMillis
+          const pause = Option.getOrElse(retryAfter(response.headers, at), () => defaultPause)
+          yield* Ref.update(pausedUntil, (before) => Math.max(before, at + Duration.toMillis(pause)))
+          return Option.none<Reply | NoReply>()
+        }).pipe(
+          Effect.timeoutTo({
+            duration: timeout,
+            onSuccess: (reply) => reply,
+            onTimeout: () => Option.some<NoReply>({ error: `no reply within ${Duration.format(timeout)}` })
+          })
+        )
+      })
+
+    return (question: string): Effect.Effect<Reply | NoReply, CommandFailed> =>
+      attempt(question).pipe(
+        Effect.repeat({ until: Option.isSome }),
+        Effect.map(Option.getOrElse((): NoReply => unfinished)),
+        Effect.timeoutTo({
+          duration: Duration.sum(maxBusyTime, timeout),
+          onSuccess: (reply) => reply,
+          onTimeout: (): NoReply => ({
+            error: `the service was too busy for ${Duration.format(maxBusyTime)}`
+          })
+        })
+      )
+  })

@@ -1,0 +1,48 @@
+/** Comma-separated values as RFC 4180 has them: quoted fields may hold commas, doubled quotes and line breaks. */
+
+export interface CsvRecord {
+  /** Number of its first line, from 1. */
+  readonly line: number
+  readonly fields: ReadonlyArray<string>
+}
+
+/** A quoted field that never ends; `line` is where it begins. */
+export interface OpenQuote {
+  readonly line: number
+  readonly fields: null
+}
+
+const quoted = /"([^"]*(?:""[^"]*)*)("?)/y
+const plain = /[^,\r\n]*/y
+
+const linesIn = (text: string): number => text.split(/\r\n|\r|\n/).length - 1
+
+const matchAt = (pattern: RegExp, text: string, at: number) => {
+  pattern.lastIndex = at
+  return pattern.exec(text)
+}
+
+/** Records in order; lines with nothing on them are none. */
+export function* records(text: string): Generator<CsvRecord | OpenQuote, void, void> {
+  let at = 0
+  let line = 1
+  while (at < text.length) {
+    const first = line
+    const fields: Array<string> = []
+    for (;;) {
+      const [inQuotes = "", value = "", end] = matchAt(quoted, text, at) ?? []
+      if (end === "") return yield { line, fields: null }
+      at += inQuotes.length
+      line += linesIn(inQuotes)
+      // What stands behind a closing quote belongs to the field, as spreadsheets read it.
+      const [rest = ""] = matchAt(plain, text, at) ?? []
+      at += rest.length
+      fields.push(value.replaceAll('""', '"') + rest)
+      if (text[at] !== ",") break
+      at++
+    }
+    at += text.startsWith("\r\n", at) ? 2 : 1
+    line++
+    if (fields.length > 1 || fields[0]?.trim() !== "") yield { line: first, fields }
+  }
+}

@@ -1,0 +1,206 @@
+/** What became of one case: the agent's reply, and whether it is what the case expects. */
+import * as Schema from "effect/Schema"
+import type { Case } from "./Cases.ts"
+
+export const Citation = Schema.Struct({
+  index: Schema.Number,
+  sourceId: Schema.String,
+  sourceName: Schema.String,
+  title: Schema.String,
+  url: Schema.String,
+  /** Whether the passage supports what is said before its mark, where the service has looked. */
+  supported: Schema.optional(Schema.NullOr(Schema.Boolean))
+})
+export type Citation = typeof Citation.Type
+
+/** A turn as the service answered it. */
+export interface Reply {
+  readonly text: string
+  readonly citations: ReadonlyArray<Citation>
+  /** Milliseconds from the request to the end of the reply. */
+  readonly latency: number
+  /** Null where the key may not read traces. */
+  readonly tokens: { readonly input: number; readonly output: number } | null
+}
+
+/** Why there is none: the code of the error. */
+export interface NoReply {
+  readonly error: string
+}
+
+const Judged = Schema.NullOr(Schema.Boolean)
+
+/** A case and its reply, as `results` of the report has it. Null stands where the case expects nothing of the kind. */
+export const CaseResult = Schema.Struct({
+  line: Schema.Number,
+  question: Schema.String,
+  passed: Schema.Boolean,
+  /** In words, why it failed. */
+  problems: Schema.Array(Schema.String),
+  /** Whether the first document that the reply cites, one of the first three, or any is an expected one. */
+  sourceAt1: Judged,
+  sourceAt3: Judged,
+  sourceCited: Judged,
+  facts: Judged,
+  refusal: Judged,
+  /** Share of its citations that are supported; null where the service does not say. */
+  grounding: Schema.NullOr(Schema.Number),
+  citations: Schema.Array(
+    Schema.Struct({ sourceName: Schema.String, title: Schema.String, url: Schema.String })
+  ),
+  reply: Schema.NullOr(Schema.String),
+  error: Schema.NullOr(Schema.String),
+  latencyMs: Schema.NullOr(Schema.Number),
+  inputTokens: Schema.NullOr(Schema.Number),
+  outputTokens: Schema.NullOr(Schema.Number)
+})
+export type CaseResult = typeof CaseResult.Type
+
+const marks = /\[(\d{1,3})\]/g
+
+/** The citations that the reply marks, in the order of their first marks: what it does not mark it does not cite. */
+const marked = ({ citations, text }: Reply): ReadonlyArray<Citation> => {
+  const indices = new Set(Array.from(text.matchAll(marks), ([, number]) => Number(number)))
+  return [...indices].flatMap((index) => citations.filter((citation) => citation.index === index))
+}
+
+/** One citation for each document, the first. */
+const documents = (citations: ReadonlyArray<Citation>): ReadonlyArray<Citation> =>
+  [...new Map(citations.toReversed().map((citation) => [citation.url, citation])).values()].toReversed()
+
+const folded = (text: string): string => text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim()
+
+/** An address without what is behind `?` and `#` and without a slash at its end; that of an uploaded file is its path. */
+const addressOf = (url: string): string => {
+  const [address = ""] = folded(url)
+    .replace(/^upload:/, "/")
+    .split(/[?#]/, 1)
+  return address.endsWith("/") ? address.slice(0, -1) : address
+}
+
+/**
+ * Whether `expected` names what is cited: the source's id or name, the document's address or the end of it from a slash
+ * on, its title, or a heading of the title's path. Case and runs of white space do not count.
+ */
+export const names = (expected: string, { sourceId, sourceName, title, url }: Citation): boolean => {
+  const wanted = folded(expected)
+  const address = addressOf(url)
+  return (
+    [sourceId, sourceName, title, ...title.split(" > ")].some((name) => folded(name) === wanted) ||
+    folded(url) === wanted ||
+    address === addressOf(expected) ||
+    address.endsWith(`/${addressOf(expected).replace(/^\//, "")}`)
+  )
+}
+
+/** The words of a text alone: no marks of citations, of emphasis or of code. */
+const words = (text: string): string =>
+  folded(text.replace(/\[\d{1,3}\]/g, "").replace(/[*`_]/g, "")).replace(/ (?=[.,;:!?])/g, "")
+
+/** Whether `text` states `fact` word for word; a number is not found in a longer one. */
+export const states = (text: string, fact: string): boolean => {
+  const all = words(text)
+  const wanted = words(fact)
+  if (wanted === "") return all.includes(folded(fact))
+  for (let at = all.indexOf(wanted); at >= 0; at = all.indexOf(wanted, at + 1)) {
+    const before = all.slice(Math.max(0, at - 2), at)
+    const after = all.slice(at + wanted.length, at + wanted.length + 2)
+    const begun = /^\d/.test(wanted) && /\d[.,]?$/.test(before)
+    const goesOn = /\d$/.test(wanted) && /^[.,]?\d/.test(after)
+    if (!begun && !goesOn) return true
+  }
+  return false
+}
+
+/** What a reply that declines does not do, after "not" or "n't". */
+const undone =
+  "know find found answer contain mention cover include say state tell provide have able sure available help enough"
+
+/** How replies say in English that the sources do not answer. */
+const refusals = [
+  ...undone.split(" ").flatMap((verb) => [`not ${verb}`, `n't ${verb}`]),
+  ..."found nothing|find nothing|nothing on|nothing about|no information|no answer|no mention|no source|no passage".split(
+    "|"
+  ),
+  "unable to",
+  "sorry"
+]
+
+/** Whether a reply declines to answer: it cites nothing, and says so or has one of the `phrases`. */
+export const refuses = (reply: Reply, phrases: ReadonlyArray<string>): boolean => {
+  if (marked(reply).length > 0) return false
+  const said = words(reply.text).replaceAll("’", "'")
+  return [...refusals, ...phrases.map(words)].some((phrase) => said.includes(phrase))
+}
+
+const groundingOf = (citations: ReadonlyArray<Citation>): number | null => {
+  const judged = citations.flatMap(({ supported }) => (typeof supported === "boolean" ? [supported] : []))
+  return judged.length === 0 ? null : judged.filter((supported) => supported).length / judged.length
+}
+
+const unanswered = (
+  { expectFacts, expectRefusal, expectSources, line, question }: Case,
+  error: string
+): CaseResult => {
+  const missed = (expected: boolean) => (expected ? false : null)
+  return {
+    line,
+    question,
+    passed: false,
+    problems: [`no reply: ${error}`],
+    sourceAt1: missed(expectSources.length > 0),
+    sourceAt3: missed(expectSources.length > 0),
+    sourceCited: missed(expectSources.length > 0),
+    facts: missed(expectFacts.length > 0),
+    refusal: missed(expectRefusal !== undefined),
+    grounding: null,
+    citations: [],
+    reply: null,
+    error,
+    latencyMs: null,
+    inputTokens: null,
+    outputTokens: null
+  }
+}
+
+/** `phrases` are further ways to say that the sources do not answer. */
+export const judge = (asked: Case, reply: Reply | NoReply, phrases: ReadonlyArray<string>): CaseResult => {
+  if ("error" in reply) return unanswered(asked, reply.error)
+  const { expectFacts, expectRefusal, expectSources, line, question } = asked
+  const cited = documents(marked(reply))
+  const among = (first: number) =>
+    expectSources.length === 0
+      ? null
+      : cited.slice(0, first).some((citation) => expectSources.some((source) => names(source, citation)))
+  const missing = expectFacts.filter((fact) => !states(reply.text, fact))
+  const refused = refuses(reply, phrases)
+  const sourceCited = among(Infinity)
+  const problems = [
+    ...(sourceCited === false
+      ? [
+          `expected ${expectSources.join(" or ")}, cited ${cited.map(({ title }) => title).join(", ") || "nothing"}`
+        ]
+      : []),
+    ...missing.map((fact) => `does not say: ${fact}`),
+    ...(expectRefusal === true && !refused ? ["answered, and was expected to refuse"] : []),
+    ...(expectRefusal === false && refused ? ["refused, and was expected to answer"] : [])
+  ]
+  return {
+    line,
+    question,
+    passed: problems.length === 0,
+    problems,
+    sourceAt1: among(1),
+    sourceAt3: among(3),
+    sourceCited,
+    facts: expectFacts.length === 0 ? null : missing.length === 0,
+    refusal: expectRefusal === undefined ? null : expectRefusal === refused,
+    grounding: groundingOf(reply.citations),
+    citations: cited.map(({ sourceName, title, url }) => ({ sourceName, title, url })),
+    reply: reply.text,
+    error: null,
+    latencyMs: Math.round(reply.latency),
+    inputTokens: reply.tokens?.input ?? null,
+    outputTokens: reply.tokens?.output ?? null
+  }
+}

@@ -1,0 +1,50 @@
+/** How sure a figure over a set of cases is. The same cases give the same intervals every time. */
+
+export interface Interval {
+  readonly low: number
+  readonly high: number
+}
+
+export const mean = (values: ReadonlyArray<number>): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length
+
+/** Normal quantile of a 95 % interval. */
+const z = 1.959_963_985
+
+/** 95 % interval of a share of `of` cases, by Wilson's score; 0 to 1 when there are none. */
+export const wilson = (successes: number, of: number): Interval => {
+  if (of === 0) return { low: 0, high: 1 }
+  const share = successes / of
+  const scale = 1 + z ** 2 / of
+  const centre = (share + z ** 2 / (2 * of)) / scale
+  const half = (z * Math.sqrt((share * (1 - share)) / of + z ** 2 / (4 * of ** 2))) / scale
+  return {
+    low: successes === 0 ? 0 : Math.max(0, centre - half),
+    high: successes === of ? 1 : Math.min(1, centre + half)
+  }
+}
+
+const samples = 2_000
+
+/** 95 % interval of the mean of `values`, by resampling them with a fixed seed. */
+export const bootstrap = (values: ReadonlyArray<number>): Interval => {
+  let state = 1
+  const roll = () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * values.length)
+  }
+  const means = Array.from({ length: samples }, () => {
+    let sum = 0
+    for (let drawn = 0; drawn < values.length; drawn++) sum += values[roll()] ?? 0
+    return sum / values.length
+  })
+  const sorted = means.toSorted((one, other) => one - other)
+  const at = (share: number) => sorted[Math.floor(share * (samples - 1))] ?? 0
+  return { low: at(0.025), high: at(0.975) }
+}
+
+/** The value that `share` of `values` do not exceed, by nearest rank; null when there are none. */
+export const percentile = (values: ReadonlyArray<number>, share: number): number | null => {
+  const sorted = values.toSorted((one, other) => one - other)
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? null
+}

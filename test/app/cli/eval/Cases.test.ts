@@ -1,0 +1,88 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Either from "effect/Either"
+import * as FastCheck from "effect/FastCheck"
+import { parse } from "../../../../src/app/cli/eval/Cases.ts"
+import * as Csv from "../../../../src/app/cli/eval/Csv.ts"
+
+const casesOf = (text: string, format: "csv" | "jsonl") => Either.getOrThrow(parse(text, format))
+const problemOf = (text: string, format: "csv" | "jsonl" = "jsonl") =>
+  Either.getOrThrow(Either.flip(parse(text, format)))
+
+describe("A file of cases", () => {
+  it("is JSON Lines: a question, and what is expected where something is", () => {
+    const text =
+      '\uFEFF{"question": " How? ", "expectSources": ["Docs", "guide.md"], "expectFacts": ["npm start"]}\r\n' +
+      '\n{"question": "Who?", "expectRefusal": true}\n'
+    expect(casesOf(text, "jsonl")).toEqual([
+      { line: 1, question: "How?", expectSources: ["Docs", "guide.md"], expectFacts: ["npm start"] },
+      { line: 3, question: "Who?", expectSources: [], expectFacts: [], expectRefusal: true }
+    ])
+  })
+
+  it("or CSV with the same columns in any order, lists separated by |", () => {
+    const text =
+      'expectFacts,question,expectRefusal,expectSources\r\n"one | two, three","He asked ""how""\nand why?",false,Docs\r\n' +
+      "\r\n,Who?,yes,\r\n"
+    expect(casesOf(text, "csv")).toEqual([
+      {
+        line: 2,
+        question: 'He asked "how"\nand why?',
+        expectSources: ["Docs"],
+        expectFacts: ["one", "two, three"],
+        expectRefusal: false
+      },
+      { line: 5, question: "Who?", expectSources: [], expectFacts: [], expectRefusal: true }
+    ])
+  })
+
+  it.each([
+    ["jsonl", '{"question": "a"}\n{"question": }', "line 2: is no JSON", '"expectFacts"'],
+    ["jsonl", '{"questoin": "a"}', "line 1: ", '"question"'],
+    ["jsonl", '{"question": "a", "expectSource": ["b"]}', "line 1: expectSource: ", '"expectSources"'],
+    ["jsonl", '\n{"question": "  "}', "line 2: question: ", '"question"'],
+    ["jsonl", '{"question": "a", "expectFacts": "b"}', "line 1: expectFacts: ", '["…"]'],
+    ["jsonl", '{"question": "a", "expectRefusal": "no"}', "line 1: expectRefusal: ", "false"],
+    ["jsonl", '{"question": "a", "expectRefusal": true, "expectSources": ["b"]}', "line 1: ", "exclude"],
+    ["jsonl", "[1]\n", "line 1: ", '"question"'],
+    ["jsonl", " \n", "holds no case", '"question"'],
+    ["csv", "", "holds no case", "columns"],
+    ["csv", "question\n", "holds no case", "columns"],
+    ["csv", "Frage\na", "line 1: unknown column Frage", "question"],
+    ["csv", "expectFacts\na", "line 1: no column is called question", "question"],
+    ["csv", "question\na\nb,c", "line 3: 2 fields for 1 columns", "quotes"],
+    ["csv", 'question\n"a\nb', "line 2: a quote is never closed", "columns"],
+    ["csv", "question,expectRefusal\na,maybe", "line 2: expectRefusal: ", "true or false"],
+    ["csv", "question,expectFacts\n,b", "line 2: question: ", "columns"]
+  ] as const)("of %s that reads %j is refused: %s … %s", (format, text, ...words) => {
+    for (const word of words) expect(problemOf(text, format)).toContain(word)
+  })
+
+  const field = FastCheck.string({ unit: FastCheck.constantFrom(",", '"', "\n", "\r\n", " ", "|", "a", "é") })
+
+  it.prop(
+    "CSV is read back as it was written, with the line that each record begins at",
+    [FastCheck.array(FastCheck.array(field, { minLength: 2, maxLength: 4 }), { maxLength: 8 })],
+    ([rows]) => {
+      const written = rows.map((row) => row.map((text) => `"${text.replaceAll('"', '""')}"`).join(","))
+      const text = written.join("\n")
+      const found = [...Csv.records(text)]
+      expect(found.map(({ fields }) => fields)).toEqual(rows)
+      let line = 1
+      for (const [place, record] of found.entries()) {
+        expect(record.line).toBe(line)
+        line += (written[place] ?? "").split(/\r\n|\r|\n/).length
+      }
+    }
+  )
+
+  it.prop(
+    "CSV of any text is read or refused, and nothing but quotes and commas is lost",
+    [field],
+    ([text]) => {
+      const visible = (all: string) => all.replace(/[\s",]/g, "")
+      const fields = [...Csv.records(text)].flatMap((record) => record.fields ?? [])
+      const whole = [...Csv.records(text)].every((record) => record.fields !== null)
+      if (whole) expect(visible(fields.join(""))).toBe(visible(text))
+    }
+  )
+})

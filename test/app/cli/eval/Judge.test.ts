@@ -1,0 +1,214 @@
+import { describe, expect, it } from "@effect/vitest"
+import {
+  type Citation,
+  judge,
+  names,
+  refuses,
+  type Reply,
+  states
+} from "../../../../src/app/cli/eval/Judge.ts"
+import { compare, summarize, words } from "../../../../src/app/cli/eval/Report.ts"
+
+const citation = (index: number, given: Partial<Citation> = {}): Citation => ({
+  index,
+  sourceId: "src_1",
+  sourceName: "Manual",
+  title: "Guide > Install",
+  url: `https://example.com/docs/page-${index}.md`,
+  ...given
+})
+const reply = (text: string, citations: ReadonlyArray<Citation> = [], given: Partial<Reply> = {}): Reply => ({
+  text,
+  citations,
+  latency: 10,
+  tokens: { input: 3, output: 2 },
+  ...given
+})
+const asked = (given: Partial<Parameters<typeof judge>[0]> = {}) => ({
+  line: 1,
+  question: "How?",
+  expectSources: [],
+  expectFacts: [],
+  ...given
+})
+
+describe("An expected source", () => {
+  it.each([
+    "src_1",
+    "manual",
+    "MANUAL",
+    "guide > install",
+    "Install",
+    "https://example.com/docs/page-1.md",
+    "https://EXAMPLE.com/docs/page-1.md#top",
+    "page-1.md",
+    "docs/page-1.md",
+    "/docs/page-1.md"
+  ])("is named by %j", (expected) => {
+    expect(names(expected, citation(1))).toBe(true)
+  })
+
+  it.each(["src_", "man", "age-1.md", "page-2.md", "https://example.com/docs/", "page-1.md/x"])(
+    "is not named by %j",
+    (expected) => {
+      expect(names(expected, citation(1))).toBe(false)
+    }
+  )
+
+  it("is named by the path of an uploaded file, alone or in a ZIP", () => {
+    const uploaded = citation(1, { url: "upload:guide/Install.md" })
+    for (const expected of ["install.md", "guide/install.md", "upload:guide/Install.md"])
+      expect(names(expected, uploaded)).toBe(true)
+    expect(names("stall.md", uploaded)).toBe(false)
+  })
+
+  it("counts as cited first by the reply's marks, and each document counts once", () => {
+    const citations = [1, 2, 3, 4].map((index) => citation(index, { title: `Page ${index}` }))
+    const again = citation(5, { title: "Page 4 again", url: citation(4).url })
+    const text = "First [4][5], then [2], then [3] and [1]."
+    const result = (expected: string) =>
+      judge(asked({ expectSources: [expected] }), reply(text, [...citations, again]), [])
+    expect(result("Page 4")).toMatchObject({
+      sourceAt1: true,
+      sourceAt3: true,
+      sourceCited: true,
+      passed: true
+    })
+    expect(result("Page 3")).toMatchObject({
+      sourceAt1: false,
+      sourceAt3: true,
+      sourceCited: true,
+      passed: true
+    })
+    expect(result("Page 1")).toMatchObject({
+      sourceAt1: false,
+      sourceAt3: false,
+      sourceCited: true,
+      passed: true
+    })
+    expect(result("Page 9")).toMatchObject({ sourceAt1: false, sourceCited: false, passed: false })
+  })
+})
+
+describe("An expected fact", () => {
+  it.each([
+    ["Run **`npm start`**\n now [1].", "npm start now."],
+    ["It takes five [2] days.", "Takes FIVE days"],
+    ["It costs 15 euro and 5 cents.", "5"],
+    ["退款需要五个工作日。", "五个工作日"]
+  ])("%j states %j", (text, fact) => {
+    expect(states(text, fact)).toBe(true)
+  })
+
+  it.each([
+    ["It costs 15 euro.", "5"],
+    ["It costs 5.50 euro.", "5"],
+    ["There are 1,500 of them.", "500"],
+    ["It takes four days.", "five days"]
+  ])("%j does not state %j", (text, fact) => {
+    expect(states(text, fact)).toBe(false)
+  })
+})
+
+describe("A refusal", () => {
+  it.each([
+    "I found nothing on that in the sources.",
+    "I do not know.",
+    "Sorry, the sources don't say.",
+    "I could not find that.",
+    "There is no information about it."
+  ])("is %j", (text) => {
+    expect(refuses(reply(text), [])).toBe(true)
+  })
+
+  it("cites nothing, and says that it is one: an answer from memory is none", () => {
+    expect(refuses(reply("I do not know more than this [1].", [citation(1)]), [])).toBe(false)
+    expect(refuses(reply("I do not know.", [citation(1)]), [])).toBe(true)
+    expect(refuses(reply("Paris is the capital of France."), [])).toBe(false)
+    expect(refuses(reply("Das weiß ich leider nicht."), [])).toBe(false)
+    expect(refuses(reply("Das weiß ich leider nicht."), ["weiß ich leider nicht"])).toBe(true)
+  })
+
+  it("passes where it is expected, and fails where an answer is", () => {
+    const refused = reply("I do not know.")
+    const answered = reply("Paris.")
+    const passed = (expectRefusal: boolean, given: Reply) => judge(asked({ expectRefusal }), given, []).passed
+    expect([passed(true, refused), passed(true, answered)]).toEqual([true, false])
+    expect([passed(false, refused), passed(false, answered)]).toEqual([false, true])
+  })
+})
+
+describe("A report", () => {
+  const cases = Array.from({ length: 30 }, (_, place) =>
+    asked({ line: place + 1, question: `Question ${place}`, expectFacts: ["yes"] })
+  )
+  const run = (failing: number) =>
+    summarize(
+      cases.map((one, place) =>
+        judge(
+          one,
+          place < failing ? reply("No.") : reply("Yes.", [citation(1, { supported: place % 2 === 0 })]),
+          []
+        )
+      )
+    )
+
+  it("counts cases, figures with their intervals, latency and tokens", () => {
+    const report = summarize([
+      judge(
+        asked({ expectSources: ["Manual"], expectFacts: ["yes"] }),
+        reply("Yes [1].", [citation(1, { supported: true })]),
+        []
+      ),
+      judge(
+        asked({ expectSources: ["Other"] }),
+        reply("Yes [1].", [citation(1, { supported: false })], { latency: 30 }),
+        []
+      ),
+      judge(asked({ expectFacts: ["yes"] }), { error: "TURN_FAILED" }, [])
+    ])
+    expect(report).toMatchObject({
+      cases: 3,
+      passed: 1,
+      failed: 2,
+      errors: 1,
+      figures: {
+        passRate: { value: 0.3333, of: 3 },
+        sourceAt1: { value: 0.5, of: 2 },
+        facts: { value: 0.5, of: 2 },
+        refusal: null,
+        grounding: { value: 0.5, of: 2 }
+      },
+      latencyMs: { p50: 10, p95: 30 },
+      tokens: { input: 6, output: 4 }
+    })
+    expect(words(report, null)).toContain("3 cases: 1 passed, 2 failed, 1 of them without a reply")
+    expect(words(report, null)).toContain("expected Other, cited Guide > Install")
+  })
+
+  it("says nothing of grounding where no citation is judged, and nothing of tokens that no key may see", () => {
+    const report = summarize([judge(asked(), reply("Yes [1].", [citation(1)], { tokens: null }), [])])
+    expect([report.figures.grounding, report.tokens]).toEqual([null, null])
+  })
+
+  it("differs from a baseline by more than noise, or not clearly", () => {
+    const verdict = (before: number, after: number) =>
+      compare(run(before), run(after)).changes.find(({ measure }) => measure === "passRate")?.verdict
+    expect([verdict(0, 0), verdict(0, 1), verdict(1, 0)]).toEqual(["same", "same", "same"])
+    expect([verdict(0, 15), verdict(15, 0)]).toEqual(["worse", "better"])
+    expect(compare(run(0), run(15)).regression).toBe(true)
+    expect(compare(run(0), run(1))).toMatchObject({ regression: false, broken: ["Question 0"], mended: [] })
+    expect(compare(run(1), run(0))).toMatchObject({ broken: [], mended: ["Question 0"] })
+  })
+
+  it("is compared over the questions of both", () => {
+    const half = { ...run(0), results: run(0).results.slice(10, 20) }
+    expect(compare(half, run(10)).compared).toBe(10)
+    expect(compare(half, run(10)).changes[0]).toMatchObject({ before: 1, after: 1, verdict: "same" })
+    expect(compare({ ...half, results: [] }, run(10))).toMatchObject({
+      compared: 0,
+      changes: [],
+      regression: false
+    })
+  })
+})
