@@ -68,6 +68,7 @@ import { SubscriptionStore } from "../store/Subscriptions.ts"
 import { TenantStore } from "../store/Tenants.ts"
 import { TeamStore } from "../store/Team.ts"
 import { ToolStore } from "../store/Tools.ts"
+import { PassageStore } from "../store/Passages.ts"
 import { Turns } from "../store/Turns.ts"
 import { UnansweredStore } from "../store/Unanswered.ts"
 import { UsageStore } from "../store/Usage.ts"
@@ -192,6 +193,7 @@ const stores = Layer.mergeAll(
   TenantStore.Default,
   TeamStore.Default,
   ToolStore.Default,
+  PassageStore.Default,
   Turns.Default,
   UnansweredStore.Default,
   UsageStore.Default,

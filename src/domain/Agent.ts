@@ -20,6 +20,23 @@ const RetrievalSettings = Schema.Struct({
 })
 type RetrievalSettings = typeof RetrievalSettings.Type
 
+/** Without a source that answers: `strict` says so, `general` may use general knowledge and says that it does. */
+export const GroundingMode = Schema.Literal("strict", "general")
+/**
+ * What becomes of a reply with a statement that its sources do not support: it is sent as it is, replaced by a refusal, or
+ * replaced while a human is asked.
+ */
+export const UnsupportedPolicy = Schema.Literal("annotate", "withhold", "handoff")
+
+/** How the agent keeps to its sources. */
+const GroundingSettings = Schema.Struct({
+  mode: GroundingMode,
+  unsupported: UnsupportedPolicy,
+  /** Tokens of sources that the model is shown with a question. */
+  contextTokens: Schema.Int.pipe(Schema.between(500, 32_000))
+})
+type GroundingSettings = typeof GroundingSettings.Type
+
 export class Agent extends Schema.Class<Agent>("Agent")({
   id: AgentId,
   name: Schema.String,
@@ -27,6 +44,7 @@ export class Agent extends Schema.Class<Agent>("Agent")({
   model: Schema.NullOr(Schema.String),
   greeting: Schema.NullOr(Schema.String),
   retrieval: RetrievalSettings,
+  grounding: GroundingSettings,
   version: Version,
   createdAt: Timestamp,
   updatedAt: Timestamp
@@ -35,6 +53,12 @@ export class Agent extends Schema.Class<Agent>("Agent")({
 const RetrievalInput = Schema.Struct({
   topK: optional(RetrievalSettings.fields.topK),
   minScore: optional(RetrievalSettings.fields.minScore)
+})
+
+const GroundingInput = Schema.Struct({
+  mode: optional(GroundingMode),
+  unsupported: optional(UnsupportedPolicy),
+  contextTokens: optional(GroundingSettings.fields.contextTokens)
 })
 
 const AgentName = trimmed(200)
@@ -47,7 +71,8 @@ export const CreateAgent = Schema.Struct({
   instructions: optional(Instructions),
   model: optional(Model),
   greeting: optional(Greeting),
-  retrieval: optional(RetrievalInput)
+  retrieval: optional(RetrievalInput),
+  grounding: optional(GroundingInput)
 })
 export type CreateAgent = typeof CreateAgent.Type
 
@@ -57,7 +82,8 @@ export const PatchAgent = Schema.Struct({
   instructions: optional(Schema.NullOr(Instructions)),
   model: optional(Schema.NullOr(Model)),
   greeting: optional(Schema.NullOr(Greeting)),
-  retrieval: optional(Schema.NullOr(RetrievalInput))
+  retrieval: optional(Schema.NullOr(RetrievalInput)),
+  grounding: optional(Schema.NullOr(GroundingInput))
 })
 export type PatchAgent = typeof PatchAgent.Type
 

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../domain/Account.ts"
-import { Agent } from "../domain/Agent.ts"
+import { Agent, GroundingMode, UnsupportedPolicy } from "../domain/Agent.ts"
 import { AgentId, TenantId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
 import type { PageRequest } from "./Tenants.ts"
@@ -16,7 +16,10 @@ const settings = {
   model: Schema.NullOr(Schema.String),
   greeting: Schema.NullOr(Schema.String),
   topK: Schema.Int,
-  minScore: Schema.NullOr(Schema.Number)
+  minScore: Schema.NullOr(Schema.Number),
+  mode: GroundingMode,
+  unsupported: UnsupportedPolicy,
+  contextTokens: Schema.Int
 }
 const Settings = Schema.Struct(settings)
 /** What can be set of an agent. */
@@ -30,8 +33,8 @@ const Row = Schema.Struct({
   updatedAt: Schema.DateTimeUtcFromDate
 })
 
-const toAgent = ({ topK, minScore, ...row }: typeof Row.Type) =>
-  Agent.make({ ...row, retrieval: { topK, minScore } })
+const toAgent = ({ topK, minScore, mode, unsupported, contextTokens, ...row }: typeof Row.Type) =>
+  Agent.make({ ...row, retrieval: { topK, minScore }, grounding: { mode, unsupported, contextTokens } })
 
 const one = { tenantId: TenantId, id: AgentId }
 
@@ -41,15 +44,18 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/Agents", {
 
     const columns = sql`
       id, name, instructions, model, greeting, top_k as "topK", min_score as "minScore",
+      grounding_mode as mode, unsupported, context_tokens as "contextTokens",
       version, created_at as "createdAt", updated_at as "updatedAt"`
 
     const insertRow = SqlSchema.single({
       Request: Schema.Struct({ ...one, ...settings }),
       Result: Row,
       execute: (agent) => sql`
-        insert into agents (id, tenant_id, name, instructions, model, greeting, top_k, min_score)
+        insert into agents (id, tenant_id, name, instructions, model, greeting, top_k, min_score, grounding_mode,
+          unsupported, context_tokens)
         values (${agent.id}, ${agent.tenantId}, ${agent.name}, ${agent.instructions}, ${agent.model},
-          ${agent.greeting}, ${agent.topK}, ${agent.minScore})
+          ${agent.greeting}, ${agent.topK}, ${agent.minScore}, ${agent.mode}, ${agent.unsupported},
+          ${agent.contextTokens})
         returning ${columns}`
     })
 
@@ -85,7 +91,10 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/Agents", {
           ...(changes.model === undefined ? [] : [sql`model = ${changes.model}`]),
           ...(changes.greeting === undefined ? [] : [sql`greeting = ${changes.greeting}`]),
           ...(changes.topK === undefined ? [] : [sql`top_k = ${changes.topK}`]),
-          ...(changes.minScore === undefined ? [] : [sql`min_score = ${changes.minScore}`])
+          ...(changes.minScore === undefined ? [] : [sql`min_score = ${changes.minScore}`]),
+          ...(changes.mode === undefined ? [] : [sql`grounding_mode = ${changes.mode}`]),
+          ...(changes.unsupported === undefined ? [] : [sql`unsupported = ${changes.unsupported}`]),
+          ...(changes.contextTokens === undefined ? [] : [sql`context_tokens = ${changes.contextTokens}`])
         ]
         return sql`
           update agents set ${sql.csv(assignments)}

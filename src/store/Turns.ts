@@ -11,6 +11,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../domain/Access.ts"
+import { GroundingMode, UnsupportedPolicy } from "../domain/Agent.ts"
 import { StoredAttachment } from "../domain/Attachment.ts"
 import type { ExternalEndUserId } from "../domain/ChatTurn.ts"
 import { type ConversationChannel, ConversationState, MessageRole } from "../domain/Conversation.ts"
@@ -77,6 +78,10 @@ const Settings = Schema.Struct({
   model: Schema.NullOr(Schema.String),
   topK: Schema.Int,
   minScore: Schema.NullOr(Schema.Number),
+  groundingMode: GroundingMode,
+  unsupported: UnsupportedPolicy,
+  contextTokens: Schema.Int,
+  hasSources: Schema.Boolean,
   /** False when there is nothing to read of tools. */
   hasTools: Schema.Boolean
 })
@@ -208,6 +213,8 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
 
     const settingsColumns = sql`
       a.instructions, a.model, a.top_k as "topK", a.min_score as "minScore",
+      a.grounding_mode as "groundingMode", a.unsupported, a.context_tokens as "contextTokens",
+      exists (select 1 from sources s where s.tenant_id = a.tenant_id and s.agent_id = a.id) as "hasSources",
       exists (select 1 from tools t where t.tenant_id = a.tenant_id and t.agent_id = a.id) as "hasTools",
       exists (select 1 from reserved) as reserved,
       (select period_start from reserved) as "periodStart",

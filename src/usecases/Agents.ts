@@ -15,7 +15,15 @@ import type { PageRequest } from "../store/Tenants.ts"
 import { Artifacts } from "./Artifacts.ts"
 
 /** What an agent begins with and what `null` in a change goes back to. */
-const defaults = { instructions: "", model: null, greeting: null, topK: 6, minScore: null } as const
+const retrievalDefaults = { topK: 6, minScore: null } as const
+const groundingDefaults = { mode: "strict", unsupported: "annotate", contextTokens: 6_000 } as const
+const defaults = {
+  instructions: "",
+  model: null,
+  greeting: null,
+  ...retrievalDefaults,
+  ...groundingDefaults
+} as const
 
 const missing = () => new NotFound({ message: "There is no such agent." })
 const unavailable = () =>
@@ -23,17 +31,19 @@ const unavailable = () =>
     message: "The removal of the agent's files cannot be queued now. Try again later."
   })
 
-const initial = ({ retrieval, ...given }: CreateAgent): AgentSettings => ({
+const initial = ({ grounding, retrieval, ...given }: CreateAgent): AgentSettings => ({
   ...defaults,
   ...given,
-  ...retrieval
+  ...retrieval,
+  ...grounding
 })
 
-/** Of `retrieval` only what was sent changes; null resets all of it. */
-const changesOf = ({ retrieval, instructions, ...given }: PatchAgent): Partial<AgentSettings> => ({
+/** Of `retrieval` and `grounding` only what was sent changes; null resets all of it. */
+const changesOf = ({ grounding, retrieval, instructions, ...given }: PatchAgent): Partial<AgentSettings> => ({
   ...given,
   ...(instructions === undefined ? {} : { instructions: instructions ?? defaults.instructions }),
-  ...(retrieval === null ? { topK: defaults.topK, minScore: defaults.minScore } : retrieval)
+  ...(retrieval === null ? retrievalDefaults : retrieval),
+  ...(grounding === null ? groundingDefaults : grounding)
 })
 
 export class Agents extends Effect.Service<Agents>()("usecases/Agents", {

@@ -3,14 +3,16 @@ import * as Effect from "effect/Effect"
 import type { Context } from "effect"
 import type { Embedder } from "../../capabilities/Embedder.ts"
 import type { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
-import type { FoundChunk, VectorSearch } from "../../capabilities/VectorSearch.ts"
+import type { VectorSearch } from "../../capabilities/VectorSearch.ts"
 import type { Citation } from "../../domain/ChatTurn.ts"
 import * as Traced from "../../domain/Traced.ts"
+import type { PassageStore } from "../../store/Passages.ts"
 import type { HistoryMessage } from "../../store/Turns.ts"
 import * as Citations from "./Citations.ts"
 import { sentenceFor } from "./Farewell.ts"
 import * as HandoffTool from "./HandoffTool.ts"
 import * as ModelStep from "./ModelStep.ts"
+import * as Passages from "./Passages.ts"
 import * as Prompt from "./Prompt.ts"
 import { searchText } from "./Question.ts"
 import type { ChatTools, TurnTools } from "./Tools.ts"
@@ -32,13 +34,17 @@ export interface Answer {
 /** What answering needs of the outside. */
 export interface Means {
   readonly search: Context.Tag.Service<typeof VectorSearch>
+  readonly texts: PassageStore
   readonly embedder: Context.Tag.Service<typeof Embedder>
   readonly runtime: Context.Tag.Service<typeof ModelRuntime>
   readonly tools: ChatTools
 }
 
+/** Sources take at most this share of what fits the model: the rest is for the conversation and the reply. */
+const sourcesShare = 0.25
+
 const find = Traced.fn("Answer.find")(function* (
-  { embedder, runtime, search }: Means,
+  { embedder, runtime, search, texts }: Means,
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>
 ) {
@@ -54,26 +60,31 @@ const find = Traced.fn("Answer.find")(function* (
     degraded,
     chunks: chunks.map(({ id, sourceId, title, score }) => ({ id, sourceId, title, score }))
   })
-  return chunks
+  if (runtime.readsPassages || chunks.length === 0) return Passages.single(chunks)
+  const around = yield* texts.around(scope, chunks)
+  const budget = Math.min(admission.contextTokens, runtime.contextWindow * sourcesShare)
+  return Passages.packed(chunks, around, budget)
 })
+
+/** Nothing is said about sources to an agent that has none. */
+const groundingOf = ({ admission }: Turn, passages: ReadonlyArray<Passages.Passage>) =>
+  admission.hasSources || passages.length > 0 ? admission.groundingMode : null
 
 /** The model's reply, or as much of it as there was when the turn was stopped. */
 const write = Traced.fn("Answer.write")(function* (
   { runtime }: Means,
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>,
-  chunks: ReadonlyArray<FoundChunk>,
+  passages: ReadonlyArray<Passages.Passage>,
   telling: Citations.Telling,
   tools: TurnTools
 ) {
   const { admission, request } = turn
-  const passages = Citations.toPassages(chunks)
   const files =
     turn.files === noFiles
       ? []
       : yield* unlessCancelled(turn.cancellation, turn.files.load, Effect.suspend(ModelStep.turnFailed))
   turn.counted = true
-  let said = ""
   const step = ToolSteps.run(
     runtime,
     turn,
@@ -82,28 +93,30 @@ const write = Traced.fn("Answer.write")(function* (
       model: admission.model,
       prompt: Prompt.render({
         instructions: admission.instructions,
+        grounding: groundingOf(turn, passages),
         passages,
         context: request.context,
         history,
         message: request.message,
         files,
-        contextWindow: runtime.contextWindow
+        contextWindow: runtime.contextWindow,
+        now: turn.opening.startedAt,
+        runId: turn.opening.runId
       }),
       tools: tools.declarations,
       question: request.message,
-      passages
+      passages: Passages.asRead(passages)
     },
-    (delta) => {
-      said += delta
-      return say(turn, telling.say(delta))
-    }
+    (delta) => say(turn, telling.say(delta))
   )
   const cutShort = Effect.suspend(() =>
-    said === ""
+    telling.text === ""
       ? ModelStep.turnFailed()
-      : Effect.succeed({ text: said, inputTokens: 0, outputTokens: 0, reason: "stopped" as const })
+      : Effect.succeed({ inputTokens: 0, outputTokens: 0, reason: "stopped" as const })
   )
-  return yield* unlessCancelled(turn.cancellation, step, cutShort)
+  const written = yield* unlessCancelled(turn.cancellation, step, cutShort)
+  yield* Effect.forEach(telling.end(), (part) => emit(turn, part), { discard: true })
+  return { ...written, text: telling.text }
 }, Effect.scoped)
 
 /** Whoever is handed to a human is told so, if the model did not. */
@@ -136,16 +149,16 @@ export const run = Traced.fn("Answer.run")(function* (
   const preparing = turn.admission.hasTools
     ? Effect.all([finding, gathering], { concurrency: 2 })
     : Effect.zip(finding, gathering)
-  const [chunks, given] = yield* unlessCancelled(
+  const [passages, given] = yield* unlessCancelled(
     turn.cancellation,
     preparing,
     Effect.suspend(ModelStep.turnFailed)
   )
   const tools = HandoffTool.added(turn, given)
   yield* emit(turn, { _tag: "StepStart" })
-  const candidates = Citations.candidatesOf(chunks)
-  const telling = new Citations.Telling(candidates)
-  const written = yield* write(means, turn, history, chunks, telling, tools)
+  const marks = groundingOf(turn, passages) === null ? "none" : "removed"
+  const telling = new Citations.Telling(Citations.candidatesOf(passages), marks)
+  const written = yield* write(means, turn, history, passages, telling, tools)
   const { inputTokens, outputTokens, reason } = written
   const text = yield* withFarewell(turn, written.text)
   yield* record(turn, "model.completed", "complete", "Model replied", {
@@ -154,8 +167,7 @@ export const run = Traced.fn("Answer.run")(function* (
     inputTokens,
     outputTokens
   })
-  const citations = Citations.citationsOf(text, candidates, means.runtime)
-  yield* Effect.forEach(telling.rest(citations), (part) => emit(turn, part), { discard: true })
+  const citations = telling.cited
   yield* emit(turn, { _tag: "StepEnd" })
   const label = reason === "stopped" ? "Stopped" : "Run completed"
   const answered: Answer = { reply: text, citations, inputTokens, outputTokens, label }

@@ -22,6 +22,7 @@ import type { ConversationChannel } from "../../domain/Conversation.ts"
 import { type ConversationNotActive, RuntimeDataUnavailable } from "../../domain/Errors.ts"
 import type { ConversationId, EndUserId, RunId } from "../../domain/Ids.ts"
 import * as Traced from "../../domain/Traced.ts"
+import { PassageStore } from "../../store/Passages.ts"
 import { type Opening, Turns } from "../../store/Turns.ts"
 import { RealtimeFeed } from "../RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
@@ -65,6 +66,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const instance = yield* Instance
     const means: Answer.Means = {
       search: yield* VectorSearch,
+      texts: yield* PassageStore,
       embedder: yield* Embedder,
       runtime: yield* ModelRuntime,
       tools: yield* ChatTools

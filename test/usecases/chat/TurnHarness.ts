@@ -25,6 +25,7 @@ import { ChunkId, DocumentId, SourceId } from "../../../src/domain/Ids.ts"
 import { AgentRunStore } from "../../../src/store/AgentRuns.ts"
 import { ConversationFeedStore } from "../../../src/store/ConversationFeed.ts"
 import { Instances } from "../../../src/store/Instances.ts"
+import { PassageStore } from "../../../src/store/Passages.ts"
 import { ToolStore } from "../../../src/store/Tools.ts"
 import { Turns } from "../../../src/store/Turns.ts"
 import { UnansweredStore } from "../../../src/store/Unanswered.ts"
@@ -88,7 +89,7 @@ const model = Layer.effect(
   Effect.map(Script, ({ reply, requests }) => ({
     defaultModel: "scripted",
     contextWindow: 8_000,
-    alwaysCites: false,
+    readsPassages: false,
     acceptsImages: false,
     readable: () => ["image/png" as const, "application/pdf" as const],
     reply: (request) =>
@@ -156,6 +157,7 @@ export const turnLayer = (timeout?: Duration.DurationInput, runtimeData?: boolea
         AgentRunStore.Default,
         ConversationFeedStore.Default,
         ToolStore.Default,
+        PassageStore.Default,
         Turns.Default,
         UnansweredStore.Default,
         Instances.Default
