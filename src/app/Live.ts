@@ -126,6 +126,7 @@ import { HostedTurn } from "../usecases/widget/HostedTurn.ts"
 import { WidgetSessions } from "../usecases/widget/Sessions.ts"
 import { WidgetChat } from "../usecases/widget/WidgetChat.ts"
 import type { Settings } from "./Config.ts"
+import { groundingChecker } from "./Grounding.ts"
 import * as Package from "./Package.ts"
 import * as Providers from "./Providers.ts"
 import * as DataDirectory from "./DataDirectory.ts"
@@ -290,6 +291,7 @@ const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
     Undici.layerUndici({ allow: settings.fetchAllow ?? [] }),
     ParserWorker.layerWorker({ script: Package.worker("parse") }),
     Tesseract.layerTesseract({ script: Package.worker("recognize") }),
+    groundingChecker(settings),
     vectorSearch(settings, replace)
   ).pipe(
     Layer.provideMerge(Layer.mergeAll(Scrypt.layerScrypt(), models(settings, replace), replace)),

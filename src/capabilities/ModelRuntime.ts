@@ -88,7 +88,7 @@ export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
     readonly defaultModel: string
     /** Tokens of prompt and reply together that fit the model. */
     readonly contextWindow: number
-    /** True when it answers from `passages` as they were found, and from nothing of the prompt. */
+    /** True when its replies are quotations of `passages` as they were found, and of nothing else in the prompt. */
     readonly readsPassages: boolean
     /** Least score of a passage for a runtime that judges passages by itself; the embedder's recommendation otherwise. */
     readonly minScore?: number

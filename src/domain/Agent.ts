@@ -33,7 +33,9 @@ const GroundingSettings = Schema.Struct({
   mode: GroundingMode,
   unsupported: UnsupportedPolicy,
   /** Tokens of sources that the model is shown with a question. */
-  contextTokens: Schema.Int.pipe(Schema.between(500, 32_000))
+  contextTokens: Schema.Int.pipe(Schema.between(500, 32_000)),
+  /** How often the model may search again in one turn. */
+  maxSearches: Schema.Int.pipe(Schema.between(0, 8))
 })
 type GroundingSettings = typeof GroundingSettings.Type
 
@@ -58,7 +60,8 @@ const RetrievalInput = Schema.Struct({
 const GroundingInput = Schema.Struct({
   mode: optional(GroundingMode),
   unsupported: optional(UnsupportedPolicy),
-  contextTokens: optional(GroundingSettings.fields.contextTokens)
+  contextTokens: optional(GroundingSettings.fields.contextTokens),
+  maxSearches: optional(GroundingSettings.fields.maxSearches)
 })
 
 const AgentName = trimmed(200)

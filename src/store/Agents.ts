@@ -19,7 +19,8 @@ const settings = {
   minScore: Schema.NullOr(Schema.Number),
   mode: GroundingMode,
   unsupported: UnsupportedPolicy,
-  contextTokens: Schema.Int
+  contextTokens: Schema.Int,
+  maxSearches: Schema.Int
 }
 const Settings = Schema.Struct(settings)
 /** What can be set of an agent. */
@@ -33,8 +34,20 @@ const Row = Schema.Struct({
   updatedAt: Schema.DateTimeUtcFromDate
 })
 
-const toAgent = ({ topK, minScore, mode, unsupported, contextTokens, ...row }: typeof Row.Type) =>
-  Agent.make({ ...row, retrieval: { topK, minScore }, grounding: { mode, unsupported, contextTokens } })
+const toAgent = ({
+  topK,
+  minScore,
+  mode,
+  unsupported,
+  contextTokens,
+  maxSearches,
+  ...row
+}: typeof Row.Type) =>
+  Agent.make({
+    ...row,
+    retrieval: { topK, minScore },
+    grounding: { mode, unsupported, contextTokens, maxSearches }
+  })
 
 const one = { tenantId: TenantId, id: AgentId }
 
@@ -44,7 +57,7 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/Agents", {
 
     const columns = sql`
       id, name, instructions, model, greeting, top_k as "topK", min_score as "minScore",
-      grounding_mode as mode, unsupported, context_tokens as "contextTokens",
+      grounding_mode as mode, unsupported, context_tokens as "contextTokens", max_searches as "maxSearches",
       version, created_at as "createdAt", updated_at as "updatedAt"`
 
     const insertRow = SqlSchema.single({
@@ -52,10 +65,10 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/Agents", {
       Result: Row,
       execute: (agent) => sql`
         insert into agents (id, tenant_id, name, instructions, model, greeting, top_k, min_score, grounding_mode,
-          unsupported, context_tokens)
+          unsupported, context_tokens, max_searches)
         values (${agent.id}, ${agent.tenantId}, ${agent.name}, ${agent.instructions}, ${agent.model},
           ${agent.greeting}, ${agent.topK}, ${agent.minScore}, ${agent.mode}, ${agent.unsupported},
-          ${agent.contextTokens})
+          ${agent.contextTokens}, ${agent.maxSearches})
         returning ${columns}`
     })
 
@@ -94,7 +107,8 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/Agents", {
           ...(changes.minScore === undefined ? [] : [sql`min_score = ${changes.minScore}`]),
           ...(changes.mode === undefined ? [] : [sql`grounding_mode = ${changes.mode}`]),
           ...(changes.unsupported === undefined ? [] : [sql`unsupported = ${changes.unsupported}`]),
-          ...(changes.contextTokens === undefined ? [] : [sql`context_tokens = ${changes.contextTokens}`])
+          ...(changes.contextTokens === undefined ? [] : [sql`context_tokens = ${changes.contextTokens}`]),
+          ...(changes.maxSearches === undefined ? [] : [sql`max_searches = ${changes.maxSearches}`])
         ]
         return sql`
           update agents set ${sql.csv(assignments)}

@@ -81,6 +81,7 @@ const Settings = Schema.Struct({
   groundingMode: GroundingMode,
   unsupported: UnsupportedPolicy,
   contextTokens: Schema.Int,
+  maxSearches: Schema.Int,
   hasSources: Schema.Boolean,
   /** False when there is nothing to read of tools. */
   hasTools: Schema.Boolean
@@ -214,6 +215,7 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
     const settingsColumns = sql`
       a.instructions, a.model, a.top_k as "topK", a.min_score as "minScore",
       a.grounding_mode as "groundingMode", a.unsupported, a.context_tokens as "contextTokens",
+      a.max_searches as "maxSearches",
       exists (select 1 from sources s where s.tenant_id = a.tenant_id and s.agent_id = a.id) as "hasSources",
       exists (select 1 from tools t where t.tenant_id = a.tenant_id and t.agent_id = a.id) as "hasTools",
       exists (select 1 from reserved) as reserved,

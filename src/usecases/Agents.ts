@@ -16,7 +16,12 @@ import { Artifacts } from "./Artifacts.ts"
 
 /** What an agent begins with and what `null` in a change goes back to. */
 const retrievalDefaults = { topK: 6, minScore: null } as const
-const groundingDefaults = { mode: "strict", unsupported: "annotate", contextTokens: 6_000 } as const
+const groundingDefaults = {
+  mode: "strict",
+  unsupported: "annotate",
+  contextTokens: 6_000,
+  maxSearches: 0
+} as const
 const defaults = {
   instructions: "",
   model: null,

@@ -27,6 +27,7 @@ describe("The configuration", () => {
         model: null,
         embedding: null,
         rerank: null,
+        grounding: { checker: "words" },
         appUrl: "http://127.0.0.1:3000",
         apiUrl: "http://127.0.0.1:3000/v1",
         realtimeUrl: "ws://127.0.0.1:3000/api/realtime",

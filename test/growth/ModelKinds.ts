@@ -96,6 +96,18 @@ export const modelKinds: ReadonlyArray<Kind> = [
     }
   ),
   kind(
+    ["statements that marks stand for", provider, 3],
+    (random) => textOf(random, tokens("It is so [1]. ¦It is¦[1]¦, ¦[2]\n¦word ¦。")),
+    ({ Claims }, text) => Claims.claimsOf(text, new Set([1, 2])).length
+  ),
+  kind(
+    ["statement compared with a passage", provider, 4],
+    (random) => textOf(random, tokens('word ¦Name ¦12 ¦1.000,5¦not ¦. ¦, ¦`code x` ¦"a quote" ¦字¦é')),
+    ({ Words }, text) =>
+      new Words.WordChecker().check({ text, passages: [{ index: 1, title: text.slice(0, 100), text }] }).spans
+        .length
+  ),
+  kind(
     ["passages of one section", "uploader", 3],
     (random) => textOf(random, tokens("word ¦sentence. ¦12 ¦é")),
     ({ Passages }, text) => {

@@ -43,7 +43,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
         model: null,
         greeting: null,
         retrieval: { topK: 6, minScore: null },
-        grounding: { mode: "strict", unsupported: "annotate", contextTokens: 6_000 },
+        grounding: { mode: "strict", unsupported: "annotate", contextTokens: 6_000, maxSearches: 0 },
         version: 1,
         createdAt: expect.any(String),
         updatedAt: expect.any(String)

@@ -220,7 +220,7 @@ describe("Accounts", () => {
           model: null,
           greeting: null,
           retrieval: { topK: 6, minScore: null },
-          grounding: { mode: "strict", unsupported: "annotate", contextTokens: 6_000 }
+          grounding: { mode: "strict", unsupported: "annotate", contextTokens: 6_000, maxSearches: 0 }
         })
         const changed = yield* agents.patch(of, made.id, {
           instructions: "Be brief.",
@@ -251,11 +251,14 @@ describe("Accounts", () => {
         const grounded = yield* agents.patch(of, made.id, {
           grounding: { mode: "general", unsupported: "withhold" }
         })
-        expect(grounded.grounding).toEqual({ mode: "general", unsupported: "withhold", contextTokens: 6_000 })
-        expect((yield* agents.patch(of, made.id, { grounding: { contextTokens: 900 } })).grounding).toEqual({
+        expect(grounded.grounding).toEqual({ ...cleared.grounding, mode: "general", unsupported: "withhold" })
+        expect(
+          (yield* agents.patch(of, made.id, { grounding: { contextTokens: 900, maxSearches: 3 } })).grounding
+        ).toEqual({
           mode: "general",
           unsupported: "withhold",
-          contextTokens: 900
+          contextTokens: 900,
+          maxSearches: 3
         })
         expect((yield* agents.patch(of, made.id, { grounding: null })).grounding).toEqual(cleared.grounding)
         yield* agents.remove(of, made.id)

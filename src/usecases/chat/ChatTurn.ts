@@ -14,6 +14,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
 import { Embedder } from "../../capabilities/Embedder.ts"
+import { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
 import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import { VectorSearch } from "../../capabilities/VectorSearch.ts"
 import { type AgentKey, type AgentScope, grantorOfKey } from "../../domain/Access.ts"
@@ -69,6 +70,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       texts: yield* PassageStore,
       embedder: yield* Embedder,
       runtime: yield* ModelRuntime,
+      checker: yield* GroundingChecker,
       tools: yield* ChatTools
     }
     const settings = yield* TurnSettings

@@ -22,7 +22,8 @@ export const candidatesOf = (passages: ReadonlyArray<Passage>): ReadonlyArray<Ci
  * text as it comes knows by then what the mark stands for. Where that is does not depend on the pieces of the text.
  */
 export class Telling {
-  private readonly candidates: ReadonlyMap<number, Citation>
+  private readonly candidates: Map<number, Citation>
+  private readonly numbers: Set<number>
   private readonly scanner: MarkScanner | null
   private readonly told = new Set<number>()
   private said = ""
@@ -33,8 +34,17 @@ export class Telling {
    */
   constructor(candidates: ReadonlyArray<Citation>, marks: "removed" | "kept" | "none") {
     this.candidates = new Map(candidates.map((citation) => [citation.index, citation]))
-    const numbers = new Set(this.candidates.keys())
-    this.scanner = marks === "none" ? null : new MarkScanner(numbers, { removesOthers: marks === "removed" })
+    this.numbers = new Set(this.candidates.keys())
+    this.scanner =
+      marks === "none" ? null : new MarkScanner(this.numbers, { removesOthers: marks === "removed" })
+  }
+
+  /** Passages that were found since the reply began. */
+  add(candidates: ReadonlyArray<Citation>): void {
+    for (const citation of candidates) {
+      this.candidates.set(citation.index, citation)
+      this.numbers.add(citation.index)
+    }
   }
 
   /** What was told of the text so far. */

@@ -147,8 +147,8 @@ export class MarkScanner {
   /** The text goes on with `next` after a mark that was removed. */
   private resume(next: string): void {
     if (/[\s.,;:!?)\]}。，；：！？、]/u.test(next)) this.blanks = ""
-    // Two backticks that come together would be one sign.
-    else if (this.last === "`" && next === "`" && this.blanks === "") this.blanks = " "
+    // Two that come together would be one sign.
+    else if (/[`~]/u.test(next) && this.last === next && this.blanks === "") this.blanks = " "
   }
 
   private close(top: string): void {

@@ -85,15 +85,19 @@ const maxDistance = 24
 
 /**
  * What was found, then the start of each section, then neighbours, nearest first and the best section first, within `tokens`
- * (by {@link estimateTokens}). Chunks of one section are one passage; texts that were shown already are left out.
+ * (by {@link estimateTokens}). Chunks of one section are one passage; texts that were shown already are left out, also those
+ * of the passages `before`, whose numbers go on.
  */
 export const packed = (
   found: ReadonlyArray<FoundChunk>,
   around: ReadonlyArray<SectionChunk>,
-  tokens: number
+  tokens: number,
+  before: ReadonlyArray<Passage> = []
 ): ReadonlyArray<Passage> => {
+  const isFresh = ({ text }: { readonly text: string }) =>
+    !before.some((passage) => passage.text.includes(text))
   const bySection = new Map<string, Array<SectionChunk>>()
-  for (const chunk of around) {
+  for (const chunk of around.filter(isFresh)) {
     const key = keyOf(chunk)
     const section = bySection.get(key)
     if (section === undefined) bySection.set(key, [chunk])
@@ -101,7 +105,7 @@ export const packed = (
   }
   const budget = new Budget(tokens)
   const sections = new Map<string, Section>()
-  for (const chunk of found) {
+  for (const chunk of found.filter(isFresh)) {
     const text = budget.take(chunk.text)
     if (text === null) continue
     const key = keyOf(chunk)
@@ -128,7 +132,7 @@ export const packed = (
     }
   }
   return all.map((section, place) => ({
-    index: place + 1,
+    index: before.length + place + 1,
     chunk: section.best,
     text: textOf(section),
     readAt: section.stored.get(section.best.ordinal)?.readAt ?? null

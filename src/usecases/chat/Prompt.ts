@@ -91,6 +91,12 @@ const sourceBlock = (code: string, { chunk, index, readAt, text }: Passage): str
 /** No text that was written before the run can hold it. */
 const codeOf = (runId: string): string => createHash("sha256").update(runId).digest("hex").slice(0, 16)
 
+/** Passages that are looked up later in the run, fenced like those before them. */
+export const sourcesText = (runId: string, passages: ReadonlyArray<Passage>): string => {
+  const code = codeOf(runId)
+  return fenced(code, "data", "", passages.map((passage) => sourceBlock(code, passage)).join("\n\n"))
+}
+
 /** What was looked up for the message, before the message; nothing where nothing was. */
 const dataText = ({ context, grounding, passages, runId }: PromptInput): string => {
   const code = codeOf(runId)

@@ -10,11 +10,12 @@ import type { ModelRequest } from "../../../src/capabilities/ModelRuntime.ts"
 import type { FoundChunk } from "../../../src/capabilities/VectorSearch.ts"
 import type { AgentScope } from "../../../src/domain/Access.ts"
 import type { ChatTurnResult, TurnPart } from "../../../src/domain/ChatTurn.ts"
+import type { ConversationChannel } from "../../../src/domain/Conversation.ts"
 import { DocumentId, newId, SourceId } from "../../../src/domain/Ids.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
-import { chunk, request, says, Script, turnLayer } from "./TurnHarness.ts"
+import { chunk, type Reply, request, says, Script, turnLayer } from "./TurnHarness.ts"
 
 const onFreshData =
   <P, PE, PR>(process: Layer.Layer<P, PE, PR>) =>
@@ -73,16 +74,17 @@ const shown = ({ prompt }: ModelRequest) =>
 const ask = (
   scope: AgentScope,
   found: ReadonlyArray<FoundChunk>,
-  deltas: ReadonlyArray<string>,
-  fields: Readonly<Record<string, unknown>> = {}
+  deltas: ReadonlyArray<string> | Reply,
+  fields: Readonly<Record<string, unknown>> = {},
+  channel: ConversationChannel = "api"
 ) =>
   Effect.gen(function* () {
     const { chunks, reply, requests } = yield* Script
     yield* Ref.set(chunks, found)
-    yield* Ref.set(reply, says(...deltas))
+    yield* Ref.set(reply, typeof deltas === "function" ? deltas : says(...deltas))
     yield* Ref.set(requests, [])
     const chat = yield* ChatTurn
-    const turn = yield* chat.start(scope, request(fields))
+    const turn = yield* chat.start(scope, request(fields), channel)
     const parts = Chunk.toReadonlyArray(yield* Stream.runCollect(turn.parts))
     const result = parts.flatMap((part) => (part._tag === "Done" ? [part.result] : []))[0]
     if (result === undefined) return yield* Effect.dieMessage("The turn has no result.")
@@ -262,5 +264,180 @@ eachEngineLive("A turn of an agent without sources", (it) => {
       expect(lastOf(told)).toBe("Hello?")
       expectReply(told, "As a note [1].")
     }).pipe(onFreshData(turnLayer()))
+  )
+})
+
+const text = "The basic plan costs 10 euros a month. It has two seats."
+const right = "The basic plan costs 10 euros a month [1]."
+const wrong = "The basic plan costs 99 euros a month [1]."
+
+const traced = (scope: AgentScope) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const rows = yield* sql<{ readonly payload: unknown }>`
+      select e.payload from agent_run_events e join agent_runs r on r.id = e.run_id
+      where r.agent_id = ${scope.agentId} and e.type = 'model.completed' order by e.at desc limit 1`
+    return rows[0]?.payload
+  })
+
+eachEngineLive("What the sources do not support", (it) => {
+  it.scoped(
+    "is told of each citation, with its place in the reply and the words of the passage, and in the trace",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const prices = yield* written(scope, "Prices", [text])
+        const told = yield* ask(
+          scope,
+          [prices(0)],
+          ["Hello. The basic plan ", "costs 10 euros a month [1]. It has nine", " seats [1]."]
+        )
+        const [citation] = told.result.citations
+        expect(citation).toMatchObject({ index: 1, supported: "no", span: "It has two seats." })
+        // The statement that it supports least.
+        expect(told.result.reply.slice(citation?.start, citation?.end)).toBe("It has nine seats [1].")
+        expect(citation?.text).toContain(citation?.span)
+        expect(yield* traced(scope)).toMatchObject({
+          grounding: {
+            checker: "words",
+            statements: [
+              { cites: [1], supported: "yes" },
+              { cites: [1], supported: "no", reasons: ["number", "words"] }
+            ]
+          }
+        })
+        const good = yield* ask(scope, [prices(0)], [right])
+        expect(good.result.citations).toMatchObject([
+          { start: 0, end: right.length, supported: "yes", span: "The basic plan costs 10 euros a month." }
+        ])
+      }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped(
+    "is replaced by a refusal where the agent withholds it: nothing of it is streamed, stored or cited",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const prices = yield* written(scope, "Prices", [text])
+        yield* set(scope, "unsupported", "withhold")
+        const told = yield* ask(scope, [prices(0)], ["The basic plan costs ", "99 euros a month [1]."])
+        expectReply(told, "I did not find a reliable answer to that in the sources.")
+        expect(told.result.citations).toEqual([])
+        expect(told.parts.filter(({ _tag }) => _tag === "Citation")).toEqual([])
+        expect(yield* traced(scope)).toMatchObject({ grounding: { withheld: wrong } })
+        const asked = yield* ask(scope, [prices(0)], [wrong], {
+          message: "Was kostet das und wie bitte zahle ich?"
+        })
+        expectReply(asked, "Dazu habe ich in den Quellen keine verlässliche Antwort gefunden.")
+        const good = yield* ask(scope, [prices(0)], ["The basic plan costs ", "10 euros a month [1]."])
+        expectReply(good, right)
+        expect(good.parts.filter(({ _tag }) => _tag === "Citation")).toHaveLength(1)
+      }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped(
+    "goes to a human where the agent hands over and a human can answer, and is a refusal elsewhere",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const prices = yield* written(scope, "Prices", [text])
+        yield* set(scope, "unsupported", "handoff")
+        const told = yield* ask(scope, [prices(0)], [wrong])
+        expectReply(told, "I did not find a reliable answer to that in the sources.")
+        const widget = yield* ask(scope, [prices(0)], [wrong], {}, "widget")
+        expectReply(widget, "A member of our team is taking over and will answer here as soon as possible.")
+        const sql = yield* SqlClient.SqlClient
+        const [row] = yield* sql`
+        select state, handoff_reason from conversations where id = ${widget.result.conversationId ?? ""}`
+        expect(row).toEqual({
+          state: "HUMAN_REQUESTED",
+          handoff_reason: "The sources do not support what the model replied."
+        })
+      }).pipe(onFreshData(turnLayer()))
+  )
+})
+
+/** Asks for a search of each of `queries`, one a round, then says `text`. */
+const searching = (
+  queries: ReadonlyArray<readonly [query: string, found: ReadonlyArray<FoundChunk>]>,
+  last: string,
+  chunks: Ref.Ref<ReadonlyArray<FoundChunk>>
+): Reply => {
+  let round = 0
+  return (asked) => {
+    const next = queries[round++]
+    if (next === undefined) return says(last)(asked)
+    const call = {
+      _tag: "ToolCall",
+      id: `call_${round}`,
+      name: "search_sources",
+      input: { query: next[0] },
+      rawInput: ""
+    } as const
+    const finish = { _tag: "Finish", reason: "tool-calls", inputTokens: 1, outputTokens: 1 } as const
+    return Stream.unwrap(Effect.as(Ref.set(chunks, next[1]), Stream.make(call, finish)))
+  }
+}
+
+eachEngineLive("A search that the model asks for", (it) => {
+  it.scoped(
+    "goes on with the numbers, shows nothing twice, stands in the trace, and is bounded in number",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const prices = yield* written(scope, "Prices", ["The basic plan costs 10 euros a month."])
+        const seats = yield* written(scope, "Seats", ["The basic plan has two seats."])
+        yield* set(scope, "max_searches", 2)
+        const { chunks, requests } = yield* Script
+        const reply = "It costs 10 euros a month [1], and the basic plan has two seats [2]."
+        const script = searching(
+          [
+            ["seats", [seats(0), prices(0)]],
+            ["seats again", [seats(0)]],
+            ["and again", [seats(0)]]
+          ],
+          reply,
+          chunks
+        )
+        const told = yield* ask(scope, [prices(0)], script)
+        expectReply(told, reply)
+        expect(told.result.citations).toMatchObject([
+          { index: 1, sourceName: "Prices", supported: "yes" },
+          { index: 2, sourceName: "Seats", supported: "yes" }
+        ])
+        const outputs = told.parts.flatMap((part) =>
+          part._tag === "ToolResult" ? [String(part.output)] : []
+        )
+        expect(outputs[0]).toMatch(/^<data-(\w{16})>\n<source-\1 number="2" source="Seats"/)
+        expect(outputs[0]).not.toContain("10 euros")
+        expect(outputs[1]).toBe("Nothing further was found.")
+        expect(told.parts.flatMap((part) => (part._tag === "ToolFailure" ? [part.message] : []))).toEqual([
+          "TOOL_FAILED: no more searches in this turn; answer with what you have"
+        ])
+        const events = told.parts.flatMap((part) => (part._tag === "RunEvent" ? [part.event] : []))
+        const queries = events
+          .filter(({ type }) => type === "retrieval.completed")
+          .map(({ payload }) => payload?.["query"])
+        expect(queries).toEqual(["Hello?", "seats", "seats again"])
+        expect(yield* Ref.get(requests)).toHaveLength(4)
+      }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped(
+    "is not offered unless the agent allows it, and costs an easy question no further call of the model",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const prices = yield* written(scope, "Prices", ["The basic plan costs 10 euros a month."])
+        const { requests } = yield* Script
+        const offered = Effect.map(Ref.get(requests), (asked) =>
+          asked.map(({ tools }) => tools.map(({ name }) => name))
+        )
+        yield* ask(scope, [prices(0)], ["10 euros [1]."])
+        expect(yield* offered).toEqual([[]])
+        yield* set(scope, "max_searches", 2)
+        yield* ask(scope, [prices(0)], ["10 euros [1]."])
+        expect(yield* offered).toEqual([["search_sources"]])
+      }).pipe(onFreshData(turnLayer()))
   )
 })

@@ -8,6 +8,7 @@ import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { layerWords } from "../../../src/capabilities/GroundingChecker/Words.ts"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import {
   type ModelError,
@@ -145,6 +146,7 @@ export const turnLayer = (timeout?: Duration.DurationInput, runtimeData?: boolea
         model,
         search,
         embedder,
+        layerWords,
         box,
         outbound,
         RealtimeMemory.layerMemory,

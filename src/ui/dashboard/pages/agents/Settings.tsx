@@ -31,6 +31,8 @@ const words = texts(
     minScoreHelp: "0 to 1. Empty: what suits the embedding model.",
     contextTokens: "Tokens of sources",
     contextTokensHelp: "500 to 32,000. How much of the sources the model reads with a question.",
+    maxSearches: "Further searches",
+    maxSearchesHelp: "0 to 8. How often the model may search again before it answers.",
     sources: "Faithfulness to the sources",
     mode: "When the sources do not answer",
     strict: "Say that nothing was found",
@@ -56,6 +58,8 @@ const words = texts(
     minScoreHelp: "0 bis 1. Leer: was zum Einbettungsmodell passt.",
     contextTokens: "Tokens aus den Quellen",
     contextTokensHelp: "500 bis 32.000. Wie viel das Modell zu einer Frage aus den Quellen liest.",
+    maxSearches: "Weitere Suchen",
+    maxSearchesHelp: "0 bis 8. Wie oft das Modell noch einmal suchen darf, bevor es antwortet.",
     sources: "Treue zu den Quellen",
     mode: "Wenn die Quellen nicht antworten",
     strict: "Sagen, dass nichts gefunden wurde",
@@ -72,7 +76,7 @@ const numberOrNull = (text: string) => (text.trim() === "" ? null : Number(text.
 /** As it is typed. */
 const fieldsOf = ({
   greeting,
-  grounding: { contextTokens, mode, unsupported },
+  grounding: { contextTokens, maxSearches, mode, unsupported },
   instructions,
   model,
   name,
@@ -85,6 +89,7 @@ const fieldsOf = ({
   topK: String(topK),
   minScore: minScore === null ? "" : String(minScore),
   contextTokens: String(contextTokens),
+  maxSearches: String(maxSearches),
   mode,
   unsupported
 })
@@ -97,7 +102,8 @@ const places = [
   "model",
   "retrieval.topK",
   "retrieval.minScore",
-  "grounding.contextTokens"
+  "grounding.contextTokens",
+  "grounding.maxSearches"
 ] as const
 
 const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayChange: boolean }) => {
@@ -121,7 +127,8 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         grounding: {
           mode: value.mode,
           unsupported: value.unsupported,
-          contextTokens: Number(value.contextTokens)
+          contextTokens: Number(value.contextTokens),
+          maxSearches: Number(value.maxSearches)
         }
       }),
     onSuccess: ({ agent: saved }) => {
@@ -209,6 +216,16 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
           error={errorOf("grounding.contextTokens")}
         />
         <Theirs draft={draft} name="contextTokens" />
+        <TextField
+          label={t.maxSearches}
+          help={t.maxSearchesHelp}
+          inputMode="numeric"
+          isReadOnly={!mayChange}
+          value={value.maxSearches}
+          onChange={(maxSearches) => change({ maxSearches })}
+          error={errorOf("grounding.maxSearches")}
+        />
+        <Theirs draft={draft} name="maxSearches" />
       </Card>
       <Card title={t.sources}>
         <Select
