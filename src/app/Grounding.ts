@@ -15,7 +15,7 @@ const reaching = (url: string) => {
 }
 
 export const groundingChecker = ({ grounding }: Settings) => {
-  if (grounding.checker === "words") return Words.layerWords
-  if (grounding.checker === "model") return Model.layerModel()
-  return Http.layerHttp(grounding).pipe(Layer.provide(reaching(grounding.url)))
+  if (grounding.checker === "http")
+    return Http.layerHttp(grounding).pipe(Layer.provide(reaching(grounding.url)))
+  return grounding.checker === "model" ? Model.layerModel() : Words.layerWords
 }
