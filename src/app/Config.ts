@@ -115,6 +115,15 @@ export const Variables = Schema.Struct({
   ),
   SPOKE_RERANK_MODEL: variable(Value, "The reranker's model; required with SPOKE_RERANK_URL."),
   SPOKE_RERANK_API_KEY: variable(hidden, "The reranker's key; none by default."),
+  SPOKE_GROUNDING_CHECKER: variable(
+    choice("words", "model"),
+    "What checks whether sources support a reply: words by default, model asks the chat model once more."
+  ),
+  SPOKE_GROUNDING_URL: variable(
+    httpUrl,
+    "Whole address of a /check-grounding interface that checks replies instead; none by default."
+  ),
+  SPOKE_GROUNDING_API_KEY: variable(hidden, "The key of SPOKE_GROUNDING_URL; none by default."),
   SPOKE_SECRET: variable(secret, "Master secret, at least 32 bytes; generated when embedded, else required."),
   SPOKE_SECRET_PREVIOUS: variable(
     secret,
@@ -257,6 +266,11 @@ const rerankOf = ({ SPOKE_RERANK_API_KEY: apiKey, ...given }: Variables): Settin
     ? null
     : { url: given.SPOKE_RERANK_URL, model: given.SPOKE_RERANK_MODEL, apiKey }
 
+const groundingOf = (given: Variables): Settings["grounding"] =>
+  given.SPOKE_GROUNDING_URL === undefined
+    ? { checker: given.SPOKE_GROUNDING_CHECKER ?? "words" }
+    : { checker: "http", url: given.SPOKE_GROUNDING_URL, apiKey: given.SPOKE_GROUNDING_API_KEY }
+
 const present = <A>(value: A | undefined): ReadonlyArray<A> => (value === undefined ? [] : [value])
 
 const settingsOf = (given: Variables, terminal: boolean): Settings => {
@@ -276,6 +290,7 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
     model: modelOf(given),
     embedding: embeddingOf(given),
     rerank: rerankOf(given),
+    grounding: groundingOf(given),
     secrets: [...present(given.SPOKE_SECRET), ...present(given.SPOKE_SECRET_PREVIOUS)],
     operatorToken: Option.fromNullable(given.SPOKE_OPERATOR_TOKEN),
     admin: {

@@ -35,6 +35,13 @@ export const contradictions = (given: Readonly<Record<string, string | undefined
   ...(given["SPOKE_RERANK_URL"] === undefined && given["SPOKE_RERANK_MODEL"] !== undefined
     ? [{ variable: "SPOKE_RERANK_URL", message: "Required with SPOKE_RERANK_MODEL" }]
     : []),
+  ...(given["SPOKE_GROUNDING_CHECKER"]?.trim().toLowerCase() === "model" &&
+  given["OPENAI_API_KEY"] === undefined
+    ? [{ variable: "OPENAI_API_KEY", message: "Required with SPOKE_GROUNDING_CHECKER=model" }]
+    : []),
+  ...(given["SPOKE_GROUNDING_API_KEY"] !== undefined && given["SPOKE_GROUNDING_URL"] === undefined
+    ? [{ variable: "SPOKE_GROUNDING_URL", message: "Required with SPOKE_GROUNDING_API_KEY" }]
+    : []),
   ...(given["ALERT_EMAIL"] !== undefined && given["SMTP_URL"] === undefined
     ? [{ variable: "SMTP_URL", message: "Required with ALERT_EMAIL" }]
     : [])

@@ -68,6 +68,7 @@ import { TenantStore } from "../store/Tenants.ts"
 import { TeamStore } from "../store/Team.ts"
 import { ToolStore } from "../store/Tools.ts"
 import { TurnClaimStore } from "../store/TurnClaims.ts"
+import { PassageStore } from "../store/Passages.ts"
 import { Turns } from "../store/Turns.ts"
 import { UnansweredStore } from "../store/Unanswered.ts"
 import { UsageStore } from "../store/Usage.ts"
@@ -126,6 +127,7 @@ import { HostedTurn } from "../usecases/widget/HostedTurn.ts"
 import { WidgetSessions } from "../usecases/widget/Sessions.ts"
 import { WidgetChat } from "../usecases/widget/WidgetChat.ts"
 import type { Settings } from "./Config.ts"
+import { groundingChecker } from "./Grounding.ts"
 import * as Package from "./Package.ts"
 import * as Providers from "./Providers.ts"
 import * as DataDirectory from "./DataDirectory.ts"
@@ -193,6 +195,7 @@ const stores = Layer.mergeAll(
   TeamStore.Default,
   ToolStore.Default,
   TurnClaimStore.Default,
+  PassageStore.Default,
   Turns.Default,
   UnansweredStore.Default,
   UsageStore.Default,
@@ -289,6 +292,7 @@ const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
     Undici.layerUndici({ allow: settings.fetchAllow ?? [] }),
     ParserWorker.layerWorker({ script: Package.worker("parse") }),
     Tesseract.layerTesseract({ script: Package.worker("recognize") }),
+    groundingChecker(settings),
     vectorSearch(settings, replace)
   ).pipe(
     Layer.provideMerge(Layer.mergeAll(Scrypt.layerScrypt(), models(settings, replace), replace)),

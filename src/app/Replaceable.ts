@@ -10,6 +10,7 @@ import { DedupeStore } from "../capabilities/DedupeStore.ts"
 import { DocumentParser } from "../capabilities/DocumentParser.ts"
 import { Embedder, OtherEmbedders } from "../capabilities/Embedder.ts"
 import { Exchange } from "../capabilities/Exchange.ts"
+import { GroundingChecker } from "../capabilities/GroundingChecker.ts"
 import { JobQueue } from "../capabilities/JobQueue.ts"
 import { KeyStore } from "../capabilities/KeyStore.ts"
 import { Mailer } from "../capabilities/Mailer.ts"
@@ -33,6 +34,7 @@ const tags = {
   DocumentParser,
   Embedder,
   Exchange,
+  GroundingChecker,
   JobQueue,
   KeyStore,
   Mailer,

@@ -51,6 +51,10 @@ export interface Settings {
     readonly model: string
     readonly apiKey: Redacted.Redacted | undefined
   } | null
+  /** What checks whether sources support a reply. */
+  readonly grounding:
+    | { readonly checker: "words" | "model" }
+    | { readonly checker: "http"; readonly url: string; readonly apiKey: Redacted.Redacted | undefined }
   /** The current master secret first. Empty: generated and kept in the data directory. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>
   readonly operatorToken: Option.Option<Redacted.Redacted>

@@ -33,7 +33,7 @@ export interface Passage {
 export interface ModelRequest {
   /** The agent's model, or null for the configured one. */
   readonly model: string | null
-  /** System instructions (passages and context rendered into them), history, the user's message, earlier steps. */
+  /** System instructions, history, the user's message with what was looked up for it, earlier steps. */
   readonly prompt: Prompt.Prompt
   readonly tools: ReadonlyArray<ToolDeclaration>
   /** The user's message as it was sent. */
@@ -90,8 +90,8 @@ export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
     readonly defaultModel: string
     /** Tokens of prompt and reply together that fit the model. */
     readonly contextWindow: number
-    /** True when it marks every statement that rests on a passage: a reply without marks then rests on none. */
-    readonly alwaysCites: boolean
+    /** True when its replies are quotations of `passages` as they were found, and of nothing else in the prompt. */
+    readonly readsPassages: boolean
     /** Least score of a passage for a runtime that judges passages by itself; the embedder's recommendation otherwise. */
     readonly minScore?: number
     /** True when a prompt may carry images; whether the model sees them is known only from its answer. */

@@ -21,6 +21,25 @@ const RetrievalSettings = Schema.Struct({
 })
 type RetrievalSettings = typeof RetrievalSettings.Type
 
+/** Without a source that answers: `strict` says so, `general` may use general knowledge and says that it does. */
+export const GroundingMode = Schema.Literal("strict", "general")
+/**
+ * What becomes of a reply with a statement that its sources do not support: it is sent as it is, replaced by a refusal, or
+ * replaced while a human is asked.
+ */
+export const UnsupportedPolicy = Schema.Literal("annotate", "withhold", "handoff")
+
+/** How the agent keeps to its sources. */
+const GroundingSettings = Schema.Struct({
+  mode: GroundingMode,
+  unsupported: UnsupportedPolicy,
+  /** Tokens of sources that the model is shown with a question. */
+  contextTokens: Schema.Int.pipe(Schema.between(500, 32_000)),
+  /** How often the model may search again in one turn. */
+  maxSearches: Schema.Int.pipe(Schema.between(0, 8))
+})
+type GroundingSettings = typeof GroundingSettings.Type
+
 export class Agent extends Schema.Class<Agent>("Agent")({
   id: AgentId,
   name: Schema.String,
@@ -30,6 +49,7 @@ export class Agent extends Schema.Class<Agent>("Agent")({
   retrieval: RetrievalSettings,
   /** Of the process, by name; those with an address are listed on their own. */
   tools: Schema.Array(Schema.String),
+  grounding: GroundingSettings,
   version: Version,
   createdAt: Timestamp,
   updatedAt: Timestamp
@@ -38,6 +58,13 @@ export class Agent extends Schema.Class<Agent>("Agent")({
 const RetrievalInput = Schema.Struct({
   topK: optional(RetrievalSettings.fields.topK),
   minScore: optional(RetrievalSettings.fields.minScore)
+})
+
+const GroundingInput = Schema.Struct({
+  mode: optional(GroundingMode),
+  unsupported: optional(UnsupportedPolicy),
+  contextTokens: optional(GroundingSettings.fields.contextTokens),
+  maxSearches: optional(GroundingSettings.fields.maxSearches)
 })
 
 const AgentName = trimmed(200)
@@ -53,7 +80,8 @@ export const CreateAgent = Schema.Struct({
   model: optional(Model),
   greeting: optional(Greeting),
   retrieval: optional(RetrievalInput),
-  tools: optional(ToolNames)
+  tools: optional(ToolNames),
+  grounding: optional(GroundingInput)
 })
 export type CreateAgent = typeof CreateAgent.Type
 
@@ -64,7 +92,8 @@ export const PatchAgent = Schema.Struct({
   model: optional(Schema.NullOr(Model)),
   greeting: optional(Schema.NullOr(Greeting)),
   retrieval: optional(Schema.NullOr(RetrievalInput)),
-  tools: optional(Schema.NullOr(ToolNames))
+  tools: optional(Schema.NullOr(ToolNames)),
+  grounding: optional(Schema.NullOr(GroundingInput))
 })
 export type PatchAgent = typeof PatchAgent.Type
 

@@ -52,7 +52,14 @@ export const CompleteTurnRequest = Schema.Struct({
 export const hasRuntimeData = ({ context, toolContext, toolCredentials }: ChatTurnRequest): boolean =>
   context !== undefined || toolContext !== undefined || toolCredentials !== undefined
 
-/** A source chunk that grounds the reply; the reply marks it `[index]`. */
+/** Whether a passage says what the reply says of it: all of it, some of it, or not. */
+export const Supported = Schema.Literal("yes", "partly", "no")
+export type Supported = typeof Supported.Type
+
+/**
+ * A passage that grounds the reply; the reply marks it `[index]`. What was checked of it is the statement that it supports
+ * least: `reply.slice(start, end)` in UTF-16 units, `span` the words of `text` that say most of it.
+ */
 export const Citation = Schema.Struct({
   index: Schema.Int,
   sourceId: SourceId,
@@ -62,7 +69,12 @@ export const Citation = Schema.Struct({
   title: Schema.String,
   url: Schema.String,
   text: Schema.String,
-  score: Schema.Number
+  score: Schema.Number,
+  start: optional(Schema.Int),
+  end: optional(Schema.Int),
+  span: optional(Schema.String),
+  /** Left out where it was not or cannot be told. */
+  supported: optional(Supported)
 })
 export type Citation = typeof Citation.Type
 

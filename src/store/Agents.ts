@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../domain/Account.ts"
-import { Agent } from "../domain/Agent.ts"
+import { Agent, GroundingMode, UnsupportedPolicy } from "../domain/Agent.ts"
 import { AgentId, TenantId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
 import type { PageRequest } from "./Tenants.ts"
@@ -17,7 +17,11 @@ const settings = {
   greeting: Schema.NullOr(Schema.String),
   topK: Schema.Int,
   minScore: Schema.NullOr(Schema.Number),
-  tools: Schema.Array(Schema.String)
+  tools: Schema.Array(Schema.String),
+  mode: GroundingMode,
+  unsupported: UnsupportedPolicy,
+  contextTokens: Schema.Int,
+  maxSearches: Schema.Int
 }
 const Settings = Schema.Struct(settings)
 /** What can be set of an agent. */
@@ -31,8 +35,20 @@ const Row = Schema.Struct({
   updatedAt: Schema.DateTimeUtcFromDate
 })
 
-const toAgent = ({ topK, minScore, ...row }: typeof Row.Type) =>
-  Agent.make({ ...row, retrieval: { topK, minScore } })
+const toAgent = ({
+  topK,
+  minScore,
+  mode,
+  unsupported,
+  contextTokens,
+  maxSearches,
+  ...row
+}: typeof Row.Type) =>
+  Agent.make({
+    ...row,
+    retrieval: { topK, minScore },
+    grounding: { mode, unsupported, contextTokens, maxSearches }
+  })
 
 const one = { tenantId: TenantId, id: AgentId }
 
@@ -41,16 +57,19 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/Agents", {
     const sql = yield* SqlClient.SqlClient
 
     const columns = sql`
-      id, name, instructions, model, greeting, top_k as "topK", min_score as "minScore", tools,
+      id, name, instructions, model, greeting, top_k as "topK", min_score as "minScore",
+      grounding_mode as mode, unsupported, context_tokens as "contextTokens", max_searches as "maxSearches", tools,
       version, created_at as "createdAt", updated_at as "updatedAt"`
 
     const insertRow = SqlSchema.single({
       Request: Schema.Struct({ ...one, ...settings }),
       Result: Row,
       execute: (agent) => sql`
-        insert into agents (id, tenant_id, name, instructions, model, greeting, top_k, min_score, tools)
+        insert into agents (id, tenant_id, name, instructions, model, greeting, top_k, min_score, grounding_mode,
+          unsupported, context_tokens, max_searches, tools)
         values (${agent.id}, ${agent.tenantId}, ${agent.name}, ${agent.instructions}, ${agent.model},
-          ${agent.greeting}, ${agent.topK}, ${agent.minScore}, ${[...agent.tools]}::text[])
+          ${agent.greeting}, ${agent.topK}, ${agent.minScore}, ${agent.mode}, ${agent.unsupported},
+          ${agent.contextTokens}, ${agent.maxSearches}, ${[...agent.tools]}::text[])
         returning ${columns}`
     })
 
@@ -87,7 +106,11 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/Agents", {
           ...(changes.greeting === undefined ? [] : [sql`greeting = ${changes.greeting}`]),
           ...(changes.topK === undefined ? [] : [sql`top_k = ${changes.topK}`]),
           ...(changes.minScore === undefined ? [] : [sql`min_score = ${changes.minScore}`]),
-          ...(changes.tools === undefined ? [] : [sql`tools = ${[...changes.tools]}::text[]`])
+          ...(changes.tools === undefined ? [] : [sql`tools = ${[...changes.tools]}::text[]`]),
+          ...(changes.mode === undefined ? [] : [sql`grounding_mode = ${changes.mode}`]),
+          ...(changes.unsupported === undefined ? [] : [sql`unsupported = ${changes.unsupported}`]),
+          ...(changes.contextTokens === undefined ? [] : [sql`context_tokens = ${changes.contextTokens}`]),
+          ...(changes.maxSearches === undefined ? [] : [sql`max_searches = ${changes.maxSearches}`])
         ]
         return sql`
           update agents set ${sql.csv(assignments)}

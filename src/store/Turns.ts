@@ -11,6 +11,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope, ReadScope } from "../domain/Access.ts"
+import { GroundingMode, UnsupportedPolicy } from "../domain/Agent.ts"
 import { StoredAttachment } from "../domain/Attachment.ts"
 import type { ExternalEndUserId } from "../domain/ChatTurn.ts"
 import { type ConversationChannel, ConversationState, MessageRole } from "../domain/Conversation.ts"
@@ -78,6 +79,11 @@ const Settings = Schema.Struct({
   model: Schema.NullOr(Schema.String),
   topK: Schema.Int,
   minScore: Schema.NullOr(Schema.Number),
+  groundingMode: GroundingMode,
+  unsupported: UnsupportedPolicy,
+  contextTokens: Schema.Int,
+  maxSearches: Schema.Int,
+  hasSources: Schema.Boolean,
   /** False when there is nothing to read of tools. */
   hasTools: Schema.Boolean,
   /** Tools of the process that the agent may call, by name. */
@@ -214,6 +220,9 @@ export class Turns extends Effect.Service<Turns>()("store/Turns", {
 
     const settingsColumns = sql`
       a.instructions, a.model, a.top_k as "topK", a.min_score as "minScore",
+      a.grounding_mode as "groundingMode", a.unsupported, a.context_tokens as "contextTokens",
+      a.max_searches as "maxSearches",
+      exists (select 1 from sources s where s.tenant_id = a.tenant_id and s.agent_id = a.id) as "hasSources",
       exists (select 1 from tools t where t.tenant_id = a.tenant_id and t.agent_id = a.id) as "hasTools",
       a.tools as "sourceTools",
       exists (select 1 from sources s where s.agent_id = a.id and s.type = 'QA') as "hasCurated",

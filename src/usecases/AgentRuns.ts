@@ -43,14 +43,14 @@ const partsOf = ({
     citations: citations ?? [],
     media: []
   }
-  const telling = new Telling(result.citations)
+  const telling = new Telling(result.citations, "kept")
   const last = events.findLastIndex(follows)
   const before = last === -1 ? events : events.slice(0, last)
   const after = last === -1 ? [] : events.slice(last)
   return [
     ...before.map(asPart),
     { _tag: "StepStart" },
-    ...(result.reply === "" ? [] : telling.say(result.reply)),
+    ...(result.reply === "" ? [] : [...telling.say(result.reply), ...telling.end()]),
     ...after.filter(follows).map(asPart),
     ...telling.rest(result.citations),
     { _tag: "StepEnd" },

@@ -17,12 +17,19 @@ import type { PageRequest } from "../store/Tenants.ts"
 import { Artifacts } from "./Artifacts.ts"
 
 /** What an agent begins with and what `null` in a change goes back to. */
+const retrievalDefaults = { topK: 6, minScore: null } as const
+const groundingDefaults = {
+  mode: "strict",
+  unsupported: "annotate",
+  contextTokens: 6_000,
+  maxSearches: 0
+} as const
 const defaults = {
   instructions: "",
   model: null,
   greeting: null,
-  topK: 6,
-  minScore: null,
+  ...retrievalDefaults,
+  ...groundingDefaults,
   tools: []
 } as const
 
@@ -32,18 +39,26 @@ const unavailable = () =>
     message: "The removal of the agent's files cannot be queued now. Try again later."
   })
 
-const initial = ({ retrieval, ...given }: CreateAgent): AgentSettings => ({
+const initial = ({ grounding, retrieval, ...given }: CreateAgent): AgentSettings => ({
   ...defaults,
   ...given,
-  ...retrieval
+  ...retrieval,
+  ...grounding
 })
 
-/** Of `retrieval` only what was sent changes; null resets all of it. */
-const changesOf = ({ retrieval, instructions, tools, ...given }: PatchAgent): Partial<AgentSettings> => ({
+/** Of `retrieval` and `grounding` only what was sent changes; null resets all of it. */
+const changesOf = ({
+  grounding,
+  retrieval,
+  instructions,
+  tools,
+  ...given
+}: PatchAgent): Partial<AgentSettings> => ({
   ...given,
   ...(instructions === undefined ? {} : { instructions: instructions ?? defaults.instructions }),
   ...(tools === undefined ? {} : { tools: tools ?? defaults.tools }),
-  ...(retrieval === null ? { topK: defaults.topK, minScore: defaults.minScore } : retrieval)
+  ...(retrieval === null ? retrievalDefaults : retrieval),
+  ...(grounding === null ? groundingDefaults : grounding)
 })
 
 export class Agents extends Effect.Service<Agents>()("usecases/Agents", {

@@ -27,6 +27,7 @@ describe("The configuration", () => {
         model: null,
         embedding: null,
         rerank: null,
+        grounding: { checker: "words" },
         appUrl: "http://127.0.0.1:3000",
         apiUrl: "http://127.0.0.1:3000/v1",
         realtimeUrl: "ws://127.0.0.1:3000/api/realtime",
@@ -143,6 +144,24 @@ describe("The configuration", () => {
       expect(JSON.stringify(rerank)).not.toContain("sk-hidden")
       expect(rerank?.apiKey === undefined ? "" : Redacted.value(rerank.apiKey)).toBe("sk-hidden")
     })
+  )
+
+  it.effect(
+    "checks replies by words, by the chat model where there is one, or by a service whose key it hides",
+    () =>
+      Effect.gen(function* () {
+        const url = "http://127.0.0.1:8080/v1/check-grounding"
+        expect(Object.keys(yield* problems({ SPOKE_GROUNDING_CHECKER: "model" }))).toEqual(["OPENAI_API_KEY"])
+        expect(Object.keys(yield* problems({ SPOKE_GROUNDING_API_KEY: "sk-hidden" }))).toEqual([
+          "SPOKE_GROUNDING_URL"
+        ])
+        const model = { SPOKE_GROUNDING_CHECKER: "model", OPENAI_API_KEY: "sk-hidden" }
+        expect((yield* fromRecord(model, false)).grounding).toEqual({ checker: "model" })
+        const service = { SPOKE_GROUNDING_URL: url, SPOKE_GROUNDING_API_KEY: "sk-hidden" }
+        const { grounding } = yield* fromRecord(service, false)
+        expect(grounding).toMatchObject({ checker: "http", url })
+        expect(JSON.stringify(grounding)).not.toContain("sk-hidden")
+      })
   )
 
   it.effect("reports what one variable demands of another beside what cannot be read", () =>

@@ -1,4 +1,5 @@
 /** What a model's provider sends, and tools that a model is given. */
+import { ChunkId, DocumentId, SourceId } from "../../src/domain/Ids.ts"
 import { bytesOf, jsonOf, piecesOf, textOf } from "./Grown.ts"
 import { type Kind, kind, markdown, orRefused, prose, tokens } from "./Kind.ts"
 
@@ -52,6 +53,22 @@ export const passage = (text: string, at: number) => ({
   ordinal: 0
 })
 
+/** A chunk as the search finds it. */
+export const found = (text: string, at = 0) => ({
+  id: ChunkId.make(`chk_${at}`),
+  documentId: DocumentId.make("doc_1"),
+  sourceId: SourceId.make("src_1"),
+  sourceName: text.slice(0, 200),
+  title: "Title",
+  heading: "",
+  ordinal: at,
+  text,
+  url: "https://example.com/",
+  score: 0.9,
+  lexical: 0.9,
+  semantic: 0.9
+})
+
 export const modelKinds: ReadonlyArray<Kind> = [
   ...(["chat", "responses"] as const).map((form) =>
     kind(
@@ -73,7 +90,32 @@ export const modelKinds: ReadonlyArray<Kind> = [
   kind(
     ["citations", provider, 2],
     (random) => textOf(random, tokens("[1]¦[¦]¦12¦[999]¦ ")),
-    ({ Citations }, text) => Citations.citationsOf(text, [], { alwaysCites: true })
+    ({ Citations }, text) => {
+      const telling = new Citations.Telling([], "removed")
+      return [...telling.say(text), ...telling.end()].length
+    }
+  ),
+  kind(
+    ["statements that marks stand for", provider, 3],
+    (random) => textOf(random, tokens("It is so [1]. ¦It is¦[1]¦, ¦[2]\n¦word ¦。")),
+    ({ Claims }, text) => Claims.claimsOf(text, new Set([1, 2])).length
+  ),
+  kind(
+    ["statement compared with a passage", provider, 4],
+    (random) => textOf(random, tokens('word ¦Name ¦12 ¦1.000,5¦not ¦. ¦, ¦`code x` ¦"a quote" ¦字¦é')),
+    ({ Words }, text) =>
+      new Words.WordChecker().check({ text, passages: [{ index: 1, title: text.slice(0, 100), text }] }).spans
+        .length
+  ),
+  kind(
+    ["passages of one section", "uploader", 3],
+    (random) => textOf(random, tokens("word ¦sentence. ¦12 ¦é")),
+    ({ Passages }, text) => {
+      const chunks = Array.from({ length: Math.ceil(text.length / 100) }, (_, at) =>
+        found(text.slice(at * 100, at * 100 + 100) + String(at), at)
+      )
+      return Passages.packed(chunks, [], 32_000).length
+    }
   ),
   kind(
     ["reply with values to be hidden", provider, 4],

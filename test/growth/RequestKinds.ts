@@ -1,10 +1,11 @@
 /** Requests of clients, widgets and webhook senders. */
+import * as DateTime from "effect/DateTime"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { event } from "../http/BillingEvents.ts"
 import { bytesOf, jsonOf, piecesOf, textOf } from "./Grown.ts"
 import { type Kind, kind, orRefused, prose, tokens } from "./Kind.ts"
-import { passage } from "./ModelKinds.ts"
+import { found, passage } from "./ModelKinds.ts"
 
 const client = "REST client"
 const sender = "webhook sender"
@@ -180,11 +181,14 @@ export const requestKinds: ReadonlyArray<Kind> = [
     ({ Prompt }, { context, message }) =>
       Prompt.render({
         instructions: "Be brief.",
-        passages: [passage(message, 0)],
+        grounding: "strict" as const,
+        passages: [{ index: 1, chunk: found(message), text: message, readAt: null, curated: false }],
         context: context as never,
         history: Array.from({ length: 20 }, () => ({ role: "user" as const, content: message.slice(0, 50) })),
         message,
-        contextWindow: 128_000
+        contextWindow: 128_000,
+        now: DateTime.unsafeMake(0),
+        runId: "run_1"
       }).content.length
   )
 ]

@@ -330,6 +330,7 @@ const useCases = Layer.unwrapEffect(
         greeting: null,
         retrieval: { topK: 6, minScore: null },
         tools: [],
+        grounding: { mode: "strict", unsupported: "annotate", contextTokens: 6_000, maxSearches: 0 },
         version: 1,
         createdAt: DateTime.unsafeMake("2025-01-02T03:04:05.678Z"),
         updatedAt: DateTime.unsafeMake("2025-01-02T03:04:05.678Z")

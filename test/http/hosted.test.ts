@@ -44,6 +44,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
         greeting: null,
         retrieval: { topK: 6, minScore: null },
         tools: [],
+        grounding: { mode: "strict", unsupported: "annotate", contextTokens: 6_000, maxSearches: 0 },
         version: 1,
         createdAt: expect.any(String),
         updatedAt: expect.any(String)

@@ -48,7 +48,7 @@ const scriptedModel = (prompts: Array<string>, hold: Hold) =>
   Layer.succeed(ModelRuntime, {
     defaultModel: "scripted",
     contextWindow: 32_000,
-    alwaysCites: true,
+    readsPassages: false,
     acceptsImages: false,
     readable: () => [],
     reply: (request) =>

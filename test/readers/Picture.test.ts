@@ -32,7 +32,7 @@ const seeing = (stream: Stream.Stream<ModelPart, ModelError>) => {
   const layer = Layer.succeed(ModelRuntime, {
     defaultModel: "eyes",
     contextWindow: 10_000,
-    alwaysCites: false,
+    readsPassages: false,
     acceptsImages: true,
     readable: () => [],
     reply: (request) =>

@@ -219,7 +219,8 @@ describe("Accounts", () => {
           instructions: "",
           model: null,
           greeting: null,
-          retrieval: { topK: 6, minScore: null }
+          retrieval: { topK: 6, minScore: null },
+          grounding: { mode: "strict", unsupported: "annotate", contextTokens: 6_000, maxSearches: 0 }
         })
         const changed = yield* agents.patch(of, made.id, {
           instructions: "Be brief.",
@@ -247,6 +248,19 @@ describe("Accounts", () => {
           retrieval: { topK: 6, minScore: null }
         })
         expect(yield* agents.patch(of, made.id, {})).toEqual(cleared)
+        const grounded = yield* agents.patch(of, made.id, {
+          grounding: { mode: "general", unsupported: "withhold" }
+        })
+        expect(grounded.grounding).toEqual({ ...cleared.grounding, mode: "general", unsupported: "withhold" })
+        expect(
+          (yield* agents.patch(of, made.id, { grounding: { contextTokens: 900, maxSearches: 3 } })).grounding
+        ).toEqual({
+          mode: "general",
+          unsupported: "withhold",
+          contextTokens: 900,
+          maxSearches: 3
+        })
+        expect((yield* agents.patch(of, made.id, { grounding: null })).grounding).toEqual(cleared.grounding)
         yield* agents.remove(of, made.id)
         expect((yield* Effect.flip(agents.get(of, made.id)))._tag).toBe("NOT_FOUND")
         expect((yield* Effect.flip(agents.remove(of, made.id)))._tag).toBe("NOT_FOUND")

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import { estimateTokens } from "../../domain/Tokens.ts"
 import { typeId } from "../../domain/Ids.ts"
 import { Exchange } from "../Exchange.ts"
 import {
@@ -19,7 +20,7 @@ import type { Decoder } from "./ProviderAnswer.ts"
 import * as Failure from "./ProviderFailure.ts"
 import * as ProviderStream from "./ProviderStream.ts"
 import { ReplyText } from "./ReplyText.ts"
-import { estimatePrompt, estimateTokens } from "./Tokens.ts"
+import { estimatePrompt } from "./Tokens.ts"
 import { type CallPiece, ToolCalls } from "./ToolCalls.ts"
 import { countOf, isAbsent, isObject, itemsOf, parseObject, type WireObject } from "./WireJson.ts"
 
@@ -138,7 +139,7 @@ export const layer = (options: ProviderStream.ProviderOptions) =>
     Effect.map(Exchange, (exchange): ModelRuntimeService => ({
       defaultModel: options.defaultModel,
       contextWindow: options.contextWindow ?? ProviderStream.defaultContextWindow,
-      alwaysCites: false,
+      readsPassages: false,
       acceptsImages: true,
       readable: (model: string | null) => readableBy(model ?? options.defaultModel),
       reply: (request) =>

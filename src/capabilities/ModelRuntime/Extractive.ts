@@ -4,12 +4,13 @@
  */
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import { estimateTokens } from "../../domain/Tokens.ts"
 import { cleanHeading } from "../../search/Heading.ts"
 import { terms } from "../../search/Tokenizer.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime, type Passage } from "../ModelRuntime.ts"
 import { type Excerpt, excerpts, narrowed } from "./Excerpts.ts"
 import { type AskedWord, askedWords, has, termsOf, weightsOf } from "./Relevance.ts"
-import { estimatePrompt, estimateTokens } from "./Tokens.ts"
+import { estimatePrompt } from "./Tokens.ts"
 
 const name = "extractive"
 const contextWindow = 128_000
@@ -228,7 +229,7 @@ const partsOf = (request: ModelRequest): ReadonlyArray<ModelPart> => {
 export const layerExtractive = Layer.succeed(ModelRuntime, {
   defaultModel: name,
   contextWindow,
-  alwaysCites: true,
+  readsPassages: true,
   acceptsImages: false,
   minScore,
   readable: () => [],

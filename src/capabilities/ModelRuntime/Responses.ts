@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import { estimateTokens } from "../../domain/Tokens.ts"
 import { Exchange } from "../Exchange.ts"
 import {
   type FinishReason,
@@ -18,7 +19,7 @@ import * as Failure from "./ProviderFailure.ts"
 import * as ProviderStream from "./ProviderStream.ts"
 import { ReplyText } from "./ReplyText.ts"
 import { responsesInput } from "./ResponsesInput.ts"
-import { estimatePrompt, estimateTokens } from "./Tokens.ts"
+import { estimatePrompt } from "./Tokens.ts"
 import { toolCall } from "./ToolCalls.ts"
 import { countOf, isObject, itemsOf, parseObject, type WireObject } from "./WireJson.ts"
 
@@ -136,7 +137,7 @@ export const layer = (options: ProviderStream.ProviderOptions) =>
     Effect.map(Exchange, (exchange): ModelRuntimeService => ({
       defaultModel: options.defaultModel,
       contextWindow: options.contextWindow ?? ProviderStream.defaultContextWindow,
-      alwaysCites: false,
+      readsPassages: false,
       acceptsImages: true,
       readable: (model: string | null) => readableBy(model ?? options.defaultModel),
       reply: (request) =>

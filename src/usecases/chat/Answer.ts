@@ -2,19 +2,24 @@
 import * as Effect from "effect/Effect"
 import type { Context } from "effect"
 import type { Embedder } from "../../capabilities/Embedder.ts"
+import type { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
 import type { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import type { CallingTurn } from "../../capabilities/ToolSource.ts"
-import type { FoundChunk, VectorSearch } from "../../capabilities/VectorSearch.ts"
-import type { Citation } from "../../domain/ChatTurn.ts"
+import type { VectorSearch } from "../../capabilities/VectorSearch.ts"
+import type { Citation, TurnPart } from "../../domain/ChatTurn.ts"
 import * as Traced from "../../domain/Traced.ts"
+import type { PassageStore } from "../../store/Passages.ts"
 import type { HistoryMessage } from "../../store/Turns.ts"
 import * as Citations from "./Citations.ts"
 import * as Curated from "./Curated.ts"
-import { sentenceFor } from "./Farewell.ts"
+import { refusalFor, sentenceFor } from "./Farewell.ts"
+import * as Grounding from "./Grounding.ts"
 import * as HandoffTool from "./HandoffTool.ts"
 import * as ModelStep from "./ModelStep.ts"
+import * as Passages from "./Passages.ts"
 import * as Prompt from "./Prompt.ts"
 import { searchText } from "./Question.ts"
+import * as SearchTool from "./SearchTool.ts"
 import type { ChatTools, TurnTools } from "./Tools.ts"
 import * as ToolSteps from "./ToolSteps.ts"
 import { noFiles } from "./Extras.ts"
@@ -34,29 +39,38 @@ export interface Answer {
 /** What answering needs of the outside. */
 export interface Means {
   readonly search: Context.Tag.Service<typeof VectorSearch>
+  readonly texts: PassageStore
   readonly embedder: Context.Tag.Service<typeof Embedder>
   readonly runtime: Context.Tag.Service<typeof ModelRuntime>
+  readonly checker: Context.Tag.Service<typeof GroundingChecker>
   readonly tools: ChatTools
 }
 
-const find = Traced.fn("Answer.find")(function* (
-  { embedder, runtime, search }: Means,
+/** Sources take at most this share of what fits the model: the rest is for the conversation and the reply. */
+const sourcesShare = 0.25
+
+/** What is found for `query` and was not shown `before`, within `tokens`; the search stands in the trace. */
+const searched = Traced.fn("Answer.searched")(function* (
+  { embedder, runtime, search, texts }: Means,
   turn: Turn,
-  history: ReadonlyArray<HistoryMessage>
+  query: string,
+  tokens: number,
+  before: ReadonlyArray<Passages.Passage> = []
 ) {
   const { admission, request, scope } = turn
-  const query = searchText(request.message, history)
   const searching = search.search(scope, {
     text: query,
     topK: admission.topK,
     minScore: admission.minScore ?? runtime.minScore ?? embedder.minScore,
     filter: request.filter
   })
-  const [found, curated] = admission.hasCurated
-    ? yield* Effect.all([searching, Curated.find(search, scope, request.message, request.filter)], {
-        concurrency: 2
-      })
-    : [yield* searching, null]
+  const isFirst = before.length === 0
+  const [found, curated] =
+    admission.hasCurated && isFirst
+      ? yield* Effect.all([searching, Curated.find(search, scope, request.message, request.filter)], {
+          concurrency: 2
+        })
+      : [yield* searching, null]
   const chunks = Curated.before(curated, found.chunks, admission.topK)
   yield* record(turn, "retrieval.completed", "complete", "Knowledge base searched", {
     query,
@@ -64,32 +78,65 @@ const find = Traced.fn("Answer.find")(function* (
     ...(curated === null ? {} : { curated: { question: curated.question, likeness: curated.likeness } }),
     chunks: chunks.map(({ id, sourceId, title, score }) => ({ id, sourceId, title, score }))
   })
-  return { chunks, curated }
+  const written = new Set(curated?.chunks.map(({ id }) => id))
+  const passages =
+    runtime.readsPassages || chunks.length === 0
+      ? Passages.single(chunks)
+      : Passages.packed(chunks, yield* texts.around(scope, chunks), tokens, before)
+  return passages.map((passage) => ({ ...passage, curated: written.has(passage.chunk.id) }))
 })
 
-/** What was found for a turn, what somebody wrote beforehand first. */
-interface Findings {
-  readonly chunks: ReadonlyArray<FoundChunk>
-  readonly curated: Curated.CuratedAnswer | null
+/** Tokens of sources that a turn may show. */
+const budgetOf = ({ runtime }: Means, { admission }: Turn): number =>
+  Math.min(admission.contextTokens, runtime.contextWindow * sourcesShare)
+
+/** The turn's tools, and the search of sources where the agent allows it; all searches together show as much as the first may. */
+const withSearches = (
+  means: Means,
+  turn: Turn,
+  tools: TurnTools,
+  passages: ReadonlyArray<Passages.Passage>,
+  telling: Citations.Telling
+): TurnTools => {
+  const { admission } = turn
+  if (!admission.hasSources || admission.maxSearches === 0 || means.runtime.readsPassages) return tools
+  let shown = passages
+  const share = budgetOf(means, turn) / admission.maxSearches
+  // One after the other: each goes on with the numbers of the one before.
+  const oneByOne = Effect.unsafeMakeSemaphore(1).withPermits(1)
+  return SearchTool.added(turn, tools, (query) =>
+    Effect.suspend(() => searched(means, turn, query, share, shown)).pipe(
+      Effect.tap((found) =>
+        Effect.sync(() => {
+          shown = [...shown, ...found]
+          telling.add(Citations.candidatesOf(found))
+        })
+      ),
+      oneByOne
+    )
+  )
 }
+
+/** Nothing is said about sources to an agent that has none. */
+const groundingOf = ({ admission }: Turn, passages: ReadonlyArray<Passages.Passage>) =>
+  admission.hasSources || passages.length > 0 ? admission.groundingMode : null
 
 /** The model's reply, or as much of it as there was when the turn was stopped. */
 const write = Traced.fn("Answer.write")(function* (
   { runtime }: Means,
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>,
-  { chunks, curated }: Findings,
+  passages: ReadonlyArray<Passages.Passage>,
   telling: Citations.Telling,
-  tools: TurnTools
+  tools: TurnTools,
+  tell: (parts: ReadonlyArray<TurnPart>) => Effect.Effect<void>
 ) {
   const { admission, request } = turn
-  const passages = Citations.toPassages(chunks, curated?.chunks.length ?? 0)
   const files =
     turn.files === noFiles
       ? []
       : yield* unlessCancelled(turn.cancellation, turn.files.load, Effect.suspend(ModelStep.turnFailed))
   turn.counted = true
-  let said = ""
   const step = ToolSteps.run(
     runtime,
     turn,
@@ -98,29 +145,68 @@ const write = Traced.fn("Answer.write")(function* (
       model: admission.model,
       prompt: Prompt.render({
         instructions: admission.instructions,
+        grounding: groundingOf(turn, passages),
         passages,
         context: request.context,
         history,
         message: request.message,
         files,
-        contextWindow: runtime.contextWindow
+        contextWindow: runtime.contextWindow,
+        now: turn.opening.startedAt,
+        runId: turn.opening.runId
       }),
       tools: tools.declarations,
       question: request.message,
-      passages
+      passages: Passages.asRead(passages)
     },
-    (delta) => {
-      said += delta
-      return say(turn, telling.say(delta))
-    }
+    (delta) => tell(telling.say(delta))
   )
   const cutShort = Effect.suspend(() =>
-    said === ""
+    telling.text === ""
       ? ModelStep.turnFailed()
-      : Effect.succeed({ text: said, inputTokens: 0, outputTokens: 0, reason: "stopped" as const })
+      : Effect.succeed({ inputTokens: 0, outputTokens: 0, reason: "stopped" as const })
   )
-  return yield* unlessCancelled(turn.cancellation, step, cutShort)
+  const written = yield* unlessCancelled(turn.cancellation, step, cutShort)
+  yield* tell(telling.end())
+  return { ...written, text: telling.text }
 }, Effect.scoped)
+
+/** What is said in the place of a reply that the sources do not support; a human is asked where one can be. */
+const instead = (turn: Turn): string => {
+  const { admission, request } = turn
+  if (admission.unsupported !== "handoff" || !HandoffTool.isOffered(turn)) return refusalFor(request.message)
+  turn.handoff ??= "The sources do not support what the model replied."
+  return sentenceFor(request.message)
+}
+
+/** Characters of a reply that was not sent which the trace keeps. */
+const maxWithheldLength = 8_000
+
+/**
+ * The reply as it is sent, with its citations. Where the agent's policy may replace it, `held` is all of it: nothing of a
+ * reply that is withheld has been told.
+ */
+const settled = Traced.fn("Answer.settled")(function* (
+  { checker, runtime }: Means,
+  turn: Turn,
+  telling: Citations.Telling,
+  held: ReadonlyArray<TurnPart> | null
+) {
+  const grounding = yield* runtime.readsPassages
+    ? Effect.succeed(Grounding.unchecked(telling.cited))
+    : Grounding.checked(checker, telling.text, telling.cited)
+  const isReplaced = held !== null && grounding.isUnsupported
+  const text = isReplaced ? instead(turn) : telling.text
+  const parts: ReadonlyArray<TurnPart> = isReplaced ? [{ _tag: "TextDelta", delta: text }] : (held ?? [])
+  yield* Effect.forEach(parts, (part) => emit(turn, part), { discard: true })
+  const withheld = telling.text.slice(0, maxWithheldLength).toWellFormed()
+  return {
+    ...grounding,
+    text,
+    citations: isReplaced ? [] : grounding.citations,
+    payload: isReplaced ? { ...grounding.payload, withheld } : grounding.payload
+  }
+})
 
 /** Whoever is handed to a human is told so, if the model did not. */
 const withFarewell = (turn: Turn, text: string) => {
@@ -154,33 +240,42 @@ export const run = Traced.fn("Answer.run")(function* (
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>
 ) {
-  const finding = find(means, turn, history)
+  const query = searchText(turn.request.message, history)
+  const finding = searched(means, turn, query, budgetOf(means, turn))
   const gathering = means.tools.forTurn(turn.scope, turn.request, turn.admission, callingTurn(turn))
   const preparing = turn.admission.hasTools
     ? Effect.all([finding, gathering], { concurrency: 2 })
     : Effect.zip(finding, gathering)
-  const [findings, given] = yield* unlessCancelled(
+  const [passages, given] = yield* unlessCancelled(
     turn.cancellation,
     preparing,
     Effect.suspend(ModelStep.turnFailed)
   )
-  const tools = HandoffTool.added(turn, given)
   yield* emit(turn, { _tag: "StepStart" })
-  const candidates = Citations.candidatesOf(findings.chunks)
-  const telling = new Citations.Telling(candidates)
-  const written = yield* write(means, turn, history, findings, telling, tools)
-  const { inputTokens, outputTokens, reason } = written
-  const text = yield* withFarewell(turn, written.text)
+  const marks = groundingOf(turn, passages) === null ? "none" : "removed"
+  const telling = new Citations.Telling(Citations.candidatesOf(passages), marks)
+  const tools = withSearches(means, turn, HandoffTool.added(turn, given), passages, telling)
+  const mayBeReplaced =
+    marks === "removed" && !means.runtime.readsPassages && turn.admission.unsupported !== "annotate"
+  const held: Array<TurnPart> | null = mayBeReplaced ? [] : null
+  const tell = (parts: ReadonlyArray<TurnPart>) =>
+    held === null ? say(turn, parts) : Effect.sync(() => void held.push(...parts))
+  const written = yield* write(means, turn, history, passages, telling, tools, tell)
+  const grounding = yield* settled(means, turn, telling, held)
+  const inputTokens = written.inputTokens + grounding.inputTokens
+  const outputTokens = written.outputTokens + grounding.outputTokens
+  const { reason } = written
+  const text = yield* withFarewell(turn, grounding.text)
   yield* record(turn, "model.completed", "complete", "Model replied", {
     model: turn.admission.model ?? means.runtime.defaultModel,
     reason,
     inputTokens,
-    outputTokens
+    outputTokens,
+    ...(grounding.payload === null ? {} : { grounding: grounding.payload })
   })
-  const citations = Citations.citationsOf(text, candidates, means.runtime)
-  yield* Effect.forEach(telling.rest(citations), (part) => emit(turn, part), { discard: true })
   yield* emit(turn, { _tag: "StepEnd" })
   const label = reason === "stopped" ? "Stopped" : "Run completed"
+  const { citations } = grounding
   const answered: Answer = { reply: text, citations, inputTokens, outputTokens, label }
   return answered
 })

@@ -14,6 +14,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
 import { Embedder } from "../../capabilities/Embedder.ts"
+import { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
 import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import { VectorSearch } from "../../capabilities/VectorSearch.ts"
 import { type AgentKey, type AgentScope, grantorOfKey, type ReadScope } from "../../domain/Access.ts"
@@ -29,6 +30,7 @@ import { type ConversationNotActive, RuntimeDataUnavailable } from "../../domain
 import type { ConversationId, EndUserId, RunId } from "../../domain/Ids.ts"
 import * as Traced from "../../domain/Traced.ts"
 import type { TurnClaim } from "../../store/TurnClaims.ts"
+import { PassageStore } from "../../store/Passages.ts"
 import { type Opening, Turns } from "../../store/Turns.ts"
 import { RealtimeFeed } from "../RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
@@ -75,8 +77,10 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const instance = yield* Instance
     const means: Answer.Means = {
       search: yield* VectorSearch,
+      texts: yield* PassageStore,
       embedder: yield* Embedder,
       runtime: yield* ModelRuntime,
+      checker: yield* GroundingChecker,
       tools: yield* ChatTools
     }
     const settings = yield* TurnSettings

@@ -1,12 +1,14 @@
 /**
- * What a customer is told when a human takes over and the model has not said so: one sentence, in the
- * language that the customer writes where it is one of these, else in English.
+ * What a customer is told when a human takes over and the model has not said so, and when a reply is withheld: one sentence,
+ * in the language that the customer writes where it is one of these, else in English.
  */
 
 interface Language {
   /** ISO 639-1. */
   readonly code: string
   readonly sentence: string
+  /** In the place of a reply that the sources do not support. */
+  readonly refusal: string
   /** Frequent short words, or the script. */
   readonly words: RegExp
 }
@@ -18,53 +20,68 @@ const languages: ReadonlyArray<Language> = [
   {
     code: "de",
     sentence: "Ein Mensch aus unserem Team übernimmt und antwortet hier, sobald es geht.",
+    refusal: "Dazu habe ich in den Quellen keine verlässliche Antwort gefunden.",
     words: words("ich und der die das ist nicht ein eine mit bitte wie kann mir möchte für auf")
   },
   {
     code: "fr",
     sentence: "Une personne de notre équipe prend le relais et vous répondra ici dès que possible.",
+    refusal: "Je n’ai pas trouvé de réponse fiable à cette question dans les sources.",
     words: words("je vous et le la les est une des pas pour bonjour avec mon ma puis voudrais")
   },
   {
     code: "es",
     sentence: "Una persona de nuestro equipo se hará cargo y responderá aquí en cuanto sea posible.",
+    refusal: "No he encontrado una respuesta fiable a esto en las fuentes.",
     words: words("el los las y es una por qué con mi quiero puedo hola para cómo usted")
   },
   {
     code: "it",
     sentence:
       "Una persona del nostro team prende in carico la conversazione e risponderà qui appena possibile.",
+    refusal: "Non ho trovato una risposta affidabile a questo nelle fonti.",
     words: words("il lo gli è non di che per una con vorrei posso ciao come mio sono")
   },
   {
     code: "pt",
     sentence: "Uma pessoa da nossa equipe vai assumir e responder aqui assim que possível.",
+    refusal: "Não encontrei uma resposta fiável a isto nas fontes.",
     words: words("o os é não uma você por com meu minha quero posso olá como em preciso")
   },
   {
     code: "nl",
     sentence: "Een medewerker van ons team neemt het over en antwoordt hier zo snel mogelijk.",
+    refusal: "Ik heb hierop geen betrouwbaar antwoord in de bronnen gevonden.",
     words: words("ik het een en niet van voor met kan graag mijn wil hoe alstublieft dat")
   },
-  { code: "zh", sentence: "我们的工作人员会接手，并尽快在这里回复您。", words: /\p{Script=Han}/gu },
+  {
+    code: "zh",
+    sentence: "我们的工作人员会接手，并尽快在这里回复您。",
+    refusal: "我在资料中没有找到对此可靠的答案。",
+    words: /\p{Script=Han}/gu
+  },
   {
     code: "ja",
     sentence: "担当者が引き継ぎ、できるだけ早くここでお返事します。",
+    refusal: "この件について、資料の中に確かな答えは見つかりませんでした。",
     words: /[\p{Script=Hiragana}\p{Script=Katakana}]{1,2}/gu
   },
   {
     code: "ko",
     sentence: "담당자가 이어받아 최대한 빨리 여기에서 답변드리겠습니다.",
+    refusal: "자료에서 이에 대한 믿을 만한 답을 찾지 못했습니다.",
     words: /\p{Script=Hangul}/gu
   },
   {
     code: "ru",
     sentence: "Сотрудник нашей команды ответит вам здесь как можно скорее.",
+    refusal: "В источниках я не нашёл надёжного ответа на это.",
     words: /\p{Script=Cyrillic}+/gu
   },
   {
     code: "ar",
     sentence: "سيتولى أحد أعضاء فريقنا المحادثة ويرد عليك هنا في أقرب وقت ممكن.",
+    refusal: "لم أجد في المصادر إجابة موثوقة عن هذا.",
     words: /\p{Script=Arabic}+/gu
   }
 ]
@@ -72,17 +89,15 @@ const languages: ReadonlyArray<Language> = [
 const english: Language = {
   code: "en",
   sentence: "A member of our team is taking over and will answer here as soon as possible.",
+  refusal: "I did not find a reliable answer to that in the sources.",
   words: words("i the and is to a you my of can want with please how not it for hello")
 }
 
 /** Characters that are looked at. */
 const enough = 2_000
 
-/** The sentence in `language`, a tag such as `de-AT`, where it is known, else for a customer who writes like `message`. */
-export const sentenceFor = (message: string, language = ""): string => {
-  const code = language.slice(0, 2).toLowerCase()
-  const named = [english, ...languages].find((one) => one.code === code)
-  if (named !== undefined) return named.sentence
+/** The language that `message` is written in. */
+const languageOf = (message: string): Language => {
   const sample = message.slice(0, enough)
   const count = (language: Language) => (sample.match(language.words) ?? []).length
   let best = english
@@ -95,8 +110,17 @@ export const sentenceFor = (message: string, language = ""): string => {
       most = found
     }
   }
-  return best.sentence
+  return best
 }
+
+/** The sentence in `language`, a tag such as `de-AT`, where it is known, else for a customer who writes like `message`. */
+export const sentenceFor = (message: string, language = ""): string => {
+  const code = language.slice(0, 2).toLowerCase()
+  return ([english, ...languages].find((one) => one.code === code) ?? languageOf(message)).sentence
+}
+
+/** What is said in the place of a reply that the sources do not support. */
+export const refusalFor = (message: string): string => languageOf(message).refusal
 
 const sentences = new Set([english, ...languages].map(({ sentence }) => sentence))
 

@@ -35,6 +35,9 @@ const offered: Record<ConversationChannel, boolean> = {
   messenger: true
 }
 
+/** Whether a human of the team can answer in the place of the agent. */
+export const isOffered = ({ opening, request }: Turn): boolean => request.persist && offered[opening.channel]
+
 /** The turn's tools, and this one where it is offered; whoever calls another has acted on the world. */
 export const added = (turn: Turn, tools: TurnTools): TurnTools => {
   const { call, declarations, scrubber } = tools
@@ -43,7 +46,7 @@ export const added = (turn: Turn, tools: TurnTools): TurnTools => {
       turn.acted = true
       return call(tool, input)
     })
-  if (!turn.request.persist || !offered[turn.opening.channel]) return { ...tools, call: others }
+  if (!isOffered(turn)) return { ...tools, call: others }
   return {
     ...tools,
     declarations: [...declarations.filter((tool) => tool.name !== name), declaration],

@@ -24,14 +24,16 @@ const written = (parts: ReadonlyArray<TurnPart>) =>
     )
     .join("")
 
-const told = (pieces: ReadonlyArray<string>) => {
-  const telling = new Telling([1, 2, 3].map(citation))
-  return written(pieces.flatMap((piece) => telling.say(piece)))
+const told = (pieces: ReadonlyArray<string>, marks: "removed" | "kept" | "none" = "removed") => {
+  const telling = new Telling([1, 2, 3].map(citation), marks)
+  return written([...pieces.flatMap((piece) => telling.say(piece)), ...telling.end()])
 }
 
 describe("The citations of a reply", () => {
   it("are told before the bracket that ends their first mark, and only those that there are", () => {
-    expect(told(["So [1] and [9] and [2], again [1]."])).toBe("So [1{1}] and [9] and [2{2}], again [1].")
+    expect(told(["So [1] and [9] and [2], again [1]."])).toBe("So [1{1}] and and [2{2}], again [1].")
+    expect(told(["So [1] and [9]."], "kept")).toBe("So [1{1}] and [9].")
+    expect(told(["So [1] and [9]."], "none")).toBe("So [1] and [9].")
     expect(told(["So [", "1", "] and [", "2]", "["])).toBe("So [1{1}] and [2{2}][")
   })
 
@@ -56,7 +58,7 @@ describe("The citations of a reply", () => {
   })
 
   it("are told afterwards where nothing marks them", () => {
-    const telling = new Telling([1, 2].map(citation))
+    const telling = new Telling([1, 2].map(citation), "kept")
     telling.say("As it is [2].")
     expect(written(telling.rest([1, 2].map(citation)))).toBe("{1}")
   })

@@ -6,7 +6,7 @@ import * as Ref from "effect/Ref"
 import { extract } from "../../../src/capabilities/ModelRuntime/Extractive.ts"
 import { DocumentId, newId } from "../../../src/domain/Ids.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
-import { toPassages } from "../../../src/usecases/chat/Citations.ts"
+import { asRead, single } from "../../../src/usecases/chat/Passages.ts"
 import { before, chosen } from "../../../src/usecases/chat/Curated.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
@@ -44,7 +44,8 @@ plain("A written answer comes first, whole and in reading order, before what els
 plain("Without a model the reply is the answer alone, with every row of its tables", () => {
   const rows = Array.from({ length: 12 }, (_, row) => `| ${row} | ${row} days |`)
   const text = ["These:", "", "| Country | Time |", "|---|---|", ...rows].join("\n")
-  const passages = toPassages([{ ...answer(1), text }, chunk(2)], 1)
+  const [first, second] = asRead(single([{ ...answer(1), text }, chunk(2)]))
+  const passages = first === undefined || second === undefined ? [] : [{ ...first, curated: true }, second]
   const reply = extract(asked, passages)
   expect(reply).toContain("| 11 | 11 days |")
   expect(reply).toContain("[1]")

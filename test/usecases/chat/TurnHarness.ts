@@ -8,6 +8,7 @@ import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { layerWords } from "../../../src/capabilities/GroundingChecker/Words.ts"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import {
   type ModelError,
@@ -25,6 +26,7 @@ import { ChunkId, DocumentId, SourceId } from "../../../src/domain/Ids.ts"
 import { AgentRunStore } from "../../../src/store/AgentRuns.ts"
 import { ConversationFeedStore } from "../../../src/store/ConversationFeed.ts"
 import { Instances } from "../../../src/store/Instances.ts"
+import { PassageStore } from "../../../src/store/Passages.ts"
 import { ToolStore } from "../../../src/store/Tools.ts"
 import { TurnClaimStore } from "../../../src/store/TurnClaims.ts"
 import { Turns } from "../../../src/store/Turns.ts"
@@ -89,7 +91,7 @@ const model = Layer.effect(
   Effect.map(Script, ({ reply, requests }) => ({
     defaultModel: "scripted",
     contextWindow: 8_000,
-    alwaysCites: false,
+    readsPassages: false,
     acceptsImages: false,
     readable: () => ["image/png" as const, "application/pdf" as const],
     reply: (request) =>
@@ -145,6 +147,7 @@ export const turnLayer = (timeout?: Duration.DurationInput, runtimeData?: boolea
         model,
         search,
         embedder,
+        layerWords,
         box,
         outbound,
         RealtimeMemory.layerMemory,
@@ -158,6 +161,7 @@ export const turnLayer = (timeout?: Duration.DurationInput, runtimeData?: boolea
         ConversationFeedStore.Default,
         ToolStore.Default,
         TurnClaimStore.Default,
+        PassageStore.Default,
         Turns.Default,
         UnansweredStore.Default,
         Instances.Default

@@ -1,5 +1,6 @@
 /** What became of one case: the agent's reply, and whether it is what the case expects. */
 import * as Schema from "effect/Schema"
+import { Supported } from "../../../domain/ChatTurn.ts"
 import type { Case } from "./Cases.ts"
 
 export const Citation = Schema.Struct({
@@ -9,7 +10,7 @@ export const Citation = Schema.Struct({
   title: Schema.String,
   url: Schema.String,
   /** Whether the passage supports what is said before its mark, where the service has looked. */
-  supported: Schema.optional(Schema.NullOr(Schema.Boolean))
+  supported: Schema.optional(Supported)
 })
 export type Citation = typeof Citation.Type
 
@@ -134,8 +135,8 @@ export const refuses = (reply: Reply, phrases: ReadonlyArray<string>): boolean =
 }
 
 const groundingOf = (citations: ReadonlyArray<Citation>): number | null => {
-  const judged = citations.flatMap(({ supported }) => (typeof supported === "boolean" ? [supported] : []))
-  return judged.length === 0 ? null : judged.filter((supported) => supported).length / judged.length
+  const judged = citations.flatMap(({ supported }) => (supported === undefined ? [] : [supported]))
+  return judged.length === 0 ? null : judged.filter((supported) => supported === "yes").length / judged.length
 }
 
 const unanswered = (

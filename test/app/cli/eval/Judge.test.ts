@@ -147,7 +147,9 @@ describe("A report", () => {
       cases.map((one, place) =>
         judge(
           one,
-          place < failing ? reply("No.") : reply("Yes.", [citation(1, { supported: place % 2 === 0 })]),
+          place < failing
+            ? reply("No.")
+            : reply("Yes.", [citation(1, { supported: place % 2 === 0 ? "yes" : "no" })]),
           []
         )
       )
@@ -157,12 +159,12 @@ describe("A report", () => {
     const report = summarize([
       judge(
         asked({ expectSources: ["Manual"], expectFacts: ["yes"] }),
-        reply("Yes [1].", [citation(1, { supported: true })]),
+        reply("Yes [1].", [citation(1, { supported: "yes" })]),
         []
       ),
       judge(
         asked({ expectSources: ["Other"] }),
-        reply("Yes [1].", [citation(1, { supported: false })], { latency: 30 }),
+        reply("Yes [1].", [citation(1, { supported: "no" })], { latency: 30 }),
         []
       ),
       judge(asked({ expectFacts: ["yes"] }), { error: "TURN_FAILED" }, [])

@@ -4,7 +4,7 @@ import { type Agent, agent as agentQuery, patchAgent } from "../../api/Agents.ts
 import { isOutdated } from "../../api/Client.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
-import { LongText, TextField } from "../../components/Field.tsx"
+import { LongText, Select, TextField } from "../../components/Field.tsx"
 import { Card } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
@@ -28,7 +28,19 @@ const words = texts(
     topK: "Passages per question",
     topKHelp: "1 to 20. More gives the model more to go by, and costs more.",
     minScore: "Least score",
-    minScoreHelp: "0 to 1. Empty: what suits the embedding model."
+    minScoreHelp: "0 to 1. Empty: what suits the embedding model.",
+    contextTokens: "Tokens of sources",
+    contextTokensHelp: "500 to 32,000. How much of the sources the model reads with a question.",
+    maxSearches: "Further searches",
+    maxSearchesHelp: "0 to 8. How often the model may search again before it answers.",
+    sources: "Faithfulness to the sources",
+    mode: "When the sources do not answer",
+    strict: "Say that nothing was found",
+    general: "Answer from general knowledge, and say so",
+    unsupported: "When the sources do not support a reply",
+    annotate: "Send it; its citations say so",
+    withhold: "Send a refusal instead",
+    handoff: "Hand over to a person"
   },
   {
     title: (name: string) => `Einstellungen von ${name}`,
@@ -43,24 +55,56 @@ const words = texts(
     topK: "Abschnitte je Frage",
     topKHelp: "1 bis 20. Mehr gibt dem Modell mehr Anhalt und kostet mehr.",
     minScore: "Mindestwert",
-    minScoreHelp: "0 bis 1. Leer: was zum Einbettungsmodell passt."
+    minScoreHelp: "0 bis 1. Leer: was zum Einbettungsmodell passt.",
+    contextTokens: "Tokens aus den Quellen",
+    contextTokensHelp: "500 bis 32.000. Wie viel das Modell zu einer Frage aus den Quellen liest.",
+    maxSearches: "Weitere Suchen",
+    maxSearchesHelp: "0 bis 8. Wie oft das Modell noch einmal suchen darf, bevor es antwortet.",
+    sources: "Treue zu den Quellen",
+    mode: "Wenn die Quellen nicht antworten",
+    strict: "Sagen, dass nichts gefunden wurde",
+    general: "Aus allgemeinem Wissen antworten und das sagen",
+    unsupported: "Wenn die Quellen eine Antwort nicht stützen",
+    annotate: "Senden; ihre Belege sagen es",
+    withhold: "Stattdessen ablehnen",
+    handoff: "An einen Menschen übergeben"
   }
 )
 
 const numberOrNull = (text: string) => (text.trim() === "" ? null : Number(text.replace(",", ".")))
 
 /** As it is typed. */
-const fieldsOf = ({ greeting, instructions, model, name, retrieval: { minScore, topK } }: Agent) => ({
+const fieldsOf = ({
+  greeting,
+  grounding: { contextTokens, maxSearches, mode, unsupported },
+  instructions,
+  model,
+  name,
+  retrieval: { minScore, topK }
+}: Agent) => ({
   name,
   instructions,
   greeting: greeting ?? "",
   model: model ?? "",
   topK: String(topK),
-  minScore: minScore === null ? "" : String(minScore)
+  minScore: minScore === null ? "" : String(minScore),
+  contextTokens: String(contextTokens),
+  maxSearches: String(maxSearches),
+  mode,
+  unsupported
 })
 
 /** Where the service names what is wrong. */
-const places = ["name", "instructions", "greeting", "model", "retrieval.topK", "retrieval.minScore"] as const
+const places = [
+  "name",
+  "instructions",
+  "greeting",
+  "model",
+  "retrieval.topK",
+  "retrieval.minScore",
+  "grounding.contextTokens",
+  "grounding.maxSearches"
+] as const
 
 const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayChange: boolean }) => {
   const t = useText(words)
@@ -79,7 +123,13 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         instructions: value.instructions,
         greeting: value.greeting === "" ? null : value.greeting,
         model: value.model.trim() === "" ? null : value.model,
-        retrieval: { topK: Number(value.topK), minScore: numberOrNull(value.minScore) }
+        retrieval: { topK: Number(value.topK), minScore: numberOrNull(value.minScore) },
+        grounding: {
+          mode: value.mode,
+          unsupported: value.unsupported,
+          contextTokens: Number(value.contextTokens),
+          maxSearches: Number(value.maxSearches)
+        }
       }),
     onSuccess: ({ agent: saved }) => {
       draft.saved()
@@ -156,6 +206,51 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
           error={errorOf("retrieval.minScore")}
         />
         <Theirs draft={draft} name="minScore" />
+        <TextField
+          label={t.contextTokens}
+          help={t.contextTokensHelp}
+          inputMode="numeric"
+          isReadOnly={!mayChange}
+          value={value.contextTokens}
+          onChange={(contextTokens) => change({ contextTokens })}
+          error={errorOf("grounding.contextTokens")}
+        />
+        <Theirs draft={draft} name="contextTokens" />
+        <TextField
+          label={t.maxSearches}
+          help={t.maxSearchesHelp}
+          inputMode="numeric"
+          isReadOnly={!mayChange}
+          value={value.maxSearches}
+          onChange={(maxSearches) => change({ maxSearches })}
+          error={errorOf("grounding.maxSearches")}
+        />
+        <Theirs draft={draft} name="maxSearches" />
+      </Card>
+      <Card title={t.sources}>
+        <Select
+          label={t.mode}
+          options={[
+            ["strict", t.strict],
+            ["general", t.general]
+          ]}
+          isDisabled={!mayChange}
+          value={value.mode}
+          onChange={(mode) => change({ mode })}
+        />
+        <Theirs draft={draft} name="mode" />
+        <Select
+          label={t.unsupported}
+          options={[
+            ["annotate", t.annotate],
+            ["withhold", t.withhold],
+            ["handoff", t.handoff]
+          ]}
+          isDisabled={!mayChange}
+          value={value.unsupported}
+          onChange={(unsupported) => change({ unsupported })}
+        />
+        <Theirs draft={draft} name="unsupported" />
       </Card>
       {general === null || isOutdated(general) ? null : <Problem problem={general} />}
       {mayChange ? (

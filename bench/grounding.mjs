@@ -1,0 +1,35 @@
+/**
+ * How well the default grounding checker tells supported statements from others: `npm run bench:grounding`. Prints a table
+ * and keeps the figures in bench/grounding.json. `-- --missed` prints the pairs that it gets wrong.
+ */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { pathToFileURL } from "node:url"
+import { build } from "esbuild"
+
+const root = path.resolve(import.meta.dirname, "..")
+const program = path.join(root, "dist/bench-grounding.mjs")
+await build({
+  entryPoints: [path.join(import.meta.dirname, "grounding/Evaluate.ts")],
+  outfile: program,
+  bundle: true,
+  packages: "external",
+  platform: "node",
+  target: "node20",
+  format: "esm",
+  logLevel: "error"
+})
+const { run } = await import(pathToFileURL(program).href)
+const { missed, ...result } = run(path.join(import.meta.dirname, "grounding/pairs.jsonl"))
+fs.writeFileSync(path.join(import.meta.dirname, "grounding.json"), `${JSON.stringify(result, null, 2)}\n`)
+console.log(`${result.pairs} pairs; the share of each kind that is taken for unsupported`)
+console.table(
+  Object.fromEntries(
+    ["words", "overlap60", "overlap80", "wordsInLong", "overlap80InLong"].map((judge) => {
+      const { byKind, ...figures } = result[judge]
+      return [judge, { ...figures, ...byKind }]
+    })
+  )
+)
+if (process.argv.includes("--missed"))
+  for (const { claim, kind, passage } of missed) console.log(`${kind}: ${claim}\n    ${passage}`)

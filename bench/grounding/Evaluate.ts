@@ -1,0 +1,108 @@
+/** Precision and recall of the default grounding checker, beside plain word overlap, on labelled pairs. */
+import * as fs from "node:fs"
+import { WordChecker } from "../../src/capabilities/GroundingChecker/Words.ts"
+
+/** A passage with a sentence that it supports, and how that sentence is made wrong. */
+interface Item {
+  readonly title: string
+  readonly passage: string
+  readonly claim: string
+  readonly number: readonly [right: string, wrong: string]
+  readonly name: readonly [right: string, wrong: string]
+  readonly negated: string
+}
+
+export const kinds = ["supported", "number changed", "name changed", "negated", "unrelated"] as const
+
+export interface Pair {
+  readonly kind: (typeof kinds)[number]
+  readonly title: string
+  readonly passage: string
+  readonly claim: string
+}
+
+const replaced = (text: string, [right, wrong]: Item["number"]): string => text.replace(right, () => wrong)
+
+/** Five of each item; an unrelated claim is that of an item some places on. */
+export const pairsOf = (items: ReadonlyArray<Item>): ReadonlyArray<Pair> =>
+  items.flatMap(({ claim, name, negated, number, passage, title }, place) => {
+    const other = items[(place + 17) % items.length]?.claim ?? ""
+    const claims = [claim, replaced(claim, number), replaced(claim, name), negated, other]
+    return kinds.map((kind, at) => ({ kind, title, passage, claim: claims[at] ?? "" }))
+  })
+
+export const read = (file: string): ReadonlyArray<Pair> =>
+  pairsOf(
+    fs
+      .readFileSync(file, "utf8")
+      .trim()
+      .split("\n")
+      .map((line): Item => JSON.parse(line))
+  )
+
+/** True: the pair is taken for unsupported. */
+export type Judge = (pair: Pair) => boolean
+
+/** By the checker: whatever is not wholly supported is put before the reader. */
+export const words: Judge = ({ claim, passage: text, title }) => {
+  const { supported } = new WordChecker().check({ text: claim, passages: [{ index: 1, title, text }] })
+  return supported !== "yes"
+}
+
+const tokens = (text: string): ReadonlyArray<string> =>
+  text.toLowerCase().match(/\p{Script=Han}|[\p{L}\p{N}]+/gu) ?? []
+
+/** By the share of the claim's words that the passage has. */
+export const overlap =
+  (least: number): Judge =>
+  ({ claim, passage, title }) => {
+    const known = new Set(tokens(`${title} ${passage}`))
+    const own = tokens(claim)
+    return own.filter((word) => known.has(word)).length < own.length * least
+  }
+
+export interface Figures {
+  /** Of what was taken for unsupported, the share that is. */
+  readonly precision: number
+  /** Of what is unsupported, the share that was taken for it; also of each kind. */
+  readonly recall: number
+  readonly byKind: Readonly<Record<string, number>>
+}
+
+const rounded = (share: number) => Math.round(share * 1_000) / 1_000
+
+export const measure = (pairs: ReadonlyArray<Pair>, judge: Judge): Figures => {
+  const flagged = pairs.filter(judge)
+  const wrong = pairs.filter(({ kind }) => kind !== "supported")
+  const caught = flagged.filter(({ kind }) => kind !== "supported")
+  const shareOf = (kind: string) =>
+    flagged.filter((pair) => pair.kind === kind).length / pairs.filter((pair) => pair.kind === kind).length
+  return {
+    precision: rounded(caught.length / Math.max(1, flagged.length)),
+    recall: rounded(caught.length / wrong.length),
+    byKind: Object.fromEntries(kinds.map((kind) => [kind, rounded(shareOf(kind))]))
+  }
+}
+
+/** The same pairs, each passage in the middle of those of its neighbours, as sections of a long page. */
+const inLongPassages = (pairs: ReadonlyArray<Pair>): ReadonlyArray<Pair> => {
+  const passages = [...new Set(pairs.map(({ passage }) => passage))]
+  return pairs.map((pair) => {
+    const place = passages.indexOf(pair.passage)
+    const own = passages.slice(Math.max(0, place - 4), place + 5)
+    return { ...pair, passage: own.join("\n\n") }
+  })
+}
+
+export const run = (file: string) => {
+  const pairs = read(file)
+  return {
+    pairs: pairs.length,
+    words: measure(pairs, words),
+    overlap60: measure(pairs, overlap(0.6)),
+    overlap80: measure(pairs, overlap(0.8)),
+    wordsInLong: measure(inLongPassages(pairs), words),
+    overlap80InLong: measure(inLongPassages(pairs), overlap(0.8)),
+    missed: [...pairs, ...inLongPassages(pairs)].filter((pair) => words(pair) !== (pair.kind !== "supported"))
+  }
+}

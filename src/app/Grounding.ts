@@ -1,0 +1,21 @@
+/** What checks whether sources support a reply, as it is configured. */
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as Http from "../capabilities/GroundingChecker/Http.ts"
+import * as Model from "../capabilities/GroundingChecker/Model.ts"
+import * as Words from "../capabilities/GroundingChecker/Words.ts"
+import { parseAllow } from "../capabilities/OutboundHttp/AddressRules.ts"
+import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
+import type { Settings } from "./Settings.ts"
+
+/** The operator has named the service: its address may be a private one. */
+const reaching = (url: string) => {
+  const { host } = new URL(url)
+  return Undici.layerUndici({ allow: Either.getOrElse(parseAllow(host), () => []) })
+}
+
+export const groundingChecker = ({ grounding }: Settings) => {
+  if (grounding.checker === "http")
+    return Http.layerHttp(grounding).pipe(Layer.provide(reaching(grounding.url)))
+  return grounding.checker === "model" ? Model.layerModel() : Words.layerWords
+}

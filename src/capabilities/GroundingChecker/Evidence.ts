@@ -1,0 +1,154 @@
+/** A passage as evidence: which of its sentences say what a statement says. Linear in its length, made once for all statements. */
+import { sentencesOf, type Span } from "../../domain/Sentences.ts"
+import { isEnglish } from "../../search/Language.ts"
+import { pieces, terms } from "../../search/Tokenizer.ts"
+import type { CitedPassage } from "../GroundingChecker.ts"
+import { namesHaveCapitals, normal, numbersOf, wordsOf } from "./Facts.ts"
+
+/** UTF-16 units of a passage that are looked at. */
+const maxLength = 64_000
+/** Sentences that say something together. */
+const windowSize = 3
+
+interface Sentence extends Span {
+  readonly text: string
+}
+
+/** What a statement finds in a passage. */
+export interface Found {
+  readonly evidence: Evidence
+  /** Weight of what the best sentences have of the statement. */
+  readonly weight: number
+  readonly matched: ReadonlySet<string>
+  /** The best sentences, in order. */
+  readonly sentences: ReadonlyArray<Sentence>
+}
+
+const scripts = [
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu,
+  /\p{Script=Hangul}/gu,
+  /\p{Script=Cyrillic}/gu,
+  /\p{Script=Arabic}/gu,
+  /\p{Script=Greek}/gu,
+  /\p{Script=Hebrew}/gu,
+  /\p{Script=Devanagari}/gu,
+  /\p{Script=Thai}/gu,
+  /\p{Script=Latin}/gu
+]
+const countOf = (text: string, script: RegExp): number => text.match(script)?.length ?? 0
+
+/** The place of the script that most letters of a text are of. */
+export const scriptOf = (text: string): number => {
+  const counts = scripts.map((script) => countOf(text, script))
+  return counts.indexOf(Math.max(...counts))
+}
+
+const beginning = (word: string): string => word.slice(0, 4)
+
+const set = (values: ReadonlyArray<ReadonlyArray<string>>): ReadonlySet<string> => new Set(values.flat())
+
+export class Evidence {
+  readonly passage: CitedPassage
+  readonly script: number
+  readonly isEnglish: boolean | undefined
+  /** Chinese or Japanese. */
+  readonly isUnspaced: boolean
+  /** Whether capitals tell names in this text. */
+  readonly capitals: boolean
+  /** All of it, and what its title says. */
+  readonly numbers: ReadonlySet<string>
+  readonly words: ReadonlySet<string>
+  readonly titleTerms: ReadonlySet<string>
+  readonly titleNumbers: ReadonlySet<string>
+  readonly titleWords: ReadonlySet<string>
+  readonly folded: string
+  /** Beginnings of its words. */
+  private readonly beginnings: ReadonlySet<string>
+  private readonly sentences: ReadonlyArray<Sentence>
+  /** By term: the sentences that have it. */
+  private readonly places = new Map<string, Array<number>>()
+
+  constructor(passage: CitedPassage) {
+    this.passage = passage
+    const text = passage.text.slice(0, maxLength)
+    const plain = normal(text)
+    const title = normal(passage.title.slice(0, 1_000))
+    const sample = plain.slice(0, 4_000)
+    this.script = scriptOf(sample)
+    this.isEnglish = isEnglish(sample)
+    this.capitals = this.isEnglish !== false || namesHaveCapitals(sample)
+    this.isUnspaced = this.script === 0
+    this.numbers = set(numbersOf(plain))
+    this.words = wordsOf(plain)
+    this.titleTerms = new Set(this.termsOf(title))
+    this.titleNumbers = set(numbersOf(title))
+    this.titleWords = wordsOf(title)
+    this.beginnings = new Set([...this.words, ...this.titleWords].map(beginning))
+    this.folded = folded(plain)
+    this.sentences = sentencesOf(text).map((span) => ({
+      ...span,
+      text: normal(text.slice(span.start, span.end))
+    }))
+    for (const [place, sentence] of this.sentences.entries()) {
+      for (const term of new Set(this.termsOf(sentence.text))) {
+        const known = this.places.get(term)
+        if (known === undefined) this.places.set(term, [place])
+        else known.push(place)
+      }
+    }
+  }
+
+  /** The words of a text that count, as this passage's language has them. */
+  termsOf(text: string): ReadonlyArray<string> {
+    return this.isEnglish === false ? pieces(text, { english: false }) : terms(text)
+  }
+
+  /** Whether a word of the passage or its title begins alike. */
+  resembles(word: string): boolean {
+    return this.beginnings.has(beginning(word))
+  }
+
+  /** What a term tells: the fewer sentences have it, the more. */
+  weightOf(term: string): number {
+    const having = this.places.get(term)?.length ?? 0.5
+    return Math.log(1 + this.sentences.length / having)
+  }
+
+  /** The few sentences that have most of `claim`. */
+  find(claim: ReadonlySet<string>): Found {
+    const weights = new Float64Array(this.sentences.length)
+    for (const term of claim) {
+      const weight = this.weightOf(term)
+      let counted = -1
+      for (const place of this.places.get(term) ?? []) {
+        for (let at = Math.max(counted + 1, place - windowSize + 1); at <= place; at++)
+          weights[at] = (weights[at] ?? 0) + weight
+        counted = place
+      }
+    }
+    let best = 0
+    for (let at = 1; at < weights.length; at++) if ((weights[at] ?? 0) > (weights[best] ?? 0)) best = at
+    const matched = new Set<string>()
+    const shown: Array<Sentence> = []
+    const window = this.sentences.slice(best, best + windowSize)
+    for (const sentence of window) {
+      const own = new Set(this.termsOf(sentence.text))
+      const common = [...claim].filter((term) => own.has(term))
+      if (common.length === 0) continue
+      for (const term of common) matched.add(term)
+      shown.push(sentence)
+    }
+    return { evidence: this, weight: weights[best] ?? 0, matched, sentences: shown }
+  }
+
+  /** The passage's own words from the first of these sentences to the last. */
+  span(sentences: ReadonlyArray<Sentence>): string | null {
+    const first = sentences[0]
+    const last = sentences.at(-1)
+    return first === undefined || last === undefined ? null : this.passage.text.slice(first.start, last.end)
+  }
+}
+
+/** What is left of a text where letters and digits alone count. */
+export const folded = (text: string): string =>
+  ` ${Array.from(text.toLowerCase().matchAll(/[\p{L}\p{N}\p{M}]+/gu), ([found]) => found).join(" ")} `

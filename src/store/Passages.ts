@@ -1,0 +1,61 @@
+/** The text around chunks that a search found. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../domain/Access.ts"
+import { DocumentId } from "../domain/Ids.ts"
+import * as Traced from "../domain/Traced.ts"
+import { toJsonb } from "./Jsonb.ts"
+
+/** Where a chunk stands; the chunks of a document under the same heading are a section. */
+interface Place {
+  readonly documentId: DocumentId
+  readonly heading: string
+  /** Place among the chunks of its document. */
+  readonly ordinal: number
+}
+
+const SectionChunk = Schema.Struct({
+  documentId: DocumentId,
+  heading: Schema.String,
+  ordinal: Schema.Int,
+  text: Schema.String,
+  /** When the service read the document as it is now. */
+  readAt: Schema.DateTimeUtcFromDate
+})
+export type SectionChunk = typeof SectionChunk.Type
+
+/** Chunks of the section that are read before and after each place: more than any budget holds of one section. */
+const chunksBefore = 24
+const chunksAfter = 8
+
+export class PassageStore extends Effect.Service<PassageStore>()("store/Passages", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const select = SqlSchema.findAll({
+      Request: Schema.Struct({ tenantId: Schema.String, agentId: Schema.String, places: Schema.String }),
+      Result: SectionChunk,
+      execute: ({ agentId, places, tenantId }) => sql`
+        select distinct c.document_id as "documentId", c.heading, c.ordinal, c.content as text, d.created_at as "readAt"
+        from jsonb_to_recordset(${places}::jsonb) as place ("documentId" text, heading text, ordinal int)
+        join documents d on d.id = place."documentId" and d.agent_id = ${agentId}
+        join sources s on s.id = d.source_id and s.tenant_id = ${tenantId} and s.agent_id = ${agentId}
+          and s.live_generation = d.generation
+        join chunks c on c.document_id = d.id and c.heading = place.heading
+          and c.ordinal between place.ordinal - ${chunksBefore}::int and place.ordinal + ${chunksAfter}::int`
+    })
+
+    /** The chunks of the same sections near `places`, themselves included, in one statement; of live documents alone. */
+    const around = Traced.fn("PassageStore.around")(function* (
+      { agentId, tenantId }: AgentScope,
+      places: ReadonlyArray<Place>
+    ) {
+      const asked = places.map(({ documentId, heading, ordinal }) => ({ documentId, heading, ordinal }))
+      return yield* select({ tenantId, agentId, places: toJsonb(asked) })
+    }, Effect.orDie)
+
+    return { around } as const
+  })
+}) {}

@@ -1,0 +1,189 @@
+/**
+ * The marks `[1]`, `[2]` in a text that comes in pieces. What may be the beginning of a mark waits for the rest; what stands
+ * in code is no mark. Where marks are and what is removed does not depend on the pieces.
+ */
+
+export type Piece =
+  | { readonly _tag: "Text"; readonly text: string }
+  /** `[number]`, right here in the text. */
+  | { readonly _tag: "Mark"; readonly number: number }
+
+/** Characters of a mark or a list of marks, such as `[1, 2]`. */
+const maxMarkLength = 24
+/** Blanks before a mark that may go with it. */
+const maxBlanks = 64
+
+/** Whether a text is inside of Markdown code, character by character. */
+class CodeState {
+  /** The fence that is open: its character and its length. */
+  private fence: { readonly sign: string; readonly length: number } | null = null
+  /** Length of the backticks that opened the code within a line; 0 outside of it. */
+  private inline = 0
+  private isLineBlank = true
+  private run = { sign: "", length: 0, isFirst: false }
+
+  read(character: string): void {
+    if (character === "`" || character === "~") {
+      if (character !== this.run.sign) this.settle()
+      const { isFirst, length } = this.run
+      this.run = { sign: character, length: length + 1, isFirst: length === 0 ? this.isLineBlank : isFirst }
+      this.isLineBlank = false
+      return
+    }
+    this.settle()
+    if (character === "\n") {
+      this.inline = 0
+      this.isLineBlank = true
+    } else if (character !== " " && character !== "\t") this.isLineBlank = false
+  }
+
+  /** Whether the next character stands in code, if it is neither a backtick nor a tilde. */
+  isCode(): boolean {
+    this.settle()
+    return this.fence !== null || this.inline > 0
+  }
+
+  private settle(): void {
+    const { isFirst, length, sign } = this.run
+    if (length === 0) return
+    this.run = { sign: "", length: 0, isFirst: false }
+    if (this.fence !== null) {
+      if (isFirst && sign === this.fence.sign && length >= this.fence.length) this.fence = null
+    } else if (isFirst && length >= 3) this.fence = { sign, length }
+    else if (sign === "`" && this.inline === 0) this.inline = length
+    else if (sign === "`" && this.inline === length) this.inline = 0
+  }
+}
+
+/** `numbers` are the marks that there are; with `removesOthers` the text loses every other one, and the blank before it. */
+export class MarkScanner {
+  private readonly numbers: ReadonlySet<number>
+  private readonly removesOthers: boolean
+  private readonly code = new CodeState()
+  /** What may yet become marks, one within the other, innermost last; and the blanks before them. */
+  private open: Array<string> = []
+  private blanks = ""
+  /** True right after a mark was removed. */
+  private removed = false
+  private last = "\n"
+  private pieces: Array<Piece> = []
+  private text = ""
+
+  constructor(numbers: ReadonlySet<number>, { removesOthers }: { readonly removesOthers: boolean }) {
+    this.numbers = numbers
+    this.removesOthers = removesOthers
+  }
+
+  /** What is certain now that `delta` has come. */
+  push(delta: string): ReadonlyArray<Piece> {
+    for (let place = 0; place < delta.length; place++) this.read(delta.charAt(place))
+    return this.taken()
+  }
+
+  /** What was held back, once nothing follows. */
+  flush(): ReadonlyArray<Piece> {
+    if (this.removed) this.blanks = ""
+    this.release()
+    return this.taken()
+  }
+
+  private taken(): ReadonlyArray<Piece> {
+    if (this.text !== "") this.pieces.push({ _tag: "Text", text: this.text })
+    this.text = ""
+    const { pieces } = this
+    this.pieces = []
+    return pieces
+  }
+
+  private show(text: string): void {
+    if (text === "") return
+    for (let place = 0; place < text.length; place++) this.code.read(text.charAt(place))
+    this.text += text
+    this.last = text.charAt(text.length - 1)
+    this.removed = false
+  }
+
+  private mark(number: number): void {
+    if (this.text !== "") this.pieces.push({ _tag: "Text", text: this.text })
+    this.text = ""
+    this.pieces.push({ _tag: "Mark", number })
+    this.code.read("]")
+    this.last = "]"
+    this.removed = false
+  }
+
+  /** Shows what was held back. */
+  private release(): void {
+    const { blanks, open } = this
+    this.blanks = ""
+    this.open = []
+    this.show(blanks + open.join(""))
+  }
+
+  private read(character: string): void {
+    const top = this.open.at(-1)
+    if (top !== undefined && character === "]") return this.close(top)
+    if (top !== undefined && continues(top, character)) {
+      this.open[this.open.length - 1] = top + character
+      return
+    }
+    if (character === "[" && !this.code.isCode()) {
+      this.open.push(character)
+      return
+    }
+    if (top === undefined && (character === " " || character === "\t")) return this.readBlank(character)
+    if (this.removed && this.open.length === 0) this.resume(character)
+    this.release()
+    this.show(character)
+  }
+
+  private readBlank(character: string): void {
+    // Of the blanks on both sides of what was removed, those before it stay.
+    if (this.removed && (this.blanks !== "" || this.last === "\n")) return
+    this.blanks += character
+    if (this.blanks.length > maxBlanks) this.release()
+  }
+
+  /** The text goes on with `next` after a mark that was removed. */
+  private resume(next: string): void {
+    if (/[\s.,;:!?)\]}。，；：！？、]/u.test(next)) this.blanks = ""
+    // Two that come together would be one sign.
+    else if (/[`~]/u.test(next) && this.last === next && this.blanks === "") this.blanks = " "
+  }
+
+  private close(top: string): void {
+    const found = top
+      .slice(1)
+      .split(",")
+      .map((part) => part.trim())
+    const numbers = found.filter((part) => /^\d{1,3}$/u.test(part)).map(Number)
+    const isMark = numbers.length === found.length
+    const isKnown = numbers.every((number) => this.numbers.has(number))
+    const isAlone = numbers.length === 1
+    if (isMark && isKnown && (isAlone || this.removesOthers)) {
+      this.open.pop()
+      this.release()
+      for (const number of numbers) this.mark(number)
+      return
+    }
+    if (isMark && isAlone && this.removesOthers) {
+      this.open.pop()
+      this.removed = true
+      return
+    }
+    this.release()
+    this.show("]")
+  }
+}
+
+const continues = (open: string, character: string): boolean =>
+  open.length < maxMarkLength &&
+  (/\d/u.test(character) || (open.length > 1 && (character === "," || character === " ")))
+
+/** `text` without any marks. */
+export const withoutMarks = (text: string): string => {
+  const scanner = new MarkScanner(new Set(), { removesOthers: true })
+  return [...scanner.push(text), ...scanner.flush()]
+    .map((piece) => (piece._tag === "Text" ? piece.text : `[${piece.number}]`))
+    .join("")
+}
