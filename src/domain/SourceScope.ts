@@ -21,10 +21,10 @@ const sorted = <A extends string, I>(items: Schema.Schema<A, I>, max: number) =>
   )
 
 /** 1 to 64 characters after trimming; compared letter by letter. */
-export const SourceLabel = trimmed(64)
+const SourceLabel = trimmed(64)
 /** At most 20 labels. */
 export const SourceLabels = sorted(SourceLabel, maxLabels)
-export const SourceIds = sorted(SourceId, maxSourceIds)
+const SourceIds = sorted(SourceId, maxSourceIds)
 
 /** Which sources a key may read. */
 export const SourceScope = Schema.Struct({

@@ -5,7 +5,7 @@
 import { terms, word } from "./Tokenizer.ts"
 
 /** Least share of common words of two questions that ask the same. */
-export const likenessFloor = 0.8
+const likenessFloor = 0.8
 /** Questions that are not the same letter by letter have at least so many telling words in common. */
 const leastCommon = 2
 /** Longer texts are no questions that somebody wrote an answer to beforehand. */

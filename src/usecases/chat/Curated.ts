@@ -17,7 +17,7 @@ export interface CuratedAnswer {
 }
 
 /** The answer whose question is most like `asked`; null when none is alike enough. Chunks are best first. */
-export const chosen = (asked: string, chunks: ReadonlyArray<FoundChunk>): CuratedAnswer | null => {
+const chosen = (asked: string, chunks: ReadonlyArray<FoundChunk>): CuratedAnswer | null => {
   let best: FoundChunk | undefined
   let most = 0
   for (const chunk of chunks) {

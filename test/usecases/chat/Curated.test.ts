@@ -4,10 +4,11 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import { extract } from "../../../src/capabilities/ModelRuntime/Extractive.ts"
-import { DocumentId, newId } from "../../../src/domain/Ids.ts"
+import type { FoundChunk } from "../../../src/capabilities/VectorSearch.ts"
+import { AgentId, DocumentId, newId, TenantId } from "../../../src/domain/Ids.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { asRead, single } from "../../../src/usecases/chat/Passages.ts"
-import { before, chosen } from "../../../src/usecases/chat/Curated.ts"
+import { before, find } from "../../../src/usecases/chat/Curated.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { chunk, request, says, Script, turnLayer } from "./TurnHarness.ts"
@@ -20,6 +21,14 @@ const answer = (place: number, ordinal = 0) => ({
   ordinal,
   text: `Part ${ordinal} of the answer.`
 })
+
+const reader = { tenantId: TenantId.make("ten_1"), agentId: AgentId.make("agt_1"), sourceScope: null }
+
+/** What is chosen of what a search finds. */
+const chosen = (question: string, chunks: ReadonlyArray<FoundChunk>) => {
+  const search = { search: () => Effect.succeed({ chunks, degraded: false }), warm: Effect.succeed(true) }
+  return Effect.runSync(find(search, reader, question))
+}
 
 const onFreshData =
   <P, PE, PR>(process: Layer.Layer<P, PE, PR>) =>

@@ -46,7 +46,7 @@ export const curatedFormOf = ({ pairs = emptyCurated.pairs, text = "" }: SourceC
   pairs
 })
 
-export type CuratedType = "TEXT" | "QA"
+type CuratedType = "TEXT" | "QA"
 
 export const isCurated = (type: string): type is CuratedType => type === "TEXT" || type === "QA"
 

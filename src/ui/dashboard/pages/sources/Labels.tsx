@@ -25,5 +25,5 @@ interface Props {
 
 export const Labels = (props: Props) => {
   const t = useText(words)
-  return <TextField label={t.label} placeholder="staff, partners" {...props} />
+  return <TextField label={t.label} {...props} />
 }
