@@ -18,7 +18,7 @@ export type {
   WaitOptions
 } from "./client/AgentClient.ts"
 export { SpokeError, type ClientCode, type SpokeErrorCode } from "./client/Failure.ts"
-export type { StreamPart } from "./domain/StreamPart.ts"
+export type { StreamPart } from "./domain/chat/StreamPart.ts"
 export type { CallOptions } from "./client/Transport.ts"
 
 export interface ClientSettings {

@@ -2,7 +2,7 @@
  * The embedded library: `import { createSpoke } from "spoke"`. The whole service in the process of its host, which acts as
  * the owner of the tenant; nothing listens, nothing is printed, no signal is caught.
  */
-import * as Library from "./app/Library.ts"
+import * as Library from "./app/library/Library.ts"
 import type { Spoke, SpokeSettings } from "./client/Spoke.ts"
 
 export type {
@@ -19,9 +19,9 @@ export type {
 } from "./client/AgentClient.ts"
 export { SpokeError, type ClientCode, type SpokeErrorCode } from "./client/Failure.ts"
 export type { AgentInput, AgentView, KeyInput, KeyView } from "./client/OwnerClient.ts"
-export type { StreamPart } from "./domain/StreamPart.ts"
+export type { StreamPart } from "./domain/chat/StreamPart.ts"
 export { tool, type EffectInput, type StandardInput, type Tool, type ToolOptions } from "./client/Tool.ts"
-export type { ToolCallContext } from "./domain/HostTool.ts"
+export type { ToolCallContext } from "./domain/agents/HostTool.ts"
 export type { CallOptions } from "./client/Transport.ts"
 export type { LogEntry, Spoke, SpokeAgent, SpokeSettings } from "./client/Spoke.ts"
 

@@ -217,8 +217,8 @@ const checks = ["test", "bench", "scripts"].flatMap((folder) =>
 
 /** Exported for the tests of one part alone. */
 const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
-  "app/SecretFiles.ts": ["inFiles"],
-  "app/Strangers.ts": ["strangers"],
+  "app/config/SecretFiles.ts": ["inFiles"],
+  "app/config/UnknownVariables.ts": ["strangers"],
   "app/cli/Doctor.ts": ["examine"],
   "app/cli/Hidden.ts": ["masked"],
   "app/cli/doctor/Database.ts": ["clockOf"],
@@ -228,10 +228,10 @@ const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
   "app/cli/eval/Judge.ts": ["states", "refuses"],
   "capabilities/VectorSearch/PgvectorRecall.ts": ["recallMetric"],
   "channels/Graph.ts": ["refusal"],
-  "domain/ApiKey.ts": ["KeyStatus", "AllowedOrigin"],
-  "domain/Source.ts": ["Refresh"],
-  "http/ClientAddress.ts": ["clientAddressOf"],
-  "http/Server.ts": ["publicHandlers"],
+  "domain/accounts/ApiKey.ts": ["KeyStatus", "AllowedOrigin"],
+  "domain/knowledge/Source.ts": ["Refresh"],
+  "http/server/ClientAddress.ts": ["clientAddressOf"],
+  "http/server/Server.ts": ["publicHandlers"],
   "http/Sse.ts": ["body", "wantsBeats"],
   "http/realtime/RealtimeSocket.ts": ["untraced"],
   "http/system/Metrics.ts": ["exposition"],
@@ -500,17 +500,17 @@ describe("What reads the source", () => {
       ["capabilities/KeyStore.ts", "@effect/sql/SqlClient"],
       ["capabilities/KeyStore/Sql.ts", "../Credentials/Scrypt.ts"],
       ["capabilities/KeyStore/Sql.ts", "../../store/ApiKeys.ts"],
-      ["store/Users.ts", "../usecases/Accounts.ts"],
-      ["store/Users.ts", "../capabilities/KeyStore/Sql.ts"],
-      ["usecases/Keys.ts", "../http/Envelope.ts"],
-      ["usecases/Keys.ts", "../capabilities/KeyStore/Sql.ts"],
-      ["usecases/Keys.ts", "@effect/platform/HttpServerRequest"],
-      ["usecases/Keys.ts", "../app/Config.ts"],
-      ["http/hosted/KeysApi.ts", "../../usecases/Keys.ts"],
-      ["http/hosted/KeysApi.ts", "./KeysHandlers.ts"],
-      ["http/hosted/KeysHandlers.ts", "./AgentsHandlers.ts"],
-      ["http/hosted/KeysHandlers.ts", "../../store/ApiKeys.ts"],
-      ["http/hosted/SessionAuth.ts", "../../store/Users.ts"],
+      ["store/accounts/Users.ts", "../usecases/Accounts.ts"],
+      ["store/accounts/Users.ts", "../capabilities/KeyStore/Sql.ts"],
+      ["usecases/accounts/Keys.ts", "../http/Envelope.ts"],
+      ["usecases/accounts/Keys.ts", "../capabilities/KeyStore/Sql.ts"],
+      ["usecases/accounts/Keys.ts", "@effect/platform/HttpServerRequest"],
+      ["usecases/accounts/Keys.ts", "../app/Config.ts"],
+      ["http/hosted/accounts/KeysApi.ts", "../../usecases/Keys.ts"],
+      ["http/hosted/accounts/KeysApi.ts", "./KeysHandlers.ts"],
+      ["http/hosted/accounts/KeysHandlers.ts", "./AgentsHandlers.ts"],
+      ["http/hosted/accounts/KeysHandlers.ts", "../../store/ApiKeys.ts"],
+      ["http/hosted/accounts/SessionAuth.ts", "../../store/Users.ts"],
       ["client.ts", "./http/Server.ts"],
       ["utils/text.ts", "effect/Effect"],
       ["ui/dashboard/api/Agents.ts", "../../../domain/Agent.ts"],
@@ -522,9 +522,9 @@ describe("What reads the source", () => {
       ["domain/Errors.ts", "@effect/platform/HttpApiSchema"],
       ["capabilities/KeyStore/Sql.ts", "../Credentials.ts"],
       ["capabilities/JobQueue/table/Claim.ts", "../Table.ts"],
-      ["usecases/Keys.ts", "../store/ApiKeys.ts"],
-      ["http/hosted/KeysApi.ts", "../Auth.ts"],
-      ["http/hosted/KeysHandlers.ts", "../../usecases/Keys.ts"],
+      ["usecases/accounts/Keys.ts", "../store/ApiKeys.ts"],
+      ["http/hosted/accounts/KeysApi.ts", "../Auth.ts"],
+      ["http/hosted/accounts/KeysHandlers.ts", "../../usecases/Keys.ts"],
       ["client.ts", "./http/Api.ts"],
       ["app/Live.ts", "../capabilities/KeyStore/Sql.ts"]
     ]
@@ -537,7 +537,7 @@ describe("What reads the source", () => {
     expect(complaint(api, "../../../http/hosted/AgentsApi.ts", true)).toBe(undefined)
     expect(complaint(api, "../../../store/Agents.ts", true)).not.toBe(undefined)
     expect(complaint(api, "../../../http/hosted/AgentsHandlers.ts", true)).not.toBe(undefined)
-    expect(complaint("usecases/Keys.ts", "../http/hosted/KeysApi.ts", true)).not.toBe(undefined)
+    expect(complaint("usecases/accounts/Keys.ts", "../http/hosted/KeysApi.ts", true)).not.toBe(undefined)
     const text = [
       'import type { A } from "a"',
       "import type {",

@@ -3,8 +3,8 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { describe, expect, it } from "vitest"
 import { parse } from "yaml"
-import { Variables } from "../src/app/Config.ts"
-import { fileVariables } from "../src/app/SecretFiles.ts"
+import { Variables } from "../src/app/config/Config.ts"
+import { fileVariables } from "../src/app/config/SecretFiles.ts"
 
 const root = path.join(import.meta.dirname, "..")
 const read = (name: string) => fs.readFileSync(path.join(root, name), "utf8")

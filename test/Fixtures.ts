@@ -1,7 +1,7 @@
 /** Rows that many suites start from, written directly: a tenant on plan `self-hosted` with one agent and one key. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import type { AgentKey, ReadScope } from "../src/domain/Access.ts"
+import type { AgentKey, ReadScope } from "../src/domain/accounts/Access.ts"
 import { newId } from "../src/domain/Ids.ts"
 
 export interface Limits {

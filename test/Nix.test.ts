@@ -2,7 +2,7 @@ import * as Fs from "node:fs"
 import * as Path from "node:path"
 import * as SchemaAST from "effect/SchemaAST"
 import { describe, expect, it } from "vitest"
-import { Variables } from "../src/app/Config.ts"
+import { Variables } from "../src/app/config/Config.ts"
 
 const root = Path.resolve(import.meta.dirname, "..")
 const read = (name: string) => Fs.readFileSync(Path.join(root, name), "utf8")

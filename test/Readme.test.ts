@@ -3,7 +3,7 @@ import * as path from "node:path"
 import * as Option from "effect/Option"
 import * as SchemaAST from "effect/SchemaAST"
 import { describe, expect, it } from "vitest"
-import { Variables } from "../src/app/Config.ts"
+import { Variables } from "../src/app/config/Config.ts"
 
 const root = path.join(import.meta.dirname, "..")
 const readme = fs.readFileSync(path.join(root, "README.md"), "utf8")

@@ -12,7 +12,7 @@ import * as Scope from "effect/Scope"
 import * as Path from "node:path"
 import { inject, it } from "vitest"
 import { type Database, layerMemory, layerPostgres, migrate } from "../src/store/Database.ts"
-import { binaries, startServer } from "./PostgresServer.ts"
+import { binaries, startServer } from "./servers/PostgresServer.ts"
 import { restoreIt } from "./setup.ts"
 
 /** The folder of the migrations. */

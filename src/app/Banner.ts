@@ -3,8 +3,8 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import { Sources } from "../usecases/Sources.ts"
-import type { Settings } from "./Config.ts"
+import { Sources } from "../usecases/knowledge/Sources.ts"
+import type { Settings } from "./config/Config.ts"
 import type { FirstRun } from "./FirstRun.ts"
 
 /** The sample source is small: if it is not in by then, the banner is printed all the same. */

@@ -3,9 +3,9 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { CreateTenant } from "../domain/Account.ts"
-import { Accounts } from "../usecases/Accounts.ts"
-import type { Settings } from "./Config.ts"
+import { CreateTenant } from "../domain/accounts/Account.ts"
+import { Accounts } from "../usecases/accounts/Accounts.ts"
+import type { Settings } from "./config/Config.ts"
 
 const decode = Schema.decodeUnknown(CreateTenant)
 

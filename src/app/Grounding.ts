@@ -6,7 +6,7 @@ import * as Model from "../capabilities/GroundingChecker/Model.ts"
 import * as Words from "../capabilities/GroundingChecker/Words.ts"
 import { parseAllow } from "../capabilities/OutboundHttp/AddressRules.ts"
 import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
-import type { Settings } from "./Settings.ts"
+import type { Settings } from "./config/Settings.ts"
 
 /** The operator has named the service: its address may be a private one. */
 const reaching = (url: string) => {

@@ -9,7 +9,7 @@ import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import { VectorSearch } from "../capabilities/VectorSearch.ts"
-import * as QueueAges from "./QueueAges.ts"
+import * as QueueAges from "./telemetry/QueueAges.ts"
 import * as Redis from "./Redis.ts"
 import { Readiness } from "../http/system/Readiness.ts"
 

@@ -2,7 +2,7 @@
 import { createServer } from "node:http"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { Settings } from "./Config.ts"
+import type { Settings } from "./config/Config.ts"
 
 /** `variable` is where the port comes from. */
 type Address = Pick<Settings, "host" | "port"> & { readonly variable?: string }

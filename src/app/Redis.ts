@@ -14,7 +14,7 @@ import * as RateMemory from "../capabilities/RateLimiter/Memory.ts"
 import * as RateSql from "../capabilities/RateLimiter/Sql.ts"
 import * as RealtimeMemory from "../capabilities/Realtime/Memory.ts"
 import * as RealtimePostgres from "../capabilities/Realtime/Postgres.ts"
-import type { Settings } from "./Config.ts"
+import type { Settings } from "./config/Config.ts"
 
 /** For short commands; null where none is configured. */
 export class RedisConnection extends Context.Tag("app/RedisConnection")<

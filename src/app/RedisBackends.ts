@@ -8,7 +8,7 @@ import * as Runtime from "effect/Runtime"
 import * as DedupeRedis from "../capabilities/DedupeStore/Redis.ts"
 import * as RateRedis from "../capabilities/RateLimiter/Redis.ts"
 import * as RealtimeRedis from "../capabilities/Realtime/Redis.ts"
-import { parseRedisAddress, type RedisAddress } from "./RedisAddress.ts"
+import { parseRedisAddress, type RedisAddress } from "./config/RedisAddress.ts"
 
 /** Milliseconds. */
 const patience = { connect: 5_000, command: 2_000, longestRetry: 2_000 }

@@ -1,7 +1,7 @@
 /** Where chunks are searched (SPOKE_VECTOR): by pgvector in PostgreSQL, or in this process. */
 import * as Effect from "effect/Effect"
 import { prepareVector } from "../store/Database.ts"
-import type { Settings } from "./Config.ts"
+import type { Settings } from "./config/Config.ts"
 import * as Package from "./Package.ts"
 
 export interface VectorChoice {

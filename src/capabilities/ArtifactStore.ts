@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { ArtifactRef } from "../domain/Source.ts"
+import { ArtifactRef } from "../domain/knowledge/Source.ts"
 
 /** `message` is for the operator: what could not be done, never a path or a content. */
 export class ArtifactStoreError extends Schema.TaggedError<ArtifactStoreError>()("ArtifactStoreError", {

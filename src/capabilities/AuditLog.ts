@@ -2,7 +2,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { Actor, AuditEntry } from "../domain/Audit.ts"
+import { Actor, AuditEntry } from "../domain/accounts/Audit.ts"
 import type { TenantId } from "../domain/Ids.ts"
 import type { Page } from "../domain/Page.ts"
 

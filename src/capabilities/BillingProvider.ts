@@ -1,8 +1,8 @@
-/** Who sells subscriptions and credits: its signed events, read into the words of domain/Billing. */
+/** Who sells subscriptions and credits: its signed events, read into the words of domain/billing/Billing. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
-import type { BillingEvent } from "../domain/Billing.ts"
+import type { BillingEvent } from "../domain/billing/Billing.ts"
 import type { InvalidSignature, NotConfigured } from "../domain/Errors.ts"
 
 export class BillingProvider extends Context.Tag("capabilities/BillingProvider")<

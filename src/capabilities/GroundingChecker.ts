@@ -1,7 +1,7 @@
 /** Whether the passages that a reply cites say what the reply says. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { Supported } from "../domain/ChatTurn.ts"
+import type { Supported } from "../domain/chat/ChatTurn.ts"
 
 /** A passage that a statement cites. */
 export interface CitedPassage {

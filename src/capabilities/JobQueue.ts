@@ -5,7 +5,7 @@ import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { QueueJobId } from "../domain/Ids.ts"
-import type { JobState, JobSummary, QueueCounts, QueueName } from "../domain/Job.ts"
+import type { JobState, JobSummary, QueueCounts, QueueName } from "../domain/knowledge/Job.ts"
 import type { JsonObject } from "../domain/Text.ts"
 
 export interface QueuePolicy {

@@ -3,10 +3,10 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
-import type { Permission } from "../domain/Access.ts"
+import type { Permission } from "../domain/accounts/Access.ts"
 import type { AgentId, KeyId, TenantId } from "../domain/Ids.ts"
-import type { RateLimit } from "../domain/RateLimit.ts"
-import type { SourceScope } from "../domain/SourceScope.ts"
+import type { RateLimit } from "../domain/accounts/RateLimit.ts"
+import type { SourceScope } from "../domain/knowledge/SourceScope.ts"
 
 /** A key that exists, is active and has not expired, with what its tenant's plan says. */
 export interface LiveKey {

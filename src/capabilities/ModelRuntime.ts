@@ -6,8 +6,8 @@ import type * as Prompt from "@effect/ai/Prompt"
 import * as Context from "effect/Context"
 import * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
-import { ProviderProblem } from "../domain/AgentRun.ts"
-import type { AttachmentType } from "../domain/Attachment.ts"
+import { ProviderProblem } from "../domain/chat/AgentRun.ts"
+import type { AttachmentType } from "../domain/channels/Attachment.ts"
 import type { JsonObject } from "../domain/Text.ts"
 
 /** A tool as the model is told of it; `parameters` is JSON Schema known only at run time. */

@@ -6,7 +6,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { RateLimit } from "../domain/RateLimit.ts"
+import type { RateLimit } from "../domain/accounts/RateLimit.ts"
 
 /** Nobody knows what has been used. */
 export class RateLimiterError extends Schema.TaggedError<RateLimiterError>()("RateLimiterError", {

@@ -2,7 +2,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { AgentScope } from "../domain/Access.ts"
+import type { AgentScope } from "../domain/accounts/Access.ts"
 import type { ConversationId, EndUserId, RunId } from "../domain/Ids.ts"
 import type { JsonObject, JsonValue } from "../domain/Text.ts"
 import type { ToolDeclaration } from "./ModelRuntime.ts"

@@ -5,8 +5,8 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { ReadScope } from "../domain/Access.ts"
-import type { RetrieveFilter } from "../domain/Chunk.ts"
+import type { ReadScope } from "../domain/accounts/Access.ts"
+import type { RetrieveFilter } from "../domain/knowledge/Chunk.ts"
 import type { ChunkId, DocumentId, SourceId } from "../domain/Ids.ts"
 
 export interface SearchQuery {

@@ -10,7 +10,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { urlOf } from "../domain/Address.ts"
-import { collect } from "../domain/Collect.ts"
+import { collect } from "../concurrency/Collect.ts"
 import { WholeNumber } from "../domain/Page.ts"
 import { exchange, fromTransport, GraphError, silence, unreadable } from "./Graph.ts"
 

@@ -1,5 +1,5 @@
 /** How each provider's deliveries are read. */
-import type { MessagingChannel } from "../domain/Channel.ts"
+import type { MessagingChannel } from "../domain/channels/Channel.ts"
 import type { Normalizer } from "./Normalized.ts"
 import * as Messenger from "./messenger/Inbound.ts"
 import * as Whatsapp from "./whatsapp/Inbound.ts"

@@ -1,6 +1,6 @@
 /** What is made of one delivery of a provider. */
 import type * as DateTime from "effect/DateTime"
-import type { Arrival, DeliveryStatus } from "../domain/Channel.ts"
+import type { Arrival, DeliveryStatus } from "../domain/channels/Channel.ts"
 
 /** Messages, echoes and new names to be queued, statuses to be applied, and how many items were neither. */
 export interface Normalized {

@@ -1,5 +1,5 @@
 /** Each provider's side of sending. */
-import type { MessagingChannel } from "../domain/Channel.ts"
+import type { MessagingChannel } from "../domain/channels/Channel.ts"
 import { messenger } from "./messenger/Send.ts"
 import type { OutboundChannel } from "./OutboundChannel.ts"
 import { whatsapp } from "./whatsapp/Send.ts"

@@ -1,7 +1,7 @@
 /** What sending needs to know of a provider: bodies for `POST {base}/{externalId}/messages`, and what its answers say. */
 import type * as Option from "effect/Option"
-import type { AttachmentType } from "../domain/Attachment.ts"
-import type { ContactAlias } from "../domain/Channel.ts"
+import type { AttachmentType } from "../domain/channels/Attachment.ts"
+import type { ContactAlias } from "../domain/channels/Channel.ts"
 import type { OutboxId } from "../domain/Ids.ts"
 import type { JsonObject } from "../domain/Text.ts"
 

@@ -1,8 +1,8 @@
 /** What can be asked of one agent: the public REST API as methods. Ids and timestamps are strings, as on the wire. */
-import type { RunTrace } from "../domain/AgentRun.ts"
-import type { CompleteTurnRequest, CompleteTurnResult, StreamTurnRequest } from "../domain/ChatTurn.ts"
-import type { Chunk, RetrieveRequest } from "../domain/Chunk.ts"
-import type { CrawlOutcome, DryRun, DryRunRequest } from "../domain/Crawl.ts"
+import type { RunTrace } from "../domain/chat/AgentRun.ts"
+import type { CompleteTurnRequest, CompleteTurnResult, StreamTurnRequest } from "../domain/chat/ChatTurn.ts"
+import type { Chunk, RetrieveRequest } from "../domain/knowledge/Chunk.ts"
+import type { CrawlOutcome, DryRun, DryRunRequest } from "../domain/knowledge/Crawl.ts"
 import type {
   CreateSource,
   EmbeddingState,
@@ -10,10 +10,10 @@ import type {
   PatchSource,
   SourceStatus,
   SourceType
-} from "../domain/Source.ts"
-import type { Usage } from "../domain/Usage.ts"
-import type { ConversationDetail, ConversationPage, MessagePage } from "../http/public/ConversationsApi.ts"
-import type { CrawlReport } from "../http/public/CrawlApi.ts"
+} from "../domain/knowledge/Source.ts"
+import type { Usage } from "../domain/billing/Usage.ts"
+import type { ConversationDetail, ConversationPage, MessagePage } from "../http/public/conversations/ConversationsApi.ts"
+import type { CrawlReport } from "../http/public/knowledge/CrawlApi.ts"
 import type {
   ChangedSource,
   DeletedSource,
@@ -21,10 +21,10 @@ import type {
   SourceDetail,
   SourcePage,
   SyncedSource
-} from "../http/public/SourcesApi.ts"
+} from "../http/public/knowledge/SourcesApi.ts"
 import { SpokeError } from "./Failure.ts"
 import { routes } from "./Routes.ts"
-import type { StreamPart } from "../domain/StreamPart.ts"
+import type { StreamPart } from "../domain/chat/StreamPart.ts"
 import type { CallOptions, Transport } from "./Transport.ts"
 
 export type ChatRequest = typeof CompleteTurnRequest.Encoded

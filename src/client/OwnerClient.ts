@@ -1,8 +1,8 @@
 /** What the owner of the tenant can do beside what agents can: make agents, and keys for them. */
-import type { Agent, CreateAgent, PatchAgent } from "../domain/Agent.ts"
-import type { ApiKey, CreateAgentKey, PatchKey } from "../domain/ApiKey.ts"
-import type { AgentPage, OneAgent } from "../http/hosted/AgentsApi.ts"
-import type { KeyPage, MadeKey } from "../http/hosted/KeysApi.ts"
+import type { Agent, CreateAgent, PatchAgent } from "../domain/agents/Agent.ts"
+import type { ApiKey, CreateAgentKey, PatchKey } from "../domain/accounts/ApiKey.ts"
+import type { AgentPage, OneAgent } from "../http/hosted/agents/AgentsApi.ts"
+import type { KeyPage, MadeKey } from "../http/hosted/accounts/KeysApi.ts"
 import type { PageOptions } from "./AgentClient.ts"
 import type { Route } from "./Routes.ts"
 import type { CallOptions, Transport } from "./Transport.ts"

@@ -1,7 +1,7 @@
 /** Functions of the host that its agents may call. */
 import * as JSONSchema from "effect/JSONSchema"
 import * as Schema from "effect/Schema"
-import type { HostTool, ToolCallContext } from "../domain/HostTool.ts"
+import type { HostTool, ToolCallContext } from "../domain/agents/HostTool.ts"
 import { JsonObject } from "../domain/Text.ts"
 import { SpokeError } from "./Failure.ts"
 

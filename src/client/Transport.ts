@@ -2,7 +2,7 @@
 import type { FailureBody } from "../http/Envelope.ts"
 import { SpokeError } from "./Failure.ts"
 import type { Route } from "./Routes.ts"
-import type { StreamPart } from "../domain/StreamPart.ts"
+import type { StreamPart } from "../domain/chat/StreamPart.ts"
 
 /** Of each call. */
 export interface CallOptions {

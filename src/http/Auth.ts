@@ -5,7 +5,7 @@
  */
 import * as HttpApiMiddleware from "@effect/platform/HttpApiMiddleware"
 import * as Context from "effect/Context"
-import type { AgentKey, Caller, Requirement, Role, SessionUser } from "../domain/Access.ts"
+import type { AgentKey, Caller, Requirement, Role, SessionUser } from "../domain/accounts/Access.ts"
 import {
   Forbidden,
   InternalError,

@@ -10,7 +10,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import { type CodedError, type ErrorCode, errors } from "../domain/Errors.ts"
-import { RequestId } from "./RequestId.ts"
+import { RequestId } from "./server/RequestId.ts"
 
 /** Most bytes of an endpoint's body; {@link jsonLimit} where it is not annotated. Larger bodies are 413. */
 export class BodyLimit extends Context.Tag("http/BodyLimit")<BodyLimit, number>() {}

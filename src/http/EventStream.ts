@@ -7,7 +7,7 @@ import * as Mailbox from "effect/Mailbox"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import type { TurnPart } from "../domain/ChatTurn.ts"
+import type { TurnPart } from "../domain/chat/ChatTurn.ts"
 import type { RuntimeTimeout, TurnFailed } from "../domain/Errors.ts"
 
 export type Failure = TurnFailed | RuntimeTimeout

@@ -10,7 +10,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import { unknownField } from "../domain/UnknownField.ts"
-import * as Headers from "./Headers.ts"
+import * as Headers from "./server/Headers.ts"
 import * as Routes from "./Routes.ts"
 
 /** Hints of one answer. */

@@ -5,7 +5,7 @@ import type { HttpMethod } from "@effect/platform/HttpMethod"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Context from "effect/Context"
 import * as Option from "effect/Option"
-import type { Requirement, Role } from "../domain/Access.ts"
+import type { Requirement, Role } from "../domain/accounts/Access.ts"
 import {
   AgentKeyAuth,
   CallerAuth,

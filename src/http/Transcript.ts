@@ -2,11 +2,11 @@
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import type { AuthoredMessage, ConversationScope } from "../domain/Conversation.ts"
+import type { AuthoredMessage, ConversationScope } from "../domain/conversations/Conversation.ts"
 import type { ConversationId } from "../domain/Ids.ts"
-import type { Conversations } from "../usecases/Conversations.ts"
+import type { Conversations } from "../usecases/conversations/Conversations.ts"
 import * as Cursor from "./Cursor.ts"
-import { RequestId } from "./RequestId.ts"
+import { RequestId } from "./server/RequestId.ts"
 
 /** Messages of a page where none is asked for. */
 const usual = 50

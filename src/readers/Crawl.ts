@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
-import { WorkBudget } from "../domain/WorkBudget.ts"
+import { WorkBudget } from "../concurrency/WorkBudget.ts"
 import { makeFolding } from "./Folding.ts"
 import { judge, type Patterns, type Verdict } from "./Glob.ts"
 import { silent } from "./Journal.ts"

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { OutboundHttp, type OutboundHttpError, type OutboundResponse } from "../capabilities/OutboundHttp.ts"
 import { retryAfter } from "../domain/RetryAfter.ts"
-import { HostPlaces } from "./HostPlaces.ts"
+import { HostPlaces } from "./HostLimiter.ts"
 import type { Known } from "./Journal.ts"
 import { ReaderError } from "./Reader.ts"
 

@@ -4,7 +4,7 @@
  * own, and linear in the text: libraries such as picomatch compile to regular expressions, whose backtracking lets a short
  * pattern take minutes.
  */
-import { WorkBudget } from "../domain/WorkBudget.ts"
+import { WorkBudget } from "../concurrency/WorkBudget.ts"
 
 /**
  * The automaton of a pattern, 32 of its states a word: state `n` says that the first `n` characters of the pattern have been

@@ -1,5 +1,5 @@
 /** Source type IMAGE: one picture, uploaded or fetched. */
-import type { FileConfig, UploadedFileConfig } from "../domain/Source.ts"
+import type { FileConfig, UploadedFileConfig } from "../domain/knowledge/Source.ts"
 import * as File from "./File.ts"
 import type { Reader } from "./Reader.ts"
 

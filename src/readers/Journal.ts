@@ -1,6 +1,6 @@
 /** What a reader tells while it reads, and what it remembers of the time before. */
 import * as Effect from "effect/Effect"
-import type { CrawlEntry } from "../domain/Crawl.ts"
+import type { CrawlEntry } from "../domain/knowledge/Crawl.ts"
 
 /** What the next sync compares with, so that it neither fetches nor reads again what has not changed. */
 export interface Evidence {

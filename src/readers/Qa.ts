@@ -1,7 +1,7 @@
 /** Source type QA: each question with its answer is a document, which the question names. */
 import { createHash } from "node:crypto"
 import * as Stream from "effect/Stream"
-import type { QaConfig, QaPair } from "../domain/CuratedSource.ts"
+import type { QaConfig, QaPair } from "../domain/knowledge/CuratedSource.ts"
 import type { ReadDocument, Reader } from "./Reader.ts"
 
 /** By the question alone, so that a pair keeps its address wherever it stands in the list. */

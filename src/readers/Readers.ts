@@ -1,5 +1,5 @@
 /** The reader of each source type. */
-import type { SourceType, StoredSourceConfig } from "../domain/Source.ts"
+import type { SourceType, StoredSourceConfig } from "../domain/knowledge/Source.ts"
 import * as BulkUpload from "./BulkUpload.ts"
 import * as File from "./File.ts"
 import * as Image from "./Image.ts"

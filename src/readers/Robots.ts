@@ -2,7 +2,7 @@
  * robots.txt (RFC 9309): groups by user agent, the longest matching rule decides, allow wins a tie, `*` and a final `$`
  * in paths; and the customary `crawl-delay` and `sitemap` lines.
  */
-import { WorkBudget } from "../domain/WorkBudget.ts"
+import { WorkBudget } from "../concurrency/WorkBudget.ts"
 import { compile, fits, type Pattern } from "./Glob.ts"
 
 interface Rule {

@@ -1,6 +1,6 @@
 /** Source type TEXT: a text that stands in the config. */
 import * as Stream from "effect/Stream"
-import type { TextConfig } from "../domain/CuratedSource.ts"
+import type { TextConfig } from "../domain/knowledge/CuratedSource.ts"
 import type { Reader } from "./Reader.ts"
 
 /** Names the only document of its source. */

@@ -1,5 +1,5 @@
 /** Source type URL: a page, and with `maxDepth` the site around it. */
-import type { UrlConfig } from "../domain/Source.ts"
+import type { UrlConfig } from "../domain/knowledge/Source.ts"
 import { crawl } from "./Crawl.ts"
 import { withoutFragment } from "./Fetch.ts"
 import type { Reader } from "./Reader.ts"

@@ -5,7 +5,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type { CrawlOutcome } from "../domain/Crawl.ts"
+import type { CrawlOutcome } from "../domain/knowledge/Crawl.ts"
 import { digestOf, fingerprintOf } from "./Fingerprint.ts"
 import { type Folding, repeatWords } from "./Folding.ts"
 import type { Verdict } from "./Glob.ts"

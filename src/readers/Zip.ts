@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import { Inflate } from "fflate"
-import { pause } from "../domain/Pause.ts"
+import { pause } from "../concurrency/YieldToEventLoop.ts"
 import { ReaderError } from "./Reader.ts"
 
 export const zipLimits = {

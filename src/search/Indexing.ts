@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import { indexRow } from "./IndexRow.ts"
 import { isEnglish } from "./Language.ts"
 import { packing, type PackableDocument, type PackedChunk } from "./Packer.ts"
-import { pause } from "../domain/Pause.ts"
+import { pause } from "../concurrency/YieldToEventLoop.ts"
 import type { TermVector } from "./Tokenizer.ts"
 
 export interface ChunkIndex extends TermVector {

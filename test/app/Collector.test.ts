@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
-import { layer } from "../../src/app/Collector.ts"
+import { layer } from "../../src/app/telemetry/Collector.ts"
 
 /** A collector that answers as told, or `"never"`; what it was sent, batch by batch. */
 const world = () => {

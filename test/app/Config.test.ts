@@ -7,9 +7,9 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { describe } from "vitest"
-import { fromRecord, Variables } from "../../src/app/Config.ts"
-import { inFiles } from "../../src/app/SecretFiles.ts"
-import { strangers } from "../../src/app/Strangers.ts"
+import { fromRecord, Variables } from "../../src/app/config/Config.ts"
+import { inFiles } from "../../src/app/config/SecretFiles.ts"
+import { strangers } from "../../src/app/config/UnknownVariables.ts"
 
 const problems = (environment: Readonly<Record<string, string>>) =>
   Effect.map(Effect.flip(fromRecord(environment, false)), (error) =>

@@ -1,7 +1,7 @@
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { describe, expect, it } from "vitest"
-import { redisUrl, url } from "../../src/app/ConfigValues.ts"
+import { redisUrl, url } from "../../src/app/config/ConfigValues.ts"
 
 const postgres = Schema.decodeUnknownEither(url("a postgres:// URL", "postgres:", "postgresql:"))
 const smtp = Schema.decodeUnknownEither(url("an smtp:// URL", "smtp:", "smtps:"))

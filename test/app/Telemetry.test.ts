@@ -9,10 +9,10 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { exchange } from "../../src/app/Providers.ts"
-import { Exchange } from "../../src/capabilities/Exchange.ts"
+import { Exchange } from "../../src/capabilities/StreamingPost.ts"
 import * as ProviderHttp from "../../src/capabilities/ModelRuntime/ProviderHttp.ts"
-import { around } from "../../src/http/Span.ts"
-import { layer } from "../../src/app/Telemetry.ts"
+import { around } from "../../src/http/server/Span.ts"
+import { layer } from "../../src/app/telemetry/Telemetry.ts"
 import { afterAll, beforeAll } from "vitest"
 
 const received: Array<{

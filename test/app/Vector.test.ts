@@ -3,10 +3,10 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import { fromRecord } from "../../src/app/Config.ts"
+import { fromRecord } from "../../src/app/config/Config.ts"
 import { chooseVector } from "../../src/app/Vector.ts"
 import { layerPostgres } from "../../src/store/Database.ts"
-import { onPgvectorServer, pgvectorUrl } from "../PgvectorServer.ts"
+import { onPgvectorServer, pgvectorUrl } from "../servers/PgvectorServer.ts"
 import { eachEngineLive } from "../TestDatabase.ts"
 
 const settings = (vector?: string) =>

@@ -4,7 +4,7 @@ import * as Scope from "effect/Scope"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
-import * as ModelStub from "../ModelStub.ts"
+import * as ModelStub from "../servers/ModelStub.ts"
 import { complaints, desktop, hasBrowser, launch, look } from "./Browser.ts"
 
 const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }

@@ -8,7 +8,7 @@ import * as Path from "node:path"
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, root, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
-import * as ModelStub from "../ModelStub.ts"
+import * as ModelStub from "../servers/ModelStub.ts"
 import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
 
 const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }

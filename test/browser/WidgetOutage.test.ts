@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { production, removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
-import * as ModelStub from "../ModelStub.ts"
+import * as ModelStub from "../servers/ModelStub.ts"
 import { desktop, hasBrowser, launch, look } from "./Browser.ts"
 
 const freePort = () =>

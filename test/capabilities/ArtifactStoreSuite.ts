@@ -7,7 +7,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { ArtifactStore, type ArtifactStoreError, refOf } from "../../src/capabilities/ArtifactStore.ts"
-import { ArtifactRef } from "../../src/domain/Source.ts"
+import { ArtifactRef } from "../../src/domain/knowledge/Source.ts"
 
 const hello = new TextEncoder().encode("hello")
 const helloRef = ArtifactRef.make("sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824")

@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import { Stripe } from "stripe"
 import { BillingProvider } from "../../src/capabilities/BillingProvider.ts"
 import { layerStripe } from "../../src/capabilities/BillingProvider/Stripe.ts"
-import { april, checkout, event, subscription } from "../http/BillingEvents.ts"
+import { april, checkout, event, subscription } from "../http/billing/BillingEvents.ts"
 
 interface Provider {
   readonly layer: Layer.Layer<BillingProvider>

@@ -7,7 +7,7 @@ import { strToU8, zipSync } from "fflate"
 import { DocumentParser, type ParseRequest } from "../../src/capabilities/DocumentParser.ts"
 import { layerInline } from "../../src/capabilities/DocumentParser/Inline.ts"
 import { layerWorker } from "../../src/capabilities/DocumentParser/Worker.ts"
-import { withOwner } from "../../src/domain/CurrentOwner.ts"
+import { withOwner } from "../../src/concurrency/CurrentOwner.ts"
 import { handbook, writePdf } from "../fixtures/documents/PdfWriter.ts"
 
 const script = new URL("../../dist/workers/parse.js", import.meta.url)

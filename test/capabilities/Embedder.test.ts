@@ -8,7 +8,7 @@ import { layerHashing } from "../../src/capabilities/Embedder/Hashing.ts"
 import { layerUniversalSentenceEncoder } from "../../src/capabilities/Embedder/Offline.ts"
 import { layerOpenAi } from "../../src/capabilities/Embedder/OpenAi.ts"
 import { exchange } from "../../src/app/Providers.ts"
-import * as ModelStub from "../ModelStub.ts"
+import * as ModelStub from "../servers/ModelStub.ts"
 
 const openAi = Layer.unwrapScoped(
   Effect.map(ModelStub.make, ({ url: baseUrl }) =>

@@ -24,7 +24,7 @@ import {
   type QueuePolicy
 } from "../../src/capabilities/JobQueue.ts"
 import { layerTableWith } from "../../src/capabilities/JobQueue/Table.ts"
-import { currentOwner, withOwner } from "../../src/domain/CurrentOwner.ts"
+import { currentOwner, withOwner } from "../../src/concurrency/CurrentOwner.ts"
 import { bundle, discard, run } from "../Children.ts"
 import { eachEngineLive, reset, serverUrl } from "../TestDatabase.ts"
 

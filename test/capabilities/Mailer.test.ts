@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import { Mailer } from "../../src/capabilities/Mailer.ts"
 import { layerNone } from "../../src/capabilities/Mailer/None.ts"
 import { layerSmtp } from "../../src/capabilities/Mailer/Smtp.ts"
-import { mailServer, password } from "../MailServer.ts"
+import { mailServer, password } from "../servers/MailServer.ts"
 import { restoreIt } from "../setup.ts"
 
 const mailerAt = (url: Redacted.Redacted) =>

@@ -14,7 +14,7 @@ import { ConversationId, RunId } from "../../src/domain/Ids.ts"
 import { connect as connectRedis } from "../../src/app/RedisBackends.ts"
 import * as InRedis from "../../src/capabilities/Realtime/Redis.ts"
 import * as Redacted from "effect/Redacted"
-import { redisUrl, startRedis, withRedis } from "../RedisServer.ts"
+import { redisUrl, startRedis, withRedis } from "../servers/RedisServer.ts"
 import { eachEngineLive } from "../TestDatabase.ts"
 import { restoreIt } from "../setup.ts"
 

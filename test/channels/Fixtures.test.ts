@@ -5,7 +5,7 @@ import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { describe, expect, it } from "vitest"
 import { normalizers } from "../../src/channels/Inbound.ts"
-import { InboundEvent, MessagingChannel } from "../../src/domain/Channel.ts"
+import { InboundEvent, MessagingChannel } from "../../src/domain/channels/Channel.ts"
 
 const folder = Path.join(import.meta.dirname, "../fixtures/channels")
 const now = DateTime.unsafeMake("2026-11-21T08:00:00Z")

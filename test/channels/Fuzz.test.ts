@@ -16,11 +16,11 @@ import { normalizers } from "../../src/channels/Inbound.ts"
 import { isSigned } from "../../src/channels/Signature.ts"
 import { phoneOf } from "../../src/channels/whatsapp/Contact.ts"
 import * as Json from "../../src/domain/Json.ts"
-import { InboundEvent } from "../../src/domain/Channel.ts"
-import { Inbox } from "../../src/store/Inbox.ts"
+import { InboundEvent } from "../../src/domain/channels/Channel.ts"
+import { Inbox } from "../../src/store/channels/InboundEvents.ts"
 import { ChannelSettings } from "../../src/usecases/channels/ChannelSettings.ts"
-import { Intake } from "../../src/usecases/channels/Intake.ts"
-import { Sent } from "../../src/usecases/channels/Sent.ts"
+import { Intake } from "../../src/usecases/channels/WebhookIngress.ts"
+import { Sent } from "../../src/usecases/channels/DeliveryReceipts.ts"
 
 const folder = Path.join(import.meta.dirname, "../fixtures/channels")
 const fixtures: ReadonlyArray<{ readonly channel: "whatsapp" | "messenger"; readonly body: unknown }> =
@@ -203,7 +203,7 @@ describe("The verifier", () => {
       Layer.provide(
         Layer.mock(Inbox, {
           accept: () => Effect.dieMessage("Something unverified was accepted."),
-          _tag: "store/Inbox"
+          _tag: "store/channels/InboundEvents"
         })
       ),
       Layer.provide(Layer.mock(Sent, {})),

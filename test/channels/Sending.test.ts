@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest"
 import { refusal } from "../../src/channels/Graph.ts"
 import { outboundChannels } from "../../src/channels/Outbound.ts"
 import { split } from "../../src/channels/Split.ts"
-import type { ContactAlias } from "../../src/domain/Channel.ts"
+import type { ContactAlias } from "../../src/domain/channels/Channel.ts"
 import { OutboxId } from "../../src/domain/Ids.ts"
 
 const { messenger, whatsapp } = outboundChannels

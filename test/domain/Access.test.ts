@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import * as SchemaAST from "effect/SchemaAST"
-import { allows, atLeast, Permission, type Requirement, Role } from "../../src/domain/Access.ts"
+import { allows, atLeast, Permission, type Requirement, Role } from "../../src/domain/accounts/Access.ts"
 
 const groups: ReadonlyArray<ReadonlyArray<Requirement>> = [
   ["chat", "chat:write"],

@@ -2,8 +2,8 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
-import { Email } from "../../src/domain/Account.ts"
-import { AllowedOrigin } from "../../src/domain/ApiKey.ts"
+import { Email } from "../../src/domain/accounts/Account.ts"
+import { AllowedOrigin } from "../../src/domain/accounts/ApiKey.ts"
 
 const decode = Schema.decodeUnknownEither(AllowedOrigin)
 const origins = FastCheck.webUrl({

@@ -1,7 +1,7 @@
 /** What a billing provider tells, as callers of the API see it: period, limits, credits, and when there is no plan left. */
 import { Stripe } from "stripe"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { april, checkout, event, may, subscription } from "../http/BillingEvents.ts"
+import { april, checkout, event, may, subscription } from "../http/billing/BillingEvents.ts"
 import { removeFolder, type Spoke, start, temporaryFolder } from "./Spoke.ts"
 import { makeTeam, type Team } from "./Team.ts"
 

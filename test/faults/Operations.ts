@@ -1,7 +1,7 @@
 /** What clients do meanwhile: one operation at a time each, at random, and everything they were told is kept. */
 import { createHmac } from "node:crypto"
 import Stripe from "stripe"
-import { checkout, event, subscription } from "../http/BillingEvents.ts"
+import { checkout, event, subscription } from "../http/billing/BillingEvents.ts"
 import type { Asked, History } from "./History.ts"
 import { longest } from "./Oracle.ts"
 import type { Random } from "./Random.ts"

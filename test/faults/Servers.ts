@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net"
 import * as Path from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import * as Pg from "pg"
-import { binaries } from "../PostgresServer.ts"
+import { binaries } from "../servers/PostgresServer.ts"
 
 const account = () => {
   if (process.getuid?.() !== 0) return {}

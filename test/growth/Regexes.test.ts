@@ -46,10 +46,10 @@ const settings = "what an operator writes"
 
 /** Whose texts no caller makes. */
 const spared: Readonly<Record<string, string>> = {
-  "app/ConfigValues.ts /\\/+$/": settings,
-  "app/ConfigValues.ts /^s3:\\/\\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\\/([A-Za-z0-9._/-]*?))?\\/*$/u":
+  "app/config/ConfigValues.ts /\\/+$/": settings,
+  "app/config/ConfigValues.ts /^s3:\\/\\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\\/([A-Za-z0-9._/-]*?))?\\/*$/u":
     settings,
-  "app/ConfigValues.ts /^\\s*([A-Za-z0-9-]+)\\s*=\\s*(.*?)\\s*$/u": settings,
+  "app/config/ConfigValues.ts /^\\s*([A-Za-z0-9-]+)\\s*=\\s*(.*?)\\s*$/u": settings,
   "app/cli/Connection.ts /\\/+$/u": settings,
   "app/cli/Import.ts /\\/+$/u": settings,
   "app/cli/Ingest.ts /sitemap[^/]*\\.xml(\\.gz)?($|\\?)/iu": settings,
@@ -65,8 +65,8 @@ const instances: Readonly<Record<string, ReadonlyArray<RegExp>>> = {
     /\sr[ \t]?=[ \t]?(?:"([^"]{0,4000})"|'([^']{0,4000})')/,
     /\s[\w.-]{1,40}:id[ \t]?=[ \t]?(?:"([^"]{0,4000})"|'([^']{0,4000})')/
   ],
-  "http/Multipart.ts": [/;\s*name="((?:[^"\\]|\\.)*)"/iu],
-  "usecases/chat/Farewell.ts": [/(?<![\p{L}\p{M}])(?:ich|und|der)(?![\p{L}\p{M}])/giu]
+  "http/server/Multipart.ts": [/;\s*name="((?:[^"\\]|\\.)*)"/iu],
+  "usecases/chat/HandoffNotice.ts": [/(?<![\p{L}\p{M}])(?:ich|und|der)(?![\p{L}\p{M}])/giu]
 }
 
 const name = ({ file, flags, source }: Found) => `${file} /${source}/${flags}`

@@ -2,7 +2,7 @@
 import * as DateTime from "effect/DateTime"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
-import { event } from "../http/BillingEvents.ts"
+import { event } from "../http/billing/BillingEvents.ts"
 import { bytesOf, jsonOf, piecesOf, textOf } from "./Grown.ts"
 import { type Kind, kind, orRefused, prose, tokens } from "./Kind.ts"
 import { found, passage } from "./ModelKinds.ts"

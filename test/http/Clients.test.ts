@@ -2,10 +2,10 @@ import type * as Client from "ai"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { describe, expect, it } from "vitest"
-import type { TurnPart } from "../../src/domain/ChatTurn.ts"
+import type { TurnPart } from "../../src/domain/chat/ChatTurn.ts"
 import { TurnFailed } from "../../src/domain/Errors.ts"
 import * as Sse from "../../src/http/Sse.ts"
-import { parts } from "./UiStream.ts"
+import { parts } from "./chat/UiStream.ts"
 
 /** The majors that people use; what is called here has one shape in all of them. */
 const majors: Readonly<Record<string, () => Promise<unknown>>> = {

@@ -7,7 +7,7 @@ import * as Routes from "../../src/http/Routes.ts"
 import { complaints, operations } from "./Conformance.ts"
 import { as, everyPermission, layer as PublicServer } from "./PublicServer.ts"
 import { expectError, TestServer } from "./TestServer.ts"
-import { allows } from "../../src/domain/Access.ts"
+import { allows } from "../../src/domain/accounts/Access.ts"
 
 const routes = Routes.table(PublicApi)
 

@@ -5,7 +5,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { expect } from "vitest"
-import * as Server from "../../src/http/Server.ts"
+import * as Server from "../../src/http/server/Server.ts"
 import { unexpected } from "./Conformance.ts"
 
 export interface Answer {

@@ -1,7 +1,7 @@
 /** What every form that edits the whole of something relies on. */
 import * as Effect from "effect/Effect"
 import { expect } from "vitest"
-import { call } from "./AccountsServer.ts"
+import { call } from "./accounts/AccountsServer.ts"
 
 /**
  * Changes made from the newest version pass, one made from an older version is 409 and changes nothing, and of those that

@@ -16,7 +16,7 @@ import {
   tool,
   type ToolCallContext
 } from "../../src/index.ts"
-import * as ModelStub from "../ModelStub.ts"
+import * as ModelStub from "../servers/ModelStub.ts"
 
 const root = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-tools-"))
 const scope = Effect.runSync(Scope.make())

@@ -7,7 +7,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { afterAll, describe, expect, it } from "vitest"
-import { createSpoke } from "../../src/app/Library.ts"
+import { createSpoke } from "../../src/app/library/Library.ts"
 import * as offered from "../../src/effect.ts"
 
 const root = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-replace-"))

@@ -12,7 +12,7 @@
  *   be read all the same.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { StreamPart } from "../../src/domain/StreamPart.ts"
+import type { StreamPart } from "../../src/domain/chat/StreamPart.ts"
 import { flood } from "./Script.ts"
 import { type Calls, type System, transports } from "./Transports.ts"
 

@@ -11,7 +11,7 @@ import { JobQueue } from "../../src/capabilities/JobQueue.ts"
 import { layerTable } from "../../src/capabilities/JobQueue/Table.ts"
 import { layerPostgres, migrate } from "../../src/store/Database.ts"
 import { freshDatabase } from "../e2e/Fleet.ts"
-import { startPgBouncer, withPgBouncer } from "../PgBouncer.ts"
+import { startPgBouncer, withPgBouncer } from "../servers/PgBouncer.ts"
 import { migrations } from "../TestDatabase.ts"
 
 const pooled = (direct: boolean) =>

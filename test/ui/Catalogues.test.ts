@@ -1,7 +1,7 @@
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { describe, expect, it } from "vitest"
-import { processStopped, ProviderProblem, RunEventType } from "../../src/domain/AgentRun.ts"
+import { processStopped, ProviderProblem, RunEventType } from "../../src/domain/chat/AgentRun.ts"
 import * as Errors from "../../src/domain/Errors.ts"
 import { skipWords } from "../../src/readers/Visits.ts"
 

@@ -1,7 +1,7 @@
 /** `spoke export <file>`: the whole store as one archive, for `spoke import` into an empty database of any kind. */
 import * as Effect from "effect/Effect"
-import * as Backup from "../Backup.ts"
-import { fromEnvironment } from "../Config.ts"
+import * as Backup from "../backup/Backup.ts"
+import { fromEnvironment } from "../config/Config.ts"
 import * as Arguments from "./Arguments.ts"
 import { CommandFailed } from "./Connection.ts"
 import * as Output from "./Output.ts"

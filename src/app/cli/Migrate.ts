@@ -1,7 +1,7 @@
 /** `spoke migrate`: brings the database to the newest version, pgvector's part of it where that is used, and exits. */
 import * as Effect from "effect/Effect"
 import { migrate } from "../../store/Database.ts"
-import { fromEnvironment } from "../Config.ts"
+import { fromEnvironment } from "../config/Config.ts"
 import { database } from "../Live.ts"
 import * as Package from "../Package.ts"
 import { chooseVector } from "../Vector.ts"

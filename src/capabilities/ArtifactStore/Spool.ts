@@ -7,7 +7,7 @@ import * as path from "node:path"
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import { ArtifactRef } from "../../domain/Source.ts"
+import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { ArtifactStoreError } from "../ArtifactStore.ts"
 
 const failed = () => new ArtifactStoreError({ message: "The temporary file could not be written or read." })

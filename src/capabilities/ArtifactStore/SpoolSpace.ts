@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as Stream from "effect/Stream"
-import { currentOwner } from "../../domain/CurrentOwner.ts"
-import { FairLimiter } from "../../domain/FairLimiter.ts"
+import { currentOwner } from "../../concurrency/CurrentOwner.ts"
+import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { ArtifactStoreError } from "../ArtifactStore.ts"
 
 const GiB = 1_073_741_824

@@ -5,7 +5,7 @@
 import * as DateTime from "effect/DateTime"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { BillingEvent, type Fact } from "../../domain/Billing.ts"
+import { BillingEvent, type Fact } from "../../domain/billing/Billing.ts"
 import { TenantId } from "../../domain/Ids.ts"
 import { sanitize, Text } from "../../domain/Text.ts"
 

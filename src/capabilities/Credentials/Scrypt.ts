@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { createHash, randomBytes, scrypt, timingSafeEqual } from "node:crypto"
-import { FairLimiter } from "../../domain/FairLimiter.ts"
+import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { Credentials, CredentialsBusy } from "../Credentials.ts"
 
 /** Cost of one hash: 2^`log2N` · `r` · 128 bytes of memory, `p` times over. */

@@ -1,7 +1,7 @@
 /**
  * {@link DedupeStore} in Redis, where keys expire by themselves. For keys whose loss with an emptied Redis is made good
  * elsewhere. The claims of inbound events are not among them: those stay in the transaction that accepts the event
- * (store/Inbox), because a claim that is kept while the event is not would lose the event.
+ * (store/channels/InboundEvents), because a claim that is kept while the event is not would lose the event.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

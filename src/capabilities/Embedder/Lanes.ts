@@ -1,8 +1,8 @@
 /** One thing at a time, what is urgent first, and the owners of each lane in turns. */
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
-import { currentOwner } from "../../domain/CurrentOwner.ts"
-import { FairQueue } from "../../domain/FairQueue.ts"
+import { currentOwner } from "../../concurrency/CurrentOwner.ts"
+import { FairQueue } from "../../concurrency/FairQueue.ts"
 
 export type Lane = "urgent" | "patient"
 

@@ -5,7 +5,7 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { builtInEmbeddingProfile } from "../../domain/Source.ts"
+import { builtInEmbeddingProfile } from "../../domain/knowledge/Source.ts"
 import { Embedder, EmbedderError } from "../Embedder.ts"
 import { makeThread } from "./EmbeddingThread.ts"
 import { type Lane, makeLanes } from "./Lanes.ts"

@@ -6,7 +6,7 @@ import * as Either from "effect/Either"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Json from "../../domain/Json.ts"
-import type { Answered, ExchangeError, ExchangeService } from "../Exchange.ts"
+import type { Answered, ExchangeError, ExchangeService } from "../StreamingPost.ts"
 
 export interface Asked {
   readonly model: string

@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import { JobQueue, policies, type QueuePolicy } from "../JobQueue.ts"
 import { makeJobs } from "./table/Jobs.ts"
 import { channel, makeRows } from "./table/Rows.ts"
-import type { QueueName } from "../../domain/Job.ts"
+import type { QueueName } from "../../domain/knowledge/Job.ts"
 import { makeWakeUps } from "./table/WakeUps.ts"
 import { startWorker } from "./table/Worker.ts"
 

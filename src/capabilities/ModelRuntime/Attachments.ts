@@ -1,6 +1,6 @@
 /** Files of a prompt, as every provider's interface takes them: images and PDF inline or by address, text as text. */
 import type * as Prompt from "@effect/ai/Prompt"
-import { AttachmentType } from "../../domain/Attachment.ts"
+import { AttachmentType } from "../../domain/channels/Attachment.ts"
 import { ModelError } from "../ModelRuntime.ts"
 
 /** Models of the provider that read text alone; of a model with another name only its answer tells what it reads. */

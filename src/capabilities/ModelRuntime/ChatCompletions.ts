@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { estimateTokens } from "../../domain/Tokens.ts"
 import { typeId } from "../../domain/Ids.ts"
-import { Exchange } from "../Exchange.ts"
+import { Exchange } from "../StreamingPost.ts"
 import {
   type FinishReason,
   type ModelError,

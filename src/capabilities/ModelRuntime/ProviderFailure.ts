@@ -4,8 +4,8 @@
  */
 import * as Option from "effect/Option"
 import { retryAfter } from "../../domain/RetryAfter.ts"
-import type { ProviderProblem } from "../../domain/AgentRun.ts"
-import type { ExchangeError } from "../Exchange.ts"
+import type { ProviderProblem } from "../../domain/chat/AgentRun.ts"
+import type { ExchangeError } from "../StreamingPost.ts"
 import { ModelError } from "../ModelRuntime.ts"
 import { isObject, parseObject } from "./WireJson.ts"
 

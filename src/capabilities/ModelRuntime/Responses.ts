@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { estimateTokens } from "../../domain/Tokens.ts"
-import { Exchange } from "../Exchange.ts"
+import { Exchange } from "../StreamingPost.ts"
 import {
   type FinishReason,
   type ModelError,

@@ -11,8 +11,8 @@ import {
   type OutboundRequest,
   type OutboundResponse
 } from "../OutboundHttp.ts"
-import { withSharedPermit } from "../../domain/CurrentOwner.ts"
-import { FairLimiter } from "../../domain/FairLimiter.ts"
+import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
+import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import type { AllowList } from "./AddressRules.ts"
 import { acceptEncoding, BodyTooLarge, BodyUnreadable, collect, decode } from "./Body.ts"
 import { makeConnections } from "./Connections.ts"

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
-import type { RateLimit } from "../../domain/RateLimit.ts"
+import type { RateLimit } from "../../domain/accounts/RateLimit.ts"
 import { counterOf, partAt, parts, RateLimiter, taken } from "../RateLimiter.ts"
 
 /** Counters that are kept; beyond them, the one that was used longest ago is forgotten. */

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
-import type { HostTool } from "../../domain/HostTool.ts"
+import type { HostTool } from "../../domain/agents/HostTool.ts"
 import * as Json from "../../domain/Json.ts"
 import { isError } from "../../domain/Thrown.ts"
 import { type SourcedTool, ToolSource, ToolSourceError } from "../ToolSource.ts"

@@ -1,7 +1,7 @@
 /** Vectors of queries, remembered: the same question comes again, and embedding one takes longer than the search. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Traced from "../../domain/Traced.ts"
+import * as Traced from "../../concurrency/CheapSpans.ts"
 import { EmbedderError, type EmbedderService } from "../Embedder.ts"
 import { Recent } from "./InProcessRecent.ts"
 

@@ -6,7 +6,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
-import type { AgentScope } from "../../domain/Access.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { Agents } from "./InProcessAgents.ts"
 
 /** Agents that are looked up; memory is full before, or time has run out. */

@@ -6,7 +6,7 @@
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Schema from "effect/Schema"
-import type { AgentScope } from "../../domain/Access.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
 import { b, k1 } from "../../search/Bm25.ts"
 import { isVisible } from "./Visible.ts"

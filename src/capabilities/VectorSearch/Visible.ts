@@ -1,7 +1,7 @@
 /** Which sources a search may read, as SQL says it: `source_is_visible` of the migrations is the rule. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import type { ReadScope } from "../../domain/Access.ts"
+import type { ReadScope } from "../../domain/accounts/Access.ts"
 import type { SearchQuery } from "../VectorSearch.ts"
 
 /** What a source has to meet, as JSON: the scope and the filter of the request, both. Null: nothing. */

@@ -1,5 +1,5 @@
 /** What a Messenger message says. */
-import type { InboundMedia } from "../../domain/Channel.ts"
+import type { InboundMedia } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, member, proseOf, wordOf } from "../Fields.ts"
 
 const kinds: ReadonlyMap<string, InboundMedia["kind"]> = new Map([

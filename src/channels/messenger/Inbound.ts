@@ -1,6 +1,6 @@
 /** Messenger's webhooks: entries × events of a Page, those of threads that another app owns among them. */
 import * as DateTime from "effect/DateTime"
-import type { Arrival, ContactAlias, DeliveryStatus } from "../../domain/Channel.ts"
+import type { Arrival, ContactAlias, DeliveryStatus } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, member, momentOf, outboxIdOf, wordOf } from "../Fields.ts"
 import { arrived, ignored, type Normalized, type Normalizer, together, told } from "../Normalized.ts"
 import { contentOf } from "./Content.ts"

@@ -2,7 +2,7 @@
  * Who a WhatsApp item is about. Since 2026 a customer may have no phone number here, only ids that are scoped to the
  * business; an id is never taken for a number, nor the other way round.
  */
-import type { ContactAlias } from "../../domain/Channel.ts"
+import type { ContactAlias } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, wordOf } from "../Fields.ts"
 
 type Aliases = readonly [ContactAlias, ...ReadonlyArray<ContactAlias>]

@@ -1,5 +1,5 @@
 /** What a WhatsApp message says. Places, contacts and orders are put into words, so that a model can read them. */
-import type { InboundMedia, InboundMessage } from "../../domain/Channel.ts"
+import type { InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, member, proseOf, wordOf } from "../Fields.ts"
 import { phoneOf } from "./Contact.ts"
 

@@ -1,6 +1,6 @@
 /** WhatsApp's webhooks: entries × changes × messages, echoes, new names and statuses, all of which count. */
 import type * as DateTime from "effect/DateTime"
-import type { Arrival } from "../../domain/Channel.ts"
+import type { Arrival } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, member, momentOf, wordOf } from "../Fields.ts"
 import { arrived, ignored, type Normalized, type Normalizer, together, told } from "../Normalized.ts"
 import { aliasesOf, type Contacts, contactsOf, joined, renamedOf, senderOf } from "./Contact.ts"

@@ -1,7 +1,7 @@
 /** What WhatsApp is asked: to deliver a text or a file, to show that a message was read and is being answered. */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import type { ContactAlias } from "../../domain/Channel.ts"
+import type { ContactAlias } from "../../domain/channels/Channel.ts"
 import type { JsonObject } from "../../domain/Text.ts"
 import { shownAs } from "../Markdown.ts"
 import type { Outgoing, OutboundChannel, OutgoingFile } from "../OutboundChannel.ts"

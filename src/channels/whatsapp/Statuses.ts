@@ -1,5 +1,5 @@
 /** How far a WhatsApp message of ours has come. */
-import type { Delivery, DeliveryStatus } from "../../domain/Channel.ts"
+import type { Delivery, DeliveryStatus } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, outboxIdOf, wordOf } from "../Fields.ts"
 
 /** A voice message that was played has been read. */

@@ -1,6 +1,6 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import { ImportConversations } from "../../usecases/ImportConversations.ts"
+import { ImportConversations } from "../../usecases/conversations/ImportConversations.ts"
 import { Api } from "../Api.ts"
 
 /** Imports in memory at the same time; the others wait for their turn. */

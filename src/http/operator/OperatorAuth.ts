@@ -5,7 +5,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { createHash, timingSafeEqual } from "node:crypto"
-import { workFor } from "../../domain/CurrentOwner.ts"
+import { workFor } from "../../concurrency/CurrentOwner.ts"
 import { NotConfigured, Unauthorized } from "../../domain/Errors.ts"
 import { OperatorAuth } from "../Auth.ts"
 

@@ -1,6 +1,6 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import { Queues } from "../../usecases/Queues.ts"
+import { Queues } from "../../usecases/operations/Queues.ts"
 import { Api } from "../Api.ts"
 import * as Cursor from "../Cursor.ts"
 

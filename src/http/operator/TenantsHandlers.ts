@@ -1,11 +1,11 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import { Accounts } from "../../usecases/Accounts.ts"
-import { AuditTrail } from "../../usecases/AuditTrail.ts"
-import { Subscriptions } from "../../usecases/Subscriptions.ts"
+import { Accounts } from "../../usecases/accounts/Accounts.ts"
+import { AuditTrail } from "../../usecases/accounts/AuditTrail.ts"
+import { Subscriptions } from "../../usecases/billing/Subscriptions.ts"
 import { Api } from "../Api.ts"
 import * as Cursor from "../Cursor.ts"
-import { RequestId } from "../RequestId.ts"
+import { RequestId } from "../server/RequestId.ts"
 
 const tenantList = { scope: "operator", route: "/api/operator/tenants" }
 

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
-import { FairLimiter } from "../../domain/FairLimiter.ts"
+import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 
 export interface SocketOwner {
   /** Null for a token that is not good: its socket is closed at once. */

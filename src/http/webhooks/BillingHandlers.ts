@@ -1,6 +1,6 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import { Billing } from "../../usecases/Billing.ts"
+import { Billing } from "../../usecases/billing/Billing.ts"
 import { Api } from "../Api.ts"
 
 /** Events of the billing provider, under the neutral name of the signature's header or the provider's own. */

@@ -1,11 +1,11 @@
 /** What messaging providers deliver: the body is whatever the provider signed. */
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
-import { MessagingChannel } from "../../domain/Channel.ts"
-import { Intake } from "../../usecases/channels/Intake.ts"
+import { MessagingChannel } from "../../domain/channels/Channel.ts"
+import { Intake } from "../../usecases/channels/WebhookIngress.ts"
 import { webhookLimit } from "../Envelope.ts"
-import * as Headers from "../Headers.ts"
-import * as RawRequests from "../RawRequests.ts"
+import * as Headers from "../server/Headers.ts"
+import * as RawRequests from "../server/RawRequests.ts"
 
 const signatureOf = ({ headers }: RawRequests.RawRequest) => Headers.line(headers, "x-hub-signature-256")
 

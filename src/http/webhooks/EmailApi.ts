@@ -2,7 +2,7 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
-import { EmailEvents } from "../../domain/EmailLog.ts"
+import { EmailEvents } from "../../domain/accounts/EmailLog.ts"
 import { PayloadTooLarge, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { Open } from "../Auth.ts"
 import { BodyLimit, failure, success, webhookLimit } from "../Envelope.ts"

@@ -1,6 +1,6 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import { EmailDeliveries } from "../../usecases/EmailDeliveries.ts"
+import { EmailDeliveries } from "../../usecases/accounts/EmailDeliveries.ts"
 import { Api } from "../Api.ts"
 
 /** Events of the e-mail provider. */

@@ -1,6 +1,6 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import { Intake } from "../../usecases/channels/Intake.ts"
+import { Intake } from "../../usecases/channels/WebhookIngress.ts"
 import { Api } from "../Api.ts"
 
 /** Challenges of messaging providers. */

@@ -10,8 +10,8 @@ import * as FiberRef from "effect/FiberRef"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as Pg from "pg"
-import { currentOwner, withSharedPermit } from "../../domain/CurrentOwner.ts"
-import { FairLimiter } from "../../domain/FairLimiter.ts"
+import { currentOwner, withSharedPermit } from "../../concurrency/CurrentOwner.ts"
+import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 
 /** Statements and transactions that wait for a connection. */
 const maxWaiting = 20_000

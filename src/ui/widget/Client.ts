@@ -1,5 +1,5 @@
 /** The routes of the service that a page may call with its key, the envelope taken off. */
-import type { Media as DeclaredMedia } from "../../domain/ChatTurn.ts"
+import type { Media as DeclaredMedia } from "../../domain/chat/ChatTurn.ts"
 import type {
   ConversationView,
   FeedbackRequest,
@@ -10,9 +10,9 @@ import type {
   LastTurn,
   SessionView,
   WidgetMessage
-} from "../../domain/Widget.ts"
+} from "../../domain/chat/Widget.ts"
 import type { FailureBody } from "../../http/Envelope.ts"
-import type { WidgetMessagePage } from "../../http/hosted/SdkApi.ts"
+import type { WidgetMessagePage } from "../../http/hosted/chat/SdkApi.ts"
 import type { Settings } from "./Settings.ts"
 import { languageOf } from "./Texts.ts"
 

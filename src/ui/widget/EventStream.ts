@@ -1,6 +1,6 @@
 /** Reads the `data:` frames of a turn's stream, in whatever pieces they come. */
-import type { Citation } from "../../domain/ChatTurn.ts"
-import type { StreamPart } from "../../domain/StreamPart.ts"
+import type { Citation } from "../../domain/chat/ChatTurn.ts"
+import type { StreamPart } from "../../domain/chat/StreamPart.ts"
 
 /** What of a citation comes before the stream's end. */
 export type Source = Pick<typeof Citation.Encoded, "index" | "title" | "url">

@@ -1,5 +1,5 @@
 /** Which files may be sent, checked before anything leaves the page. */
-import type { AttachmentType } from "../../domain/Attachment.ts"
+import type { AttachmentType } from "../../domain/channels/Attachment.ts"
 import type { Texts } from "./Texts.ts"
 
 const megabyte = 1_048_576

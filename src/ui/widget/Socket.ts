@@ -1,5 +1,5 @@
 /** The conversation's realtime socket: reconnects by itself, each time a little later, until it is closed. */
-import type { Frame as Declared } from "../../domain/RealtimeFrame.ts"
+import type { Frame as Declared } from "../../domain/conversations/RealtimeFrame.ts"
 
 type Frame = typeof Declared.Encoded
 

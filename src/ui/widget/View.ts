@@ -1,5 +1,5 @@
 /** What of the chat is shown. */
-import type { ConversationState } from "../../domain/Conversation.ts"
+import type { ConversationState } from "../../domain/conversations/Conversation.ts"
 import type { Message, Session } from "./Client.ts"
 import type { Source } from "./EventStream.ts"
 import type { Markdown } from "./Markdown.ts"

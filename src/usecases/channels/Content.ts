@@ -1,6 +1,6 @@
 /** A channel's message as the text that is stored, shown and put to the model. */
-import type { StoredAttachment } from "../../domain/Attachment.ts"
-import type { InboundMedia, InboundMessage } from "../../domain/Channel.ts"
+import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
+import type { InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
 
 /** Characters that are kept: as many as one message of the API may have. */
 const most = 32_000

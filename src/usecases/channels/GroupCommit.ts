@@ -7,11 +7,11 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
-import type { Arrival } from "../../domain/Channel.ts"
+import type { Arrival } from "../../domain/channels/Channel.ts"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
-import { FairLimiter, type Permit } from "../../domain/FairLimiter.ts"
-import { FairQueue } from "../../domain/FairQueue.ts"
-import { pause } from "../../domain/Pause.ts"
+import { FairLimiter, type Permit } from "../../concurrency/FairLimiter.ts"
+import { FairQueue } from "../../concurrency/FairQueue.ts"
+import { pause } from "../../concurrency/YieldToEventLoop.ts"
 
 /** Most deliveries of one transaction. */
 const mostTogether = 128

@@ -9,29 +9,29 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
-import type { AliasUpdate, InboundMessage } from "../../domain/Channel.ts"
-import { ConversationChannel } from "../../domain/Conversation.ts"
+import type { AliasUpdate, InboundMessage } from "../../domain/channels/Channel.ts"
+import { ConversationChannel } from "../../domain/conversations/Conversation.ts"
 import { AgentId, ConversationId, type EndUserId, InboxId, newId, TenantId } from "../../domain/Ids.ts"
 import {
   ChannelConversationStore,
   type Correspondence,
   type OpenConversation,
   type Route
-} from "../../store/ChannelConversations.ts"
-import { ContactStore } from "../../store/Contacts.ts"
-import { ConversationStates } from "../../store/ConversationStates.ts"
-import { Inbox } from "../../store/Inbox.ts"
-import { UnansweredStore } from "../../store/Unanswered.ts"
+} from "../../store/channels/ChannelConversations.ts"
+import { ContactStore } from "../../store/channels/Contacts.ts"
+import { ConversationStates } from "../../store/conversations/ConversationStates.ts"
+import { Inbox } from "../../store/channels/InboundEvents.ts"
+import { UnansweredStore } from "../../store/channels/Unanswered.ts"
 import { ChatTurn } from "../chat/ChatTurn.ts"
-import { Handoff } from "../Handoff.ts"
-import { Ownership } from "../Ownership.ts"
-import { RealtimeFeed } from "../RealtimeFeed.ts"
-import { Attachments } from "../widget/Attachments.ts"
+import { Handoff } from "../conversations/Handoff.ts"
+import { Ownership } from "../conversations/ConversationControl.ts"
+import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
+import { Attachments } from "../chat/widget/Attachments.ts"
 import * as Content from "./Content.ts"
-import { workFor } from "../../domain/CurrentOwner.ts"
+import { workFor } from "../../concurrency/CurrentOwner.ts"
 import { InboundFiles } from "./InboundFiles.ts"
-import { Posts } from "./Posts.ts"
-import { Sent } from "./Sent.ts"
+import { Posts } from "./ChannelSender.ts"
+import { Sent } from "./DeliveryReceipts.ts"
 
 /** A message that is older than this by the provider's clock is stored and put before a human. The agent does not answer it. */
 const patience = Duration.minutes(15)

@@ -19,15 +19,15 @@ import {
   signatureLength,
   type StoredAttachment,
   typeOf
-} from "../../domain/Attachment.ts"
-import type { InboundMedia, InboundMessage } from "../../domain/Channel.ts"
+} from "../../domain/channels/Attachment.ts"
+import type { InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
-import { withSharedPermit } from "../../domain/CurrentOwner.ts"
-import { FairLimiter } from "../../domain/FairLimiter.ts"
+import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
+import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { sanitize } from "../../domain/Text.ts"
-import { ChannelConversationStore, type Route } from "../../store/ChannelConversations.ts"
-import { ChannelStore } from "../../store/Channels.ts"
-import { Artifacts, type Kept } from "../Artifacts.ts"
+import { ChannelConversationStore, type Route } from "../../store/channels/ChannelConversations.ts"
+import { ChannelStore } from "../../store/channels/Channels.ts"
+import { Artifacts, type Kept } from "../knowledge/Artifacts.ts"
 
 /** All files of one message have to be there by then: the answer waits for them. */
 const patience = Duration.seconds(60)

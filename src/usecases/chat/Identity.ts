@@ -1,13 +1,13 @@
 /** Whom a turn is for, and whether it may begin. */
-import type { ChatTurnRequest } from "../../domain/ChatTurn.ts"
+import type { ChatTurnRequest } from "../../domain/chat/ChatTurn.ts"
 import {
   ConversationNotActive,
   ConversationNotFound,
   EndUserNotFound,
   TurnLimitExceeded
 } from "../../domain/Errors.ts"
-import * as Traced from "../../domain/Traced.ts"
-import type { Admission, Target } from "../../store/Turns.ts"
+import * as Traced from "../../concurrency/CheapSpans.ts"
+import type { Admission, Target } from "../../store/chat/Turns.ts"
 
 /** At most one identity field is set: the request's schema sees to it. */
 export const targetOf = ({ conversationId, endUserId, externalEndUserId }: ChatTurnRequest): Target => {

@@ -10,9 +10,9 @@ import {
   type ModelRuntimeService,
   problemOf
 } from "../../capabilities/ModelRuntime.ts"
-import type { ProviderProblem } from "../../domain/AgentRun.ts"
+import type { ProviderProblem } from "../../domain/chat/AgentRun.ts"
 import { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
-import * as Traced from "../../domain/Traced.ts"
+import * as Traced from "../../concurrency/CheapSpans.ts"
 
 export interface StepResult {
   readonly text: string

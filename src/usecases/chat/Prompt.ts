@@ -5,12 +5,12 @@
 import { createHash } from "node:crypto"
 import * as Prompt from "@effect/ai/Prompt"
 import * as DateTime from "effect/DateTime"
-import type { Agent } from "../../domain/Agent.ts"
+import type { Agent } from "../../domain/agents/Agent.ts"
 import type { JsonObject } from "../../domain/Text.ts"
 import { estimateTokens } from "../../domain/Tokens.ts"
-import type { HistoryMessage } from "../../store/Turns.ts"
-import { withoutMarks } from "./Marks.ts"
-import { type Passage, titleOf } from "./Passages.ts"
+import type { HistoryMessage } from "../../store/chat/Turns.ts"
+import { withoutMarks } from "./grounding/Marks.ts"
+import { type Passage, titleOf } from "./grounding/Passages.ts"
 
 export interface PromptInput {
   readonly instructions: string

@@ -3,7 +3,7 @@
  * is searched together with the question before it. No model is asked: a turn must not wait twice.
  */
 import { terms } from "../../search/Tokenizer.ts"
-import type { HistoryMessage } from "../../store/Turns.ts"
+import type { HistoryMessage } from "../../store/chat/Turns.ts"
 
 /** A message with this many words of its own stands by itself, unless it points back. */
 const standing = 4

@@ -9,10 +9,10 @@ import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
-import { Grantor } from "../../domain/Access.ts"
-import { currentOwner } from "../../domain/CurrentOwner.ts"
+import { Grantor } from "../../domain/accounts/Access.ts"
+import { currentOwner } from "../../concurrency/CurrentOwner.ts"
 import { ConversationId } from "../../domain/Ids.ts"
-import * as Traced from "../../domain/Traced.ts"
+import * as Traced from "../../concurrency/CheapSpans.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
 const validity = Duration.hours(1)

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import type { TurnPart } from "../../domain/ChatTurn.ts"
+import type { TurnPart } from "../../domain/chat/ChatTurn.ts"
 import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 
 type Failure = TurnFailed | RuntimeTimeout

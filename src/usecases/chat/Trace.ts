@@ -2,7 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
-import type { RunEvent, RunEventType, RunStatus } from "../../domain/AgentRun.ts"
+import type { RunEvent, RunEventType, RunStatus } from "../../domain/chat/AgentRun.ts"
 import type { RunId } from "../../domain/Ids.ts"
 
 type Payload = Readonly<Record<string, unknown>>

@@ -7,7 +7,7 @@ import type * as Exit from "effect/Exit"
 import * as Mailbox from "effect/Mailbox"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import type { TurnPart } from "../../domain/ChatTurn.ts"
+import type { TurnPart } from "../../domain/chat/ChatTurn.ts"
 import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 
 type Failure = TurnFailed | RuntimeTimeout

@@ -8,8 +8,8 @@ import * as Redacted from "effect/Redacted"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import { layerOpenAi, type OpenAiOptions } from "../../../src/capabilities/Embedder/OpenAi.ts"
 import { exchange } from "../../../src/app/Providers.ts"
-import type { Exchange } from "../../../src/capabilities/Exchange.ts"
-import * as ModelStub from "../../ModelStub.ts"
+import type { Exchange } from "../../../src/capabilities/StreamingPost.ts"
+import * as ModelStub from "../../servers/ModelStub.ts"
 
 class Stub extends Context.Tag("test/Stub")<Stub, ModelStub.ModelStub>() {}
 

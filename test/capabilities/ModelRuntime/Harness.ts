@@ -8,12 +8,12 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import { exchange } from "../../../src/app/Providers.ts"
-import type { Exchange } from "../../../src/capabilities/Exchange.ts"
+import type { Exchange } from "../../../src/capabilities/StreamingPost.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime } from "../../../src/capabilities/ModelRuntime.ts"
 import * as ChatCompletions from "../../../src/capabilities/ModelRuntime/ChatCompletions.ts"
 import type { ProviderOptions } from "../../../src/capabilities/ModelRuntime/ProviderStream.ts"
 import * as Responses from "../../../src/capabilities/ModelRuntime/Responses.ts"
-import * as ModelStub from "../../ModelStub.ts"
+import * as ModelStub from "../../servers/ModelStub.ts"
 
 export class Stub extends Context.Tag("test/Stub")<Stub, ModelStub.ModelStub>() {}
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { readableBy } from "../../../src/capabilities/ModelRuntime/Attachments.ts"
-import { AttachmentType } from "../../../src/domain/Attachment.ts"
+import { AttachmentType } from "../../../src/domain/channels/Attachment.ts"
 
 describe("The files that a model may be sent", () => {
   it("are none for models that are known to read text alone", () => {

@@ -13,7 +13,7 @@ import { makeAgents } from "../../../src/capabilities/VectorSearch/InProcessAgen
 import { InProcessIndex } from "../../../src/capabilities/VectorSearch/InProcessIndex.ts"
 import { Recent } from "../../../src/capabilities/VectorSearch/InProcessRecent.ts"
 import type { Rows } from "../../../src/capabilities/VectorSearch/InProcessRows.ts"
-import type { ReadScope } from "../../../src/domain/Access.ts"
+import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import { AgentId } from "../../../src/domain/Ids.ts"
 import { indexRow } from "../../../src/search/IndexRow.ts"
 import { queryForms } from "../../../src/search/Query.ts"

@@ -4,13 +4,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
-import type { AgentScope } from "../../../src/domain/Access.ts"
+import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
 import { newId, type SourceId } from "../../../src/domain/Ids.ts"
 import { indexChunk } from "../../../src/search/Indexing.ts"
 import { embeddingText } from "../../../src/search/Packer.ts"
-import { EmbeddingStore } from "../../../src/store/Embeddings.ts"
-import { IngestionJobStore } from "../../../src/store/IngestionJobs.ts"
-import { KnowledgeStore } from "../../../src/store/Knowledge.ts"
+import { EmbeddingStore } from "../../../src/store/knowledge/Embeddings.ts"
+import { IngestionJobStore } from "../../../src/store/knowledge/IngestionJobs.ts"
+import { KnowledgeStore } from "../../../src/store/knowledge/Knowledge.ts"
 
 export interface Written {
   readonly title: string

@@ -1,5 +1,5 @@
 import { layerPgvector } from "../../../src/capabilities/VectorSearch/Pgvector.ts"
-import { onEmbeddedPgvector } from "../../PgvectorServer.ts"
+import { onEmbeddedPgvector } from "../../servers/PgvectorServer.ts"
 import { pgvectorSuite } from "./PgvectorSuite.ts"
 import { vectorSearchSuite } from "./Suite.ts"
 

@@ -15,7 +15,7 @@ import { layerPgvector } from "../../../src/capabilities/VectorSearch/Pgvector.t
 import { layerPostgres, migrate, prepareVector } from "../../../src/store/Database.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { makeHashing } from "../../HashingEmbedder.ts"
-import { onPgvectorServer, pgvectorUrl } from "../../PgvectorServer.ts"
+import { onPgvectorServer, pgvectorUrl } from "../../servers/PgvectorServer.ts"
 import { migrations } from "../../TestDatabase.ts"
 import { corpus, known, stores } from "./Knowledge.ts"
 

@@ -1,6 +1,6 @@
 import { layerInProcess } from "../../../src/capabilities/VectorSearch/InProcess.ts"
 import { layerPgvector } from "../../../src/capabilities/VectorSearch/Pgvector.ts"
-import { onPgvectorServer } from "../../PgvectorServer.ts"
+import { onPgvectorServer } from "../../servers/PgvectorServer.ts"
 import { pgvectorSuite } from "./PgvectorSuite.ts"
 import { vectorSearchSuite } from "./Suite.ts"
 

@@ -1,6 +1,6 @@
 import { layerInProcess } from "../../../src/capabilities/VectorSearch/InProcess.ts"
 import { layerPgvector } from "../../../src/capabilities/VectorSearch/Pgvector.ts"
-import { onEmbeddedPgvector } from "../../PgvectorServer.ts"
+import { onEmbeddedPgvector } from "../../servers/PgvectorServer.ts"
 import { eachEngineLive } from "../../TestDatabase.ts"
 import { scopeSuite } from "./ScopeSuite.ts"
 

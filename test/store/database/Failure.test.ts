@@ -12,8 +12,8 @@ import * as Pg from "pg"
 import { randomUUID } from "node:crypto"
 import { describe } from "vitest"
 import { layerPostgres, migrate, refuseReadOnly } from "../../../src/store/Database.ts"
-import { binaries } from "../../PostgresServer.ts"
-import { postgresStub, type Refusal } from "../../PostgresStub.ts"
+import { binaries } from "../../servers/PostgresServer.ts"
+import { postgresStub, type Refusal } from "../../servers/PostgresStub.ts"
 import { eachEngineLive, migrations, serverUrl } from "../../TestDatabase.ts"
 
 const opened = (url: string) => layerPostgres({ url: Redacted.make(url), maxConnections: 2 })

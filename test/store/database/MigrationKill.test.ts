@@ -6,7 +6,7 @@ import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, inject } from "vitest"
-import { binaries } from "../../PostgresServer.ts"
+import { binaries } from "../../servers/PostgresServer.ts"
 import { serverUrl } from "../../TestDatabase.ts"
 import { bundle, discard, run } from "../../Children.ts"
 

@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
-import type { Arrival } from "../../../src/domain/Channel.ts"
+import type { Arrival } from "../../../src/domain/channels/Channel.ts"
 import * as GroupCommit from "../../../src/usecases/channels/GroupCommit.ts"
 
 const arrival = (messageId: string): Arrival => ({

@@ -1,8 +1,8 @@
 import * as FastCheck from "effect/FastCheck"
 import { describe, expect, it } from "vitest"
-import type { Citation, TurnPart } from "../../../src/domain/ChatTurn.ts"
+import type { Citation, TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
 import { ChunkId, DocumentId, SourceId } from "../../../src/domain/Ids.ts"
-import { Telling } from "../../../src/usecases/chat/Citations.ts"
+import { Telling } from "../../../src/usecases/chat/grounding/Citations.ts"
 
 const citation = (index: number): Citation => ({
   index,

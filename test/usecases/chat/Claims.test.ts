@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { claimsOf } from "../../../src/usecases/chat/Claims.ts"
+import { claimsOf } from "../../../src/usecases/chat/grounding/Claims.ts"
 
 const numbers = new Set([1, 2, 3])
 const shown = (reply: string) => claimsOf(reply, numbers).map(({ numbers: cited, text }) => [text, ...cited])

@@ -1,6 +1,6 @@
 import * as FastCheck from "effect/FastCheck"
 import { describe, expect, it } from "vitest"
-import { MarkScanner, withoutMarks } from "../../../src/usecases/chat/Marks.ts"
+import { MarkScanner, withoutMarks } from "../../../src/usecases/chat/grounding/Marks.ts"
 
 /** Text as it is, a mark in braces. */
 const scanned = (pieces: ReadonlyArray<string>, numbers: ReadonlyArray<number> = [1, 2, 3]) => {

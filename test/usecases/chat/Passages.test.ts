@@ -2,8 +2,8 @@ import * as DateTime from "effect/DateTime"
 import { describe, expect, it } from "vitest"
 import type { FoundChunk } from "../../../src/capabilities/VectorSearch.ts"
 import { DocumentId } from "../../../src/domain/Ids.ts"
-import type { SectionChunk } from "../../../src/store/Passages.ts"
-import { packed } from "../../../src/usecases/chat/Passages.ts"
+import type { SectionChunk } from "../../../src/store/knowledge/Passages.ts"
+import { packed } from "../../../src/usecases/chat/grounding/Passages.ts"
 import { chunk } from "./TurnHarness.ts"
 
 const readAt = DateTime.unsafeMake("2026-11-01T10:00:00Z")

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
-import type { TurnPart } from "../../../src/domain/ChatTurn.ts"
+import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
 import { Replay } from "../../../src/usecases/chat/Replay.ts"
 
 const delta = (text: string): TurnPart => ({ _tag: "TextDelta", delta: text })

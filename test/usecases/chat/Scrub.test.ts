@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { complaints } from "../../../src/usecases/chat/Arguments.ts"
-import { Scrubber } from "../../../src/usecases/chat/Scrub.ts"
+import { complaints } from "../../../src/usecases/chat/tools/Arguments.ts"
+import { Scrubber } from "../../../src/usecases/chat/tools/Scrub.ts"
 
 const value = FastCheck.string({ minLength: 6, maxLength: 40, unit: "grapheme-ascii" })
 

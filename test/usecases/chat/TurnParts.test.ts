@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
-import type { TurnPart } from "../../../src/domain/ChatTurn.ts"
+import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
 import { TurnFailed } from "../../../src/domain/Errors.ts"
 import * as TurnParts from "../../../src/usecases/chat/TurnParts.ts"
 

@@ -9,7 +9,7 @@ import { Embedder } from "../../../capabilities/Embedder.ts"
 import * as OpenAiEmbedder from "../../../capabilities/Embedder/OpenAi.ts"
 import { Reranker } from "../../../capabilities/Reranker.ts"
 import * as RerankHttp from "../../../capabilities/Reranker/Http.ts"
-import type { Settings } from "../../Config.ts"
+import type { Settings } from "../../config/Config.ts"
 import { type Finding, ok, patience, problem, warning } from "./Finding.ts"
 
 /** Some text that is asked about: it costs next to nothing. */

@@ -1,6 +1,6 @@
 /** What became of one case: the agent's reply, and whether it is what the case expects. */
 import * as Schema from "effect/Schema"
-import { Supported } from "../../../domain/ChatTurn.ts"
+import { Supported } from "../../../domain/chat/ChatTurn.ts"
 import type { Case } from "./Cases.ts"
 
 export const Citation = Schema.Struct({

@@ -5,7 +5,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { QueueJobId } from "../../../domain/Ids.ts"
-import type { QueueName } from "../../../domain/Job.ts"
+import type { QueueName } from "../../../domain/knowledge/Job.ts"
 import { JsonObject } from "../../../domain/Text.ts"
 
 /** The error of an attempt whose worker was lost. */

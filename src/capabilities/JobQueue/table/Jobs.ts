@@ -4,7 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
-import { currentOwner } from "../../../domain/CurrentOwner.ts"
+import { currentOwner } from "../../../concurrency/CurrentOwner.ts"
 import { newId, QueueJobId, typeId } from "../../../domain/Ids.ts"
 import {
   JobQueueError,
@@ -13,7 +13,7 @@ import {
   type PreparedJobs,
   type QueuePolicy
 } from "../../JobQueue.ts"
-import type { QueueName } from "../../../domain/Job.ts"
+import type { QueueName } from "../../../domain/knowledge/Job.ts"
 import { channel, type NewJob, type Rows } from "./Rows.ts"
 
 const unreachable = <A>(effect: Effect.Effect<A, unknown>) =>

@@ -10,7 +10,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { QueueJobId } from "../../../domain/Ids.ts"
 import { JsonObject, sanitize } from "../../../domain/Text.ts"
-import { JobSummary, QueueCounts, QueueName } from "../../../domain/Job.ts"
+import { JobSummary, QueueCounts, QueueName } from "../../../domain/knowledge/Job.ts"
 import type { JobListing, QueuePolicy } from "../../JobQueue.ts"
 import { makeClaim } from "./Claim.ts"
 

@@ -1,8 +1,8 @@
 /** The tenant's agents. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
-import type { Agent as Declared, CreateAgent, PatchAgent } from "../../../domain/Agent.ts"
-import type { AgentPage, OneAgent } from "../../../http/hosted/AgentsApi.ts"
-import type { LatestRun } from "../../../http/hosted/InboxViewApi.ts"
+import type { Agent as Declared, CreateAgent, PatchAgent } from "../../../domain/agents/Agent.ts"
+import type { AgentPage, OneAgent } from "../../../http/hosted/agents/AgentsApi.ts"
+import type { LatestRun } from "../../../http/hosted/conversations/InboxViewApi.ts"
 import { call, firstPage } from "./Client.ts"
 
 export type Agent = typeof Declared.Encoded

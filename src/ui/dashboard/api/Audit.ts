@@ -1,7 +1,7 @@
 /** Who did what. */
 import { infiniteQueryOptions } from "@tanstack/react-query"
-import type { AuditEntry as Declared } from "../../../domain/Audit.ts"
-import type { AuditPage } from "../../../http/hosted/AuditApi.ts"
+import type { AuditEntry as Declared } from "../../../domain/accounts/Audit.ts"
+import type { AuditPage } from "../../../http/hosted/accounts/AuditApi.ts"
 import { call, firstPage } from "./Client.ts"
 
 export type AuditEntry = typeof Declared.Encoded

@@ -1,12 +1,12 @@
 /** An agent's accounts at messaging providers. */
 import { infiniteQueryOptions } from "@tanstack/react-query"
-import type { MessagingChannel } from "../../../domain/Channel.ts"
+import type { MessagingChannel } from "../../../domain/channels/Channel.ts"
 import type {
   ChannelConfiguration,
   CreateChannel,
   PatchChannel
-} from "../../../domain/ChannelConfiguration.ts"
-import type { ChannelPage } from "../../../http/hosted/ChannelsApi.ts"
+} from "../../../domain/channels/ChannelConfiguration.ts"
+import type { ChannelPage } from "../../../http/hosted/channels/ChannelsApi.ts"
 import { call, firstPage } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
 

@@ -1,16 +1,16 @@
 /** Conversations of every channel: read as they go on, and answered by people. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
-import type { RunTrace } from "../../../domain/AgentRun.ts"
-import type { AttachmentType } from "../../../domain/Attachment.ts"
-import type { ConversationChannel, ConversationState } from "../../../domain/Conversation.ts"
-import type { InboxMessage, MessageFeedback } from "../../../domain/InboxView.ts"
+import type { RunTrace } from "../../../domain/chat/AgentRun.ts"
+import type { AttachmentType } from "../../../domain/channels/Attachment.ts"
+import type { ConversationChannel, ConversationState } from "../../../domain/conversations/Conversation.ts"
+import type { InboxMessage, MessageFeedback } from "../../../domain/conversations/InboxView.ts"
 import type {
   InboxConversation,
   InboxPage,
   RecentMessages,
   SocketAccess
-} from "../../../http/hosted/InboxViewApi.ts"
-import type { Said } from "../../../http/hosted/TakeoverApi.ts"
+} from "../../../http/hosted/conversations/InboxViewApi.ts"
+import type { Said } from "../../../http/hosted/conversations/TakeoverApi.ts"
 import { call, firstPage } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
 

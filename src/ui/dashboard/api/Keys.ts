@@ -1,9 +1,9 @@
 /** API keys of an agent. */
 import { infiniteQueryOptions } from "@tanstack/react-query"
-import type { CanonicalPermission } from "../../../domain/Access.ts"
-import type { ApiKey, CreateAgentKey, PatchKey } from "../../../domain/ApiKey.ts"
-import type { RateLimit as Limit } from "../../../domain/RateLimit.ts"
-import type { KeyPage, MadeKey } from "../../../http/hosted/KeysApi.ts"
+import type { CanonicalPermission } from "../../../domain/accounts/Access.ts"
+import type { ApiKey, CreateAgentKey, PatchKey } from "../../../domain/accounts/ApiKey.ts"
+import type { RateLimit as Limit } from "../../../domain/accounts/RateLimit.ts"
+import type { KeyPage, MadeKey } from "../../../http/hosted/accounts/KeysApi.ts"
 import { call, firstPage } from "./Client.ts"
 
 /** What is offered to give to a key: neither `skill_fetch` nor everything. */

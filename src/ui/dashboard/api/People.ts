@@ -1,6 +1,6 @@
 /** End users: the people who write to the agents, and what the law lets them ask for. */
 import { infiniteQueryOptions } from "@tanstack/react-query"
-import type { EndUserPage } from "../../../http/hosted/EndUsersApi.ts"
+import type { EndUserPage } from "../../../http/hosted/conversations/EndUsersApi.ts"
 import { call, firstPage } from "./Client.ts"
 
 export const people = (externalId: string) =>

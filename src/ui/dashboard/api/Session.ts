@@ -1,8 +1,8 @@
 /** Who is signed in. */
 import { queryOptions } from "@tanstack/react-query"
-import type { Role as Declared } from "../../../domain/Access.ts"
-import type { Login } from "../../../domain/Account.ts"
-import type { SignedIn } from "../../../http/hosted/SessionsApi.ts"
+import type { Role as Declared } from "../../../domain/accounts/Access.ts"
+import type { Login } from "../../../domain/accounts/Account.ts"
+import type { SignedIn } from "../../../http/hosted/accounts/SessionsApi.ts"
 import { ApiError, call } from "./Client.ts"
 
 export type Role = typeof Declared.Encoded

@@ -1,7 +1,7 @@
 /** The knowledge sources of an agent, their jobs and their crawls. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query"
-import type { CrawlOutcome, DryRun, DryRunRequest } from "../../../domain/Crawl.ts"
-import type { QaConfig, TextConfig } from "../../../domain/CuratedSource.ts"
+import type { CrawlOutcome, DryRun, DryRunRequest } from "../../../domain/knowledge/Crawl.ts"
+import type { QaConfig, TextConfig } from "../../../domain/knowledge/CuratedSource.ts"
 import type {
   FileConfig,
   PatchSource,
@@ -10,16 +10,16 @@ import type {
   SourceType as Type,
   UploadedFileConfig,
   UrlConfig
-} from "../../../domain/Source.ts"
-import type { CreateAgentSource } from "../../../http/hosted/SourcesApi.ts"
-import type { CrawlReport } from "../../../http/public/CrawlApi.ts"
+} from "../../../domain/knowledge/Source.ts"
+import type { CreateAgentSource } from "../../../http/hosted/knowledge/SourcesApi.ts"
+import type { CrawlReport } from "../../../http/public/knowledge/CrawlApi.ts"
 import type {
   SourceCreation,
   SourceDetail as Detail,
   SourceItem as Item,
   SourcePage,
   SyncRequest
-} from "../../../http/public/SourcesApi.ts"
+} from "../../../http/public/knowledge/SourcesApi.ts"
 import { call, firstPage } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
 

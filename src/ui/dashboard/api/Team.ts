@@ -6,8 +6,8 @@ import type {
   Invitation as Made,
   Member as Declared,
   PatchUser
-} from "../../../domain/Team.ts"
-import type { InvitedMember, MemberPage, OneMember } from "../../../http/hosted/UsersApi.ts"
+} from "../../../domain/accounts/Team.ts"
+import type { InvitedMember, MemberPage, OneMember } from "../../../http/hosted/accounts/UsersApi.ts"
 import { call, firstPage } from "./Client.ts"
 import type { Role } from "./Session.ts"
 

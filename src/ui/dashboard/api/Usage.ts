@@ -1,6 +1,6 @@
 /** What the tenant has used of its period. */
 import { queryOptions } from "@tanstack/react-query"
-import type { DayUsage as Day, TenantUsage } from "../../../domain/Usage.ts"
+import type { DayUsage as Day, TenantUsage } from "../../../domain/billing/Usage.ts"
 import { call } from "./Client.ts"
 
 export type DayUsage = typeof Day.Encoded

@@ -1,5 +1,5 @@
 /** A citation's number, and the passage behind it. */
-import type { Citation as Declared } from "../../../domain/ChatTurn.ts"
+import type { Citation as Declared } from "../../../domain/chat/ChatTurn.ts"
 import { Button, Dialog, DialogTrigger, Popover } from "react-aria-components"
 import { texts, useText } from "../text/Language.tsx"
 import css from "./CitationChip.module.css"

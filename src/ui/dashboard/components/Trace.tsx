@@ -1,5 +1,5 @@
 /** What happened in a turn, event by event, while it happens. */
-import type { RunEvent as DeclaredEvent, RunEventType } from "../../../domain/AgentRun.ts"
+import type { RunEvent as DeclaredEvent, RunEventType } from "../../../domain/chat/AgentRun.ts"
 import { useFailure } from "../text/useFailure.ts"
 import { texts, useText } from "../text/Language.tsx"
 import { Badge, type Tone } from "./Badge.tsx"

@@ -1,5 +1,5 @@
 /** Why a turn brought no reply, and what can be done, for those who look after the agent. */
-import type { ProviderProblem } from "../../../domain/AgentRun.ts"
+import type { ProviderProblem } from "../../../domain/chat/AgentRun.ts"
 import { texts, useText } from "./Language.tsx"
 
 /** As a trace tells it, or what reads one. */

@@ -4,7 +4,7 @@
  */
 import { Chat } from "@ai-sdk/react"
 import { DefaultChatTransport, type UIMessage } from "ai"
-import type { ChatTurnResult } from "../../../../domain/ChatTurn.ts"
+import type { ChatTurnResult } from "../../../../domain/chat/ChatTurn.ts"
 import { failureOf } from "../../api/Client.ts"
 import { type Message as Stored, recentMessages } from "../../api/Conversations.ts"
 import type { Citation } from "../../components/CitationChip.tsx"

@@ -1,5 +1,5 @@
 /** The next turn as the hosted stream takes it: JSON, or a form when files go with it. */
-import type { HostedTurnRequest } from "../../../../domain/Widget.ts"
+import type { HostedTurnRequest } from "../../../../domain/chat/Widget.ts"
 
 export class TurnForm {
   readonly agentId: string

@@ -1,6 +1,6 @@
 /** What the socket of a conversation tells while its page is open. */
 import { useEffect, useState } from "react"
-import type { Frame as Declared } from "../../../../domain/RealtimeFrame.ts"
+import type { Frame as Declared } from "../../../../domain/conversations/RealtimeFrame.ts"
 import { realtime } from "../../api/Conversations.ts"
 import type { RunEvent } from "../../components/Trace.tsx"
 

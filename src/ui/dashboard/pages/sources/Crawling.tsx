@@ -1,7 +1,7 @@
 /** Fields of what is crawled, and the trial run that shows what they would take. */
 import { useMutation } from "@tanstack/react-query"
 import type { ReactNode } from "react"
-import type { DryRunRequest } from "../../../../domain/Crawl.ts"
+import type { DryRunRequest } from "../../../../domain/knowledge/Crawl.ts"
 import { dryRun, type SourceConfig } from "../../api/Sources.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"

@@ -1,0 +1,349 @@
+/**
+ * Every environment variable, its default and its meaning, once. All problems are reported together, by
+ * variable name, before anything starts; values are never repeated in a message.
+ */
+import { BlockList } from "node:net"
+import * as path from "node:path"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { selfHosted } from "../../domain/agents/Agent.ts"
+import type { Plans } from "../../domain/billing/Billing.ts"
+import {
+  allowList,
+  apiUrl,
+  bucket,
+  choice,
+  count,
+  duration,
+  email,
+  hidden,
+  httpUrl,
+  issues,
+  password,
+  plans,
+  proxyList,
+  reachable,
+  redisUrl,
+  secret,
+  rate,
+  url,
+  Value
+} from "./ConfigValues.ts"
+import { contradictions, offline } from "./ConfigConstraints.ts"
+import { InvalidConfig } from "./InvalidConfig.ts"
+import { withFiles } from "./SecretFiles.ts"
+import type { Settings } from "./Settings.ts"
+import * as Telemetry from "../telemetry/Telemetry.ts"
+
+const providerUrl = "https://api.openai.com/v1"
+const graphUrl = "https://graph.facebook.com/v25.0"
+/** Always there, unless SPOKE_PLANS says something else under its name. */
+const builtInPlan = "self-hosted"
+
+const variable = <A, I>(schema: Schema.Schema<A, I>, meaning: string) =>
+  Schema.optionalWith(schema, { exact: true }).annotations({ description: meaning })
+
+/** Name, form and meaning of each; defaults are filled in by {@link fromEnvironment}. */
+export const Variables = Schema.Struct({
+  HOST: variable(Value, "Listen address; 127.0.0.1 by default."),
+  PORT: variable(count(0, 65_535), "Listen port; 3000 by default, 0 takes a free one."),
+  SPOKE_DATA_DIR: variable(
+    Value,
+    "Embedded data: database, artifacts, generated secrets; .spoke by default."
+  ),
+  SPOKE_ARTIFACTS: variable(
+    bucket,
+    "Where originals are kept: s3://bucket/prefix; the data directory by default."
+  ),
+  S3_ENDPOINT: variable(httpUrl, "Address of an S3-compatible store; Amazon's own by default."),
+  AWS_REGION: variable(Value, "Region of the bucket; us-east-1 by default."),
+  AWS_ACCESS_KEY_ID: variable(hidden, "Access key of the bucket; required with SPOKE_ARTIFACTS."),
+  AWS_SECRET_ACCESS_KEY: variable(hidden, "Its secret; required with SPOKE_ARTIFACTS."),
+  AWS_SESSION_TOKEN: variable(hidden, "Session token, where the access key is a temporary one."),
+  DATABASE_URL: variable(
+    url("a postgres:// URL", "postgres:", "postgresql:"),
+    "PostgreSQL 15 or newer; the embedded database by default."
+  ),
+  SPOKE_DATABASE_DIRECT_URL: variable(
+    url("a postgres:// URL", "postgres:", "postgresql:"),
+    "The same database past a pooler in transaction mode, for LISTEN; DATABASE_URL by default."
+  ),
+  SPOKE_DATABASE_POOL: variable(count(1, 500), "Most connections to PostgreSQL; 10 by default."),
+  REDIS_URL: variable(
+    redisUrl,
+    "Redis 6.2 or newer that holds dedupe keys and rate limits and tells processes of changes; the database by default."
+  ),
+  SPOKE_VECTOR: variable(
+    choice("pgvector", "in-process"),
+    "Where chunks are searched: pgvector when DATABASE_URL has the extension, else in-process."
+  ),
+  SMTP_URL: variable(
+    url("an smtp:// or smtps:// URL", "smtp:", "smtps:"),
+    "Mail server, with user and password where it wants them; without it no mail is sent."
+  ),
+  MAIL_FROM: variable(email, "Sender of mails; ALERT_EMAIL by default, else spoke@localhost."),
+  ALERT_EMAIL: variable(email, "Who is mailed when jobs fail for good; needs SMTP_URL, nobody by default."),
+  OPENAI_API_KEY: variable(
+    hidden,
+    "Key of any OpenAI-compatible provider; without it replies are offline extracts."
+  ),
+  OPENAI_BASE_URL: variable(httpUrl, `The provider's address; ${providerUrl} by default.`),
+  SPOKE_OPENAI_API: variable(
+    choice("responses", "chat-completions"),
+    "Which of the provider's interfaces to use: responses for OpenAI's own address, else chat-completions."
+  ),
+  SPOKE_CHAT_MODEL: variable(Value, "Model of agents that name none; gpt-4.1-mini by default."),
+  SPOKE_CONTEXT_WINDOW: variable(
+    count(1_000, 10_000_000),
+    "Tokens that fit the chat model; 128000 by default."
+  ),
+  SPOKE_EMBEDDING_MODEL: variable(
+    Value,
+    "Embedding model; text-embedding-3-small by default, `offline` keeps the built-in one."
+  ),
+  SPOKE_EMBEDDING_DIMENSIONS: variable(
+    count(1, 4_096),
+    "Dimensions of the embedding model; 1536 by default."
+  ),
+  SPOKE_RERANK_URL: variable(
+    httpUrl,
+    "Whole address of a /rerank interface that puts search results in order; none by default."
+  ),
+  SPOKE_RERANK_MODEL: variable(Value, "The reranker's model; required with SPOKE_RERANK_URL."),
+  SPOKE_RERANK_API_KEY: variable(hidden, "The reranker's key; none by default."),
+  SPOKE_GROUNDING_CHECKER: variable(
+    choice("words", "model"),
+    "What checks whether sources support a reply: words by default, model asks the chat model once more."
+  ),
+  SPOKE_GROUNDING_URL: variable(
+    httpUrl,
+    "Whole address of a /check-grounding interface that checks replies instead; none by default."
+  ),
+  SPOKE_GROUNDING_API_KEY: variable(hidden, "The key of SPOKE_GROUNDING_URL; none by default."),
+  SPOKE_SECRET: variable(secret, "Master secret, at least 32 bytes; generated when embedded, else required."),
+  SPOKE_SECRET_PREVIOUS: variable(
+    secret,
+    "The master secret before the last rotation, still good for reading."
+  ),
+  SPOKE_OPERATOR_TOKEN: variable(hidden, "Bearer token of the operator routes; generated when embedded."),
+  SPOKE_ADMIN_EMAIL: variable(
+    email,
+    "First dashboard owner, made with a tenant while there is no user; admin@localhost by default."
+  ),
+  SPOKE_ADMIN_PASSWORD: variable(
+    password,
+    "The owner's password; generated and printed once when embedded, else without it no owner is made."
+  ),
+  APP_URL: variable(httpUrl, "Public address of the hosted app; from HOST and PORT by default."),
+  API_URL: variable(apiUrl, "Public base address of the API, ends in /v1; from APP_URL by default."),
+  REALTIME_URL: variable(
+    url("a ws or wss URL", "ws:", "wss:"),
+    "Public WebSocket address; from APP_URL by default."
+  ),
+  BILLING_WEBHOOK_SECRET: variable(
+    hidden,
+    "What the billing provider signs its events with; without it they are refused."
+  ),
+  SPOKE_PLANS: variable(plans, "JSON from plan names to entitlements, for billing; self-hosted is built in."),
+  SPOKE_DEFAULT_PLAN: variable(
+    Value,
+    "The plan that is left when nothing is paid for; self-hosted by default."
+  ),
+  CHANNEL_VERIFY_TOKEN: variable(
+    hidden,
+    "What messaging providers repeat when they subscribe to webhooks; none by default."
+  ),
+  CHANNEL_APP_SECRET: variable(
+    hidden,
+    "Secret that messaging providers sign webhooks with; none by default, and none is accepted."
+  ),
+  CHANNEL_APP_ID: variable(Value, "Our app at messaging providers, whose echoes are ours; none by default."),
+  GRAPH_API_URL: variable(httpUrl, `Base address of channel replies; ${graphUrl} by default.`),
+  SPOKE_TURN_TIMEOUT: variable(
+    duration,
+    "A longer chat turn fails with RUNTIME_TIMEOUT; 60 seconds by default."
+  ),
+  SPOKE_RATE_LIMIT: variable(
+    rate,
+    "How often each key without a limit of its own may be used, like `60 per minute`; no limit by default."
+  ),
+  SPOKE_RUNTIME_DATA: variable(
+    choice("enabled", "disabled"),
+    "disabled: requests with runtime fields get RUNTIME_DATA_UNAVAILABLE; enabled by default."
+  ),
+  SPOKE_FETCH_ALLOW: variable(
+    allowList,
+    "Private hosts, host:port, addresses or CIDRs that crawling may reach, separated by commas; none by default."
+  ),
+  SPOKE_TRUSTED_PROXIES: variable(
+    proxyList,
+    "Addresses or CIDRs of proxies whose x-forwarded-for is believed, separated by commas; none by default."
+  ),
+  SPOKE_MAX_CONNECTIONS: variable(
+    count(64, 200_000),
+    "Most connections of clients to one process; 8192 by default, half of them for one address."
+  ),
+  SPOKE_MAX_WAIT: variable(duration, "Requests that would wait longer get a 503; 30 seconds by default."),
+  SPOKE_DRAIN_DELAY: variable(duration, "From SIGTERM to the closed listener; 1 second by default."),
+  ...Telemetry.variables,
+  LOG_LEVEL: variable(
+    choice("trace", "debug", "info", "warn", "warning", "error", "none"),
+    "info by default."
+  ),
+  LOG_FORMAT: variable(choice("pretty", "json"), "pretty on a terminal, else json.")
+})
+
+export type Variables = typeof Variables.Type
+export type { Settings } from "./Settings.ts"
+
+const decode = Schema.decodeUnknown(Variables, { errors: "all" })
+
+const plansOf = ({ SPOKE_PLANS }: Variables): Plans =>
+  new Map([[builtInPlan, selfHosted], ...(SPOKE_PLANS ?? [])])
+
+const unknownPlan = (given: Variables) =>
+  given.SPOKE_DEFAULT_PLAN === undefined || plansOf(given).has(given.SPOKE_DEFAULT_PLAN)
+    ? []
+    : [{ variable: "SPOKE_DEFAULT_PLAN", message: "Expected the name of a plan in SPOKE_PLANS" }]
+
+const artifactsOf = (given: Variables): Settings["artifacts"] => {
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, SPOKE_ARTIFACTS } = given
+  if (SPOKE_ARTIFACTS === undefined || accessKeyId === undefined || secretAccessKey === undefined) return null
+  return {
+    ...SPOKE_ARTIFACTS,
+    endpoint: given.S3_ENDPOINT ?? null,
+    region: given.AWS_REGION ?? "us-east-1",
+    accessKeyId,
+    secretAccessKey,
+    sessionToken: given.AWS_SESSION_TOKEN ?? null
+  }
+}
+
+const mailOf = (given: Variables): Settings["mail"] =>
+  given.SMTP_URL === undefined
+    ? null
+    : {
+        url: Redacted.make(given.SMTP_URL),
+        from: given.MAIL_FROM ?? given.ALERT_EMAIL ?? "spoke@localhost"
+      }
+
+const databaseOf = (given: Variables): Settings["database"] => {
+  const { DATABASE_URL: url, SPOKE_DATABASE_DIRECT_URL: direct } = given
+  if (url === undefined) return null
+  return {
+    url: Redacted.make(url),
+    directUrl: direct === undefined ? null : Redacted.make(direct),
+    maxConnections: given.SPOKE_DATABASE_POOL ?? 10
+  }
+}
+
+const modelOf = (given: Variables): Settings["model"] => {
+  if (given.OPENAI_API_KEY === undefined) return null
+  const baseUrl = given.OPENAI_BASE_URL ?? providerUrl
+  return {
+    apiKey: given.OPENAI_API_KEY,
+    baseUrl,
+    api: given.SPOKE_OPENAI_API ?? (baseUrl === providerUrl ? "responses" : "chat-completions"),
+    chatModel: given.SPOKE_CHAT_MODEL ?? "gpt-4.1-mini",
+    contextWindow: given.SPOKE_CONTEXT_WINDOW ?? 128_000
+  }
+}
+
+const embeddingOf = (given: Variables): Settings["embedding"] =>
+  given.OPENAI_API_KEY === undefined || given.SPOKE_EMBEDDING_MODEL === offline
+    ? null
+    : {
+        model: given.SPOKE_EMBEDDING_MODEL ?? "text-embedding-3-small",
+        dimensions: given.SPOKE_EMBEDDING_DIMENSIONS ?? 1_536
+      }
+
+const rerankOf = ({ SPOKE_RERANK_API_KEY: apiKey, ...given }: Variables): Settings["rerank"] =>
+  given.SPOKE_RERANK_URL === undefined || given.SPOKE_RERANK_MODEL === undefined
+    ? null
+    : { url: given.SPOKE_RERANK_URL, model: given.SPOKE_RERANK_MODEL, apiKey }
+
+const groundingOf = (given: Variables): Settings["grounding"] =>
+  given.SPOKE_GROUNDING_URL === undefined
+    ? { checker: given.SPOKE_GROUNDING_CHECKER ?? "words" }
+    : { checker: "http", url: given.SPOKE_GROUNDING_URL, apiKey: given.SPOKE_GROUNDING_API_KEY }
+
+const present = <A>(value: A | undefined): ReadonlyArray<A> => (value === undefined ? [] : [value])
+
+const settingsOf = (given: Variables, terminal: boolean): Settings => {
+  const host = given.HOST ?? "127.0.0.1"
+  const port = given.PORT ?? 3_000
+  const appUrl = given.APP_URL ?? `http://${reachable(host)}:${port}`
+  return {
+    host,
+    port,
+    dataDir: path.resolve(given.SPOKE_DATA_DIR ?? ".spoke"),
+    artifacts: artifactsOf(given),
+    database: databaseOf(given),
+    redis: given.REDIS_URL === undefined ? null : Redacted.make(given.REDIS_URL),
+    mail: mailOf(given),
+    alertEmail: given.ALERT_EMAIL ?? null,
+    vector: given.SPOKE_VECTOR ?? null,
+    model: modelOf(given),
+    embedding: embeddingOf(given),
+    rerank: rerankOf(given),
+    grounding: groundingOf(given),
+    secrets: [...present(given.SPOKE_SECRET), ...present(given.SPOKE_SECRET_PREVIOUS)],
+    operatorToken: Option.fromNullable(given.SPOKE_OPERATOR_TOKEN),
+    admin: {
+      email: given.SPOKE_ADMIN_EMAIL ?? "admin@localhost",
+      password: Option.fromNullable(given.SPOKE_ADMIN_PASSWORD)
+    },
+    appUrl,
+    apiUrl: given.API_URL ?? `${appUrl}/v1`,
+    realtimeUrl: given.REALTIME_URL ?? `${appUrl.replace(/^http/u, "ws")}/api/realtime`,
+    channels: {
+      verifyToken: given.CHANNEL_VERIFY_TOKEN ?? null,
+      appSecret: given.CHANNEL_APP_SECRET ?? null,
+      appId: given.CHANNEL_APP_ID ?? null,
+      graphUrl: given.GRAPH_API_URL ?? graphUrl
+    },
+    billing: {
+      webhookSecret: Option.fromNullable(given.BILLING_WEBHOOK_SECRET),
+      plans: plansOf(given),
+      defaultPlan: given.SPOKE_DEFAULT_PLAN ?? builtInPlan
+    },
+    turnTimeout: given.SPOKE_TURN_TIMEOUT ?? Duration.seconds(60),
+    runtimeData: given.SPOKE_RUNTIME_DATA !== "disabled",
+    rateLimit: given.SPOKE_RATE_LIMIT ?? null,
+    fetchAllow: given.SPOKE_FETCH_ALLOW ?? null,
+    trustedProxies: given.SPOKE_TRUSTED_PROXIES ?? new BlockList(),
+    maxConnections: given.SPOKE_MAX_CONNECTIONS ?? 8_192,
+    maxWait: given.SPOKE_MAX_WAIT ?? Duration.seconds(30),
+    drainDelay: given.SPOKE_DRAIN_DELAY ?? Duration.seconds(1),
+    telemetry: Telemetry.telemetryOf(given),
+    healthPort: given.SPOKE_HEALTH_PORT ?? null,
+    logLevel: given.LOG_LEVEL === "warn" ? "warning" : (given.LOG_LEVEL ?? "info"),
+    logFormat: given.LOG_FORMAT ?? (terminal ? "pretty" : "json")
+  }
+}
+
+/** Reads the settings from a record of variables; empty ones count as unset. */
+export const fromRecord = (environment: Readonly<Record<string, string | undefined>>, terminal: boolean) =>
+  Effect.gen(function* () {
+    const set = Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== "")
+    const { given, problems: unread } = withFiles(Object.fromEntries(set))
+    const decoded = yield* Effect.either(decode(given))
+    const problems = [
+      ...unread,
+      ...(Either.isLeft(decoded) ? issues(decoded.left) : unknownPlan(decoded.right)),
+      ...contradictions(given)
+    ]
+    if (Either.isLeft(decoded) || problems.length > 0) return yield* new InvalidConfig({ problems })
+    return settingsOf(decoded.right, terminal)
+  })
+
+/** The variables of this process. */
+export const environment = Effect.sync(() => process.env)
+
+/** The settings of this process; `overrides` come before its environment. */
+export const fromEnvironment = (overrides: Readonly<Record<string, string>> = {}) =>
+  Effect.suspend(() => fromRecord({ ...process.env, ...overrides }, process.stderr.isTTY === true))

@@ -1,0 +1,157 @@
+/** The forms that values of environment variables have. What does not fit is never repeated. */
+import { BlockList, isIP } from "node:net"
+import * as Duration from "effect/Duration"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as ParseResult from "effect/ParseResult"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { parseAllow } from "../../capabilities/OutboundHttp/AddressRules.ts"
+import { Email, NewPassword } from "../../domain/accounts/Account.ts"
+import { urlOf } from "../../domain/Address.ts"
+import { type Plans, PlanTable } from "../../domain/billing/Billing.ts"
+import { RateLimit } from "../../domain/accounts/RateLimit.ts"
+import { parseRedisAddress } from "./RedisAddress.ts"
+
+export const Value = Schema.Trim.pipe(Schema.minLength(1))
+
+const parsed = <A>(expected: string, parse: (text: string) => Option.Option<A>) =>
+  Schema.transformOrFail(
+    Value,
+    Schema.declare((_: unknown): _ is A => true),
+    {
+      strict: true,
+      decode: (text, _, ast) =>
+        Either.fromOption(parse(text), () => new ParseResult.Type(ast, text, `Expected ${expected}`)),
+      encode: (value, _, ast) =>
+        ParseResult.fail(new ParseResult.Forbidden(ast, value, "A configuration is only read"))
+    }
+  )
+
+const unescaped = Option.liftThrowable((part: string) => decodeURIComponent(part))
+
+/** Whoever uses the account of an address undoes its percent signs, which must then mean something. */
+const readUrl = (text: string, protocols: ReadonlyArray<string>): Option.Option<string> =>
+  Option.fromNullable(urlOf(text)).pipe(
+    Option.filter(({ protocol }) => protocols.includes(protocol)),
+    Option.filter((found) => Option.isSome(unescaped(`${found.username}${found.password}`))),
+    Option.as(text.replace(/\/+$/, ""))
+  )
+export const url = (expected: string, ...protocols: ReadonlyArray<string>) =>
+  parsed(expected, (text) => readUrl(text, protocols))
+
+export const httpUrl = url("an http or https URL", "http:", "https:")
+export const apiUrl = parsed("an http or https URL that ends in /v1", (text) =>
+  Option.filter(readUrl(text, ["http:", "https:"]), (address) => address.endsWith("/v1"))
+)
+export const redisUrl = parsed("a redis:// or rediss:// URL", (text) =>
+  Option.as(parseRedisAddress(text), text)
+)
+export const duration = parsed('a duration like "60 seconds"', (text) =>
+  Option.filter(
+    Duration.decodeUnknown(text),
+    (value) => Duration.toMillis(value) > 0 && Duration.isFinite(value)
+  )
+)
+
+/** In decimal digits; not a number for `0x10`, `1e3` and white space. */
+const decimalOf = (text: string): number =>
+  /^\d{0,15}(?:\.\d{1,15})?$/u.test(text) && text !== "" ? Number(text) : Number.NaN
+
+export const count = (least: number, most: number) =>
+  parsed(`a whole number from ${least} to ${most}`, (text) =>
+    Option.liftPredicate(
+      decimalOf(text),
+      (value) => Number.isInteger(value) && value >= least && value <= most
+    )
+  )
+export const secret = parsed("a secret of at least 32 bytes", (text) =>
+  Buffer.byteLength(text) < 32 ? Option.none() : Option.some(Redacted.make(text))
+)
+export const bucket = parsed("s3://bucket or s3://bucket/prefix", (text) =>
+  Option.map(
+    Option.fromNullable(
+      /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9._/-]*?))?\/*$/u.exec(text)
+    ),
+    ([, name = "", prefix = ""]) => ({ bucket: name, prefix })
+  )
+)
+export const email = parsed("an e-mail address", Schema.decodeOption(Email))
+export const password = parsed("a password of 8 to 200 characters", Schema.decodeOption(NewPassword))
+export const hidden = parsed("a value", (text) => Option.some(Redacted.make(text)))
+export const choice = <const L extends ReadonlyArray<string>>(...choices: L) =>
+  parsed(`one of ${choices.join(", ")}`, (text) =>
+    Option.fromNullable(choices.find((name): name is L[number] => name === text.toLowerCase()))
+  )
+export const allowList = parsed("a comma-separated list of hosts, host:port, addresses or CIDRs", (text) =>
+  Either.getRight(parseAllow(text))
+)
+const addProxy = (list: BlockList, entry: string): boolean => {
+  const [, address = "", prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/u.exec(entry) ?? []
+  const version = isIP(address)
+  if (version === 0) return false
+  const [family, bits] = version === 6 ? (["ipv6", 128] as const) : (["ipv4", 32] as const)
+  const length = Number(prefix ?? bits)
+  // Whoever trusts everybody lets everybody choose the address that limits count by.
+  if (length < 1 || length > bits) return false
+  list.addSubnet(address, length, family)
+  return true
+}
+
+export const proxyList = parsed("a comma-separated list of addresses or CIDRs", (text) => {
+  const list = new BlockList()
+  const entries = text.split(",").map((entry) => entry.trim())
+  return entries.every((entry) => addProxy(list, entry)) ? Option.some(list) : Option.none()
+})
+const windowOf = (text: string) =>
+  Option.map(Duration.decodeUnknown(/^\d/u.test(text) ? text : `1 ${text}`), (window) =>
+    Math.round(Duration.toSeconds(window))
+  )
+
+/** `60 per minute`, `100 per 10 seconds`, `100/10 seconds`. */
+export const rate = parsed('a rate like "60 per minute"', (text) => {
+  const [, requests = "", window = ""] = /^(\d+)\s*(?:\/|\bper\b)\s*(\S.*)$/u.exec(text) ?? []
+  return Option.flatMap(windowOf(window), (seconds) =>
+    Schema.decodeOption(RateLimit)({ requests: Number(requests), window: seconds })
+  )
+})
+
+/** `name=value`, separated by commas, values percent-encoded. */
+export const headerList = parsed("name=value, separated by commas", (text) =>
+  Option.map(
+    Option.all(
+      text.split(",").map((pair) =>
+        Option.flatMap(
+          Option.fromNullable(/^\s*([A-Za-z0-9-]+)\s*=\s*(.*?)\s*$/u.exec(pair)),
+          Option.liftThrowable(([, name = "", value = ""]) => [name, decodeURIComponent(value)] as const)
+        )
+      )
+    ),
+    (pairs): Redacted.Redacted<Readonly<Record<string, string>>> => Redacted.make(Object.fromEntries(pairs))
+  )
+)
+export const ratio = parsed("a number from 0 to 1", (text) =>
+  Option.liftPredicate(decimalOf(text), (value) => value >= 0 && value <= 1)
+)
+/** Names and what they entitle to, beside the plan that every tenant starts on. */
+export const plans = parsed(
+  "JSON from plan names to publicApi, turns, ingestionJobs, sources and overageEnabled",
+  (text) =>
+    Option.map(
+      Schema.decodeOption(Schema.parseJson(PlanTable))(text),
+      (table): Plans => new Map(Object.entries(table))
+    )
+)
+
+/** What is wrong, by variable. */
+export const issues = (error: ParseResult.ParseError) =>
+  ParseResult.ArrayFormatter.formatErrorSync(error).map((issue) => ({
+    variable: issue.path.join("."),
+    message: issue.message.replace(/,? actual [\s\S]*$/u, "")
+  }))
+
+/** A wildcard address cannot be called: its own machine can. */
+export const reachable = (host: string): string => {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1"
+  return host.includes(":") ? `[${host}]` : host
+}

@@ -1,0 +1,45 @@
+/** Where Redis is: one server, or the nodes of a cluster that are asked first. */
+import * as Option from "effect/Option"
+import { urlOf } from "../../domain/Address.ts"
+
+export interface RedisAddress {
+  /** True where keys are spread over many servers; the nodes then name all the others. */
+  readonly cluster: boolean
+  readonly tls: boolean
+  readonly nodes: ReadonlyArray<{ readonly host: string; readonly port: number }>
+  readonly username: string | undefined
+  readonly password: string | undefined
+}
+
+/** Scheme, credentials, hosts, and the rest: several hosts are none that a URL may have. */
+const form = /^(rediss?:\/\/)([^@/?#]*@)?([^@/?#]+)([/?#].*)?$/iu
+
+/** None where a percent sign stands for itself, which it cannot in an address. */
+const accountOf = Option.liftThrowable(({ password, username }: URL) => {
+  const given = (value: string) => (value === "" ? undefined : decodeURIComponent(value))
+  return { username: given(username), password: given(password) }
+})
+
+/** `redis://host`, `redis://one,two,three` or `redis://one?cluster=true`; `rediss` for TLS. */
+export const parseRedisAddress = (text: string): Option.Option<RedisAddress> => {
+  const [, scheme = "", credentials = "", hosts = "", rest = ""] = form.exec(text) ?? []
+  const urls = hosts.split(",").map((host) => urlOf(`${scheme}${credentials}${host}${rest}`))
+  const [first] = urls
+  if (!first) return Option.none()
+  const nodes = urls.flatMap((url) =>
+    url && url.hostname !== ""
+      ? [{ host: url.hostname.replace(/^\[|\]$/gu, ""), port: Number(url.port === "" ? 6_379 : url.port) }]
+      : []
+  )
+  const asked = first.searchParams.get("cluster")
+  const cluster = nodes.length > 1 || asked === "true"
+  // A cluster has one database only.
+  const numbered = cluster && /[1-9]/u.test(first.pathname)
+  if (nodes.length !== urls.length || numbered || (asked !== null && asked !== "true")) return Option.none()
+  return Option.map(accountOf(first), (account) => ({
+    cluster,
+    tls: first.protocol === "rediss:",
+    nodes,
+    ...account
+  }))
+}

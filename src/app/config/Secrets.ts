@@ -1,0 +1,111 @@
+/**
+ * The master secret and the operator token: configured, or generated once and kept in the data directory. A database that was
+ * written under another master secret is not served: what it has sealed could not be read, and nobody would notice.
+ */
+import { randomBytes } from "node:crypto"
+import * as path from "node:path"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { keyIdOf } from "../../capabilities/SecretBox/DerivedKeys.ts"
+import * as MasterKeys from "../../store/MasterKeys.ts"
+import type { Settings } from "./Config.ts"
+import * as DataDirectory from "../DataDirectory.ts"
+
+export class Secrets extends Context.Tag("app/config/Secrets")<
+  Secrets,
+  {
+    /** The current master secret first, then those that are still good for reading. */
+    readonly masters: readonly [Redacted.Redacted, ...ReadonlyArray<Redacted.Redacted>]
+    readonly operatorToken: Option.Option<Redacted.Redacted>
+  }
+>() {}
+
+/** The master secret that the database was written under is not at hand; the message says how to get it back. */
+export class MasterSecretError extends Schema.TaggedError<MasterSecretError>()("MasterSecretError", {
+  message: Schema.String
+}) {}
+
+const leastSecretBytes = 32
+
+const random = () => Redacted.make(randomBytes(32).toString("base64url"))
+
+export const generated = () => ({ secret: random(), operatorToken: random() })
+
+/** Where the secrets of a data directory are. */
+export const fileOf = (dataDir: string) => path.join(dataDir, DataDirectory.secretsFile)
+
+const otherwise =
+  "If it is lost, `spoke new-secret` makes another one: the secrets of tools and the access tokens of channels then have to " +
+  "be entered again, everything else stays."
+
+const unusable = (dataDir: string, what: string) =>
+  new MasterSecretError({
+    message:
+      `${fileOf(dataDir)} ${what}, and the database beside it needs the master secret that it was written under. Put the file ` +
+      `back from a backup of the data directory, or set SPOKE_SECRET to the \`secret\` that stood in it. ${otherwise}`
+  })
+
+/** What the data directory keeps, or none when it keeps nothing. */
+const kept = (dataDir: string) =>
+  DataDirectory.secrets.read(dataDir).pipe(
+    Effect.mapError((error) =>
+      error.malformed === true
+        ? unusable(dataDir, "is damaged: it is no JSON with `secret` and `operatorToken`")
+        : error
+    ),
+    Effect.filterOrFail(
+      Option.match({
+        onNone: () => true,
+        onSome: ({ secret }) => Buffer.byteLength(Redacted.value(secret)) >= leastSecretBytes
+      }),
+      () => unusable(dataDir, "is damaged: its `secret` is too short")
+    )
+  )
+
+/** What the data directory keeps, made when it keeps nothing and `mayMake`. */
+const own = (dataDir: string, mayMake: boolean) =>
+  Effect.gen(function* () {
+    const found = yield* kept(dataDir)
+    if (Option.isSome(found)) return found.value
+    if (!mayMake) return yield* unusable(dataDir, "is missing")
+    const made = generated()
+    yield* DataDirectory.secrets.write(dataDir, made)
+    return made
+  })
+
+const fits = (known: ReadonlyArray<string>, secret: Redacted.Redacted) =>
+  known.length === 0 || known.includes(keyIdOf(secret))
+
+/** The database comes first: opening it takes the lock of the data directory. */
+export const layer = ({ database, dataDir, operatorToken, secrets }: Settings) =>
+  Layer.effect(
+    Secrets,
+    Effect.gen(function* () {
+      yield* SqlClient.SqlClient
+      const known = yield* MasterKeys.known
+      const [current, ...previous] = secrets
+      if (current !== undefined && !secrets.some((secret) => fits(known, secret))) {
+        return yield* new MasterSecretError({
+          message:
+            "SPOKE_SECRET is not the master secret that the database was written under. Set it, or SPOKE_SECRET_PREVIOUS, to " +
+            `that one${database === null ? `, or neither where it stands in ${fileOf(dataDir)}` : ""}. ${otherwise}`
+        })
+      }
+      const mastersOf = (secret: Redacted.Redacted) =>
+        Effect.as(MasterKeys.note(keyIdOf(secret)), [secret, ...previous] as const)
+      if (database !== null && current !== undefined)
+        return { masters: yield* mastersOf(current), operatorToken }
+      const mine = yield* own(dataDir, current !== undefined || !(yield* MasterKeys.isUsed))
+      if (current === undefined && !fits(known, mine.secret))
+        return yield* unusable(dataDir, "is another database's")
+      return {
+        masters: yield* mastersOf(current ?? mine.secret),
+        operatorToken: Option.orElseSome(operatorToken, () => mine.operatorToken)
+      }
+    })
+  )

@@ -1,0 +1,87 @@
+import type { BlockList } from "node:net"
+import type * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import type * as Option from "effect/Option"
+import type * as Redacted from "effect/Redacted"
+import type { AllowList } from "../../capabilities/OutboundHttp/AddressRules.ts"
+import type { Plans } from "../../domain/billing/Billing.ts"
+import type { RateLimit } from "../../domain/accounts/RateLimit.ts"
+import type { ServerOptions } from "../../store/database/Clients.ts"
+import type { ChannelSettings } from "../../usecases/channels/ChannelSettings.ts"
+import type { Telemetry } from "../telemetry/Telemetry.ts"
+
+/** The settings that everything else is wired from. */
+export interface Settings {
+  readonly host: string
+  readonly port: number
+  readonly dataDir: string
+  /** Null: the embedded database. */
+  readonly database: ServerOptions | null
+  /** Null: the database does without. */
+  readonly redis: Redacted.Redacted | null
+  /** Null: no mail is sent. */
+  readonly mail: { readonly url: Redacted.Redacted; readonly from: string } | null
+  /** Null: nobody is mailed when jobs fail. */
+  readonly alertEmail: string | null
+  /** Null: pgvector when the server has it. */
+  readonly vector: "pgvector" | "in-process" | null
+  /** Null: the data directory. */
+  readonly artifacts: {
+    readonly bucket: string
+    readonly prefix: string
+    readonly endpoint: string | null
+    readonly region: string
+    readonly accessKeyId: Redacted.Redacted
+    readonly secretAccessKey: Redacted.Redacted
+    readonly sessionToken: Redacted.Redacted | null
+  } | null
+  /** Null: offline extracts. */
+  readonly model: {
+    readonly apiKey: Redacted.Redacted
+    readonly baseUrl: string
+    readonly api: "responses" | "chat-completions"
+    readonly chatModel: string
+    readonly contextWindow: number
+  } | null
+  /** Null: the built-in model. */
+  readonly embedding: { readonly model: string; readonly dimensions: number } | null
+  /** Null: search results stay in the order of their scores. */
+  readonly rerank: {
+    readonly url: string
+    readonly model: string
+    readonly apiKey: Redacted.Redacted | undefined
+  } | null
+  /** What checks whether sources support a reply. */
+  readonly grounding:
+    | { readonly checker: "words" | "model" }
+    | { readonly checker: "http"; readonly url: string; readonly apiKey: Redacted.Redacted | undefined }
+  /** The current master secret first. Empty: generated and kept in the data directory. */
+  readonly secrets: ReadonlyArray<Redacted.Redacted>
+  readonly operatorToken: Option.Option<Redacted.Redacted>
+  readonly admin: { readonly email: string; readonly password: Option.Option<Redacted.Redacted> }
+  readonly appUrl: string
+  readonly apiUrl: string
+  readonly realtimeUrl: string
+  readonly channels: Context.Tag.Service<ChannelSettings>
+  readonly billing: {
+    /** None: no billing event is taken. */
+    readonly webhookSecret: Option.Option<Redacted.Redacted>
+    readonly plans: Plans
+    readonly defaultPlan: string
+  }
+  readonly turnTimeout: Duration.Duration
+  readonly runtimeData: boolean
+  /** Null: keys without a limit of their own have none. */
+  readonly rateLimit: RateLimit | null
+  readonly fetchAllow: AllowList | null
+  readonly trustedProxies: BlockList
+  readonly maxConnections: number
+  readonly maxWait: Duration.Duration
+  readonly drainDelay: Duration.Duration
+  /** Null: nothing is traced. */
+  readonly telemetry: Telemetry | null
+  /** Null: health and metrics are at `port` alone. */
+  readonly healthPort: number | null
+  readonly logLevel: "trace" | "debug" | "info" | "warning" | "error" | "none"
+  readonly logFormat: "pretty" | "json"
+}

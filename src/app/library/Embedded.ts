@@ -1,0 +1,119 @@
+/** The service without a listener: the same use-cases and routes, called in this process. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import { AgentId } from "../../domain/Ids.ts"
+import { NotFound } from "../../domain/Errors.ts"
+import { SpokeError } from "../../client/Failure.ts"
+import { listen } from "../../http/server/Server.ts"
+import * as Web from "../../http/server/Web.ts"
+import * as WebBodies from "../../http/server/WebBodies.ts"
+import { Agents } from "../../usecases/agents/Agents.ts"
+import type { Settings } from "../config/Config.ts"
+import * as EventLoop from "../telemetry/EventLoop.ts"
+import * as Http from "../Http.ts"
+import { Draining } from "../Lifecycle.ts"
+import * as Live from "../Live.ts"
+import * as Owner from "./Owner.ts"
+import { checked, type Replaceable } from "./Replaceable.ts"
+import * as Workers from "../Workers.ts"
+
+export interface Options {
+  /** The tenant whose owner the host is; the only one by default. */
+  readonly tenant?: string | undefined
+  /** False: another process does the background work. */
+  readonly workers?: boolean | undefined
+}
+
+export interface Replacement<A extends Replaceable, E, R> {
+  /** Capabilities of the host's own, which take the place of ours; they may use the database and the stores. */
+  readonly replace?: Layer.Layer<A, E, R> | undefined
+}
+
+/** Stores, capabilities and use-cases: the service without listener and workers. */
+export const layer = <A extends Replaceable = never, E = never, R = never>(
+  settings: Settings,
+  { replace }: Replacement<A, E, R> = {}
+) =>
+  Live.layer(settings, replace === undefined ? Layer.empty : checked(replace)).pipe(
+    Layer.provideMerge(Draining.Default)
+  )
+
+/** Background work over {@link layer}: ingestion, channels, sweeps. Its scope waits for what is running. */
+export const workers = Workers.layer
+
+/** Open requests get this long once the listener has closed. */
+const grace = "35 seconds"
+
+/** Serves every HTTP surface over {@link layer} at the host and port of `settings`. */
+export const server = (settings: Settings) =>
+  Http.layer(settings).pipe(
+    Layer.provide(listen({ host: settings.host, port: settings.port, grace })),
+    Layer.provide(Http.overload(settings))
+  )
+
+/** What is asked after the end, and what is still read then. */
+export const closed = () => new SpokeError({ code: "CLOSED", message: "This Spoke has been closed." })
+
+/** Bodies that are being read, until the scope closes. */
+const openBodies = Effect.acquireRelease(Effect.sync(WebBodies.make), (bodies) => bodies.end(closed()))
+
+/** Answers web-standard requests over {@link layer}, as {@link server} does, until the scope closes. */
+export const webHandler = (settings: Settings) =>
+  Effect.flatMap(openBodies, (bodies) =>
+    Effect.provide(Web.handler(Http.guarded(settings), bodies), Http.overHttps(settings))
+  )
+
+const decodeAgentId = Schema.decodeUnknownOption(AgentId)
+
+/** Opens over {@link layer}. The scope ends it in the order that loses nothing: no more jobs, then running turns settle. */
+export const open = Effect.fn("Embedded.open")(function* <E, R>(
+  settings: Settings,
+  { tenant, workers: working = true }: Options,
+  live: Layer.Layer<Layer.Layer.Success<ReturnType<typeof layer>>, E, R>
+) {
+  const scope = yield* Effect.scope
+  // The last to end: what turns say while they settle is read from it.
+  const bodies = yield* openBodies
+  yield* EventLoop.watch
+  const context = yield* Layer.buildWithScope(live, scope)
+  const owner = yield* Effect.provide(Owner.find(settings, tenant), context)
+  const work = yield* Scope.make()
+  // Closing twice would return at once the second time; whoever asks waits for the same end.
+  const stopWork = yield* Effect.cached(Scope.close(work, Exit.void))
+  yield* Effect.addFinalizer(() => stopWork)
+  if (working) yield* Layer.buildWithScope(Layer.provide(Workers.layer, Layer.succeedContext(context)), work)
+
+  const network = yield* Web.handler(Http.guarded(settings), bodies).pipe(
+    Effect.provide(Http.overHttps(settings)),
+    Effect.provide(context)
+  )
+  const own = yield* Effect.provide(Web.handler(Http.api(settings, Owner.doors(owner)), bodies), context)
+  const agents = Context.get(context, Agents)
+
+  /** Fails with `NOT_FOUND` for whatever is no agent of the tenant. */
+  const agent = (id: string) =>
+    Option.match(decodeAgentId(id), {
+      onNone: () => Effect.fail(new NotFound({ message: "There is no such agent." })),
+      onSome: (agentId) => Effect.as(agents.get(owner, agentId), agentId)
+    })
+
+  return {
+    tenantId: owner.tenantId,
+    /** What the network would be answered; `address` is the client's. */
+    network: (request: Request, address: string | undefined) =>
+      network(request, Context.make(Web.ClientAddress, Option.fromNullable(address))),
+    /** What the owner is answered, and, with `agentId`, whoever holds every permission of the agent. */
+    own: (request: Request, agentId: AgentId | null) =>
+      own(request, Context.make(Owner.HostAgent, Option.fromNullable(agentId))),
+    agent,
+    /** `/readyz` says from now on that nothing more should come, and workers take no more jobs; waits for those that run. */
+    drain: Effect.zipRight(Context.get(context, Draining).begin, stopWork)
+  }
+})
+
+export type Embedded = Effect.Effect.Success<ReturnType<typeof open>>

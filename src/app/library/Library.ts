@@ -1,0 +1,183 @@
+/** The library: opens the service, and answers for it with promises and a `SpokeError` where something fails. */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Exit from "effect/Exit"
+import * as Logger from "effect/Logger"
+import * as Scope from "effect/Scope"
+import * as Embedded from "./Embedded.ts"
+import * as InProcess from "../../capabilities/ToolSource/InProcess.ts"
+import { ToolName } from "../../domain/agents/Tool.ts"
+import * as LibrarySettings from "./LibrarySettings.ts"
+import * as LogEntry from "../telemetry/LogEntry.ts"
+import type { Replaceable } from "./Replaceable.ts"
+import type { Database } from "../../store/Database.ts"
+import { isError } from "../../domain/Thrown.ts"
+import { isCoded } from "../../http/Envelope.ts"
+import * as AgentClient from "../../client/AgentClient.ts"
+import { SpokeError, type SpokeErrorCode } from "../../client/Failure.ts"
+import * as OwnerClient from "../../client/OwnerClient.ts"
+import type { Spoke, SpokeSettings } from "../../client/Spoke.ts"
+import * as Transport from "../../client/Transport.ts"
+
+const codes: Readonly<Record<string, SpokeErrorCode>> = {
+  DataDirectoryLocked: "DATA_DIRECTORY_IN_USE",
+  DataDirectoryUnusable: "DATA_DIRECTORY_UNUSABLE",
+  DataDirectoryError: "DATA_DIRECTORY_UNUSABLE",
+  DatabaseUnavailable: "DATABASE_UNAVAILABLE",
+  VectorUnavailable: "DATABASE_UNAVAILABLE",
+  MigrationError: "DATABASE_UNAVAILABLE",
+  SqlError: "DATABASE_UNAVAILABLE",
+  MasterSecretError: "INVALID_CONFIG",
+  InvalidReplacement: "INVALID_CONFIG"
+}
+
+const errorOf = (cause: Cause.Cause<unknown>): SpokeError => {
+  const failure = Cause.squash(cause)
+  if (failure instanceof SpokeError) return failure
+  if (isCoded(failure)) {
+    return new SpokeError({ code: failure._tag, message: failure.message, details: failure.details })
+  }
+  const code = isError(failure) && "_tag" in failure ? codes[String(failure._tag)] : undefined
+  return code !== undefined && isError(failure)
+    ? new SpokeError({ code, message: failure.message })
+    : new SpokeError({ code: "INTERNAL_ERROR", message: "Something went wrong on our side.", cause: failure })
+}
+
+const settle = <A>(exit: Exit.Exit<A, unknown>): A => {
+  if (Exit.isSuccess(exit)) return exit.value
+  throw errorOf(exit.cause)
+}
+
+/** Calls get this long to be answered once the library closes. */
+const grace = "30 seconds"
+
+const closedResponse = () =>
+  Response.json(
+    {
+      error: { code: "SERVICE_UNAVAILABLE", message: "The server is stopping. Try again." },
+      meta: { requestId: "none" }
+    },
+    { status: 503 }
+  )
+
+/** Of everything that runs here: without `log` nobody is told anything. */
+const logging = ({ log }: SpokeSettings) =>
+  log === undefined
+    ? Logger.remove(Logger.defaultLogger)
+    : Logger.replace(Logger.defaultLogger, LogEntry.logger(log))
+
+/** What a host may put in the place of ours. */
+export type Replacements<A extends Replaceable> = Embedded.Replacement<A, unknown, Database>
+
+/** Nothing where there are none: a host may bring a `ToolSource` of its own. */
+const offered = (tools: NonNullable<SpokeSettings["tools"]>) =>
+  Object.keys(tools).length === 0 ? Layer.empty : InProcess.layerInProcess(tools)
+
+const isToolName = Schema.is(ToolName)
+
+const invalid = (told: ReadonlyArray<string>, issues: unknown) =>
+  new SpokeError({
+    code: "INVALID_CONFIG",
+    message: `Settings have to be mended: ${told.join("; ")}`,
+    details: { issues }
+  })
+
+const opening = <A extends Replaceable>(all: SpokeSettings, replacements: Replacements<A>) =>
+  Effect.gen(function* () {
+    const unknown = LibrarySettings.unknownSettings(all)
+    if (unknown.length > 0) {
+      const told = unknown.map(({ message }) => message)
+      return yield* Effect.fail(invalid(told, unknown))
+    }
+    const { tenant, tools = {}, workers, ...given } = all
+    const misnamed = Object.keys(tools).filter((name) => !isToolName(name))
+    if (misnamed.length > 0) {
+      const message = "A tool's name must be a letter, then up to 63 letters, digits, _ or -"
+      return yield* Effect.fail(invalid([`tools: ${message}`], [{ path: ["tools"], message }]))
+    }
+    const settings = yield* Effect.mapError(LibrarySettings.read(given), (issues) =>
+      invalid(
+        issues.map(({ message, path }) => `${path.join(".")}: ${message}`),
+        issues
+      )
+    )
+    const replace = Layer.merge(replacements.replace ?? Layer.empty, offered(tools))
+    return yield* Embedded.open(settings, { tenant, workers }, Embedded.layer(settings, { replace }))
+  })
+
+/** Opens the service, which makes or migrates its database; rejects with a {@link SpokeError}. */
+export const createSpoke = async <A extends Replaceable = never>(
+  settings: SpokeSettings = {},
+  replacements: Replacements<A> = {}
+): Promise<Spoke> => {
+  const logged = logging(settings)
+  const run: Run = async (effect, options) =>
+    settle(await Effect.runPromiseExit(Effect.provide(effect, logged), options))
+  const scope = await run(Scope.make())
+  const end = () => run(Scope.close(scope, Exit.void))
+  try {
+    return facade(await run(Scope.extend(opening(settings, replacements), scope)), run, end)
+  } catch (cause) {
+    await end()
+    throw cause
+  }
+}
+
+type Run = <A>(effect: Effect.Effect<A, unknown>, options?: { readonly signal: AbortSignal }) => Promise<A>
+
+const facade = (embedded: Embedded.Embedded, run: Run, end: () => Promise<void>): Spoke => {
+  const pending = new Set<Promise<unknown>>()
+  let closing: Promise<void> | undefined
+
+  /** Remembered until it is answered: closing waits for it. */
+  const tracked = <A>(answer: Promise<A>): Promise<A> => {
+    const settled: Promise<unknown> = answer.catch(() => undefined).finally(() => pending.delete(settled))
+    pending.add(settled)
+    return answer
+  }
+
+  const answered = Effect.timeoutOption(
+    Effect.promise(() => Promise.all(pending)),
+    grace
+  )
+
+  const close = () =>
+    (closing ??= (async () => {
+      await run(Effect.all([embedded.drain, answered], { concurrency: "unbounded" }))
+      await end()
+    })())
+
+  const unlessClosed =
+    (send: Transport.Send): Transport.Send =>
+    async (request) => {
+      if (closing !== undefined) throw Embedded.closed()
+      const response = await tracked(send(request))
+      // What could not be answered in time.
+      if (response.status === 503 && closing !== undefined) throw Embedded.closed()
+      return response
+    }
+
+  const owner = unlessClosed((request) => embedded.own(request, null))
+
+  const asAgent = (id: string) =>
+    unlessClosed(async (request) => embedded.own(request, await run(embedded.agent(id), request)))
+
+  const origin = "http://spoke.internal"
+  const { agents, keysOf } = OwnerClient.make(Transport.make(origin, owner))
+  return {
+    agents,
+    agent: (id) => ({
+      ...AgentClient.make(Transport.make(origin, asAgent(id))),
+      id,
+      keys: keysOf(id)
+    }),
+    fetch: (request, options) =>
+      closing === undefined
+        ? tracked(embedded.network(request, options?.clientAddress))
+        : Promise.resolve(closedResponse()),
+    close,
+    [Symbol.asyncDispose]: close
+  }
+}

@@ -1,0 +1,85 @@
+/** What a program says when it opens the library, as the settings of the service. */
+import * as Effect from "effect/Effect"
+import { unknownField } from "../../domain/UnknownField.ts"
+import type { LibrarySettings, SpokeSettings } from "../../client/Spoke.ts"
+import { fromRecord } from "../config/Config.ts"
+
+const variableOf = {
+  dataDir: "SPOKE_DATA_DIR",
+  databaseUrl: "DATABASE_URL",
+  redisUrl: "REDIS_URL",
+  "openai.apiKey": "OPENAI_API_KEY",
+  "openai.baseUrl": "OPENAI_BASE_URL",
+  "openai.api": "SPOKE_OPENAI_API",
+  "openai.chatModel": "SPOKE_CHAT_MODEL",
+  "openai.embeddingModel": "SPOKE_EMBEDDING_MODEL",
+  "openai.embeddingDimensions": "SPOKE_EMBEDDING_DIMENSIONS",
+  secret: "SPOKE_SECRET",
+  operatorToken: "SPOKE_OPERATOR_TOKEN",
+  "admin.email": "SPOKE_ADMIN_EMAIL",
+  "admin.password": "SPOKE_ADMIN_PASSWORD",
+  appUrl: "APP_URL",
+  fetchAllow: "SPOKE_FETCH_ALLOW"
+} as const
+
+type Given = { readonly [K in keyof typeof variableOf]: string | undefined }
+
+const givenOf = ({ admin, fetchAllow, openai, ...given }: LibrarySettings): Given => ({
+  dataDir: given.dataDir,
+  databaseUrl: given.databaseUrl,
+  redisUrl: given.redisUrl,
+  "openai.apiKey": openai?.apiKey,
+  "openai.baseUrl": openai?.baseUrl,
+  "openai.api": openai?.api,
+  "openai.chatModel": openai?.chatModel,
+  "openai.embeddingModel": openai?.embeddingModel,
+  "openai.embeddingDimensions": openai?.embeddingDimensions?.toString(),
+  secret: given.secret,
+  operatorToken: given.operatorToken,
+  "admin.email": admin?.email,
+  "admin.password": admin?.password,
+  appUrl: given.appUrl,
+  fetchAllow: fetchAllow?.join(",")
+})
+
+/** The setting as the program calls it. */
+const settingOf = (variable: string): string =>
+  Object.entries(variableOf).find(([, name]) => name === variable)?.[0] ?? variable
+
+const isGroup = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null
+
+/** Settings that are none of the service's own variables. */
+const others = ["env", "log", "tenant", "tools", "workers"] as const satisfies ReadonlyArray<
+  keyof SpokeSettings
+>
+
+/** What nobody knows of what a program gives, which no compiler may have read. */
+export const unknownSettings = (given: SpokeSettings) => {
+  const named = Object.keys(variableOf).map((name) => name.split("."))
+  const known = new Set([...named.flatMap(([name = ""]) => name), ...others])
+  return Object.entries(given).flatMap(([name, value]) => {
+    if (!known.has(name)) return [{ path: [name], message: unknownField([], name, known) }]
+    const inner = named.flatMap(([group, field]) => (group === name && field !== undefined ? [field] : []))
+    return inner.length === 0 || !isGroup(value)
+      ? []
+      : Object.keys(value)
+          .filter((field) => !inner.includes(field))
+          .map((field) => ({ path: [name, field], message: unknownField([name], field, inner) }))
+  })
+}
+
+/** The settings, or `InvalidConfig` with every problem under the name of its setting. */
+export const read = (given: LibrarySettings) => {
+  const set = Object.entries(givenOf(given)).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const]
+  )
+  const named: Readonly<Record<string, string>> = variableOf
+  const record = {
+    ...given.env,
+    ...Object.fromEntries(set.map(([name, value]) => [named[name] ?? name, value]))
+  }
+  return Effect.mapError(fromRecord(record, false), ({ problems }) =>
+    problems.map(({ message, variable }) => ({ path: [settingOf(variable)], message }))
+  )
+}

@@ -1,0 +1,74 @@
+/**
+ * Whom a program that holds the library acts for: the owner of one tenant. It needs no key and no session, so these doors
+ * stand before nothing that listens.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { randomBytes } from "node:crypto"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { type Caller, hostKey, type SessionUser } from "../../domain/accounts/Access.ts"
+import { ValidationError } from "../../domain/Errors.ts"
+import { AgentId, TenantId, UserId } from "../../domain/Ids.ts"
+import { AgentKeyAuth, CallerAuth, OperatorAuth, SessionAuth } from "../../http/Auth.ts"
+import { SameOrigin } from "../../http/hosted/accounts/SameOrigin.ts"
+import type { Settings } from "../config/Config.ts"
+import * as FirstOwner from "../FirstOwner.ts"
+
+/** The agent that a request of the host is about. */
+export class HostAgent extends Context.Reference<HostAgent>()("app/HostAgent", {
+  defaultValue: () => Option.none<AgentId>()
+}) {}
+
+const Row = Schema.Struct({ id: UserId, tenantId: TenantId, email: Schema.String })
+const decodeRows = Schema.decodeUnknown(Schema.Array(Row))
+
+/** The first owner of each tenant, of `tenant` alone where it is given; two at most. */
+const owners = (tenant: string | undefined) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const rows = yield* sql`
+      select distinct on (tenant_id) id, tenant_id as "tenantId", email from users
+      where role = 'owner' and ${tenant === undefined ? sql`true` : sql`tenant_id = ${tenant}`}
+      order by tenant_id, id limit 2`
+    return yield* decodeRows(rows)
+  }).pipe(Effect.orDie)
+
+/** The owner of `tenant`; without it of the only tenant, which is made where there is none. */
+export const find = Effect.fn("Owner.find")(function* (settings: Settings, tenant: string | undefined) {
+  const before = yield* owners(tenant)
+  if (before.length === 0 && tenant === undefined) {
+    const unknown = () => Redacted.make(randomBytes(24).toString("base64url"))
+    yield* FirstOwner.create(settings, Option.getOrElse(settings.admin.password, unknown))
+  }
+  const [owner, another] = before.length === 0 ? yield* owners(tenant) : before
+  if (owner === undefined) return yield* new ValidationError({ message: "There is no such tenant." })
+  if (another !== undefined) {
+    return yield* new ValidationError({ message: "The database has several tenants: name one as tenant." })
+  }
+  const { email, id: userId, tenantId } = owner
+  const user: SessionUser = { userId, tenantId, email, role: "owner", session: null }
+  return user
+})
+
+/** Lets everything in as `owner`; who asks for an agent's routes has seen to it that the agent is one of the tenant's. */
+export const doors = (owner: SessionUser) =>
+  Layer.mergeAll(
+    Layer.succeed(
+      AgentKeyAuth,
+      Effect.map(HostAgent, (agent) => ({
+        keyId: hostKey,
+        tenantId: owner.tenantId,
+        agentId: Option.getOrElse(agent, () => AgentId.make("none")),
+        permissions: ["*" as const],
+        sourceScope: null
+      }))
+    ),
+    Layer.succeed(SessionAuth, Effect.succeed(owner)),
+    Layer.succeed(CallerAuth, Effect.succeed<Caller>({ _tag: "User", user: owner })),
+    Layer.succeed(SameOrigin, Effect.void),
+    Layer.succeed(OperatorAuth, Effect.succeed({ actor: "operator" as const }))
+  )

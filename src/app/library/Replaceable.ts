@@ -1,0 +1,79 @@
+/** The capabilities that a host may put in the place of ours. */
+import type * as Context from "effect/Context"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
+import { AuditLog } from "../../capabilities/AuditLog.ts"
+import { BillingProvider } from "../../capabilities/BillingProvider.ts"
+import { Credentials } from "../../capabilities/Credentials.ts"
+import { DedupeStore } from "../../capabilities/DedupeStore.ts"
+import { DocumentParser } from "../../capabilities/DocumentParser.ts"
+import { Embedder, OtherEmbedders } from "../../capabilities/Embedder.ts"
+import { Exchange } from "../../capabilities/StreamingPost.ts"
+import { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
+import { JobQueue } from "../../capabilities/JobQueue.ts"
+import { KeyStore } from "../../capabilities/KeyStore.ts"
+import { Mailer } from "../../capabilities/Mailer.ts"
+import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
+import { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
+import { ProviderPauses } from "../../capabilities/ProviderBackoff.ts"
+import { RateLimiter } from "../../capabilities/RateLimiter.ts"
+import { Realtime } from "../../capabilities/Realtime.ts"
+import { Reranker } from "../../capabilities/Reranker.ts"
+import { SecretBox } from "../../capabilities/SecretBox.ts"
+import { TextRecognition } from "../../capabilities/TextRecognition.ts"
+import { ToolSource } from "../../capabilities/ToolSource.ts"
+import { VectorSearch } from "../../capabilities/VectorSearch.ts"
+
+const tags = {
+  ArtifactStore,
+  AuditLog,
+  BillingProvider,
+  Credentials,
+  DedupeStore,
+  DocumentParser,
+  Embedder,
+  Exchange,
+  GroundingChecker,
+  JobQueue,
+  KeyStore,
+  Mailer,
+  ModelRuntime,
+  OtherEmbedders,
+  OutboundHttp,
+  ProviderPauses,
+  RateLimiter,
+  Realtime,
+  Reranker,
+  SecretBox,
+  TextRecognition,
+  ToolSource,
+  VectorSearch
+}
+
+/** What a replacement may provide: the compiler refuses a layer that provides anything else. */
+export type Replaceable = Context.Tag.Identifier<(typeof tags)[keyof typeof tags]>
+
+const keys: ReadonlySet<string> = new Set(Object.values(tags).map(({ key }) => key))
+
+/** A replacement provides what nothing of Spoke's requires. */
+export class InvalidReplacement extends Schema.TaggedError<InvalidReplacement>()("InvalidReplacement", {
+  message: Schema.String
+}) {}
+
+/** `replace`, which fails when it provides anything but capabilities: it would have no effect. To be made once, and shared. */
+export const checked = <E, R>(
+  replace: Layer.Layer<never, E, R>
+): Layer.Layer<never, E | InvalidReplacement, R> =>
+  Layer.flatMap(replace, (provided) => {
+    const others = [...provided.unsafeMap.keys()].filter((key) => !keys.has(key))
+    return others.length === 0
+      ? Layer.succeedContext(provided)
+      : Layer.fail(
+          new InvalidReplacement({
+            message:
+              `Nothing requires ${others.join(", ")}: give what your capabilities need with Layer.provide. ` +
+              `What can be replaced: ${Object.keys(tags).join(", ")}.`
+          })
+        )
+  })

@@ -1,0 +1,92 @@
+/**
+ * The client of a collector of telemetry: bounded in time and number. What fails for a moment is sent again; a collector
+ * that stays away is left alone for a while, longer each time, and what would have been sent meanwhile is lost. It never
+ * fails: the exporters of `@effect/opentelemetry` throw away a whole minute when one batch does.
+ */
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientError from "@effect/platform/HttpClientError"
+import type * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
+
+const patience = Duration.seconds(5)
+/** Batches that are under way or wait for another try; further ones are lost. */
+const atOnce = 4
+const retries = { schedule: Schedule.exponential("1 second"), times: 2 }
+/** How long it is left alone after a batch was lost, in milliseconds. */
+const rests = { first: Duration.toMillis("2 seconds"), longest: Duration.toMillis("30 seconds") }
+const quiet = Duration.toMillis("1 minute")
+
+/** Of this batch alone, and not of the collector. */
+const itsOwnFault = new Set([400, 413, 415, 422])
+const passing = (status: number) => status === 408 || status === 429 || status >= 500
+
+type Refusal = HttpClientError.ResponseError
+
+const isPassing = (error: HttpClientError.HttpClientError): boolean =>
+  error._tag === "RequestError" ? error.reason === "Transport" : passing(error.response.status)
+
+const make = (inner: HttpClient.HttpClient) => {
+  const places = Effect.unsafeMakeSemaphore(atOnce)
+  let told = Number.NEGATIVE_INFINITY
+  let rest = 0
+  let until = Number.NEGATIVE_INFINITY
+
+  /** Heard of once a minute. */
+  const lost = (request: HttpClientRequest.HttpClientRequest) =>
+    Effect.gen(function* () {
+      const now = yield* monotonicMillis
+      if (now - told >= quiet) {
+        told = now
+        yield* Effect.logWarning("The collector of telemetry does not take it; some is lost")
+      }
+      return HttpClientResponse.fromWeb(request, new Response(null, { status: 204 }))
+    })
+
+  const leaveAlone = Effect.map(monotonicMillis, (now) => {
+    rest = Math.min(rests.longest, Math.max(rests.first, rest * 2))
+    until = now + rest
+  })
+
+  return HttpClient.transform(inner, (response, request) => {
+    const silence = () =>
+      new HttpClientError.RequestError({ request, reason: "Transport", description: "No answer" })
+    const attempt = response.pipe(
+      Effect.timeoutFail({ duration: patience, onTimeout: silence }),
+      Effect.filterOrFail(
+        ({ status }) => status < 400,
+        (answer): Refusal =>
+          new HttpClientError.ResponseError({ request, response: answer, reason: "StatusCode" })
+      )
+    )
+    const send = attempt.pipe(
+      Effect.retry({ ...retries, while: isPassing }),
+      Effect.tap(() => {
+        rest = 0
+      }),
+      Effect.catchAll((error) => {
+        const fault = error._tag === "ResponseError" && itsOwnFault.has(error.response.status)
+        return Effect.zipRight(fault ? Effect.void : leaveAlone, lost(request))
+      })
+    )
+    return Effect.flatMap(monotonicMillis, (now) =>
+      now < until
+        ? lost(request)
+        : Effect.flatMap(
+            places.withPermitsIfAvailable(1)(send),
+            Option.match({
+              onNone: () => lost(request),
+              onSome: Effect.succeed
+            })
+          )
+    )
+  })
+}
+
+/** Around any client. */
+export const layer = Layer.effect(HttpClient.HttpClient, Effect.map(HttpClient.HttpClient, make))

@@ -1,0 +1,95 @@
+/** What the process tells of itself. Log lines: one JSON object a line for machines, readable ones on a terminal. Causes are cut: some carry whole statements. */
+import * as Cause from "effect/Cause"
+import * as Chunk from "effect/Chunk"
+import * as Context from "effect/Context"
+import * as FiberRef from "effect/FiberRef"
+import * as FiberRefs from "effect/FiberRefs"
+import * as HashMap from "effect/HashMap"
+import * as Layer from "effect/Layer"
+import * as List from "effect/List"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import * as Option from "effect/Option"
+import * as Tracer from "effect/Tracer"
+import { sqlStateOf } from "../../store/Database.ts"
+import type { Settings } from "../config/Config.ts"
+import * as Telemetry from "./Telemetry.ts"
+
+/** Longest text of a cause in a log line. */
+const causeLimit = 4_000
+
+const levels: Record<Settings["logLevel"], LogLevel.LogLevel> = {
+  trace: LogLevel.Trace,
+  debug: LogLevel.Debug,
+  info: LogLevel.Info,
+  warning: LogLevel.Warning,
+  error: LogLevel.Error,
+  none: LogLevel.None
+}
+
+const words = (message: unknown): string =>
+  (Array.isArray(message) ? message : [message])
+    .map((part: unknown) => (typeof part === "string" ? part : JSON.stringify(part)))
+    .join(" ")
+
+/** Of the span that a line was written in: by it, lines and traces are found from each other. */
+const traceOf = (refs: FiberRefs.FiberRefs) =>
+  Option.match(Context.getOption(FiberRefs.getOrDefault(refs, FiberRef.currentContext), Tracer.ParentSpan), {
+    onNone: () => ({}),
+    onSome: ({ traceId }) => ({ traceId })
+  })
+
+/** What the database said went wrong, as a field to search by. */
+const sqlStateIn = (cause: Cause.Cause<unknown>) => {
+  const states = Chunk.filterMap(Chunk.appendAll(Cause.failures(cause), Cause.defects(cause)), (thrown) =>
+    Option.fromNullable(sqlStateOf(thrown))
+  )
+  return Option.match(Chunk.head(states), { onNone: () => ({}), onSome: (sqlState) => ({ sqlState }) })
+}
+
+const lineOf = ({
+  annotations,
+  cause,
+  context,
+  date,
+  logLevel,
+  message,
+  spans
+}: Logger.Logger.Options<unknown>) => ({
+  timestamp: date.toISOString(),
+  level: logLevel.label.toLowerCase(),
+  message: words(message),
+  ...Object.fromEntries(HashMap.toEntries(annotations)),
+  ...traceOf(context),
+  ...(List.isNil(spans) ? {} : { spans: List.toArray(spans).map(({ label }) => label) }),
+  ...sqlStateIn(cause),
+  ...(Cause.isEmpty(cause) ? {} : { cause: Cause.pretty(cause).slice(0, causeLimit) })
+})
+
+const colors: Readonly<Record<string, number>> = { error: 31, fatal: 31, warn: 33, debug: 90, trace: 90 }
+
+const pretty = (options: Logger.Logger.Options<unknown>): string => {
+  const { cause, level, message, timestamp, spans: _, ...annotations } = lineOf(options)
+  const details = Object.entries(annotations).map(([name, value]) => `${name}=${words(value)}`)
+  const head = `${timestamp.slice(11, 19)} \u001b[${colors[level] ?? 36}m${level.padEnd(5)}\u001b[0m ${message}`
+  return [[head, ...details].join(" "), ...(cause === undefined ? [] : [cause])].join("\n")
+}
+
+// Standard output belongs to what a command answers; lines about the work go to standard error.
+const write = (line: string) => {
+  process.stderr.write(`${line}\n`)
+}
+
+const jsonLogger = Logger.make<unknown, void>((options) => write(JSON.stringify(lineOf(options))))
+const prettyLogger = Logger.make<unknown, void>((options) => write(pretty(options)))
+
+export const layer = ({
+  logFormat,
+  logLevel,
+  telemetry
+}: Pick<Settings, "logFormat" | "logLevel" | "telemetry">) =>
+  Layer.mergeAll(
+    Telemetry.layer(telemetry),
+    Logger.replace(Logger.defaultLogger, logFormat === "json" ? jsonLogger : prettyLogger),
+    Logger.minimumLogLevel(levels[logLevel])
+  )

@@ -1,0 +1,145 @@
+/**
+ * Where traces, logs and metrics go (OTEL_EXPORTER_OTLP_ENDPOINT), by OTLP over HTTP. Without an address there is no tracer
+ * and no span is made. With one, spans hold ids, statements without their values, and of failures their kind and place; a
+ * collector that is slow or gone costs a request nothing: what waits is bounded, and what does not fit is dropped.
+ */
+import * as Otlp from "@effect/opentelemetry/Otlp"
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Tracer from "effect/Tracer"
+import { isError } from "../../domain/Thrown.ts"
+import * as ProviderHttp from "../../capabilities/ModelRuntime/ProviderHttp.ts"
+import { sampling } from "../../http/server/Span.ts"
+import * as Collector from "./Collector.ts"
+import { count, headerList, httpUrl, ratio, Value } from "../config/ConfigValues.ts"
+import * as Package from "../Package.ts"
+
+const variable = <A, I>(schema: Schema.Schema<A, I>, meaning: string) =>
+  Schema.optionalWith(schema, { exact: true }).annotations({ description: meaning })
+
+/** The variables of `app/config/Config` that telemetry has, and the port where the process is looked at. */
+export const variables = {
+  SPOKE_HEALTH_PORT: variable(
+    count(0, 65_535),
+    "Port of /healthz, /readyz and /metrics beside PORT, in workers too; none by default, 0 takes a free one."
+  ),
+  OTEL_EXPORTER_OTLP_ENDPOINT: variable(
+    httpUrl,
+    "Base address of an OpenTelemetry collector (OTLP over HTTP); without it nothing is traced."
+  ),
+  OTEL_EXPORTER_OTLP_HEADERS: variable(
+    headerList,
+    "Headers for the collector, name=value, separated by commas; none by default."
+  ),
+  OTEL_SERVICE_NAME: variable(Value, "Name of this service there; spoke by default."),
+  OTEL_TRACES_SAMPLER_ARG: variable(
+    ratio,
+    "Part of the requests that is traced, from 0 to 1, where the caller does not say; 1 by default."
+  )
+}
+
+interface Given {
+  readonly OTEL_EXPORTER_OTLP_ENDPOINT?: string
+  readonly OTEL_EXPORTER_OTLP_HEADERS?: Redacted.Redacted<Readonly<Record<string, string>>>
+  readonly OTEL_SERVICE_NAME?: string
+  readonly OTEL_TRACES_SAMPLER_ARG?: number
+}
+
+export interface Telemetry {
+  readonly endpoint: string
+  readonly headers: Redacted.Redacted<Readonly<Record<string, string>>>
+  readonly service: string
+  /** From 0 to 1. */
+  readonly ratio: number
+}
+
+export const telemetryOf = (given: Given): Telemetry | null =>
+  given.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+    ? null
+    : {
+        endpoint: given.OTEL_EXPORTER_OTLP_ENDPOINT,
+        headers: given.OTEL_EXPORTER_OTLP_HEADERS ?? Redacted.make({}),
+        service: given.OTEL_SERVICE_NAME ?? "spoke",
+        ratio: given.OTEL_TRACES_SAMPLER_ARG ?? 1
+      }
+
+/** Spans of the framework hold whole addresses and headers; ours are made in `http/server/Span`. */
+const ownSpansOnly = Layer.scopedDiscard(
+  Effect.zipRight(
+    Effect.locallyScoped(HttpMiddleware.currentTracerDisabledWhen, () => true),
+    Effect.locallyScoped(HttpClient.currentTracerDisabledWhen, () => true)
+  )
+)
+
+const kindOf = (failure: unknown): string => {
+  if (typeof failure !== "object" || failure === null) return "Error"
+  if ("_tag" in failure && typeof failure._tag === "string") return failure._tag
+  return isError(failure) ? failure.name : "Error"
+}
+
+/** What `failure` is and where it came from: its words may quote what a tool, a provider or a customer said. */
+const unspoken = (failure: unknown) => {
+  const kind = kindOf(failure)
+  const { message = "", stack = "" } = isError(failure) ? failure : {}
+  // Lines of the words may look like places.
+  const frames = stack.slice(Math.max(0, stack.indexOf(message)) + message.length).split("\n")
+  const places = frames.filter((line) => /^\s{4}at .*:\d+:\d+\)?$/u.test(line))
+  return Object.assign(new Error(kind), { name: kind, stack: [kind, ...places].join("\n") })
+}
+
+const wordless = (cause: Cause.Cause<unknown>): Cause.Cause<unknown> =>
+  Cause.match(cause, {
+    onEmpty: Cause.empty,
+    onFail: (error) => Cause.fail(unspoken(error)),
+    onDie: (defect) => Cause.die(unspoken(defect)),
+    onInterrupt: Cause.interrupt,
+    onSequential: Cause.sequential,
+    onParallel: Cause.parallel
+  })
+
+/** Spans end as they do, but without the words of their failures. */
+const withoutWords = Layer.scopedDiscard(
+  Effect.flatMap(Effect.tracer, (inner) =>
+    Effect.withTracerScoped(
+      Tracer.make({
+        context: (run, fiber) => inner.context(run, fiber),
+        span: (...given) => {
+          const span = inner.span(...given)
+          const { end } = span
+          return Object.assign(span, {
+            end: (at: bigint, exit: Exit.Exit<unknown, unknown>) =>
+              Reflect.apply(end, span, [at, Exit.mapErrorCause(exit, wordless)])
+          })
+        }
+      })
+    )
+  )
+)
+
+export const layer = (telemetry: Telemetry | null) => {
+  if (telemetry === null) return Layer.setTracerEnabled(false)
+  const { endpoint, headers, ratio: part, service } = telemetry
+  return Layer.mergeAll(
+    ownSpansOnly,
+    Layer.scopedDiscard(Effect.locallyScoped(sampling, part)),
+    withoutWords.pipe(
+      Layer.provideMerge(
+        Otlp.layerJson({
+          baseUrl: endpoint,
+          resource: { serviceName: service, serviceVersion: Package.version },
+          headers: Redacted.value(headers),
+          maxBatchSize: 500,
+          metricsExportInterval: "30 seconds",
+          tracerExportInterval: "2 seconds"
+        })
+      ),
+      Layer.provide(Collector.layer.pipe(Layer.provide(ProviderHttp.layer)))
+    )
+  )
+}

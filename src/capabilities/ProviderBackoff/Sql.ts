@@ -1,0 +1,36 @@
+/** Pauses as rows that all processes read; by the database's clock. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { ProviderPauses } from "../ProviderBackoff.ts"
+
+/** A database that fails tells of no pause: the provider will, again. */
+const unknown = Effect.catchAllCause((cause: unknown) =>
+  Effect.as(Effect.logWarning("A provider's pause could not be shared", cause), Duration.zero)
+)
+
+/** Over the table `provider_pauses`. */
+export const layerSql = Layer.effect(
+  ProviderPauses,
+  Effect.map(SqlClient.SqlClient, (sql) => ({
+    left: (provider: string) =>
+      sql<{ readonly left: number }>`
+        select greatest(0, extract(epoch from until - clock_timestamp()) * 1000)::float8 as left
+        from provider_pauses where provider = ${provider}`.pipe(
+        Effect.map(([row]) => Duration.millis(row?.left ?? 0)),
+        unknown,
+        Effect.withSpan("ProviderPauses.left")
+      ),
+    begin: (provider: string, pause: Duration.Duration) =>
+      sql`
+        insert into provider_pauses as pauses (provider, until)
+        values (${provider}, clock_timestamp() + ${Duration.toMillis(pause)}::float8 * interval '1 millisecond')
+        on conflict (provider) do update set until = greatest(pauses.until, excluded.until)`.pipe(
+        Effect.as(Duration.zero),
+        unknown,
+        Effect.asVoid,
+        Effect.withSpan("ProviderPauses.begin")
+      )
+  }))
+)

@@ -1,0 +1,212 @@
+/**
+ * {@link Exchange} by undici's own callbacks, on the connections of {@link NodeHttpClient.Dispatcher}. Through `HttpClient` an
+ * answer of 50 pieces takes 1.26 ms of CPU, through this 0.7 ms: every turn reads two answers.
+ */
+import type { IncomingHttpHeaders } from "node:http"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as Chunk from "effect/Chunk"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberRef from "effect/FiberRef"
+import * as Layer from "effect/Layer"
+import * as Mailbox from "effect/Mailbox"
+import * as Option from "effect/Option"
+import * as Tracer from "effect/Tracer"
+import type { Dispatcher } from "undici"
+import { urlOf } from "../../domain/Address.ts"
+import { currentOwner } from "../../concurrency/CurrentOwner.ts"
+import { FairLimiter } from "../../concurrency/FairLimiter.ts"
+import { type Answered, Exchange, ExchangeError, type Posted } from "../StreamingPost.ts"
+
+/** Bytes that may wait for a slow reader before the provider has to. */
+const maxUnreadBytes = 1024 * 1024
+/** Bytes of an answer of which enough was read that are still taken, so that its connection can be used again. */
+const maxDroppedBytes = 64 * 1024
+
+/** As many as the dispatcher opens; an owner may have half, and waits for them no longer than for an answer to begin. */
+const providerConnections = {
+  permits: 2_048,
+  maxPermitsPerOwner: 1_024,
+  maxWaiting: 4_096,
+  maxWait: "30 seconds"
+} as const
+
+const tooMany = () => new ExchangeError({ reason: "Late", code: "" })
+
+const late = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"])
+const nativeCode = /^[A-Z][A-Z_]{2,40}$/u
+
+/** The code of an error or of what caused it. */
+const codeOf = (error: unknown, depth = 4): string => {
+  if (typeof error !== "object" || error === null || depth === 0) return ""
+  if ("code" in error && typeof error.code === "string" && nativeCode.test(error.code)) return error.code
+  return "cause" in error ? codeOf(error.cause, depth - 1) : ""
+}
+
+const failureOf = (error: unknown) => {
+  const code = codeOf(error)
+  if (late.has(code)) return new ExchangeError({ reason: "Late", code })
+  return new ExchangeError({ reason: code === "UND_ERR_INVALID_ARG" ? "Invalid" : "Broken", code })
+}
+
+const plain = (headers: IncomingHttpHeaders): Readonly<Record<string, string | undefined>> =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value])
+  )
+
+/** One request, told by undici what becomes of it. */
+class Call implements Dispatcher.DispatchHandler {
+  readonly #dispatcher: Dispatcher
+  readonly #posted: Posted
+  readonly #trace: Readonly<Record<string, string>>
+  #controller: Dispatcher.DispatchController | null = null
+  readonly #unread: Mailbox.Mailbox<Uint8Array, ExchangeError>
+  #size = 0
+  #paused = false
+  #over = false
+  #left = false
+  #onAnswer: (answer: Effect.Effect<Answered, ExchangeError>) => void = () => {}
+
+  constructor(
+    dispatcher: Dispatcher,
+    posted: Posted,
+    trace: Readonly<Record<string, string>>,
+    unread: Mailbox.Mailbox<Uint8Array, ExchangeError>
+  ) {
+    this.#dispatcher = dispatcher
+    this.#posted = posted
+    this.#trace = trace
+    this.#unread = unread
+  }
+
+  /** Sends the request; nothing is sent before. */
+  readonly answered: Effect.Effect<Answered, ExchangeError> = Effect.async((resume) => {
+    this.#onAnswer = resume
+    const { body, first, headers, next, url } = this.#posted
+    const address = urlOf(url)
+    if (address === null) return resume(new ExchangeError({ reason: "Invalid", code: "" }))
+    const { origin, pathname, search } = address
+    this.#dispatcher.dispatch(
+      {
+        origin,
+        path: pathname + search,
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers, ...this.#trace },
+        body,
+        headersTimeout: Duration.toMillis(first),
+        bodyTimeout: Duration.toMillis(next)
+      },
+      this
+    )
+  })
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#left) this.#abort(controller)
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (status < 200) return
+    this.#onAnswer(
+      Effect.succeed({
+        status,
+        headers: plain(headers),
+        read: this.#read,
+        enough: this.#enough
+      })
+    )
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    this.#size += chunk.length
+    if (this.#left) {
+      if (this.#size > maxDroppedBytes) this.#abort(controller)
+      return
+    }
+    this.#unread.unsafeOffer(chunk)
+    if (this.#size > maxUnreadBytes && !this.#paused) {
+      this.#paused = true
+      controller.pause()
+    }
+  }
+
+  onResponseEnd(): void {
+    this.#end(Exit.void)
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#end(Exit.fail(failureOf(error)))
+  }
+
+  #end(exit: Exit.Exit<void, ExchangeError>): void {
+    this.#over = true
+    this.#unread.unsafeDone(exit)
+    if (Exit.isFailure(exit)) this.#onAnswer(Effect.failCause(exit.cause))
+  }
+
+  /** All of it is read by now, or of no interest. */
+  #resume(): void {
+    this.#size = 0
+    if (!this.#paused) return
+    this.#paused = false
+    this.#controller?.resume()
+  }
+
+  get #read(): Answered["read"] {
+    return Effect.map(this.#unread.takeAll, ([chunks]) => {
+      this.#resume()
+      return Chunk.isEmpty(chunks) ? null : Chunk.toReadonlyArray(chunks)
+    })
+  }
+
+  get #enough(): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.#left = true
+      this.#resume()
+    })
+  }
+
+  #abort(controller: Dispatcher.DispatchController): void {
+    controller.abort(new Error("Nobody waits for the answer any more."))
+  }
+
+  #leave(): void {
+    if (this.#over) return
+    this.#left = true
+    if (this.#controller !== null) this.#abort(this.#controller)
+  }
+
+  /** For whoever goes: ends what is not over, unless {@link enough} leaves it its time. */
+  readonly release = Effect.sync(() => {
+    if (!this.#left) this.#leave()
+  })
+}
+
+/** Our trace ids, for a gateway of the operator's that goes on with the trace. */
+const traceOf = (context: Context.Context<never>): Readonly<Record<string, string>> => {
+  const span = Option.getOrUndefined(Context.getOption(context, Tracer.ParentSpan))
+  return span?.sampled === true
+    ? { traceparent: `00-${span.traceId}-${span.spanId}-01`, b3: `${span.traceId}-${span.spanId}-1` }
+    : {}
+}
+
+export const layer: Layer.Layer<Exchange, never, NodeHttpClient.Dispatcher> = Layer.effect(
+  Exchange,
+  Effect.map(NodeHttpClient.Dispatcher, (dispatcher) => {
+    const connections = new FairLimiter({ name: "provider-connections", ...providerConnections })
+    return {
+      post: (posted) =>
+        Effect.withFiberRuntime((fiber) => {
+          const trace = fiber.getFiberRef(FiberRef.currentTracerEnabled) ? traceOf(fiber.currentContext) : {}
+          return Effect.mapError(connections.acquire(fiber.getFiberRef(currentOwner)), tooMany).pipe(
+            Effect.zipRight(Mailbox.make<Uint8Array, ExchangeError>()),
+            Effect.map((unread) => new Call(dispatcher, posted, trace, unread)),
+            Effect.tap((call) => Effect.addFinalizer(() => call.release)),
+            Effect.flatMap((call) => call.answered)
+          )
+        })
+    }
+  })
+)

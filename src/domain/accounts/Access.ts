@@ -1,0 +1,97 @@
+/** Permissions of API keys with their aliases and older names, and roles of dashboard users. */
+import * as Schema from "effect/Schema"
+import { AgentId, KeyId, TenantId, UserId } from "../Ids.ts"
+import type { SourceScope } from "../knowledge/SourceScope.ts"
+
+const groups = [
+  ["chat", "chat:write"],
+  ["retrieve", "sources:read", "retrieval:read"],
+  ["ingest", "ingest.read", "ingest.write", "sources:write"],
+  ["skill_fetch", "skills:read"],
+  ["usage.read", "usage:read"]
+] as const
+
+/** What a key may hold. Groups are bidirectional aliases; `*` satisfies everything. */
+export const Permission = Schema.Literal(...groups.flat(), "trace_read", "*")
+export type Permission = typeof Permission.Type
+
+/** What a key may hold, without the other names of the same. */
+export type CanonicalPermission = (typeof groups)[number][0] | "trace_read" | "*"
+
+/** What a route may require. */
+export type Requirement = Exclude<Permission, "*">
+
+const legacyUsage: ReadonlyArray<Permission> = ["chat", "retrieve", "ingest"]
+
+const groupOf = (permission: Permission): ReadonlyArray<Permission> =>
+  groups.find((group) => group.some((member) => member === permission)) ?? [permission]
+
+const accepted = (required: Requirement): ReadonlySet<Permission> => {
+  const own = groupOf(required)
+  const legacy = own.includes("usage.read") ? legacyUsage.flatMap(groupOf) : []
+  return new Set<Permission>([...own, ...legacy, "*"])
+}
+
+/** True when a key that holds `held` may use a route that requires `required`. */
+export const allows = (held: ReadonlyArray<Permission>, required: Requirement): boolean => {
+  const enough = accepted(required)
+  return held.some((permission) => enough.has(permission))
+}
+
+/** Where everything of an agent lives: the first argument of every query. */
+export interface AgentScope {
+  readonly tenantId: TenantId
+  readonly agentId: AgentId
+}
+
+/** An agent, and which of its sources may be read: every search says both. */
+export interface ReadScope extends AgentScope {
+  /** Null: all of them. */
+  readonly sourceScope: SourceScope | null
+}
+
+/** An authenticated agent key, read once when the request authenticates. */
+export interface AgentKey extends ReadScope {
+  readonly keyId: KeyId
+  readonly permissions: ReadonlyArray<Permission>
+}
+
+export const Role = Schema.Literal("owner", "admin", "agent", "viewer")
+export type Role = typeof Role.Type
+
+const rank: Record<Role, number> = { owner: 3, admin: 2, agent: 1, viewer: 0 }
+
+/** True when `role` is `least` or above it: owner > admin > agent > viewer. */
+export const atLeast = (role: Role, least: Role): boolean => rank[role] >= rank[least]
+
+/** True when a member of role `by` may invite, change and remove members of `role`: admins all but owners. */
+export const manages = (by: Role, role: Role): boolean => atLeast(by, "admin") && atLeast(by, role)
+
+/** A dashboard user, read once from the session. */
+export interface SessionUser {
+  readonly userId: UserId
+  readonly tenantId: TenantId
+  readonly email: string
+  readonly role: Role
+  /** The fingerprint of the session's token, in base64url; null for a host of the library, who has no session. */
+  readonly session: string | null
+}
+
+/** The key that a host of the library acts by: no row of the database, and nobody revokes it. */
+export const hostKey = KeyId.make("host")
+
+/** What a token stands on that is used without the credential of whoever it was given to: void once that is revoked. */
+export const Grantor = Schema.Union(Schema.Struct({ key: KeyId }), Schema.Struct({ session: Schema.String }))
+export type Grantor = typeof Grantor.Type
+
+/** Null for a host of the library. */
+export const grantorOfKey = ({ keyId }: Pick<AgentKey, "keyId">): Grantor | null =>
+  keyId === hostKey ? null : { key: keyId }
+
+/** Null for a host of the library. */
+export const grantorOfUser = ({ session }: Pick<SessionUser, "session">): Grantor | null =>
+  session === null ? null : { session }
+
+/** Who calls a hosted route that takes an agent key or, without one, a dashboard session. */
+export type Caller =
+  { readonly _tag: "Key"; readonly key: AgentKey } | { readonly _tag: "User"; readonly user: SessionUser }

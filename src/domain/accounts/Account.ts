@@ -1,0 +1,71 @@
+/** Who may sign in and run a tenant: users, sessions and the operator's requests. */
+import * as DateTime from "effect/DateTime"
+import * as Schema from "effect/Schema"
+import { Role } from "./Access.ts"
+import { Entitlements } from "../agents/Agent.ts"
+import { TenantId, UserId } from "../Ids.ts"
+import { Text, trimmed } from "../Text.ts"
+import { TimestampInput } from "../TimestampInput.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/** Where everything of a tenant lives: the first argument of every query of the dashboard. */
+export interface TenantScope {
+  readonly tenantId: TenantId
+}
+
+/** Trimmed and lower-cased; `admin@localhost` is one. */
+export const Email = Text.pipe(
+  Schema.compose(Schema.Trim),
+  Schema.compose(Schema.Lowercase),
+  Schema.maxLength(320),
+  Schema.pattern(/^[^\s@]+@[^\s@]+$/, { message: () => "Expected an e-mail address" }),
+  Schema.brand("Email")
+)
+export type Email = typeof Email.Type
+
+const passwordLimit = 200
+const password = (min: number) =>
+  Schema.Redacted(Schema.String.pipe(Schema.minLength(min), Schema.maxLength(passwordLimit)))
+
+/** A password somebody chooses: 8 to 200 characters. */
+export const NewPassword = password(8)
+
+/** A moment of the years 1970 to 9999, which every store and every client can write down. */
+export const Moment = TimestampInput.pipe(
+  Schema.filter((moment) => {
+    const { year } = DateTime.toPartsUtc(moment)
+    return (year >= 1970 && year <= 9999) || "Expected a moment between the years 1970 and 9999"
+  })
+)
+
+/** A dashboard user as others see them. */
+export class User extends Schema.Class<User>("User")({
+  id: UserId,
+  tenantId: TenantId,
+  email: Schema.String,
+  role: Role
+}) {}
+
+/** Body of `POST /api/operator/tenants`. */
+export const CreateTenant = Schema.Struct({
+  name: trimmed(200),
+  owner: Schema.Struct({ email: Email, password: NewPassword })
+})
+export type CreateTenant = typeof CreateTenant.Type
+
+/** Body of `POST /api/auth/login`. */
+export const Login = Schema.Struct({ email: Email, password: password(1) })
+export type Login = typeof Login.Type
+
+/** Body of `PUT /api/operator/tenants/:id/subscription`; without `period` the calendar month counts. */
+export const PutSubscription = Schema.Struct({
+  plan: trimmed(100),
+  period: optional(
+    Schema.Struct({ start: Moment, end: Moment }).pipe(
+      Schema.filter(({ start, end }) => DateTime.lessThan(start, end) || "Expected start before end")
+    )
+  ),
+  entitlements: Entitlements
+})
+export type PutSubscription = typeof PutSubscription.Type

@@ -1,0 +1,109 @@
+/** API keys as the dashboard makes and shows them. */
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import { urlOf } from "../Address.ts"
+import { allows, Permission } from "./Access.ts"
+import { Moment } from "./Account.ts"
+import { KeyId } from "../Ids.ts"
+import { RateLimit } from "./RateLimit.ts"
+import { SourceScope } from "../knowledge/SourceScope.ts"
+import { Text, trimmed } from "../Text.ts"
+import { Version } from "../Version.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/** `EXPIRED` is an active key whose `expiresAt` has passed; it is never stored. */
+export const KeyStatus = Schema.Literal("ACTIVE", "INACTIVE", "REVOKED", "EXPIRED")
+export type KeyStatus = typeof KeyStatus.Type
+
+const notAnOrigin = "Expected an origin such as https://example.com or http://localhost:3000"
+
+/** The origin as browsers send it: lower case, punycode, without the default port; none when `text` says more or less. */
+const normalised = (text: string): Either.Either<string, string> => {
+  const url = /^https?:\/\/[^\s/?#@*\\]+\/?$/i.test(text) ? urlOf(text) : null
+  return url === null ? Either.left(notAnOrigin) : Either.right(url.origin)
+}
+
+/** An exact origin, to be compared with the `Origin` header letter by letter. */
+export const AllowedOrigin = Schema.transformOrFail(
+  Text.pipe(Schema.compose(Schema.Trim), Schema.maxLength(2_048)),
+  Schema.String,
+  {
+    strict: true,
+    decode: (text, _, ast) =>
+      Either.mapLeft(normalised(text), (message) => new ParseResult.Type(ast, text, message)),
+    encode: Either.right
+  }
+).annotations({ identifier: "AllowedOrigin", message: () => notAnOrigin })
+
+const distinct = <A, I>(items: Schema.Schema<A, I>, max: number) =>
+  Schema.Array(items).pipe(
+    Schema.maxItems(max),
+    Schema.transform(Schema.Array(Schema.typeSchema(items)), {
+      strict: true,
+      decode: (all) => [...new Set(all)],
+      encode: (all) => all
+    })
+  )
+
+const Permissions = distinct(Permission, 100).pipe(
+  Schema.minItems(1, { message: () => "Expected at least one permission" })
+)
+const AllowedOrigins = distinct(AllowedOrigin, 100)
+const KeyName = trimmed(200)
+
+/** Body of `POST /api/agents/:id/keys`. That `expiresAt` lies ahead is for the use-case to say. */
+export const CreateAgentKey = Schema.Struct({
+  name: KeyName,
+  permissions: Permissions,
+  allowedOrigins: optional(AllowedOrigins),
+  expiresAt: optional(Moment),
+  rateLimit: optional(RateLimit),
+  sourceScope: optional(SourceScope)
+}).pipe(
+  // Whoever writes sources reads them all, and says what their labels are.
+  Schema.filter(({ permissions, sourceScope }) =>
+    sourceScope === undefined || !allows(permissions, "ingest")
+      ? undefined
+      : { path: ["permissions"], message: "Expected neither ingest nor * for a key with a source scope" }
+  )
+)
+export type CreateAgentKey = typeof CreateAgentKey.Type
+
+/** Body of `POST /api/keys`: a key for automation of the whole organisation, which no `/v1` route accepts. */
+export const CreateOrgKey = Schema.Struct({
+  name: KeyName,
+  scope: Schema.Literal("org"),
+  permissions: Permissions
+})
+export type CreateOrgKey = typeof CreateOrgKey.Type
+
+/** Body of `PATCH /api/keys/:id`; `null` clears a field. */
+export const PatchKey = Schema.Struct({
+  name: optional(KeyName),
+  allowedOrigins: optional(Schema.NullOr(AllowedOrigins)),
+  expiresAt: optional(Schema.NullOr(Moment)),
+  rateLimit: optional(Schema.NullOr(RateLimit)),
+  active: optional(Schema.Boolean)
+})
+export type PatchKey = typeof PatchKey.Type
+
+/** Everything but the secret, which is shown once, when the key is made. */
+export class ApiKey extends Schema.Class<ApiKey>("ApiKey")({
+  id: KeyId,
+  name: Schema.String,
+  /** The first twelve characters of the secret, to tell keys apart. */
+  prefix: Schema.String,
+  permissions: Schema.Array(Permission),
+  allowedOrigins: Schema.Array(Schema.String),
+  status: KeyStatus,
+  expiresAt: Schema.NullOr(Schema.DateTimeUtc),
+  /** Null: what the server sets for all keys, if anything. */
+  rateLimit: Schema.NullOr(RateLimit),
+  /** Which sources it may read; null: all of the agent's. */
+  sourceScope: Schema.NullOr(SourceScope),
+  lastUsedAt: Schema.NullOr(Schema.DateTimeUtc),
+  version: Version,
+  createdAt: Schema.DateTimeUtc
+}) {}

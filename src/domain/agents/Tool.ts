@@ -1,0 +1,207 @@
+/** Tools that an agent may call while it answers: an HTTP request, or the tools of a remote MCP server. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { urlOf } from "../Address.ts"
+import { AgentId, typeId } from "../Ids.ts"
+import { JsonObject, Text } from "../Text.ts"
+import { Version } from "../Version.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+const withDefault = <A, I>(schema: Schema.Schema<A, I>, value: () => NoInfer<A>) =>
+  Schema.optionalWith(schema, { exact: true, default: value })
+const says = (message: string) => ({ message: () => message })
+
+export const ToolId = Text.pipe(Schema.minLength(1), Schema.brand("ToolId"))
+export type ToolId = typeof ToolId.Type
+export const newToolId = Effect.map(Clock.currentTimeMillis, (now) => ToolId.make(typeId("tol", now)))
+
+/** What providers accept as a function's name. */
+export const ToolName = Schema.String.pipe(
+  Schema.pattern(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, says("Expected a letter, then letters, digits, _ or -"))
+)
+
+const longestPointer = 500
+const short = Text.pipe(Schema.maxLength(2_048))
+const headerName = Schema.String.pipe(
+  Schema.pattern(/^[!#$%&'*+.^_`|~\w-]{1,100}$/, says("Expected a header's name"))
+)
+
+/** A pointer of RFC 6901 to something inside the document. */
+const Pointer = Text.pipe(
+  Schema.maxLength(longestPointer),
+  Schema.pattern(/^(?:\/(?:[^~/]|~[01])*)+$/, says("Expected a JSON pointer such as /account/id"))
+)
+
+const placeholder = /\{[A-Za-z_][\w-]*\}/g
+
+/** The names of the `{name}` placeholders in `url`. */
+export const placeholdersOf = (url: string): ReadonlyArray<string> =>
+  [...url.matchAll(placeholder)].map(([found]) => found.slice(1, -1))
+
+const isAddress = (text: string): boolean => {
+  const plain = text.replaceAll(placeholder, "x")
+  if (!/^https?:\/\/[^\s/?#@\\{}]+(?:[/?][^\s#\\]*)?$/i.test(text) || urlOf(plain) === null) return false
+  return !/[{}]/.test(plain)
+}
+
+/** Absolute, without credentials; placeholders stand in its path and query only, so that nobody can name another host. */
+const Address = Text.pipe(
+  Schema.maxLength(2_048),
+  Schema.filter(
+    (text) => isAddress(text) || "Expected an http or https URL; {name} in its path or query only"
+  )
+)
+
+const McpAddress = Address.pipe(
+  Schema.filter((text) => placeholdersOf(text).length === 0 || "Expected a URL without placeholders")
+)
+
+const HttpTarget = Schema.Struct({
+  method: withDefault(Schema.Literal("GET", "POST", "PUT", "PATCH", "DELETE"), () => "GET" as const),
+  url: Address,
+  headers: withDefault(Schema.Record({ key: headerName, value: short }), () => ({})),
+  query: withDefault(
+    Schema.Record({ key: Schema.String.pipe(Schema.maxLength(200)), value: short }),
+    () => ({})
+  ),
+  body: optional(JsonObject)
+})
+export type HttpTarget = typeof HttpTarget.Type
+
+const McpTarget = Schema.Struct({ url: McpAddress })
+
+/** A value of `toolContext` and the place of the request that it goes to. */
+export const Binding = Schema.Struct({
+  from: Pointer,
+  to: Schema.Union(
+    Schema.TemplateLiteral("header:", Schema.String),
+    Schema.TemplateLiteral("query:", Schema.String),
+    Schema.TemplateLiteral("path:", Schema.String),
+    Schema.TemplateLiteral("body:/", Schema.String)
+  ).pipe(
+    Schema.filter((to) => to.length <= longestPointer || `Expected at most ${longestPointer} characters`),
+    Schema.filter(
+      (to) =>
+        /^(?:header:[!#$%&'*+.^_`|~\w-]{1,100}|query:.{1,200}|path:[A-Za-z_][\w-]{0,99}|body:(?:\/(?:[^~/]|~[01]){0,100})+)$/.test(
+          to
+        ) || "Expected header:Name, query:name, path:name or body:/pointer"
+    )
+  )
+})
+export type Binding = typeof Binding.Type
+
+const authFields = {
+  kind: Schema.Literal("none", "bearer", "header", "basic"),
+  /** `widget-session` stands for the slot of that name. */
+  name: optional(Text.pipe(Schema.maxLength(100))),
+  /** The header of kind `header`; `name` when left out. */
+  header: optional(headerName),
+  /** The key of `toolCredentials` that holds the credential. */
+  slot: optional(Text.pipe(Schema.minLength(1), Schema.maxLength(100)))
+}
+const StoredAuth = Schema.Struct(authFields)
+type ToolAuth = typeof StoredAuth.Type
+
+/** `user:password` for kind `basic`. */
+const Secret = Schema.Redacted(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(8_192)))
+const AuthInput = Schema.Struct({ ...authFields, secret: optional(Secret) })
+const ShownAuth = Schema.Struct({ ...authFields, hasSecret: Schema.Boolean })
+
+const widgetSession = "widget-session"
+
+/** The slot that the credential comes from, or undefined when it is stored. */
+export const slotOf = ({ name, slot }: ToolAuth): string | undefined =>
+  slot ?? (name === widgetSession ? widgetSession : undefined)
+
+const noParameters = () => ({ type: "object", properties: {} })
+const size = (value: JsonObject) => JSON.stringify(value).length
+
+const Description = Text.pipe(Schema.maxLength(4_000))
+const Parameters = JsonObject.pipe(
+  Schema.filter((schema) => size(schema) <= 32_768 || "Expected at most 32 KiB of JSON Schema"),
+  Schema.filter((schema) => schema["type"] === "object" || 'Expected a JSON Schema of type "object"')
+)
+const Bindings = Schema.Array(Binding).pipe(Schema.maxItems(20))
+const Timeout = Schema.Int.pipe(Schema.between(1, 30))
+
+const noAuth = (): ToolAuth => ({ kind: "none" })
+
+/** All of a tool but its name and its secret, as it is stored. */
+export const ToolDefinition = Schema.Struct({
+  description: withDefault(Description, () => ""),
+  parameters: withDefault(Parameters, noParameters),
+  http: optional(HttpTarget),
+  mcp: optional(McpTarget),
+  bindings: withDefault(Bindings, () => []),
+  auth: withDefault(StoredAuth, noAuth),
+  /** Seconds that one call may take. */
+  timeout: withDefault(Timeout, () => 15)
+})
+export type ToolDefinition = typeof ToolDefinition.Type
+
+/** A tool as the dashboard shows it: whether there is a secret, never the secret. */
+export const Tool = Schema.Struct({
+  id: ToolId,
+  agentId: AgentId,
+  name: ToolName,
+  ...ToolDefinition.fields,
+  auth: ShownAuth,
+  version: Version,
+  createdAt: Schema.DateTimeUtc,
+  updatedAt: Schema.DateTimeUtc
+})
+export type Tool = typeof Tool.Type
+
+/** Body of `POST /api/agents/:id/tools`. What contradicts itself is for the use-case to say. */
+export const CreateTool = Schema.Struct({
+  name: ToolName,
+  ...ToolDefinition.fields,
+  auth: optional(AuthInput)
+})
+export type CreateTool = typeof CreateTool.Type
+
+/** Body of `PATCH /api/tools/:id`: what is left out stays, a secret too. */
+export const PatchTool = Schema.Struct({
+  name: optional(ToolName),
+  description: optional(Description),
+  parameters: optional(Parameters),
+  http: optional(HttpTarget),
+  mcp: optional(McpTarget),
+  bindings: optional(Bindings),
+  auth: optional(AuthInput),
+  timeout: optional(Timeout)
+})
+export type PatchTool = typeof PatchTool.Type
+
+const mayBody: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"])
+
+const bindingProblem = ({ http, bindings }: ToolDefinition): string | undefined => {
+  if (http === undefined) return bindings.length > 0 ? "Bindings need an http tool" : undefined
+  const names = new Set(placeholdersOf(http.url))
+  for (const { to } of bindings) {
+    if (to.startsWith("path:") && !names.has(to.slice(5)))
+      return "A path binding names no placeholder of the URL"
+    if (to.startsWith("body:") && !mayBody.has(http.method)) return "A body binding needs POST, PUT or PATCH"
+  }
+  return undefined
+}
+
+/** What the tool's parts say against each other, with the field that says it; undefined when all fits. */
+export const contradiction = (
+  definition: ToolDefinition,
+  hasSecret: boolean
+): { readonly field: string; readonly message: string } | undefined => {
+  const { auth, http, mcp } = definition
+  if ((http === undefined) === (mcp === undefined))
+    return { field: "http", message: "Expected either http or mcp" }
+  const binding = bindingProblem(definition)
+  if (binding !== undefined) return { field: "bindings", message: binding }
+  if (auth.kind === "none") return undefined
+  if (slotOf(auth) === undefined && !hasSecret)
+    return { field: "auth", message: "Expected a secret or a slot" }
+  const header = auth.header ?? auth.name
+  if (auth.kind === "header" && (header === undefined || !Schema.is(headerName)(header)))
+    return { field: "auth", message: "Expected header, the name of a header" }
+  return undefined
+}

@@ -1,0 +1,213 @@
+/**
+ * What the billing provider tells, and what a tenant has by all that was told.
+ * Everything here is a function of the set of events: their order of arrival and their repeats change nothing.
+ */
+import * as Option from "effect/Option"
+import * as Order from "effect/Order"
+import * as Schema from "effect/Schema"
+import { Entitlements, Period } from "../agents/Agent.ts"
+import { TenantId } from "../Ids.ts"
+import { Text } from "../Text.ts"
+
+/** Most turns that one purchase may add. */
+const creditLimit = 1_000_000_000
+
+const SubscriptionFact = Schema.TaggedStruct("Subscription", {
+  plan: Schema.NullOr(Text),
+  /** The provider's word for it. */
+  status: Text,
+  period: Schema.NullOr(Period),
+  /** When the subscription was made, in seconds: a tenant's newest one counts. */
+  begun: Schema.Int,
+  /** Deleted for good. */
+  ended: Schema.Boolean
+})
+type SubscriptionFact = typeof SubscriptionFact.Type
+
+const InvoiceFact = Schema.TaggedStruct("Invoice", { paid: Schema.Boolean })
+const PurchaseFact = Schema.TaggedStruct("Purchase", {
+  credits: Schema.Int.pipe(Schema.between(1, creditLimit))
+})
+const RefundFact = Schema.TaggedStruct("Refund", {
+  /** The payment, and how much of it has been given back by then, in the same unit. */
+  of: Schema.Int.pipe(Schema.positive()),
+  refunded: Schema.Int.pipe(Schema.nonNegative())
+})
+
+/** What one event says. */
+export const Fact = Schema.Union(SubscriptionFact, InvoiceFact, PurchaseFact, RefundFact)
+export type Fact = typeof Fact.Type
+
+export const BillingEvent = Schema.Struct({
+  id: Text,
+  /** Seconds since 1970, by the provider's clock. */
+  created: Schema.Int,
+  /** Which of two events of the same second is the later one. */
+  rank: Schema.Int,
+  /** The subscription (of an invoice: the one that it is for), or the payment. */
+  object: Text,
+  tenantId: Schema.NullOr(TenantId),
+  fact: Fact
+})
+export type BillingEvent = typeof BillingEvent.Type
+
+/** Plan names and what they entitle to. */
+export type Plans = ReadonlyMap<string, Entitlements>
+
+/** Body of SPOKE_PLANS. */
+export const PlanTable = Schema.Record({
+  key: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100)),
+  value: Entitlements
+})
+
+/** What the provider's events add up to; `plan` null is the default plan, "keep" the one that the tenant has. */
+export interface Standing {
+  readonly plan: string | null | "keep"
+  readonly status: string
+  readonly period: Period | null
+  /** The events that decided it. */
+  readonly decidedBy: ReadonlyArray<string>
+}
+
+/** By `created`, then rank, then id: never by arrival. */
+const later = Order.combineAll<BillingEvent>([
+  Order.mapInput(Order.number, ({ created }) => created),
+  Order.mapInput(Order.number, ({ rank }) => rank),
+  Order.mapInput(Order.string, ({ id }) => id)
+])
+
+const newest = <A extends BillingEvent>(events: ReadonlyArray<A>): A | undefined =>
+  events.reduce<A | undefined>(
+    (last, event) => (last === undefined || Order.greaterThan(later)(event, last) ? event : last),
+    undefined
+  )
+
+type Of<T extends Fact["_tag"]> = BillingEvent & { readonly fact: Extract<Fact, { readonly _tag: T }> }
+const isOf =
+  <T extends Fact["_tag"]>(tag: T) =>
+  (event: BillingEvent): event is Of<T> =>
+    event.fact._tag === tag
+
+/** Statuses under which the plan is granted; a late payment alone takes nothing away yet. */
+const entitled = new Set(["active", "trialing", "past_due"])
+/** What a payment mends. */
+const owing = new Set(["past_due", "unpaid", "incomplete"])
+
+/** `since`: the invoices that the provider told of after the subscription itself. */
+const statusOf = ({ ended, status }: SubscriptionFact, since: ReadonlyArray<Of<"Invoice">>): string => {
+  if (ended) return "canceled"
+  const mended = owing.has(status) && since.some(({ fact }) => fact.paid) ? "active" : status
+  return entitled.has(mended) && newest(since)?.fact.paid === false ? "past_due" : mended
+}
+
+const grouped = (events: ReadonlyArray<BillingEvent>) => {
+  const objects = new Map<string, Array<BillingEvent>>()
+  for (const event of events) {
+    const known = objects.get(event.object)
+    if (known === undefined) objects.set(event.object, [event])
+    else known.push(event)
+  }
+  return [...objects.values()]
+}
+
+interface Claimed {
+  readonly all: ReadonlyArray<BillingEvent>
+  /** The newest event that names whose it is. */
+  readonly decidedBy: BillingEvent
+}
+
+/** The objects that an event names the tenant for, apart: the newest event that names one decides whose each is. */
+const claimedBy = (events: ReadonlyArray<BillingEvent>, tenantId: TenantId) => {
+  const claimed = grouped(events).flatMap((all): ReadonlyArray<Claimed> => {
+    const naming = all.filter((event) => event.tenantId !== null)
+    const decidedBy = newest(naming)
+    return decidedBy !== undefined && naming.some((event) => event.tenantId === tenantId)
+      ? [{ all, decidedBy }]
+      : []
+  })
+  return {
+    owned: claimed.filter(({ decidedBy }) => decidedBy.tenantId === tenantId).map(({ all }) => all),
+    /** Those that have become another tenant's. */
+    lost: claimed.filter(({ decidedBy }) => decidedBy.tenantId !== tenantId)
+  }
+}
+
+interface Candidate {
+  readonly snapshot: Of<"Subscription">
+  readonly status: string
+  readonly decidedBy: ReadonlyArray<string>
+}
+
+const candidateOf = (events: ReadonlyArray<BillingEvent>): Option.Option<Candidate> => {
+  const snapshot = newest(events.filter(isOf("Subscription")))
+  if (snapshot === undefined) return Option.none()
+  const since = events
+    .filter(isOf("Invoice"))
+    .filter((invoice) => Order.greaterThan(later)(invoice, snapshot))
+  return Option.some({
+    snapshot,
+    status: statusOf(snapshot.fact, since),
+    decidedBy: [
+      snapshot.id,
+      ...Option.toArray(Option.map(Option.fromNullable(newest(since)), ({ id }) => id))
+    ]
+  })
+}
+
+/** One that grants its plan, before one that does not; then the one that was made last. */
+const preferred = Order.combineAll<Candidate>([
+  Order.mapInput(Order.boolean, ({ status }) => entitled.has(status)),
+  Order.mapInput(Order.number, ({ snapshot }) => snapshot.fact.begun),
+  Order.mapInput(Order.string, ({ snapshot }) => snapshot.object)
+])
+
+/** What is left of objects that have become another tenant's. */
+const bereft = (lost: ReadonlyArray<Claimed>): Option.Option<Standing> => {
+  const subscribed = lost.filter(({ all }) => all.some(isOf("Subscription")))
+  const decidedBy = (from: ReadonlyArray<Claimed>) => from.map(({ decidedBy: { id } }) => id).toSorted()
+  if (subscribed.length > 0) {
+    return Option.some({
+      plan: null,
+      status: "canceled",
+      period: null,
+      decidedBy: decidedBy(subscribed)
+    })
+  }
+  const invoiced = lost.filter(({ all }) => all.some(isOf("Invoice")))
+  return invoiced.length === 0
+    ? Option.none()
+    : Option.some({ plan: "keep", status: "active", period: null, decidedBy: decidedBy(invoiced) })
+}
+
+/** What the tenant's subscription is by all events of its objects; none when they say nothing about one. */
+export const standingOf = (
+  events: ReadonlyArray<BillingEvent>,
+  tenantId: TenantId
+): Option.Option<Standing> => {
+  const { lost, owned } = claimedBy(events, tenantId)
+  const [first, ...others] = owned.flatMap((all) => Option.toArray(candidateOf(all)))
+  if (first !== undefined) {
+    const { decidedBy, snapshot, status } = others.reduce(Order.max(preferred), first)
+    const { period, plan } = snapshot.fact
+    return Option.some(
+      entitled.has(status)
+        ? { plan, status, period, decidedBy }
+        : { plan: null, status, period: null, decidedBy }
+    )
+  }
+  const left = bereft(lost)
+  const invoice = newest(owned.flat().filter(isOf("Invoice")))
+  if (invoice === undefined || Option.exists(left, ({ plan }) => plan === null)) return left
+  const status = invoice.fact.paid ? "active" : "past_due"
+  return Option.some({ plan: "keep", status, period: null, decidedBy: [invoice.id] })
+}
+
+/** The turns that the tenant has bought and not been paid back, each payment counted once. */
+export const creditsOf = (events: ReadonlyArray<BillingEvent>, tenantId: TenantId): number =>
+  claimedBy(events, tenantId).owned.reduce((total, all) => {
+    const purchase = newest(all.filter(isOf("Purchase")))
+    if (purchase === undefined) return total
+    const { credits } = purchase.fact
+    const kept = all.filter(isOf("Refund")).map(({ fact }) => (credits * (fact.of - fact.refunded)) / fact.of)
+    return total + Math.floor(Math.max(0, Math.min(credits, ...kept)))
+  }, 0)

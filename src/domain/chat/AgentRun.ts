@@ -1,0 +1,85 @@
+/** The execution trace of one turn. */
+import * as Schema from "effect/Schema"
+import { ConversationId, MessageId, RunId } from "../Ids.ts"
+
+export const RunStatus = Schema.Literal("running", "complete", "failed")
+export type RunStatus = typeof RunStatus.Type
+
+export const RunEventType = Schema.Literal(
+  "run.started",
+  "retrieval.completed",
+  "model.completed",
+  "tool.started",
+  "tool.completed",
+  "tool.failed",
+  "run.completed",
+  "run.failed"
+)
+export type RunEventType = typeof RunEventType.Type
+
+/** Why a model provider brought no reply, in words that say nothing of a key or a request. */
+export const ProviderProblem = Schema.Literal(
+  "key_refused",
+  "quota_spent",
+  "rate_limited",
+  "model_unknown",
+  "request_refused",
+  "unreachable",
+  "timed_out",
+  "answer_broken"
+)
+export type ProviderProblem = typeof ProviderProblem.Type
+
+/**
+ * Why a run failed, as the payload of its `run.failed` tells operators. `code` is what the caller was told, or
+ * `TAKEN_OVER` or {@link processStopped}; `provider` is there where the model's provider was the reason.
+ */
+export const RunFailure = Schema.Struct({ code: Schema.String, provider: Schema.NullOr(ProviderProblem) })
+export type RunFailure = typeof RunFailure.Type
+
+/** `code` of the failure of a run whose process stopped, in the payload of its `run.failed`. */
+export const processStopped = "PROCESS_STOPPED"
+
+/** One event of a run; `payload` is for operators, credentials are redacted before it gets here. */
+export const RunEvent = Schema.Struct({
+  id: Schema.String,
+  runId: RunId,
+  sequence: Schema.Int,
+  type: RunEventType,
+  status: RunStatus,
+  label: Schema.String,
+  timestamp: Schema.DateTimeUtc,
+  payload: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.Unknown }), { exact: true })
+})
+export type RunEvent = typeof RunEvent.Type
+
+const neutral: Record<RunEventType, string> = {
+  "run.started": "Started",
+  "retrieval.completed": "Searched the knowledge base",
+  "model.completed": "Wrote a reply",
+  "tool.started": "Using a tool",
+  "tool.completed": "Used a tool",
+  "tool.failed": "A tool did not answer",
+  "run.completed": "Done",
+  "run.failed": "Failed"
+}
+
+/** The end user's view of an event: a neutral label and no payload. */
+export const redactedForEndUser = ({ payload: _, ...event }: RunEvent): RunEvent => ({
+  ...event,
+  label: neutral[event.type]
+})
+
+/** One page of a run's trace, `data` of `GET /v1/agent-runs/:runId`. */
+export const RunTrace = Schema.Struct({
+  id: RunId,
+  status: RunStatus,
+  conversationId: Schema.NullOr(ConversationId),
+  messageId: Schema.NullOr(MessageId),
+  startedAt: Schema.DateTimeUtc,
+  completedAt: Schema.NullOr(Schema.DateTimeUtc),
+  events: Schema.Array(RunEvent),
+  hasMore: Schema.Boolean,
+  nextCursor: Schema.NullOr(Schema.String)
+})
+export type RunTrace = typeof RunTrace.Type

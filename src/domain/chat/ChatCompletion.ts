@@ -1,0 +1,89 @@
+/** A chat turn in the shapes of OpenAI's chat completions, as far as an agent has something for them. */
+import * as Schema from "effect/Schema"
+import { Citation } from "./ChatTurn.ts"
+import { ConversationId, RunId } from "../Ids.ts"
+
+/** Clients send `null` for what they leave out. */
+const optional = <A, I>(schema: Schema.Schema<A, I>) =>
+  Schema.optionalWith(Schema.NullOr(schema), { exact: true })
+
+const Part = Schema.Struct({ type: Schema.String, text: optional(Schema.String) })
+
+const Message = Schema.Struct({
+  role: Schema.Literal("system", "developer", "user", "assistant", "tool", "function"),
+  content: optional(Schema.Union(Schema.String, Schema.Array(Part)))
+})
+export type CompletionMessage = typeof Message.Type
+
+/** Body of `POST /v1/chat/completions`; every other parameter is tolerated and has no effect. */
+export const CompletionRequest = Schema.Struct({
+  /** The agent's id. */
+  model: Schema.String,
+  messages: Schema.Array(Message).pipe(Schema.minItems(1)),
+  stream: optional(Schema.Boolean),
+  stream_options: optional(Schema.Struct({ include_usage: optional(Schema.Boolean) })),
+  /** True stores the turn in a conversation of its own. */
+  store: optional(Schema.Boolean),
+  /** Whom a stored turn is for, by the caller's own id. */
+  user: optional(Schema.String),
+  /** `conversationId` continues a stored conversation, whose own history is then read. */
+  metadata: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+})
+export type CompletionRequest = typeof CompletionRequest.Type
+
+export const FinishReason = Schema.Literal("stop", "length", "content_filter")
+export type FinishReason = typeof FinishReason.Type
+
+export const CompletionUsage = Schema.Struct({
+  prompt_tokens: Schema.Int,
+  completion_tokens: Schema.Int,
+  total_tokens: Schema.Int
+})
+export type CompletionUsage = typeof CompletionUsage.Type
+
+/** What OpenAI's shape has no place for. */
+const Beyond = Schema.Struct({
+  runId: Schema.NullOr(RunId),
+  conversationId: Schema.optionalWith(ConversationId, { exact: true }),
+  citations: Schema.Array(Citation)
+})
+export type Beyond = typeof Beyond.Type
+
+/** A complete answer. */
+export const Completion = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("chat.completion"),
+  /** Seconds since 1970. */
+  created: Schema.Int,
+  model: Schema.String,
+  choices: Schema.Array(
+    Schema.Struct({
+      index: Schema.Int,
+      message: Schema.Struct({
+        role: Schema.Literal("assistant"),
+        content: Schema.String,
+        refusal: Schema.Null
+      }),
+      logprobs: Schema.Null,
+      finish_reason: FinishReason
+    })
+  ),
+  usage: CompletionUsage,
+  spoke: Beyond
+})
+export type Completion = typeof Completion.Type
+
+/** `GET /v1/models`. */
+export const ModelList = Schema.Struct({
+  object: Schema.Literal("list"),
+  data: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      object: Schema.Literal("model"),
+      created: Schema.Int,
+      owned_by: Schema.String,
+      /** The agent's name. */
+      name: Schema.String
+    })
+  )
+})

@@ -1,0 +1,121 @@
+/** The chat turn: its request, its result and the parts a stream is made of. */
+import * as Schema from "effect/Schema"
+import { RunEvent } from "./AgentRun.ts"
+import { RetrieveFilter } from "../knowledge/Chunk.ts"
+import { ConversationState } from "../conversations/Conversation.ts"
+import { ChunkId, ConversationId, DocumentId, EndUserId, RunId, SourceId } from "../Ids.ts"
+import { JsonObject, trimmed } from "../Text.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/** Trimmed before validation; 1 to 200 characters after trimming. */
+export const ExternalEndUserId = trimmed(200).pipe(Schema.brand("ExternalEndUserId"))
+export type ExternalEndUserId = typeof ExternalEndUserId.Type
+
+const runtimeLimit = 64 * 1024
+
+const Fields = Schema.Struct({
+  message: trimmed(32_000),
+  conversationId: optional(ConversationId),
+  endUserId: optional(EndUserId),
+  externalEndUserId: optional(ExternalEndUserId),
+  persist: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => true }),
+  /** Which sources the turn searches; those of the key's scope at most. */
+  filter: optional(RetrieveFilter),
+  context: optional(JsonObject),
+  toolContext: optional(JsonObject),
+  toolCredentials: optional(Schema.Record({ key: Schema.String, value: Schema.String }))
+})
+
+const utf8 = new TextEncoder()
+const byteLength = (value: unknown) => (value === undefined ? 0 : utf8.encode(JSON.stringify(value)).length)
+
+const oneIdentity = ({ conversationId, endUserId, externalEndUserId }: typeof Fields.Type) =>
+  [conversationId, endUserId, externalEndUserId].filter((field) => field !== undefined).length <= 1 ||
+  "Send at most one of conversationId, endUserId and externalEndUserId"
+
+const boundedRuntimeData = ({ context, toolContext, toolCredentials }: typeof Fields.Type) =>
+  byteLength(context) + byteLength(toolContext) + byteLength(toolCredentials) <= runtimeLimit ||
+  "context, toolContext and toolCredentials together may take at most 64 KiB"
+
+/** Body of `POST /v1/chat/stream`. */
+export const StreamTurnRequest = Fields.pipe(Schema.filter(oneIdentity), Schema.filter(boundedRuntimeData))
+export type ChatTurnRequest = typeof Fields.Type
+
+/** Body of `POST /v1/chat`. */
+export const CompleteTurnRequest = Schema.Struct({
+  ...Fields.fields,
+  includeRealtimeToken: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => true })
+}).pipe(Schema.filter(oneIdentity), Schema.filter(boundedRuntimeData))
+
+/** True when any of the three runtime fields was sent, an empty object included. */
+export const hasRuntimeData = ({ context, toolContext, toolCredentials }: ChatTurnRequest): boolean =>
+  context !== undefined || toolContext !== undefined || toolCredentials !== undefined
+
+/** Whether a passage says what the reply says of it: all of it, some of it, or not. */
+export const Supported = Schema.Literal("yes", "partly", "no")
+export type Supported = typeof Supported.Type
+
+/**
+ * A passage that grounds the reply; the reply marks it `[index]`. What was checked of it is the statement that it supports
+ * least: `reply.slice(start, end)` in UTF-16 units, `span` the words of `text` that say most of it.
+ */
+export const Citation = Schema.Struct({
+  index: Schema.Int,
+  sourceId: SourceId,
+  sourceName: Schema.String,
+  documentId: DocumentId,
+  chunkId: ChunkId,
+  title: Schema.String,
+  url: Schema.String,
+  text: Schema.String,
+  score: Schema.Number,
+  start: optional(Schema.Int),
+  end: optional(Schema.Int),
+  span: optional(Schema.String),
+  /** Left out where it was not or cannot be told. */
+  supported: optional(Supported)
+})
+export type Citation = typeof Citation.Type
+
+export const Media = Schema.Struct({
+  type: Schema.Literal("image", "file"),
+  url: Schema.String,
+  name: Schema.String,
+  mimeType: Schema.String
+})
+export type Media = typeof Media.Type
+
+/** `data.result` of `data-done`, and with the run's id `data` of `POST /v1/chat`. */
+export const ChatTurnResult = Schema.Struct({
+  reply: Schema.String,
+  conversationId: optional(ConversationId),
+  endUserId: optional(EndUserId),
+  citations: Schema.Array(Citation),
+  media: Schema.Array(Media),
+  /** Only where the agent does not answer because a human does: the hosted stream stores the message all the same. */
+  state: optional(ConversationState),
+  realtimeToken: optional(Schema.String),
+  realtimeUrl: optional(Schema.String)
+})
+export type ChatTurnResult = typeof ChatTurnResult.Type
+
+/** `data` of `POST /v1/chat`. */
+export const CompleteTurnResult = Schema.Struct({
+  ...ChatTurnResult.fields,
+  /** Null when nothing of the turn is stored (`persist: false`). */
+  runId: Schema.NullOr(RunId)
+})
+export type CompleteTurnResult = typeof CompleteTurnResult.Type
+
+/** What a running turn emits, in order. `http/Sse` turns each into one AI SDK chunk or none. */
+export type TurnPart =
+  | { readonly _tag: "TextDelta"; readonly delta: string }
+  | { readonly _tag: "Citation"; readonly citation: Citation }
+  | { readonly _tag: "ToolCall"; readonly id: string; readonly name: string; readonly input: unknown }
+  | { readonly _tag: "ToolResult"; readonly id: string; readonly output: unknown }
+  | { readonly _tag: "ToolFailure"; readonly id: string; readonly message: string }
+  | { readonly _tag: "StepStart" }
+  | { readonly _tag: "StepEnd" }
+  | { readonly _tag: "RunEvent"; readonly event: RunEvent }
+  | { readonly _tag: "Done"; readonly result: ChatTurnResult }

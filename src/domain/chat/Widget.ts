@@ -1,0 +1,138 @@
+/** The hosted chat: its turn, its sessions and what the widget reads. */
+import * as Schema from "effect/Schema"
+import { type ChatTurnRequest, Citation, ExternalEndUserId, Media, StreamTurnRequest } from "./ChatTurn.ts"
+import { Conversation, ConversationState, Message } from "../conversations/Conversation.ts"
+import { AgentId, ConversationId, EndUserId, MessageId } from "../Ids.ts"
+import { Text, trimmed } from "../Text.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/** As a page sends it; what names no session is a 404. Whoever knows it is the session's person. */
+export const SessionId = Text.pipe(Schema.minLength(1), Schema.maxLength(200), Schema.brand("SessionId"))
+export type SessionId = typeof SessionId.Type
+
+/** Days without a request after which a session has ended. */
+export const sessionDays = 90
+
+const turnFields = {
+  /** Names person and conversation: sent instead of the three identity fields. */
+  sessionId: optional(SessionId),
+  /** Which agent; only where no agent key says so. */
+  agentId: optional(AgentId),
+  /** The session's last message, which got no answer: it is answered now, and `message` is not stored. */
+  retryOf: optional(MessageId)
+}
+
+const oneIdentity = ({ sessionId, ...turn }: typeof Turn.Type) =>
+  sessionId === undefined ||
+  [turn.conversationId, turn.endUserId, turn.externalEndUserId].every((field) => field === undefined) ||
+  "Send sessionId alone, without conversationId, endUserId and externalEndUserId"
+
+const retriedInSession = ({ persist, retryOf, sessionId }: typeof Turn.Type) =>
+  retryOf === undefined || (sessionId !== undefined && persist) || "Send retryOf with sessionId"
+
+const Turn = Schema.extend(StreamTurnRequest, Schema.Struct(turnFields))
+
+/** Body of `POST /api/v1/chat/stream`. */
+export const HostedTurnRequest = Turn.pipe(Schema.filter(oneIdentity), Schema.filter(retriedInSession))
+export type HostedTurnRequest = ChatTurnRequest & {
+  readonly sessionId?: SessionId
+  readonly agentId?: AgentId
+  readonly retryOf?: MessageId
+}
+
+/** Helpful, or not. */
+export const Rating = Schema.Literal(1, -1)
+
+/** What every request of the widget may carry. */
+const caller = { agentId: optional(AgentId) }
+const ofSession = { ...caller, sessionId: SessionId }
+
+export const InitRequest = Schema.Struct({
+  ...caller,
+  sessionId: optional(SessionId),
+  externalEndUserId: optional(ExternalEndUserId)
+})
+export const VoiceRequest = Schema.Struct({ ...caller, sessionId: optional(SessionId) })
+export const IdentifyRequest = Schema.Struct({ ...ofSession, externalEndUserId: ExternalEndUserId })
+/** `language` is the page's, such as `de`: the person is told in it. */
+export const HandoffRequest = Schema.Struct({
+  ...ofSession,
+  reason: optional(trimmed(1_000)),
+  language: optional(trimmed(35))
+})
+export const FeedbackRequest = Schema.Struct({
+  ...ofSession,
+  messageId: MessageId,
+  rating: Rating,
+  comment: optional(trimmed(4_000))
+})
+export type FeedbackRequest = typeof FeedbackRequest.Type
+/** Query of the routes that read a session. */
+export const SessionQuery = Schema.Struct(ofSession)
+
+/** A session as its page sees it: the conversation is null until the first message. */
+export interface Session {
+  readonly sessionId: SessionId
+  readonly endUserId: EndUserId
+  readonly conversationId: ConversationId | null
+}
+
+/** How the socket of the session's conversation is opened; without a conversation there is no token yet. */
+const realtime = { realtimeToken: Schema.NullOr(Schema.String), realtimeUrl: Schema.String }
+
+export const SessionView = Schema.Struct({
+  sessionId: SessionId,
+  agent: Schema.Struct({ id: AgentId, name: Schema.String, greeting: Schema.NullOr(Schema.String) }),
+  endUserId: EndUserId,
+  conversationId: Schema.NullOr(ConversationId),
+  ...realtime
+})
+
+/** `voice` is null: this server has no voice provider, and the session goes on in text. */
+export const VoiceView = Schema.Struct({ ...SessionView.fields, voice: Schema.Null })
+
+const WidgetConversation = Schema.Struct({ ...Conversation.fields, state: ConversationState })
+
+/**
+ * How the conversation's last turn stands. `lost`: its server stopped, and nothing was done that answering again would do
+ * twice.
+ */
+export const LastTurn = Schema.Struct({
+  /** Of the person's message. */
+  messageId: MessageId,
+  status: Schema.Literal("running", "complete", "failed", "lost")
+})
+export type LastTurn = typeof LastTurn.Type
+
+export const ConversationView = Schema.Struct({
+  conversation: Schema.NullOr(WidgetConversation),
+  /** Null before the first one. */
+  turn: Schema.NullOr(LastTurn),
+  ...realtime
+})
+
+/** Who wrote a message that is not the person's own. */
+export const Author = Schema.Literal("agent", "human", "system")
+
+/** What the service itself says, for the widget to say in the language of its page. */
+const Notice = Schema.Literal("handoff")
+
+/** A message with what the widget shows beside it; the address in `media` needs the session as well. */
+export const WidgetMessage = Schema.Struct({
+  ...Message.fields,
+  author: Schema.NullOr(Author),
+  /** Null where `content` is all there is to say. */
+  notice: Schema.NullOr(Notice),
+  citations: Schema.Array(Citation),
+  media: Schema.Array(Media),
+  /** What the person thought of it. */
+  rating: Schema.NullOr(Rating)
+})
+export type WidgetMessage = typeof WidgetMessage.Type
+
+export const Feedback = Schema.Struct({
+  messageId: MessageId,
+  rating: Rating,
+  comment: Schema.NullOr(Schema.String)
+})

@@ -1,0 +1,42 @@
+/** What retrieval is asked and answers. */
+import * as Schema from "effect/Schema"
+import { ChunkId, DocumentId, SourceId } from "../Ids.ts"
+import { SourceType } from "./Source.ts"
+import { SourceMetadata } from "./SourceMetadata.ts"
+import { SourceLabels } from "./SourceScope.ts"
+import { trimmed } from "../Text.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/**
+ * Which sources to search: those that meet every condition. An id that is none of the agent's sources meets nothing, and
+ * so does an empty list; `metadata` is met by a source whose metadata has all these keys with these values, `labels` by one
+ * that has at least one of them, or none at all.
+ */
+export const RetrieveFilter = Schema.Struct({
+  sourceIds: optional(Schema.Array(SourceId).pipe(Schema.maxItems(100))),
+  sourceTypes: optional(Schema.Array(SourceType).pipe(Schema.maxItems(20))),
+  metadata: optional(SourceMetadata),
+  labels: optional(SourceLabels)
+})
+export type RetrieveFilter = typeof RetrieveFilter.Type
+
+/** Body of `POST /v1/retrieve`, with its defaults. */
+export const RetrieveRequest = Schema.Struct({
+  query: trimmed(1_000),
+  topK: Schema.optionalWith(Schema.Int.pipe(Schema.between(1, 20)), { exact: true, default: () => 5 }),
+  minScore: Schema.optionalWith(Schema.Number.pipe(Schema.between(0, 1)), { exact: true, default: () => 0 }),
+  filter: optional(RetrieveFilter)
+})
+export type RetrieveRequest = typeof RetrieveRequest.Type
+
+/** A piece of a document, with how well it answers the query: 0 to 1. */
+export const Chunk = Schema.Struct({
+  id: ChunkId,
+  documentId: DocumentId,
+  sourceName: Schema.String,
+  text: Schema.String,
+  score: Schema.Number,
+  url: Schema.String
+})
+export type Chunk = typeof Chunk.Type

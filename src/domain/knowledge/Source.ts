@@ -1,0 +1,224 @@
+/** Knowledge sources and their ingestion jobs. */
+import * as Schema from "effect/Schema"
+import { urlOf } from "../Address.ts"
+import { QaConfig, TextConfig } from "./CuratedSource.ts"
+import { AgentId, IngestionJobId, SourceId } from "../Ids.ts"
+import { SourceMetadata } from "./SourceMetadata.ts"
+import { SourceLabels } from "./SourceScope.ts"
+import { Text, trimmed } from "../Text.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+export const SourceStatus = Schema.Literal("PENDING", "PROCESSING", "READY", "FAILED")
+export type SourceStatus = typeof SourceStatus.Type
+export const IngestionJobType = Schema.Literal("INGEST", "REINDEX")
+export type IngestionJobType = typeof IngestionJobType.Type
+export const IngestionJobStatus = Schema.Literal("QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED")
+export type IngestionJobStatus = typeof IngestionJobStatus.Type
+
+const isHttpUrl = (text: string) => {
+  const url = urlOf(text)
+  return url !== null && ["http:", "https:"].includes(url.protocol) && url.hostname !== ""
+}
+
+/** An absolute http or https URL of at most 2,048 characters. Which addresses may be reached is decided when fetching. */
+export const HttpUrl = Text.pipe(
+  Schema.compose(Schema.Trim),
+  Schema.maxLength(2_048),
+  Schema.filter(isHttpUrl, { message: () => "Expected an absolute http or https URL" })
+)
+
+/** Content address of an uploaded original: `sha256:` and 64 hexadecimal digits. */
+export const ArtifactRef = Schema.String.pipe(
+  Schema.pattern(/^sha256:[0-9a-f]{64}$/),
+  Schema.brand("ArtifactRef")
+)
+export type ArtifactRef = typeof ArtifactRef.Type
+
+const Glob = Text.pipe(Schema.minLength(1), Schema.maxLength(1_024))
+const Patterns = optional(Schema.Array(Glob).pipe(Schema.maxItems(100)))
+const FileName = trimmed(255)
+
+const metadata = optional(SourceMetadata)
+
+/** How often a source is read again by itself; `off` by default. */
+export const Refresh = Schema.Literal("off", "daily", "weekly")
+export type Refresh = typeof Refresh.Type
+const refresh = optional(Refresh)
+
+export const UrlConfig = Schema.Struct({
+  url: HttpUrl,
+  maxDepth: optional(Schema.Int.pipe(Schema.between(0, 5))),
+  includePatterns: Patterns,
+  excludePatterns: Patterns,
+  refresh,
+  metadata
+})
+export const SitemapConfig = Schema.Struct({
+  sitemapUrl: optional(HttpUrl),
+  url: optional(HttpUrl),
+  includePatterns: Patterns,
+  excludePatterns: Patterns,
+  refresh,
+  metadata
+}).pipe(
+  Schema.filter(({ sitemapUrl, url }) => sitemapUrl !== undefined || url !== undefined, {
+    message: () => "Expected sitemapUrl or url"
+  })
+)
+export const FileConfig = Schema.Struct({ fileUrl: HttpUrl, fileName: optional(FileName), refresh, metadata })
+/** An uploaded FILE or IMAGE: made by the upload routes, never accepted from a caller. */
+export const UploadedFileConfig = Schema.Struct({ artifact: ArtifactRef, fileName: FileName, metadata })
+/** A ZIP of documents: made by the bulk-upload route; a caller of the public route can only send an empty config. */
+export const BulkUploadConfig = Schema.Struct({
+  artifact: optional(ArtifactRef),
+  fileName: optional(FileName),
+  metadata
+})
+
+export const SourceName = trimmed(200)
+
+const common = { name: SourceName, labels: optional(SourceLabels), autoSync: optional(Schema.Boolean) }
+
+/**
+ * A source type: what a caller may configure, what is stored, whether a schedule can have it read again, and which field of the
+ * config is its content, if one is.
+ */
+const define = <
+  const Type extends string,
+  Given extends Schema.Schema.AnyNoContext,
+  Stored extends Schema.Schema.AnyNoContext
+>(
+  type: Type,
+  schemas: {
+    readonly given: Given
+    readonly stored: Stored
+    readonly refreshable: boolean
+    readonly content?: string
+  }
+) => ({
+  type,
+  refreshable: schemas.refreshable,
+  content: schemas.content ?? null,
+  create: Schema.Struct({ type: Schema.Literal(type), config: schemas.given, ...common }),
+  stored: Schema.Struct({ type: Schema.Literal(type), config: schemas.stored })
+})
+
+const fileSchemas = {
+  given: FileConfig,
+  stored: Schema.Union(UploadedFileConfig, FileConfig),
+  refreshable: true
+}
+
+/**
+ * Every source type: the schemas below derive from this list. What differs by type elsewhere is a record by `SourceType`,
+ * which does not compile while one is missing.
+ */
+const definitions = [
+  define("URL", { given: UrlConfig, stored: UrlConfig, refreshable: true }),
+  define("SITEMAP", { given: SitemapConfig, stored: SitemapConfig, refreshable: true }),
+  define("FILE", fileSchemas),
+  define("IMAGE", fileSchemas),
+  define("BULK_UPLOAD", { given: Schema.Struct({ metadata }), stored: BulkUploadConfig, refreshable: false }),
+  define("TEXT", { given: TextConfig, stored: TextConfig, refreshable: false, content: "text" }),
+  define("QA", { given: QaConfig, stored: QaConfig, refreshable: false, content: "pairs" })
+]
+
+export const SourceType = Schema.Literal(...definitions.map(({ type }) => type))
+export type SourceType = typeof SourceType.Type
+
+/** The types of sources that a schedule can have read again. */
+export const refreshableTypes: ReadonlyArray<SourceType> = definitions.flatMap(({ refreshable, type }) =>
+  refreshable ? [type] : []
+)
+
+/** The fields of configs that are content: lists of sources leave them out. */
+export const contentFields: ReadonlyArray<string> = definitions.flatMap(({ content }) =>
+  content === null ? [] : [content]
+)
+
+/** True for a type whose config says all there is to read: a change of it is read at once. */
+export const hasContent = (type: SourceType): boolean =>
+  definitions.some((definition) => definition.type === type && definition.content !== null)
+
+/** A source's config as it is stored: one shape for each type. */
+export const StoredSourceConfig = Schema.Union(...definitions.map(({ stored }) => stored))
+export type StoredSourceConfig = typeof StoredSourceConfig.Type
+
+/** Body of `POST /v1/sources`. */
+export const CreateSource = Schema.Union(...definitions.map(({ create }) => create))
+export type CreateSource = typeof CreateSource.Type
+
+/** Body of `PATCH /v1/sources/:id`; `config` is checked against the source's type by the use-case. */
+export const PatchSource = Schema.Struct({
+  name: optional(SourceName),
+  /** Take the place of those it has, at once. */
+  labels: optional(SourceLabels),
+  config: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+}).pipe(
+  Schema.filter((change) => Object.values(change).some((field) => field !== undefined), {
+    message: () => "Expected name, labels or config"
+  })
+)
+export type PatchSource = typeof PatchSource.Type
+
+const SourceConfigView = Schema.Record({ key: Schema.String, value: Schema.Unknown })
+
+export class IngestionJob extends Schema.Class<IngestionJob>("IngestionJob")({
+  id: IngestionJobId,
+  sourceId: SourceId,
+  type: IngestionJobType,
+  status: IngestionJobStatus,
+  progress: Schema.Int,
+  chunksCreated: Schema.NullOr(Schema.Int),
+  error: Schema.NullOr(Schema.String),
+  startedAt: Schema.NullOr(Schema.DateTimeUtc),
+  completedAt: Schema.NullOr(Schema.DateTimeUtc)
+}) {}
+
+/** The summary of a source's latest job. */
+export const LatestJob = Schema.Struct({
+  id: IngestionJobId,
+  type: IngestionJobType,
+  status: IngestionJobStatus,
+  progress: Schema.Int,
+  chunksCreated: Schema.NullOr(Schema.Int),
+  error: Schema.NullOr(Schema.String)
+})
+export type LatestJob = typeof LatestJob.Type
+
+/** The built-in embedding model with its dimensions, as its vectors name it. It makes vectors of English text alone. */
+export const builtInEmbeddingProfile = "use-lite/512"
+
+/** A source's vectors of the embedding model that answers for its agent. */
+export const EmbeddingState = Schema.Struct({
+  /** The model and its dimensions; null before the agent's first vector. */
+  profile: Schema.NullOr(Schema.String),
+  /** Live chunks. */
+  chunks: Schema.Int,
+  /**
+   * Those of them that have a vector, or need none because the model does not know their language; the others are found by
+   * their words until they have one.
+   */
+  embedded: Schema.Int,
+  /** Why vectors are missing, when embedding failed. */
+  error: Schema.NullOr(Schema.String)
+})
+export type EmbeddingState = typeof EmbeddingState.Type
+
+/** A source with everything its views are cut from. */
+export class Source extends Schema.Class<Source>("Source")({
+  id: SourceId,
+  agentId: AgentId,
+  type: SourceType,
+  name: Schema.String,
+  /** Who may read it; left out where it has none: whoever may read any of the agent's. */
+  labels: optional(Schema.Array(Schema.String)),
+  status: SourceStatus,
+  config: SourceConfigView,
+  lastSyncedAt: Schema.NullOr(Schema.DateTimeUtc),
+  lastError: Schema.NullOr(Schema.String),
+  latestJob: Schema.NullOr(LatestJob),
+  /** Only where one source was asked for. */
+  embedding: optional(EmbeddingState)
+}) {}

@@ -1,0 +1,23 @@
+/** What callers say of their sources. */
+import * as Schema from "effect/Schema"
+import { Text } from "../Text.ts"
+
+const metadataKey = /^\p{L}[\p{L}\p{N}_.-]{0,63}$/u
+const maxMetadataKeys = 20
+
+/**
+ * What a caller says of a source, to filter retrieval by: up to 20 keys of up to 64 letters, digits, `_`, `.`, `-`, each
+ * with a string of up to 500 characters, a finite number or a boolean.
+ */
+export const SourceMetadata = Schema.Record({
+  key: Schema.String,
+  value: Schema.Union(Text.pipe(Schema.maxLength(500)), Schema.JsonNumber, Schema.Boolean)
+}).pipe(
+  Schema.filter((metadata) => Object.keys(metadata).length <= maxMetadataKeys, {
+    message: () => "Expected at most 20 keys"
+  }),
+  Schema.filter((metadata) => Object.keys(metadata).every((key) => metadataKey.test(key)), {
+    message: () => "Expected keys of up to 64 letters, digits, _ . - that begin with a letter"
+  })
+)
+export type SourceMetadata = typeof SourceMetadata.Type

@@ -1,0 +1,36 @@
+/**
+ * Labels of sources, and the scope that limits a key to some of them. A source without labels is visible under every scope; one
+ * with labels only under a scope that has at least one of them.
+ */
+import * as Schema from "effect/Schema"
+import { SourceId } from "../Ids.ts"
+import { trimmed } from "../Text.ts"
+
+const maxLabels = 20
+const maxSourceIds = 100
+
+/** Distinct and in order: two lists of the same members are the same text. */
+const sorted = <A extends string, I>(items: Schema.Schema<A, I>, max: number) =>
+  Schema.Array(items).pipe(
+    Schema.maxItems(max),
+    Schema.transform(Schema.Array(Schema.typeSchema(items)), {
+      strict: true,
+      decode: (all) => [...new Set(all)].toSorted(),
+      encode: (all) => all
+    })
+  )
+
+/** 1 to 64 characters after trimming; compared letter by letter. */
+const SourceLabel = trimmed(64)
+/** At most 20 labels. */
+export const SourceLabels = sorted(SourceLabel, maxLabels)
+const SourceIds = sorted(SourceId, maxSourceIds)
+
+/** Which sources a key may read. */
+export const SourceScope = Schema.Struct({
+  /** Without one, only sources without labels are visible. */
+  labels: Schema.optionalWith(SourceLabels, { exact: true, default: () => [] }),
+  /** Only these sources, of those that the labels make visible; all of them when left out, none when empty. */
+  sourceIds: Schema.optionalWith(SourceIds, { exact: true })
+})
+export type SourceScope = typeof SourceScope.Type

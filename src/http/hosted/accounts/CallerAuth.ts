@@ -1,0 +1,64 @@
+/**
+ * Who a request of the widget or of the dashboard's try-it chat comes from: the agent key that it
+ * carries, else the session of its cookie. A key that is not good is refused, whatever the cookie says.
+ */
+import type * as HttpApi from "@effect/platform/HttpApi"
+import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { KeyStore } from "../../../capabilities/KeyStore.ts"
+import { atLeast, type Caller } from "../../../domain/accounts/Access.ts"
+import { workFor } from "../../../concurrency/CurrentOwner.ts"
+import { Forbidden, Unauthorized } from "../../../domain/Errors.ts"
+import { Accounts } from "../../../usecases/accounts/Accounts.ts"
+import { RateLimits } from "../../../usecases/billing/RateLimits.ts"
+import { CallerAuth } from "../../Auth.ts"
+import { authenticate, secretOf } from "../../KeyAuth.ts"
+import * as Routes from "../../Routes.ts"
+import { sameOrigin } from "./SessionAuth.ts"
+import { sessionToken } from "./SessionCookie.ts"
+
+/** For the endpoints of `api` that declare it; `appUrl` is `{app_url}`. */
+export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
+  api: HttpApi.HttpApi<Id, Groups, E, R>,
+  appUrl: string
+): Layer.Layer<CallerAuth, never, Accounts | KeyStore | RateLimits> => {
+  const check = sameOrigin(new URL(appUrl).origin)
+  return Layer.effect(
+    CallerAuth,
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const keys = yield* KeyStore
+      const limits = yield* RateLimits
+      const routes = new Map(Routes.table(api).map((route) => [Routes.keyOf(route), route] as const))
+
+      const bySession = Effect.fn("CallerAuth.bySession")(function* (least: Routes.Route["role"]) {
+        const token = yield* sessionToken
+        if (Option.isNone(token)) {
+          return yield* new Unauthorized({ message: "Send an API key of an agent, or sign in." })
+        }
+        yield* check
+        const user = yield* accounts.authenticate(token.value)
+        yield* workFor(user.tenantId)
+        if (least === undefined || !atLeast(user.role, least)) {
+          return yield* new Forbidden({ message: "Your role does not allow this." })
+        }
+        return user
+      })
+
+      return Effect.gen(function* () {
+        const { route } = yield* HttpRouter.RouteContext
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const { permission, role } = routes.get(Routes.keyOf(route)) ?? {}
+        if (permission === undefined) return yield* new Forbidden({ message: "Nobody may use this route." })
+        const caller: Caller = Option.isSome(secretOf(request))
+          ? { _tag: "Key", key: yield* authenticate(keys, limits, { permission, publicApi: false }, request) }
+          : { _tag: "User", user: yield* bySession(role) }
+        return caller
+      })
+    })
+  )
+}

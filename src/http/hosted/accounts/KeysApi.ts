@@ -1,0 +1,61 @@
+/** API keys, for the dashboard's admins. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { ApiKey, CreateAgentKey, CreateOrgKey, PatchKey } from "../../../domain/accounts/ApiKey.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { AgentId, KeyId } from "../../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { IfMatchHeader } from "../../../domain/Version.ts"
+import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+const One = success(Schema.Struct({ key: ApiKey }))
+export const KeyPage = Schema.Struct({ keys: Schema.Array(ApiKey), nextCursor: Schema.NullOr(Schema.String) })
+/** The only answer that holds a secret. */
+export const MadeKey = Schema.Struct({ key: ApiKey, secret: Schema.Redacted(Schema.String) })
+const Deleted = success(Schema.Struct({ id: KeyId, deleted: Schema.Literal(true) }))
+const agentPath = Schema.Struct({ id: AgentId })
+const keyPath = Schema.Struct({ id: KeyId })
+
+const list = HttpApiEndpoint.get("list", "/api/agents/:id/keys")
+  .setPath(agentPath)
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(success(KeyPage))
+  .addError(failure(ValidationError, NotFound))
+
+const create = HttpApiEndpoint.post("create", "/api/agents/:id/keys")
+  .setPath(agentPath)
+  .setPayload(CreateAgentKey)
+  .addSuccess(success(MadeKey), { status: 201 })
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+
+const createOrg = HttpApiEndpoint.post("createOrg", "/api/keys")
+  .setPayload(CreateOrgKey)
+  .addSuccess(success(MadeKey), { status: 201 })
+  .addError(failure(ValidationError, ServiceUnavailable))
+
+/**
+ * What is left out stays; `null` clears. A revoked key is 409. `If-Match` names the version that the change was made from.
+ */
+const patch = HttpApiEndpoint.patch("patch", "/api/keys/:id")
+  .setPath(keyPath)
+  .setHeaders(IfMatchHeader)
+  .setPayload(PatchKey)
+  .addSuccess(One)
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+
+/** `REVOKED`, for good. */
+const remove = HttpApiEndpoint.del("remove", "/api/keys/:id")
+  .setPath(keyPath)
+  .addSuccess(Deleted)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+
+export class KeysApi extends HttpApiGroup.make("keys")
+  .add(list)
+  .add(create)
+  .add(createOrg)
+  .add(patch)
+  .add(remove)
+  .middleware(SessionAuth)
+  .annotateEndpoints(RequiredRole, "admin") {}

@@ -1,0 +1,51 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { expectedVersion } from "../../../domain/Version.ts"
+import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
+import { Keys } from "../../../usecases/accounts/Keys.ts"
+import { Api } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+import { actor } from "./Actor.ts"
+
+/** API keys of the tenant's agents and of the tenant itself. */
+export const KeysHandlers = HttpApiBuilder.group(Api, "keys", (handlers) =>
+  Effect.gen(function* () {
+    const keys = yield* Keys
+    const audit = yield* AuditTrail
+    return handlers
+      .handle("list", ({ path, urlParams: { limit = 20, cursor } }) =>
+        Effect.gen(function* () {
+          const user = yield* CurrentUser
+          const of = { scope: user.tenantId, route: "/api/agents/:id/keys", filter: { id: path.id } }
+          const page = yield* keys.list(user, path.id, { limit, after: yield* Cursor.open(of, cursor) })
+          return { keys: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
+        })
+      )
+      .handle("create", ({ path, payload }) =>
+        Effect.gen(function* () {
+          const deed = keys.create(yield* CurrentUser, path.id, payload)
+          return yield* audit.change(yield* actor, "key.create", deed, ({ key }) => key.id)
+        })
+      )
+      .handle("createOrg", ({ payload }) =>
+        Effect.gen(function* () {
+          const deed = keys.createOrg(yield* CurrentUser, payload)
+          return yield* audit.change(yield* actor, "key.create", deed, ({ key }) => key.id)
+        })
+      )
+      .handle("patch", ({ headers, path, payload }) =>
+        Effect.gen(function* () {
+          const deed = keys.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
+          return { key: yield* audit.change(yield* actor, "key.update", deed, ({ id }) => id) }
+        })
+      )
+      .handle("remove", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          const deed = keys.revoke(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "key.revoke", deed, () => id)
+          return { id, deleted: true } as const
+        })
+      )
+  })
+)

@@ -1,0 +1,34 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { Accounts, sessionLasts } from "../../../usecases/accounts/Accounts.ts"
+import { Api } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import { networkOfRequest, TrustedProxies } from "../../server/ClientAddress.ts"
+import { SessionCookie, sessionToken } from "./SessionCookie.ts"
+
+/** Sign-in, sign-out and who is signed in. */
+export const SessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers) =>
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const cookie = yield* SessionCookie
+    const proxies = yield* TrustedProxies
+    return handlers
+      .handle("login", ({ payload, request }) =>
+        Effect.gen(function* () {
+          const { user, token } = yield* accounts.signIn(payload, networkOfRequest(proxies, request))
+          yield* cookie.set(token, sessionLasts)
+          return { user }
+        })
+      )
+      .handle("logout", () =>
+        Effect.gen(function* () {
+          yield* Effect.flatMap(sessionToken, Effect.transposeMapOption(accounts.signOut))
+          yield* cookie.clear
+          return { signedOut: true } as const
+        })
+      )
+      .handle("session", () =>
+        Effect.map(CurrentUser, ({ userId, ...user }) => ({ user: { ...user, id: userId } }))
+      )
+  })
+)

@@ -1,0 +1,83 @@
+/** The team, for the dashboard: viewers read, admins write, owners alone change owners. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import {
+  Conflict,
+  Forbidden,
+  NotFound,
+  ServiceUnavailable,
+  Unauthorized,
+  ValidationError
+} from "../../../domain/Errors.ts"
+import { UserId } from "../../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { ChoosePassword, CreateUser, Invitation, Member, PatchUser } from "../../../domain/accounts/Team.ts"
+import { Open, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+import { SameOrigin } from "./SameOrigin.ts"
+
+const path = Schema.Struct({ id: UserId })
+export const OneMember = Schema.Struct({ user: Member })
+/** The only answers that hold an invitation's token. */
+export const InvitedMember = Schema.Struct({ user: Member, invitation: Schema.NullOr(Invitation) })
+
+export const MemberPage = Schema.Struct({
+  users: Schema.Array(Member),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+
+const list = HttpApiEndpoint.get("list", "/api/users")
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(success(MemberPage))
+  .addError(failure(ValidationError))
+  .middleware(SessionAuth)
+  .annotate(RequiredRole, "viewer")
+
+const create = HttpApiEndpoint.post("create", "/api/users")
+  .setPayload(CreateUser)
+  .addSuccess(success(InvitedMember), { status: 201 })
+  .addError(failure(ValidationError, Forbidden, Conflict, ServiceUnavailable))
+  .middleware(SessionAuth)
+  .annotate(RequiredRole, "admin")
+
+/** A fresh invitation to choose a password; the one before is void. */
+const invite = HttpApiEndpoint.post("invite", "/api/users/:id/invitation")
+  .setPath(path)
+  .addSuccess(success(InvitedMember), { status: 201 })
+  .addError(failure(ValidationError, Forbidden, NotFound, ServiceUnavailable))
+  .middleware(SessionAuth)
+  .annotate(RequiredRole, "admin")
+
+/** 409 for the last owner's demotion. */
+const patch = HttpApiEndpoint.patch("patch", "/api/users/:id")
+  .setPath(path)
+  .setPayload(PatchUser)
+  .addSuccess(success(OneMember))
+  .addError(failure(ValidationError, Forbidden, NotFound, Conflict, ServiceUnavailable))
+  .middleware(SessionAuth)
+  .annotate(RequiredRole, "admin")
+
+/** Their sessions end at once; 409 for the last owner. */
+const remove = HttpApiEndpoint.del("remove", "/api/users/:id")
+  .setPath(path)
+  .addSuccess(success(Schema.Struct({ id: UserId, deleted: Schema.Literal(true) })))
+  .addError(failure(ValidationError, Forbidden, NotFound, Conflict, ServiceUnavailable))
+  .middleware(SessionAuth)
+  .annotate(RequiredRole, "admin")
+
+/** Uses an invitation up; 401 when it is used, replaced or over. */
+const choosePassword = HttpApiEndpoint.post("choosePassword", "/api/auth/password")
+  .setPayload(ChoosePassword)
+  .addSuccess(success(OneMember))
+  .addError(failure(Unauthorized, ValidationError, ServiceUnavailable))
+  .middleware(SameOrigin)
+  .annotate(Open, "It is how somebody who was invited gets a password.")
+
+export class UsersApi extends HttpApiGroup.make("users")
+  .add(list)
+  .add(create)
+  .add(invite)
+  .add(patch)
+  .add(remove)
+  .add(choosePassword) {}

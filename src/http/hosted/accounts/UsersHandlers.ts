@@ -1,0 +1,61 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
+import { Team } from "../../../usecases/accounts/Team.ts"
+import { Api } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+import { RequestId } from "../../server/RequestId.ts"
+import { actor } from "./Actor.ts"
+
+/** The people of the tenant. */
+export const UsersHandlers = HttpApiBuilder.group(Api, "users", (handlers) =>
+  Effect.gen(function* () {
+    const team = yield* Team
+    const audit = yield* AuditTrail
+    return handlers
+      .handle("list", ({ urlParams: { limit = 20, cursor } }) =>
+        Effect.gen(function* () {
+          const user = yield* CurrentUser
+          const of = { scope: user.tenantId, route: "/api/users" }
+          const page = yield* team.list(user, { limit, after: yield* Cursor.open(of, cursor) })
+          return { users: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
+        })
+      )
+      .handle("create", ({ payload }) =>
+        Effect.gen(function* () {
+          const deed = team.create(yield* CurrentUser, payload)
+          return yield* audit.change(yield* actor, "user.create", deed, ({ user }) => user.id)
+        })
+      )
+      .handle("invite", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          const deed = team.invite(yield* CurrentUser, id)
+          return yield* audit.change(yield* actor, "user.invite", deed, () => id)
+        })
+      )
+      .handle("patch", ({ path: { id }, payload }) =>
+        Effect.gen(function* () {
+          const deed = team.patch(yield* CurrentUser, id, payload)
+          return { user: yield* audit.change(yield* actor, "user.update", deed, () => id) }
+        })
+      )
+      .handle("remove", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          const deed = team.remove(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "user.delete", deed, () => id)
+          return { id, deleted: true } as const
+        })
+      )
+      .handle("choosePassword", ({ payload }) =>
+        Effect.gen(function* () {
+          const requestId = yield* RequestId
+          const user = yield* team.choosePassword(payload)
+          const by = { tenantId: user.tenantId, actor: { type: "user" as const, id: user.id }, requestId }
+          yield* audit.record(by, "user.password", user.id)
+          return { user }
+          // Nobody who goes away in between leaves a deed without its entry.
+        }).pipe(Effect.uninterruptible)
+      )
+  })
+)

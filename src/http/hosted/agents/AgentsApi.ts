@@ -1,0 +1,61 @@
+/** The tenant's agents, for the dashboard: viewers read, admins write. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { Agent, CreateAgent, PatchAgent } from "../../../domain/agents/Agent.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { AgentId } from "../../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { IfMatchHeader } from "../../../domain/Version.ts"
+import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+export const OneAgent = Schema.Struct({ agent: Agent })
+export const AgentPage = Schema.Struct({
+  agents: Schema.Array(Agent),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+const Deleted = success(Schema.Struct({ id: AgentId, deleted: Schema.Literal(true) }))
+const path = Schema.Struct({ id: AgentId })
+
+const list = HttpApiEndpoint.get("list", "/api/agents")
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(success(AgentPage))
+  .addError(failure(ValidationError))
+  .annotate(RequiredRole, "viewer")
+
+const create = HttpApiEndpoint.post("create", "/api/agents")
+  .setPayload(CreateAgent)
+  .addSuccess(success(OneAgent), { status: 201 })
+  .addError(failure(ValidationError, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const get = HttpApiEndpoint.get("get", "/api/agents/:id")
+  .setPath(path)
+  .addSuccess(success(OneAgent))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+/** What is left out stays; `null` clears. `If-Match` names the version that the change was made from. */
+const patch = HttpApiEndpoint.patch("patch", "/api/agents/:id")
+  .setPath(path)
+  .setHeaders(IfMatchHeader)
+  .setPayload(PatchAgent)
+  .addSuccess(success(OneAgent))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+/** With everything that is the agent's own; its keys are 401 at once. */
+const remove = HttpApiEndpoint.del("remove", "/api/agents/:id")
+  .setPath(path)
+  .addSuccess(Deleted)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+export class AgentsApi extends HttpApiGroup.make("agents")
+  .add(list)
+  .add(create)
+  .add(get)
+  .add(patch)
+  .add(remove)
+  .middleware(SessionAuth) {}

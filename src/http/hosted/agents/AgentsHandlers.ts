@@ -1,0 +1,50 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { expectedVersion } from "../../../domain/Version.ts"
+import { Agents } from "../../../usecases/agents/Agents.ts"
+import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
+import { Api } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+import { actor } from "../accounts/Actor.ts"
+
+/** The tenant's agents. */
+export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
+  Effect.gen(function* () {
+    const agents = yield* Agents
+    const audit = yield* AuditTrail
+    return handlers
+      .handle("list", ({ urlParams: { limit = 20, cursor } }) =>
+        Effect.gen(function* () {
+          const user = yield* CurrentUser
+          const of = { scope: user.tenantId, route: "/api/agents" }
+          const page = yield* agents.list(user, { limit, after: yield* Cursor.open(of, cursor) })
+          return { agents: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
+        })
+      )
+      .handle("create", ({ payload }) =>
+        Effect.gen(function* () {
+          const deed = agents.create(yield* CurrentUser, payload)
+          return { agent: yield* audit.change(yield* actor, "agent.create", deed, ({ id }) => id) }
+        })
+      )
+      .handle("get", ({ path }) =>
+        Effect.gen(function* () {
+          return { agent: yield* agents.get(yield* CurrentUser, path.id) }
+        })
+      )
+      .handle("patch", ({ headers, path, payload }) =>
+        Effect.gen(function* () {
+          const deed = agents.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
+          return { agent: yield* audit.change(yield* actor, "agent.update", deed, ({ id }) => id) }
+        })
+      )
+      .handle("remove", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          const deed = agents.remove(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "agent.delete", deed, () => id)
+          return { id, deleted: true } as const
+        })
+      )
+  })
+)

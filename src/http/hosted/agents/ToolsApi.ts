@@ -1,0 +1,54 @@
+/** The tools of an agent, for the dashboard. Secrets go in and never come out. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { AgentId } from "../../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { IfMatchHeader } from "../../../domain/Version.ts"
+import { CreateTool, PatchTool, Tool, ToolId } from "../../../domain/agents/Tool.ts"
+import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+const One = success(Schema.Struct({ tool: Tool }))
+export const ToolPage = Schema.Struct({ tools: Schema.Array(Tool), nextCursor: Schema.NullOr(Schema.String) })
+const Deleted = success(Schema.Struct({ id: ToolId, deleted: Schema.Literal(true) }))
+const agentPath = Schema.Struct({ id: AgentId })
+const toolPath = Schema.Struct({ id: ToolId })
+
+/** Oldest first. For roles below admin the values of fixed headers, queries and bodies are left out. */
+const list = HttpApiEndpoint.get("list", "/api/agents/:id/tools")
+  .setPath(agentPath)
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(success(ToolPage))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+const create = HttpApiEndpoint.post("create", "/api/agents/:id/tools")
+  .setPath(agentPath)
+  .setPayload(CreateTool)
+  .addSuccess(One, { status: 201 })
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+/** What is left out stays, a secret too. `If-Match` names the version that the change was made from. */
+const patch = HttpApiEndpoint.patch("patch", "/api/tools/:id")
+  .setPath(toolPath)
+  .setHeaders(IfMatchHeader)
+  .setPayload(PatchTool)
+  .addSuccess(One)
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const remove = HttpApiEndpoint.del("remove", "/api/tools/:id")
+  .setPath(toolPath)
+  .addSuccess(Deleted)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+export class ToolsApi extends HttpApiGroup.make("tools")
+  .add(list)
+  .add(create)
+  .add(patch)
+  .add(remove)
+  .middleware(SessionAuth) {}

@@ -1,0 +1,58 @@
+/** The messaging channels of an agent, for the dashboard. Access tokens go in and never come out. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { ChannelConfiguration, CreateChannel, PatchChannel } from "../../../domain/channels/ChannelConfiguration.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { AgentId, ChannelId } from "../../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { IfMatchHeader } from "../../../domain/Version.ts"
+import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+const One = success(Schema.Struct({ channel: ChannelConfiguration }))
+export const ChannelPage = Schema.Struct({
+  channels: Schema.Array(ChannelConfiguration),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+const Deleted = success(Schema.Struct({ id: ChannelId, deleted: Schema.Literal(true) }))
+const agentPath = Schema.Struct({ id: AgentId })
+const channelPath = Schema.Struct({ id: ChannelId })
+
+/** Oldest first. */
+const list = HttpApiEndpoint.get("list", "/api/agents/:id/channels")
+  .setPath(agentPath)
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(success(ChannelPage))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+/** A second active configuration of an account is 409. */
+const create = HttpApiEndpoint.post("create", "/api/agents/:id/channels")
+  .setPath(agentPath)
+  .setPayload(CreateChannel)
+  .addSuccess(One, { status: 201 })
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+/** What is left out stays, the token too. `If-Match` names the version that the change was made from. */
+const patch = HttpApiEndpoint.patch("patch", "/api/channels/:id")
+  .setPath(channelPath)
+  .setHeaders(IfMatchHeader)
+  .setPayload(PatchChannel)
+  .addSuccess(One)
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const remove = HttpApiEndpoint.del("remove", "/api/channels/:id")
+  .setPath(channelPath)
+  .addSuccess(Deleted)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+export class ChannelsApi extends HttpApiGroup.make("channels")
+  .add(list)
+  .add(create)
+  .add(patch)
+  .add(remove)
+  .middleware(SessionAuth) {}

@@ -1,0 +1,45 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { expectedVersion } from "../../../domain/Version.ts"
+import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
+import { Channels } from "../../../usecases/channels/Channels.ts"
+import { Api } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+import { actor } from "../accounts/Actor.ts"
+
+/** Messaging channels of the tenant's agents. */
+export const ChannelsHandlers = HttpApiBuilder.group(Api, "channels", (handlers) =>
+  Effect.gen(function* () {
+    const channels = yield* Channels
+    const audit = yield* AuditTrail
+    return handlers
+      .handle("list", ({ path, urlParams: { limit = 20, cursor } }) =>
+        Effect.gen(function* () {
+          const user = yield* CurrentUser
+          const of = { scope: user.tenantId, route: "/api/agents/:id/channels", filter: { id: path.id } }
+          const page = yield* channels.list(user, path.id, { limit, after: yield* Cursor.open(of, cursor) })
+          return { channels: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
+        })
+      )
+      .handle("create", ({ path, payload }) =>
+        Effect.gen(function* () {
+          const deed = channels.create(yield* CurrentUser, path.id, payload)
+          return { channel: yield* audit.change(yield* actor, "channel.create", deed, ({ id }) => id) }
+        })
+      )
+      .handle("patch", ({ headers, path, payload }) =>
+        Effect.gen(function* () {
+          const deed = channels.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
+          return { channel: yield* audit.change(yield* actor, "channel.update", deed, ({ id }) => id) }
+        })
+      )
+      .handle("remove", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          const deed = channels.remove(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "channel.delete", deed, () => id)
+          return { id, deleted: true } as const
+        })
+      )
+  })
+)

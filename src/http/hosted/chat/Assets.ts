@@ -1,0 +1,98 @@
+/**
+ * The dashboard and the widget as files: `/` and everything below `/app/` is the dashboard's page, which
+ * finds its way by the address; `/widget.js` is the chat for any page, and `/widget-markdown.js` what it asks for when it
+ * is opened. None of them wears the envelope.
+ */
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import { NotFound } from "../../../domain/Errors.ts"
+
+const contentTypes: Readonly<Record<string, string>> = {
+  css: "text/css; charset=utf-8",
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  svg: "image/svg+xml"
+}
+
+/** A file's name as the build writes it, and nothing that could lead out of the folder. */
+const namePattern = /^[\w-]+(?:\.[\w-]+)*\.(css|js|svg)$/
+
+/** The one sheet that a script of the dashboard writes into the page: its library's, about touching what can be pressed. */
+const writtenSheet = "'sha256-38RhXrc7EdReTKsOm23ZPOCUgniTUUcjky8QOOrQx6o='"
+
+const pagePolicy = (realtimeOrigin: string) =>
+  `default-src 'none'; script-src 'self'; style-src 'self' ${writtenSheet}; img-src 'self' data: blob:; font-src 'self'; ` +
+  `connect-src 'self' ${realtimeOrigin}; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`
+
+/** What is shown between the first start and the end of the build that runs beside it. */
+const building = HttpServerResponse.text(
+  '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="2"><title>Spoke</title>' +
+    "<p>The dashboard is being built. This page reloads by itself.</p></html>",
+  {
+    status: 503,
+    contentType: "text/html; charset=utf-8",
+    headers: { "cache-control": "no-store", "retry-after": "2" }
+  }
+)
+
+const missing = Effect.fail(new NotFound({ message: "There is nothing at this address." }))
+
+/** Adds the routes. `folder` is what the build wrote; `realtimeUrl` is where the dashboard's socket goes. */
+export const layer = (folder: string, realtimeUrl: string): Layer.Layer<never> =>
+  HttpApiBuilder.Router.use((router) =>
+    Effect.gen(function* () {
+      const policy = pagePolicy(new URL(realtimeUrl).origin)
+
+      /** The file, compressed where the client takes that; none when the build has no such file. */
+      const file = (name: string, headers: Readonly<Record<string, string>>) =>
+        Effect.gen(function* () {
+          const fs = yield* FileSystem.FileSystem
+          const request = yield* HttpServerRequest.HttpServerRequest
+          const path = `${folder}/${name}`
+          const compressed =
+            /\bgzip\b/.test(request.headers["accept-encoding"] ?? "") && (yield* fs.exists(`${path}.gz`))
+          const bytes = yield* fs.readFile(compressed ? `${path}.gz` : path)
+          return HttpServerResponse.uint8Array(bytes, {
+            contentType: contentTypes[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream",
+            headers: {
+              ...headers,
+              vary: "accept-encoding",
+              ...(compressed ? { "content-encoding": "gzip" } : {})
+            }
+          })
+        })
+
+      const page = file("index.html", {
+        "cache-control": "no-cache",
+        "content-security-policy": policy
+      }).pipe(Effect.catchAll(() => Effect.succeed(building)))
+
+      // Names carry a hash of their contents.
+      const asset = Effect.flatMap(HttpRouter.params, ({ name = "" }) =>
+        namePattern.test(name)
+          ? Effect.catchAll(
+              file(name, { "cache-control": "public, max-age=31536000, immutable" }),
+              () => missing
+            )
+          : missing
+      )
+
+      const forAnyPage = (name: string) =>
+        file(name, {
+          "cache-control": "public, max-age=300",
+          "cross-origin-resource-policy": "cross-origin"
+        }).pipe(Effect.catchAll(() => missing))
+
+      yield* router.get("/", page)
+      yield* router.get("/app", page)
+      yield* router.get("/app/*", page)
+      yield* router.get("/assets/:name", asset)
+      yield* router.get("/widget.js", forAnyPage("widget.js"))
+      yield* router.get("/widget-markdown.js", forAnyPage("widget-markdown.js"))
+    })
+  )

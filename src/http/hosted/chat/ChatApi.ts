@@ -1,0 +1,73 @@
+/** The hosted chat stream, and the shims of the dashboard's domain that have moved. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as Schema from "effect/Schema"
+import {
+  ConversationNotActive,
+  ConversationNotFound,
+  EndUserNotFound,
+  FileTooLarge,
+  Gone,
+  NotFound,
+  PayloadTooLarge,
+  RuntimeDataUnavailable,
+  RuntimeTimeout,
+  ServiceUnavailable,
+  TurnFailed,
+  TurnLimitExceeded,
+  UnsupportedAttachmentType,
+  UnsupportedType,
+  ValidationError
+} from "../../../domain/Errors.ts"
+import { AgentId, RunId } from "../../../domain/Ids.ts"
+import { CallerAuth, Open, RequiredPermission, RequiredRole } from "../../Auth.ts"
+import { failure } from "../../Envelope.ts"
+
+const Events = Schema.String.pipe(
+  HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" })
+)
+
+/**
+ * JSON (domain/chat/Widget `HostedTurnRequest`), or `multipart/form-data` with `message`, `files` and the other fields, those that
+ * are no text as JSON.
+ */
+const stream = HttpApiEndpoint.post("stream", "/api/v1/chat/stream")
+  .addSuccess(Events)
+  .addError(
+    failure(
+      ValidationError,
+      NotFound,
+      ConversationNotFound,
+      EndUserNotFound,
+      ConversationNotActive,
+      TurnLimitExceeded,
+      RuntimeDataUnavailable,
+      TurnFailed,
+      RuntimeTimeout,
+      UnsupportedType,
+      UnsupportedAttachmentType,
+      FileTooLarge,
+      PayloadTooLarge,
+      ServiceUnavailable
+    )
+  )
+  .annotate(RequiredPermission, "chat")
+  .annotate(RequiredRole, "agent")
+
+/** A turn from its first part, however far it has come: for a page that was loaded again in the middle of it. */
+const follow = HttpApiEndpoint.get("follow", "/api/v1/chat/stream/:runId")
+  .setPath(Schema.Struct({ runId: RunId }))
+  .setUrlParams(Schema.Struct({ agentId: Schema.optionalWith(AgentId, { exact: true }) }))
+  .addSuccess(Events)
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredPermission, "chat")
+  .annotate(RequiredRole, "agent")
+
+export const HostedChatApi = HttpApiGroup.make("hostedChat").add(stream).add(follow).middleware(CallerAuth)
+
+/** Whatever is sent: they are gone. */
+export const ShimsApi = HttpApiGroup.make("shims")
+  .add(HttpApiEndpoint.post("chat", "/api/v1/chat").addError(failure(Gone)))
+  .add(HttpApiEndpoint.post("retrieve", "/api/v1/retrieve").addError(failure(Gone)))
+  .annotateEndpoints(Open, "They do nothing but say where the API is.")

@@ -1,0 +1,74 @@
+/** A hosted turn as it is sent: JSON, or a form whose files are taken in as they come. */
+import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
+import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Effect from "effect/Effect"
+import type { ParseError } from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import { ValidationError } from "../../../domain/Errors.ts"
+import * as Json from "../../../domain/Json.ts"
+import { HostedTurnRequest } from "../../../domain/chat/Widget.ts"
+import * as Issues from "../../server/Issues.ts"
+import * as Upload from "../../server/Upload.ts"
+
+/** Fields of the form that are text as they are; an identity may be written as JSON too. */
+const texts: ReadonlyArray<string> = [
+  "message",
+  "sessionId",
+  "agentId",
+  "conversationId",
+  "retryOf",
+  "endUserId",
+  "externalEndUserId"
+]
+
+export const isForm = ({ headers }: HttpServerRequest.HttpServerRequest) =>
+  /^multipart\/form-data\b/iu.test(headers["content-type"] ?? "")
+
+const asJson = (name: string, text: string) =>
+  Effect.mapError(
+    Json.parse(text),
+    ({ message }) =>
+      new ValidationError({
+        message: "The request does not have the expected form.",
+        details: { issues: [{ path: [name], message: `Expected JSON: ${message}` }] }
+      })
+  )
+
+const valueOf = (name: string, text: string) => {
+  if (!texts.includes(name)) return asJson(name, text)
+  const quoted = name !== "message" && /^"[^"\\]*"$/u.test(text)
+  return Effect.succeed(quoted ? text.slice(1, -1) : text)
+}
+
+const known = new Set([...texts, "persist", "context", "toolContext", "toolCredentials"])
+
+const bodyOf = (fields: Readonly<Record<string, string>>) =>
+  Effect.map(
+    Effect.forEach(
+      Object.entries(fields).filter(([name]) => known.has(name)),
+      ([name, text]) => Effect.map(valueOf(name, text), (value) => [name, value] as const)
+    ),
+    (entries) => Object.fromEntries(entries)
+  )
+
+const decodeTurn = Schema.decodeUnknown(HostedTurnRequest, { errors: "all" })
+
+/** A body of another form, as the routes whose bodies are declared answer it. */
+export const refused = (error: ParseError) =>
+  Effect.flatMap(HttpApiDecodeError.fromParseError(error), (issues) => Effect.fail(Issues.toError(issues)))
+
+const decode = (body: unknown) => Effect.catchTag(decodeTurn(body), "ParseError", refused)
+
+/** The turn and what `take` made of its files. Fails as soon as something is wrong, before the rest has come. */
+export const read = <A, E, R>(
+  request: HttpServerRequest.HttpServerRequest,
+  take: (file: Upload.UploadedFile) => Effect.Effect<A, E, R>
+) =>
+  Effect.gen(function* () {
+    if (!isForm(request)) {
+      const body = yield* Effect.catchTag(request.json, "RequestError", Effect.die)
+      return { turn: yield* decode(body), files: new Array<A>() }
+    }
+    const { fields, files } = yield* Upload.read(request, take)
+    return { turn: yield* decode(yield* bodyOf(fields)), files }
+  })

@@ -1,0 +1,104 @@
+/** What the widget asks for besides the chat itself; the agent comes from the key, or from `agentId`. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as Schema from "effect/Schema"
+import { Conflict, NotFound, ValidationError } from "../../../domain/Errors.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import {
+  ConversationView,
+  Feedback,
+  FeedbackRequest,
+  HandoffRequest,
+  IdentifyRequest,
+  InitRequest,
+  SessionQuery,
+  SessionView,
+  VoiceRequest,
+  VoiceView,
+  WidgetMessage
+} from "../../../domain/chat/Widget.ts"
+import { CallerAuth, RequiredPermission, RequiredRole } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+const refused = failure(ValidationError, NotFound)
+
+/** The session that is named, else a new one. */
+const init = HttpApiEndpoint.post("init", "/api/sdk/init")
+  .setPayload(InitRequest)
+  .addSuccess(success(SessionView))
+  .addError(failure(ValidationError, NotFound, Conflict))
+  .annotate(RequiredRole, "agent")
+
+const conversation = HttpApiEndpoint.get("conversation", "/api/sdk/conversation")
+  .setUrlParams(SessionQuery)
+  .addSuccess(success(ConversationView))
+  .addError(refused)
+  .annotate(RequiredRole, "viewer")
+
+export const WidgetMessagePage = Schema.Struct({
+  messages: Schema.Array(WidgetMessage),
+  nextCursor: Schema.NullOr(Schema.String),
+  hasMore: Schema.Boolean
+})
+
+/** Oldest first, as the public route. */
+const messages = HttpApiEndpoint.get("messages", "/api/sdk/messages")
+  .setUrlParams(
+    Schema.Struct({
+      ...SessionQuery.fields,
+      limit: limitParam(Number.MAX_SAFE_INTEGER),
+      cursor: cursorParam
+    })
+  )
+  .addSuccess(success(WidgetMessagePage))
+  .addError(refused)
+  .annotate(RequiredRole, "viewer")
+
+/** The file itself, outside the envelope. */
+const attachment = HttpApiEndpoint.get("attachment", "/api/sdk/attachments/:id")
+  .setPath(Schema.Struct({ id: Schema.String }))
+  .setUrlParams(SessionQuery)
+  .addSuccess(
+    Schema.Uint8ArrayFromSelf.pipe(
+      HttpApiSchema.withEncoding({ kind: "Uint8Array", contentType: "application/octet-stream" })
+    )
+  )
+  .addError(refused)
+  .annotate(RequiredRole, "viewer")
+
+const identify = HttpApiEndpoint.post("identify", "/api/sdk/identify")
+  .setPayload(IdentifyRequest)
+  .addSuccess(success(SessionView.pick("endUserId", "conversationId")))
+  .addError(failure(ValidationError, NotFound, Conflict))
+  .annotate(RequiredRole, "agent")
+
+const feedback = HttpApiEndpoint.post("feedback", "/api/sdk/feedback")
+  .setPayload(FeedbackRequest)
+  .addSuccess(success(Schema.Struct({ feedback: Feedback })))
+  .addError(refused)
+  .annotate(RequiredRole, "agent")
+
+const handoff = HttpApiEndpoint.post("handoff", "/api/sdk/handoff")
+  .setPayload(HandoffRequest)
+  .addSuccess(success(ConversationView))
+  .addError(refused)
+  .annotate(RequiredRole, "agent")
+
+const voice = HttpApiEndpoint.post("voice", "/api/sdk/voice/start")
+  .setPayload(VoiceRequest)
+  .addSuccess(success(VoiceView))
+  .addError(failure(ValidationError, NotFound, Conflict))
+  .annotate(RequiredRole, "agent")
+
+export const SdkApi = HttpApiGroup.make("sdk")
+  .add(init)
+  .add(conversation)
+  .add(messages)
+  .add(attachment)
+  .add(identify)
+  .add(feedback)
+  .add(handoff)
+  .add(voice)
+  .annotateEndpoints(RequiredPermission, "chat")
+  .middleware(CallerAuth)

@@ -1,0 +1,84 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import type { AgentScope } from "../../../domain/accounts/Access.ts"
+import type { AgentId } from "../../../domain/Ids.ts"
+import type { SessionId } from "../../../domain/chat/Widget.ts"
+import { Callers } from "../../../usecases/chat/widget/Callers.ts"
+import { WidgetSessions } from "../../../usecases/chat/widget/Sessions.ts"
+import { WidgetChat } from "../../../usecases/chat/widget/WidgetChat.ts"
+import { Api } from "../../Api.ts"
+import { CurrentCaller } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+import { fileResponse } from "../conversations/FileResponse.ts"
+
+/** Messages of a page where none is asked for, and at most. */
+const usual = 50
+const most = 1_000
+
+interface PageParams {
+  readonly sessionId: SessionId
+  readonly cursor?: string
+  readonly limit?: number
+}
+
+/** Routes of the widget. */
+export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
+  Effect.gen(function* () {
+    const callers = yield* Callers
+    const chat = yield* WidgetChat
+    const sessions = yield* WidgetSessions
+
+    const standingOf = (agentId: AgentId | undefined) =>
+      Effect.flatMap(CurrentCaller, (caller) => callers.standing(caller, agentId))
+
+    /** The agent that the request is about. */
+    const scopeOf = (agentId: AgentId | undefined) => Effect.map(standingOf(agentId), ({ scope }) => scope)
+
+    const page = Effect.fn("SdkHandlers.page")(function* (
+      scope: AgentScope,
+      { cursor, limit = usual, sessionId }: PageParams
+    ) {
+      const session = yield* chat.session(scope, sessionId)
+      const list = { scope: session.conversationId ?? "none", route: "/api/sdk/messages" }
+      const after = yield* Cursor.open(list, cursor)
+      const { next, rows } = yield* chat.page(session, {
+        after: after === undefined ? undefined : Number(after),
+        limit: Math.min(limit, most)
+      })
+      const nextCursor = yield* Cursor.seal(list, next === null ? null : String(next))
+      return { messages: rows, nextCursor, hasMore: nextCursor !== null }
+    })
+
+    return handlers
+      .handle("init", ({ payload: { agentId, ...given } }) =>
+        Effect.flatMap(standingOf(agentId), (caller) => chat.init(caller, given))
+      )
+      .handle("conversation", ({ urlParams: { agentId, sessionId } }) =>
+        Effect.flatMap(standingOf(agentId), (caller) => chat.conversation(caller, sessionId))
+      )
+      .handle("messages", ({ urlParams: { agentId, ...params } }) =>
+        Effect.flatMap(scopeOf(agentId), (scope) => page(scope, params))
+      )
+      .handle("attachment", ({ path: { id }, urlParams: { agentId, sessionId } }) =>
+        Effect.flatMap(scopeOf(agentId), (scope) =>
+          Effect.map(chat.attachment(scope, sessionId, id), fileResponse)
+        )
+      )
+      .handle("identify", ({ payload: { agentId, externalEndUserId, sessionId } }) =>
+        Effect.flatMap(scopeOf(agentId), (scope) => sessions.identify(scope, sessionId, externalEndUserId))
+      )
+      .handle("feedback", ({ payload: { agentId, ...opinion } }) =>
+        Effect.flatMap(scopeOf(agentId), (scope) =>
+          Effect.map(chat.rate(scope, opinion), (feedback) => ({ feedback }))
+        )
+      )
+      .handle("handoff", ({ payload: { agentId, sessionId, ...wish } }) =>
+        Effect.flatMap(standingOf(agentId), (standing) => chat.handoff(standing, sessionId, wish))
+      )
+      .handle("voice", ({ payload: { agentId, ...given } }) =>
+        Effect.flatMap(standingOf(agentId), (caller) =>
+          Effect.map(chat.init(caller, given), (session) => ({ ...session, voice: null }))
+        )
+      )
+  })
+)

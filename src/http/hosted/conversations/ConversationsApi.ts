@@ -1,0 +1,85 @@
+/** Conversations of every channel, for the dashboard. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import {
+  AuthoredMessage,
+  Conversation,
+  ConversationChannel,
+  ConversationState
+} from "../../../domain/conversations/Conversation.ts"
+import { NotFound, PaginationNotReady, ValidationError } from "../../../domain/Errors.ts"
+import { AgentId } from "../../../domain/Ids.ts"
+import { PostedMessage } from "../../../domain/conversations/InboxView.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+import {
+  ConversationDetail,
+  conversationPath,
+  MessagePage,
+  messagePageParams
+} from "../../public/conversations/ConversationsApi.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+const { updatedAt } = Conversation.fields
+const shown = {
+  state: ConversationState,
+  channel: ConversationChannel,
+  handoffReason: Schema.NullOr(Schema.String)
+}
+
+export const HostedConversation = Schema.Struct({ ...Conversation.fields, ...shown })
+
+/** A conversation with all its messages, oldest first. */
+export const HostedConversationDetail = Schema.Struct({
+  ...ConversationDetail.fields,
+  messages: Schema.Array(AuthoredMessage),
+  updatedAt,
+  ...shown
+})
+
+/** One page of a conversation, oldest first. */
+const PostedPage = Schema.Struct({ ...MessagePage.fields, messages: Schema.Array(PostedMessage) })
+
+/** Newest first. */
+const list = HttpApiEndpoint.get("list", "/api/conversations")
+  .setUrlParams(
+    Schema.Struct({
+      limit: limitParam(100),
+      cursor: cursorParam,
+      agentId: optional(AgentId),
+      state: optional(ConversationState),
+      channel: optional(ConversationChannel)
+    })
+  )
+  .addSuccess(
+    success(
+      Schema.Struct({
+        conversations: Schema.Array(HostedConversation),
+        nextCursor: Schema.NullOr(Schema.String)
+      })
+    )
+  )
+  .addError(failure(ValidationError))
+  .annotate(RequiredRole, "viewer")
+
+const get = HttpApiEndpoint.get("get", "/api/conversations/:id")
+  .setPath(conversationPath)
+  .addSuccess(success(HostedConversationDetail))
+  .addError(failure(NotFound, PaginationNotReady))
+  .annotate(RequiredRole, "viewer")
+
+const messages = HttpApiEndpoint.get("messages", "/api/conversations/:id/messages")
+  .setPath(conversationPath)
+  .setUrlParams(messagePageParams)
+  .addSuccess(success(PostedPage))
+  .addError(failure(ValidationError, NotFound, PaginationNotReady))
+  .annotate(RequiredRole, "viewer")
+
+export class HostedConversationsApi extends HttpApiGroup.make("hostedConversations")
+  .add(list)
+  .add(get)
+  .add(messages)
+  .middleware(SessionAuth) {}

@@ -1,0 +1,54 @@
+/** End users and what is stored about them, for the dashboard's admins. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as Schema from "effect/Schema"
+import { EndUser } from "../../../domain/conversations/EndUser.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { EndUserId } from "../../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { Text } from "../../../domain/Text.ts"
+import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+const path = Schema.Struct({ id: EndUserId })
+
+const Lines = Schema.String.pipe(
+  HttpApiSchema.withEncoding({ kind: "Text", contentType: "application/x-ndjson" })
+).annotations({ description: 'One JSON object a line; the last is `{type: "end", lines}`.' })
+
+export const EndUserPage = Schema.Struct({
+  endUsers: Schema.Array(EndUser),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+
+/** Newest first; `externalId` is exact. */
+const list = HttpApiEndpoint.get("list", "/api/end-users")
+  .setUrlParams(
+    Schema.Struct({
+      limit: limitParam(100),
+      cursor: cursorParam,
+      externalId: Schema.optionalWith(Text.pipe(Schema.maxLength(200)), { exact: true })
+    })
+  )
+  .addSuccess(success(EndUserPage))
+  .addError(failure(ValidationError))
+
+/** Everything that is stored about the person; nothing is shown when the audit entry cannot be written. */
+const exported = HttpApiEndpoint.get("export", "/api/end-users/:id/export")
+  .setPath(path)
+  .addSuccess(Lines)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+
+/** For good; 409 while a turn of theirs runs. */
+const remove = HttpApiEndpoint.del("remove", "/api/end-users/:id")
+  .setPath(path)
+  .addSuccess(success(Schema.Struct({ id: EndUserId, deleted: Schema.Literal(true) })))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+
+export class EndUsersApi extends HttpApiGroup.make("endUsers")
+  .add(list)
+  .add(exported)
+  .add(remove)
+  .middleware(SessionAuth)
+  .annotateEndpoints(RequiredRole, "admin") {}

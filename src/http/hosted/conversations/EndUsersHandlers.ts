@@ -1,0 +1,49 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
+import { EndUsers } from "../../../usecases/conversations/EndUsers.ts"
+import { Api } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+import { actor } from "../accounts/Actor.ts"
+
+/** End users: found, exported, erased. */
+export const EndUsersHandlers = HttpApiBuilder.group(Api, "endUsers", (handlers) =>
+  Effect.gen(function* () {
+    const endUsers = yield* EndUsers
+    const audit = yield* AuditTrail
+    return handlers
+      .handle("list", ({ urlParams: { limit = 20, cursor, externalId } }) =>
+        Effect.gen(function* () {
+          const user = yield* CurrentUser
+          const of = { scope: user.tenantId, route: "/api/end-users", filter: { externalId } }
+          const after = yield* Cursor.open(of, cursor)
+          const page = yield* endUsers.list(user, { limit, after, externalId })
+          return { endUsers: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
+        })
+      )
+      .handle("export", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          const lines = yield* endUsers.exported(yield* CurrentUser, id)
+          yield* audit.record(yield* actor, "end_user.export", id)
+          const text = Stream.map(lines, (line) => `${JSON.stringify(line)}\n`)
+          return HttpServerResponse.stream(Stream.encodeText(text), {
+            contentType: "application/x-ndjson",
+            headers: {
+              "cache-control": "no-store",
+              "content-disposition": 'attachment; filename="end-user.ndjson"'
+            }
+          })
+        })
+      )
+      .handle("remove", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          const deed = endUsers.erase(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "end_user.delete", deed, () => id)
+          return { id, deleted: true } as const
+        })
+      )
+  })
+)

@@ -1,0 +1,105 @@
+/** What the dashboard's inbox reads: conversations at a glance, newest messages, sockets and traces. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as Schema from "effect/Schema"
+import { RunTrace } from "../../../domain/chat/AgentRun.ts"
+import { ConversationChannel, ConversationState } from "../../../domain/conversations/Conversation.ts"
+import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { AgentId, MessageId, RunId } from "../../../domain/Ids.ts"
+import { Glance, InboxMessage, LastRun } from "../../../domain/conversations/InboxView.ts"
+import { cursorParam, limitParam, WholeNumber } from "../../../domain/Page.ts"
+import { ArtifactRef } from "../../../domain/knowledge/Source.ts"
+import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+import { conversationPath } from "../../public/conversations/ConversationsApi.ts"
+import { HostedConversation } from "./ConversationsApi.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+export const InboxConversation = Schema.Struct({ ...HostedConversation.fields, ...Glance.fields })
+
+export const InboxPage = Schema.Struct({
+  conversations: Schema.Array(InboxConversation),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+
+/** Newest first, each with who is spoken with and what was said last. */
+const list = HttpApiEndpoint.get("list", "/api/inbox")
+  .setUrlParams(
+    Schema.Struct({
+      limit: limitParam(100),
+      cursor: cursorParam,
+      agentId: optional(AgentId),
+      state: optional(ConversationState),
+      channel: optional(ConversationChannel)
+    })
+  )
+  .addSuccess(success(InboxPage))
+  .addError(failure(ValidationError))
+  .annotate(RequiredRole, "viewer")
+
+export const RecentMessages = Schema.Struct({
+  conversation: InboxConversation,
+  messages: Schema.Array(InboxMessage),
+  hasMore: Schema.Boolean
+})
+
+/** The last messages, or the last ones before `before`, oldest first. */
+const recent = HttpApiEndpoint.get("recent", "/api/conversations/:id/recent")
+  .setPath(conversationPath)
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), before: optional(MessageId) }))
+  .addSuccess(success(RecentMessages))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+/** A file of the conversation, by the `artifact` that its message tells; outside the envelope. */
+const attachment = HttpApiEndpoint.get("attachment", "/api/conversations/:id/attachments/:artifact")
+  .setPath(Schema.Struct({ ...conversationPath.fields, artifact: ArtifactRef }))
+  .addSuccess(
+    Schema.Uint8ArrayFromSelf.pipe(
+      HttpApiSchema.withEncoding({ kind: "Uint8Array", contentType: "application/octet-stream" })
+    )
+  )
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+export const SocketAccess = Schema.Struct({ realtimeToken: Schema.String, realtimeUrl: Schema.String })
+
+/** Opens the realtime socket of the conversation for one hour. */
+const realtime = HttpApiEndpoint.post("realtime", "/api/conversations/:id/realtime")
+  .setPath(conversationPath)
+  .addSuccess(success(SocketAccess))
+  .addError(failure(NotFound))
+  .annotate(RequiredRole, "viewer")
+
+/** The trace of a run with its payloads; each reading leaves an audit entry. */
+const trace = HttpApiEndpoint.get("trace", "/api/agent-runs/:runId")
+  .setPath(Schema.Struct({ runId: RunId }))
+  .setUrlParams(
+    Schema.Struct({
+      limit: limitParam(100),
+      cursor: optional(WholeNumber.pipe(Schema.positive()))
+    })
+  )
+  .addSuccess(success(RunTrace))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "agent")
+
+export const LatestRun = Schema.Struct({ run: Schema.NullOr(LastRun) })
+
+/** How the agent's last turn that has ended went: why it got no answer, where it did not. */
+const lastRun = HttpApiEndpoint.get("lastRun", "/api/agents/:id/last-run")
+  .setPath(Schema.Struct({ id: AgentId }))
+  .addSuccess(success(LatestRun))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+export class InboxViewApi extends HttpApiGroup.make("inboxView")
+  .add(list)
+  .add(recent)
+  .add(attachment)
+  .add(realtime)
+  .add(trace)
+  .add(lastRun)
+  .middleware(SessionAuth) {}

@@ -1,0 +1,44 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { InboxView } from "../../../usecases/conversations/InboxView.ts"
+import { Api } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+import { actor } from "../accounts/Actor.ts"
+import { fileResponse } from "./FileResponse.ts"
+
+/** Conversations of the tenant's agents, as the dashboard reads them. */
+export const InboxViewHandlers = HttpApiBuilder.group(Api, "inboxView", (handlers) =>
+  Effect.gen(function* () {
+    const inbox = yield* InboxView
+    return handlers
+      .handle("list", ({ urlParams: { agentId, channel, cursor, limit = 20, state } }) =>
+        Effect.gen(function* () {
+          const { tenantId } = yield* CurrentUser
+          const place = { scope: tenantId, route: "/api/inbox", filter: { agentId, state, channel } }
+          const after = yield* Cursor.open(place, cursor)
+          const { next, rows } = yield* inbox.list({ tenantId, agentId, channel }, { limit, after, state })
+          return { conversations: rows, nextCursor: yield* Cursor.seal(place, next) }
+        })
+      )
+      .handle("recent", ({ path: { id }, urlParams: { before, limit = 20 } }) =>
+        Effect.flatMap(CurrentUser, ({ tenantId }) => inbox.recent({ tenantId }, id, { before, limit }))
+      )
+      .handle("attachment", ({ path: { artifact, id } }) =>
+        Effect.flatMap(CurrentUser, ({ tenantId }) =>
+          Effect.map(inbox.attachment({ tenantId }, id, artifact), fileResponse)
+        )
+      )
+      .handle("realtime", ({ path: { id } }) =>
+        Effect.flatMap(CurrentUser, (user) => inbox.realtime(user, id))
+      )
+      .handle("lastRun", ({ path: { id } }) =>
+        Effect.flatMap(CurrentUser, ({ tenantId }) =>
+          Effect.map(inbox.lastRun({ tenantId }, id), (run) => ({ run }))
+        )
+      )
+      .handle("trace", ({ path: { runId }, urlParams: { cursor = 0, limit = 20 } }) =>
+        Effect.flatMap(actor, (by) => inbox.trace(by, runId, { limit, after: cursor }))
+      )
+  })
+)

@@ -1,0 +1,28 @@
+/** What somebody of the team says, as it is sent: JSON, or a form whose files are taken in as they come. */
+import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Upload from "../../server/Upload.ts"
+import * as HostedForm from "../chat/HostedForm.ts"
+import { Said } from "./TakeoverApi.ts"
+
+const decode = Schema.decodeUnknown(Said, { errors: "all" })
+
+/** The text, and what `take` made of the files; a form may be without a text. */
+export const read = <A, E, R>(
+  request: HttpServerRequest.HttpServerRequest,
+  take: (file: Upload.UploadedFile) => Effect.Effect<A, E, R>
+) =>
+  Effect.gen(function* () {
+    if (!HostedForm.isForm(request)) {
+      const body = yield* Effect.catchTag(request.json, "RequestError", Effect.die)
+      return {
+        ...(yield* Effect.catchTag(decode(body), "ParseError", HostedForm.refused)),
+        files: new Array<A>()
+      }
+    }
+    const { fields, files } = yield* Upload.read(request, take)
+    const content = fields["content"] ?? ""
+    if (content.trim() === "" && files.length > 0) return { files }
+    return { ...(yield* Effect.catchTag(decode({ content }), "ParseError", HostedForm.refused)), files }
+  })

@@ -1,0 +1,45 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
+import { Takeover } from "../../../usecases/conversations/Takeover.ts"
+import { Attachments } from "../../../usecases/chat/widget/Attachments.ts"
+import { Api } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import { actor } from "../accounts/Actor.ts"
+import * as ReplyForm from "./ReplyForm.ts"
+
+/** Conversations of the tenant's agents, answered by its people. */
+export const TakeoverHandlers = HttpApiBuilder.group(Api, "takeover", (handlers) =>
+  Effect.gen(function* () {
+    const takeover = yield* Takeover
+    const attachments = yield* Attachments
+    const audit = yield* AuditTrail
+    return handlers
+      .handle("takeover", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          const deed = takeover.takeover(yield* CurrentUser, id)
+          return { conversation: yield* audit.change(yield* actor, "conversation.takeover", deed, () => id) }
+        })
+      )
+      .handle("release", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          const deed = takeover.release(yield* CurrentUser, id)
+          return { conversation: yield* audit.change(yield* actor, "conversation.release", deed, () => id) }
+        })
+      )
+      .handle("close", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          const deed = takeover.close(yield* CurrentUser, id)
+          return { conversation: yield* audit.change(yield* actor, "conversation.close", deed, () => id) }
+        })
+      )
+      .handleRaw("say", ({ path: { id }, request }) =>
+        Effect.gen(function* () {
+          const reply = yield* ReplyForm.read(request, attachments.stage)
+          const deed = takeover.say(yield* CurrentUser, id, reply)
+          return yield* audit.change(yield* actor, "conversation.message", deed, () => id)
+          // What was taken in and not kept goes before the answer does.
+        }).pipe(Effect.scoped)
+      )
+  })
+)

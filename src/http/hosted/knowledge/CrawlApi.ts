@@ -1,0 +1,26 @@
+/** The crawl report and the dry run for the dashboard: as the public routes, of every agent of the tenant. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import { DryRun, DryRunRequest } from "../../../domain/knowledge/Crawl.ts"
+import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+import { CrawlReport, reportParams, reportPath } from "../../public/knowledge/CrawlApi.ts"
+
+const report = HttpApiEndpoint.get("report", "/api/sources/:id/crawl")
+  .setPath(reportPath)
+  .setUrlParams(reportParams)
+  .addSuccess(success(CrawlReport))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+const dryRun = HttpApiEndpoint.post("dryRun", "/api/sources/dry-run")
+  .setPayload(DryRunRequest)
+  .addSuccess(success(DryRun))
+  .addError(failure(ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+export class HostedCrawlApi extends HttpApiGroup.make("hostedCrawl")
+  .add(report)
+  .add(dryRun)
+  .middleware(SessionAuth) {}

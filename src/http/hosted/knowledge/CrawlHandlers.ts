@@ -1,0 +1,24 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { Crawls } from "../../../usecases/knowledge/Crawls.ts"
+import { Api } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+
+/** Crawls of the tenant's sources. */
+export const CrawlHandlers = HttpApiBuilder.group(Api, "hostedCrawl", (handlers) =>
+  Effect.gen(function* () {
+    const crawls = yield* Crawls
+    return handlers
+      .handle("report", ({ path, urlParams: { limit = 100, cursor, outcome } }) =>
+        Effect.gen(function* () {
+          const { tenantId } = yield* CurrentUser
+          const place = { scope: tenantId, route: "/api/sources/crawl", filter: { id: path.id, outcome } }
+          const after = yield* Cursor.open(place, cursor)
+          const { next, ...report } = yield* crawls.report({ tenantId }, path.id, { limit, after, outcome })
+          return { ...report, nextCursor: yield* Cursor.seal(place, next) }
+        })
+      )
+      .handle("dryRun", ({ payload }) => crawls.dryRun(payload))
+  })
+)

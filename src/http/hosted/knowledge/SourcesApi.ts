@@ -1,0 +1,142 @@
+/** The sources of the tenant's agents, for the dashboard: as the public routes, and uploads. Viewers read, admins write. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as Multipart from "@effect/platform/Multipart"
+import * as Schema from "effect/Schema"
+import {
+  ArtifactDeleteConflict,
+  ArtifactDeleteUnavailable,
+  FileTooLarge,
+  LimitExceeded,
+  PayloadTooLarge,
+  NotFound,
+  ServiceUnavailable,
+  ValidationError
+} from "../../../domain/Errors.ts"
+import { AgentId, IngestionJobId, SourceId } from "../../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import {
+  CreateSource,
+  IngestionJob,
+  PatchSource,
+  SourceName,
+  SourceStatus,
+  SourceType
+} from "../../../domain/knowledge/Source.ts"
+import { SourceLabels } from "../../../domain/knowledge/SourceScope.ts"
+import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { BodyLimit, failure, MiB, success } from "../../Envelope.ts"
+import {
+  ChangedSource,
+  DeletedSource,
+  lenient,
+  SourceCreation,
+  SourceDetail,
+  SourcePage,
+  SyncedSource,
+  SyncRequest,
+  uploadLimit
+} from "../../public/knowledge/SourcesApi.ts"
+
+const path = Schema.Struct({ id: SourceId })
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+const list = HttpApiEndpoint.get("list", "/api/sources")
+  .setUrlParams(
+    Schema.Struct({
+      agentId: AgentId,
+      limit: limitParam(100),
+      cursor: cursorParam,
+      status: lenient(SourceStatus),
+      type: lenient(SourceType)
+    })
+  )
+  .addSuccess(success(SourcePage))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+/** Body of a creation: as the public route takes it, and the agent. */
+export const CreateAgentSource = Schema.extend(CreateSource, Schema.Struct({ agentId: AgentId }))
+
+const create = HttpApiEndpoint.post("create", "/api/sources")
+  .setPayload(CreateAgentSource)
+  .addSuccess(success(SourceCreation), { status: 201 })
+  .addError(failure(ValidationError, NotFound, LimitExceeded, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const form = HttpApiSchema.Multipart(
+  Schema.Struct({
+    agentId: AgentId,
+    file: Multipart.SingleFileSchema,
+    name: optional(SourceName),
+    labels: optional(Schema.parseJson(SourceLabels))
+  })
+)
+
+/** One document. */
+const upload = HttpApiEndpoint.post("upload", "/api/sources/upload")
+  .setPayload(form)
+  .addSuccess(success(SourceCreation), { status: 201 })
+  .addError(
+    failure(ValidationError, NotFound, FileTooLarge, PayloadTooLarge, LimitExceeded, ServiceUnavailable)
+  )
+  .annotate(BodyLimit, uploadLimit + MiB)
+  .annotate(RequiredRole, "admin")
+
+/** One ZIP of documents. */
+const bulkUpload = HttpApiEndpoint.post("bulkUpload", "/api/sources/bulk-upload")
+  .setPayload(form)
+  .addSuccess(success(SourceCreation), { status: 201 })
+  .addError(
+    failure(ValidationError, NotFound, FileTooLarge, PayloadTooLarge, LimitExceeded, ServiceUnavailable)
+  )
+  .annotate(BodyLimit, uploadLimit + MiB)
+  .annotate(RequiredRole, "admin")
+
+const get = HttpApiEndpoint.get("get", "/api/sources/:id")
+  .setPath(path)
+  .addSuccess(success(SourceDetail))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+const patch = HttpApiEndpoint.patch("patch", "/api/sources/:id")
+  .setPath(path)
+  .setPayload(PatchSource)
+  .addSuccess(success(ChangedSource))
+  .addError(failure(ValidationError, NotFound, LimitExceeded, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const remove = HttpApiEndpoint.del("remove", "/api/sources/:id")
+  .setPath(path)
+  .addSuccess(success(DeletedSource))
+  .addError(
+    failure(ValidationError, NotFound, ArtifactDeleteConflict, ArtifactDeleteUnavailable, ServiceUnavailable)
+  )
+  .annotate(RequiredRole, "admin")
+
+const sync = HttpApiEndpoint.post("sync", "/api/sources/:id/sync")
+  .setPath(path)
+  .setPayload(SyncRequest)
+  .addSuccess(success(SyncedSource), { status: 202 })
+  .addError(failure(ValidationError, NotFound, LimitExceeded, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+/** How far a job of the source is. */
+const job = HttpApiEndpoint.get("job", "/api/sources/:id/jobs/:jobId")
+  .setPath(Schema.Struct({ id: SourceId, jobId: IngestionJobId }))
+  .addSuccess(success(Schema.Struct(IngestionJob.fields)))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+export class HostedSourcesApi extends HttpApiGroup.make("hostedSources")
+  .add(list)
+  .add(create)
+  .add(upload)
+  .add(bulkUpload)
+  .add(get)
+  .add(patch)
+  .add(remove)
+  .add(sync)
+  .add(job)
+  .middleware(SessionAuth) {}

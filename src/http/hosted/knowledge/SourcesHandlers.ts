@@ -1,0 +1,99 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { ValidationError } from "../../../domain/Errors.ts"
+import { AgentId } from "../../../domain/Ids.ts"
+import type { Source } from "../../../domain/knowledge/Source.ts"
+import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
+import { type Created, Sources } from "../../../usecases/knowledge/Sources.ts"
+import { SourceScopes } from "../../../usecases/knowledge/SourceScopes.ts"
+import { Api } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+import * as Form from "../../server/Form.ts"
+import { uploadLimit } from "../../public/knowledge/SourcesApi.ts"
+import { actor } from "../accounts/Actor.ts"
+
+const decodeAgentId = Schema.decodeUnknown(AgentId)
+
+const agentOf = (fields: Readonly<Record<string, string>>) =>
+  Effect.mapError(
+    decodeAgentId(fields["agentId"]),
+    () =>
+      new ValidationError({
+        message: "The request does not have the expected form.",
+        details: { issues: [{ path: ["agentId"], message: "Expected the id of an agent" }] }
+      })
+  )
+
+const detail = ({ lastError, ...source }: Source) => ({ ...source, error: lastError })
+
+const idOf = ({ source }: Created) => source.id
+
+/** Sources of the tenant's agents. */
+export const SourcesHandlers = HttpApiBuilder.group(Api, "hostedSources", (handlers) =>
+  Effect.gen(function* () {
+    const sources = yield* Sources
+    const scopes = yield* SourceScopes
+    const audit = yield* AuditTrail
+
+    const upload = (type: "FILE" | "BULK_UPLOAD", request: HttpServerRequest.HttpServerRequest) =>
+      Effect.gen(function* () {
+        const { fields, ...document } = yield* Form.document(request, uploadLimit, (content) =>
+          sources.stage(content)
+        )
+        const scope = yield* scopes.ofAgent(yield* CurrentUser, yield* agentOf(fields))
+        const deed = sources.upload(scope, type, document)
+        return yield* audit.change(yield* actor, "source.create", deed, idOf)
+      }).pipe(Effect.scoped)
+
+    return handlers
+      .handle("list", ({ urlParams: { agentId, limit = 20, cursor, status, type } }) =>
+        Effect.gen(function* () {
+          const scope = yield* scopes.ofAgent(yield* CurrentUser, agentId)
+          const of = { scope: agentId, route: "/api/sources", filter: { status, type } }
+          const after = yield* Cursor.open(of, cursor)
+          const { rows, next } = yield* sources.list(scope, { limit, after, status, type })
+          return { sources: rows, nextCursor: yield* Cursor.seal(of, next) }
+        })
+      )
+      .handle("create", ({ payload: { agentId, ...source } }) =>
+        Effect.gen(function* () {
+          const scope = yield* scopes.ofAgent(yield* CurrentUser, agentId)
+          return yield* audit.change(yield* actor, "source.create", sources.add(scope, source), idOf)
+        })
+      )
+      .handleRaw("upload", ({ request }) => upload("FILE", request))
+      .handleRaw("bulkUpload", ({ request }) => upload("BULK_UPLOAD", request))
+      .handle("get", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          return detail(yield* sources.get(yield* scopes.ofSource(yield* CurrentUser, id), id))
+        })
+      )
+      .handle("patch", ({ path: { id }, payload }) =>
+        Effect.gen(function* () {
+          const deed = sources.patch(yield* scopes.ofSource(yield* CurrentUser, id), id, payload)
+          return yield* audit.change(yield* actor, "source.update", deed, () => id)
+        })
+      )
+      .handle("remove", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          const deed = sources.remove(yield* scopes.ofSource(yield* CurrentUser, id), id)
+          yield* audit.change(yield* actor, "source.delete", deed, () => id)
+          return { id, deleted: true } as const
+        })
+      )
+      .handle("sync", ({ path: { id }, payload }) =>
+        Effect.gen(function* () {
+          const deed = sources.sync(yield* scopes.ofSource(yield* CurrentUser, id), id, payload)
+          return yield* audit.change(yield* actor, "source.sync", deed, () => id)
+        })
+      )
+      .handle("job", ({ path: { id, jobId } }) =>
+        Effect.gen(function* () {
+          return yield* sources.jobOf(yield* scopes.ofSource(yield* CurrentUser, id), id, jobId)
+        })
+      )
+  })
+)

@@ -1,0 +1,65 @@
+/** Runs: their traces, and the turns behind them stopped or followed. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as Schema from "effect/Schema"
+import { RunStatus, RunTrace } from "../../../domain/chat/AgentRun.ts"
+import { NotFound, ServiceUnavailable } from "../../../domain/Errors.ts"
+import { RunId } from "../../../domain/Ids.ts"
+import { limitParam } from "../../../domain/Page.ts"
+import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
+import { failure, success, UpdatedAt } from "../../Envelope.ts"
+
+/** A whole number from `least`, in decimal digits. */
+const counted = (least: 0 | 1, message: string) =>
+  Schema.String.pipe(
+    Schema.pattern(least === 0 ? /^\d{1,15}$/ : /^[1-9]\d{0,14}$/, { message: () => message }),
+    Schema.compose(Schema.NumberFromString)
+  )
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+const Events = Schema.String.pipe(
+  HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" })
+).annotations({ description: "The stream of the turn, as `POST /v1/chat/stream` sends it." })
+
+const runPath = Schema.Struct({ runId: RunId })
+
+export const AgentRunsApi = HttpApiGroup.make("agentRuns")
+  .add(
+    HttpApiEndpoint.get("trace", "/v1/agent-runs/:runId")
+      .setPath(runPath)
+      .setUrlParams(
+        Schema.Struct({
+          limit: optional(limitParam(100).from),
+          cursor: optional(counted(1, "Expected a positive integer"))
+        })
+      )
+      .addSuccess(success(RunTrace))
+      .addError(failure(NotFound, ServiceUnavailable))
+      .annotate(RequiredPermission, "trace_read")
+      .annotate(OpenApi.Summary, "Read the trace of a run")
+      .annotate(
+        OpenApi.Description,
+        "Each read leaves an audit entry; where it cannot be written the answer is 503 and shows nothing."
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("stop", "/v1/agent-runs/:runId/stop")
+      .setPath(runPath)
+      .addSuccess(success(Schema.Struct({ id: RunId, status: RunStatus })))
+      .addError(failure(NotFound))
+      .annotate(RequiredPermission, "chat")
+      .annotate(OpenApi.Summary, "Stop a running turn and keep what it has said")
+  )
+  .add(
+    HttpApiEndpoint.get("follow", "/v1/chat/stream/:runId")
+      .setPath(runPath)
+      .setUrlParams(Schema.Struct({ after: optional(counted(0, "Expected an integer from 0")) }))
+      .addSuccess(Events)
+      .addError(failure(NotFound))
+      .annotate(RequiredPermission, "chat")
+      .annotate(OpenApi.Summary, "Follow a turn again after its stream was cut off")
+  )
+  .annotate(UpdatedAt, "2026-11-21T00:00:00.000Z")
+  .middleware(AgentKeyAuth)

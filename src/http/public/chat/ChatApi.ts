@@ -1,0 +1,68 @@
+/** The chat turn. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as Schema from "effect/Schema"
+import { CompleteTurnRequest, CompleteTurnResult, StreamTurnRequest } from "../../../domain/chat/ChatTurn.ts"
+import {
+  Conflict,
+  ConversationNotActive,
+  ConversationNotFound,
+  EndUserNotFound,
+  RuntimeDataUnavailable,
+  RuntimeTimeout,
+  TurnFailed,
+  TurnLimitExceeded
+} from "../../../domain/Errors.ts"
+import { IdempotencyHeader } from "../../../domain/IdempotencyKey.ts"
+import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
+import { failure, success, UpdatedAt } from "../../Envelope.ts"
+
+const failures = failure(
+  ConversationNotFound,
+  EndUserNotFound,
+  ConversationNotActive,
+  Conflict,
+  TurnLimitExceeded,
+  RuntimeDataUnavailable,
+  TurnFailed,
+  RuntimeTimeout
+)
+
+const repeats =
+  "A repeat with the same `Idempotency-Key` from the same API key, on either route, is answered by the turn that the first " +
+  "one began, for 24 hours; with another body it is 409."
+
+/** Server-Sent Events; what they carry is in `http/Sse`. */
+const Events = Schema.String.pipe(
+  HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" })
+).annotations({ description: "AI SDK UI-message parts as Server-Sent Events, ended by `data: [DONE]`." })
+
+const complete = HttpApiEndpoint.post("complete", "/v1/chat")
+  .setHeaders(IdempotencyHeader)
+  .setPayload(CompleteTurnRequest)
+  .addSuccess(success(CompleteTurnResult))
+  .addError(failures)
+  .annotate(OpenApi.Summary, "Run a chat turn and return the complete reply")
+  .annotate(OpenApi.Description, repeats)
+
+const stream = HttpApiEndpoint.post("stream", "/v1/chat/stream")
+  .setHeaders(IdempotencyHeader)
+  .setPayload(StreamTurnRequest)
+  .addSuccess(Events)
+  .addError(failures)
+  .annotate(OpenApi.Summary, "Run a chat turn and stream the reply as it is written")
+  .annotate(
+    OpenApi.Description,
+    "Whatever is refused before the turn begins is a JSON error; a failure after that is one `error` part. Only " +
+      "`data-done` says that the turn is settled: do not repeat a turn whose stream was cut off, unless it was sent with an " +
+      `\`Idempotency-Key\`. ${repeats}`
+  )
+
+export const ChatApi = HttpApiGroup.make("chat")
+  .add(complete)
+  .add(stream)
+  .annotate(UpdatedAt, "2026-11-22T00:00:00.000Z")
+  .annotateEndpoints(RequiredPermission, "chat")
+  .middleware(AgentKeyAuth)

@@ -1,0 +1,72 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import type { AgentKey } from "../../../domain/accounts/Access.ts"
+import type { Source, SourceStatus, SourceType } from "../../../domain/knowledge/Source.ts"
+import { Sources } from "../../../usecases/knowledge/Sources.ts"
+import { Api } from "../../Api.ts"
+import { CurrentKey } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+import * as Form from "../../server/Form.ts"
+import { uploadLimit } from "./SourcesApi.ts"
+
+interface ListParams {
+  readonly limit?: number
+  readonly cursor?: string
+  readonly status?: SourceStatus | undefined
+  readonly type?: SourceType | undefined
+}
+
+const noVectors = { profile: null, chunks: 0, embedded: 0, error: null }
+
+const detail = ({ lastError, ...source }: Source) => ({ ...source, error: lastError })
+
+export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
+  Effect.gen(function* () {
+    const sources = yield* Sources
+
+    const list = Effect.fn("SourcesHandlers.list")(function* (
+      key: AgentKey,
+      { limit = 20, cursor, status, type }: ListParams
+    ) {
+      const place = { scope: key.agentId, route: "sources", filter: { status, type } }
+      const after = yield* Cursor.open(place, cursor)
+      const { rows, next } = yield* sources.list(key, { limit, after, status, type })
+      return { sources: rows, nextCursor: yield* Cursor.seal(place, next) }
+    })
+
+    return handlers
+      .handle("list", ({ urlParams }) => Effect.flatMap(CurrentKey, (key) => list(key, urlParams)))
+      .handle("create", ({ payload, headers }) =>
+        Effect.flatMap(CurrentKey, (key) => sources.create(key, payload, headers["idempotency-key"]))
+      )
+      .handleRaw("upload", ({ request }) =>
+        Effect.gen(function* () {
+          const key = yield* CurrentKey
+          const { name, fileName, labels, bytes } = yield* Form.document(request, uploadLimit, (content) =>
+            sources.stage(content)
+          )
+          return yield* sources.upload(key, "FILE", { name, fileName, labels, bytes })
+        }).pipe(Effect.scoped)
+      )
+      .handle("get", ({ path }) =>
+        Effect.flatMap(CurrentKey, (key) => Effect.map(sources.get(key, path.id), detail))
+      )
+      .handle("embedding", ({ path }) =>
+        Effect.flatMap(CurrentKey, (key) =>
+          Effect.map(sources.get(key, path.id), ({ embedding = noVectors }) => embedding)
+        )
+      )
+      .handle("patch", ({ path, payload }) =>
+        Effect.flatMap(CurrentKey, (key) => sources.patch(key, path.id, payload))
+      )
+      .handle("remove", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          yield* sources.remove(yield* CurrentKey, id)
+          return { id, deleted: true } as const
+        })
+      )
+      .handle("sync", ({ path, payload }) =>
+        Effect.flatMap(CurrentKey, (key) => sources.sync(key, path.id, payload))
+      )
+  })
+)

@@ -1,0 +1,123 @@
+/**
+ * Bounded request bodies. The framework's own limit destroys the socket before an answer can be sent, and without it there
+ * is none. Here a body over the limit of its route is refused while the rest of it is drained, so the client reads its 413.
+ */
+import { IncomingMessage } from "node:http"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerError from "@effect/platform/HttpServerError"
+import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Multipart from "@effect/platform/Multipart"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { type CodedError, PayloadTooLarge, ValidationError } from "../../domain/Errors.ts"
+import * as Json from "../../domain/Json.ts"
+import * as RequestBody from "./RequestBody.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** Objects and arrays within each other in a body, which has its fields' own around them. */
+const maxDepth = 2 * Json.maxJsonDepth
+
+/** A body that cannot be read; the boundary answers with `cause` when it is one of the documented errors. */
+const unreadable = (request: Request, cause: CodedError) =>
+  new HttpServerError.RequestError({ request, reason: "Decode", cause })
+
+const tooLarge = (limit: number) =>
+  new PayloadTooLarge({ message: `The body may take at most ${limit} bytes.` })
+
+/** For every other server: the platform's own stream of the body. */
+const fromStream = (request: Request, limit: number) => {
+  if (request.source instanceof globalThis.Request && request.source.body === null) {
+    return Effect.succeed(new Uint8Array())
+  }
+  return request.stream.pipe(
+    Stream.mapAccumEffect(0, (before, chunk) => {
+      const size = before + chunk.length
+      return size > limit
+        ? Effect.fail(unreadable(request, tooLarge(limit)))
+        : Effect.succeed([size, chunk] as const)
+    }),
+    Stream.runFold(new Array<Uint8Array>(), (chunks, chunk) => {
+      chunks.push(chunk)
+      return chunks
+    }),
+    Effect.map((chunks): Uint8Array => Buffer.concat(chunks))
+  )
+}
+
+const read = (request: Request, limit: number): Effect.Effect<Uint8Array, HttpServerError.RequestError> => {
+  if (request.source instanceof IncomingMessage) {
+    return Effect.mapError(RequestBody.whole(request.source, limit), (cause) => unreadable(request, cause))
+  }
+  if (Number(request.headers["content-length"]) > limit) {
+    return Effect.fail(unreadable(request, tooLarge(limit)))
+  }
+  return fromStream(request, limit)
+}
+
+/** The value of a JSON body, as it can be stored. */
+const parsed = (text: string): Effect.Effect<unknown, ValidationError> => {
+  // No body says nothing about any field.
+  if (text.trim() === "") return Effect.succeed({})
+  return Effect.mapError(
+    Json.parse(text, maxDepth),
+    ({ reason }) =>
+      new ValidationError({
+        message: reason === "malformed" ? "The body is not valid JSON." : "The body is nested too deeply."
+      })
+  )
+}
+
+const notJson = new ValidationError({ message: "Send a JSON body with content-type application/json." })
+
+/**
+ * `request` of the address `client`, with every way to its body bounded by `limitOf` its route. The body is read once and kept for the request;
+ * forms are read by `http/server/Upload`, from the request itself. `parsedBody` is told the value of a JSON body.
+ */
+export const bounded = (
+  request: Request,
+  client: string | undefined,
+  limitOf: (route: HttpRouter.Route<unknown, unknown>) => number,
+  parsedBody: (route: HttpRouter.Route<unknown, unknown>, value: unknown) => Effect.Effect<void>
+) => {
+  let outcome: Exit.Exit<Uint8Array, HttpServerError.RequestError> | undefined
+  const reading = Effect.flatMap(Effect.serviceOption(HttpRouter.RouteContext), (found) =>
+    read(request, Option.match(found, { onNone: () => 0, onSome: ({ route }) => limitOf(route) }))
+  )
+  const bytes = Effect.suspend(
+    () =>
+      outcome ??
+      Effect.flatMap(Effect.exit(reading), (exit) => {
+        outcome = exit
+        return exit
+      })
+  )
+  const text = Effect.map(bytes, (body) => new TextDecoder().decode(body))
+  const parsing = Effect.flatMap(text, (body) =>
+    Effect.mapError(parsed(body), (cause) => unreadable(request, cause))
+  ).pipe(
+    Effect.tap((value) =>
+      Effect.flatMap(
+        Effect.serviceOption(HttpRouter.RouteContext),
+        Option.match({ onNone: () => Effect.void, onSome: ({ route }) => parsedBody(route, value) })
+      )
+    )
+  )
+  const noForm = Effect.failSync(() => new Multipart.MultipartError({ reason: "Parse", cause: notJson }))
+  const wrapped: Request = Object.create(request, {
+    remoteAddress: { value: Option.fromNullable(client) },
+    arrayBuffer: {
+      get: () =>
+        Effect.map(bytes, (body) => body.buffer.slice(body.byteOffset, body.byteOffset + body.byteLength))
+    },
+    text: { get: () => text },
+    json: { get: () => parsing },
+    stream: { get: () => Stream.fromEffect(bytes) },
+    urlParamsBody: { get: () => Effect.fail(unreadable(request, notJson)) },
+    multipart: { get: () => noForm },
+    multipartStream: { get: () => Stream.fromEffect(noForm) }
+  })
+  return wrapped
+}

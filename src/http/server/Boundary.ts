@@ -1,0 +1,293 @@
+/**
+ * The one place where a request gets its id and a failure becomes an answer.
+ * It is the outermost middleware: it sees what failed before the framework makes something of it.
+ */
+import { IncomingMessage } from "node:http"
+import type * as PlatformHeaders from "@effect/platform/Headers"
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
+import type * as HttpApp from "@effect/platform/HttpApp"
+import * as HttpServerError from "@effect/platform/HttpServerError"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Multipart from "@effect/platform/Multipart"
+import * as Cause from "effect/Cause"
+import * as Chunk from "effect/Chunk"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import { flow } from "effect/Function"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
+import {
+  type CodedError,
+  InternalError,
+  MethodNotAllowed,
+  NotFound,
+  ServiceUnavailable,
+  ValidationError
+} from "../../domain/Errors.ts"
+import { networkOf } from "../../domain/ClientNetwork.ts"
+import { workFor } from "../../concurrency/CurrentOwner.ts"
+import * as Body from "./Body.ts"
+import { addressOf, TrustedProxies } from "./ClientAddress.ts"
+import { failureBody, isCoded, jsonLimit, statusOf, webhookLimit } from "../Envelope.ts"
+import * as FieldHints from "../FieldHints.ts"
+import * as Headers from "./Headers.ts"
+import * as OpenAiError from "../OpenAiError.ts"
+import * as Issues from "./Issues.ts"
+import { isOutage } from "./Outage.ts"
+import * as RequestContext from "./RequestContext.ts"
+import * as RequestId from "./RequestId.ts"
+import * as Routes from "../Routes.ts"
+import * as Span from "./Span.ts"
+import * as RequestMetrics from "../system/RequestMetrics.ts"
+
+type Methods = ReadonlyArray<string>
+
+const pathOf = (request: HttpServerRequest.HttpServerRequest) => request.url.split("?", 1).join("")
+
+/** The seconds that `RATE_LIMITED` asks to wait, where it says so. */
+const retryAfter = ({ details }: CodedError): Readonly<Record<string, string>> => {
+  const seconds = details?.["retryAfterSeconds"]
+  return typeof seconds === "number" ? { "retry-after": String(Math.max(1, Math.ceil(seconds))) } : {}
+}
+
+/** `error` in its envelope, under its status. */
+export const answer = (
+  error: CodedError,
+  requestId: string,
+  headers: Readonly<Record<string, string>> = {}
+) =>
+  HttpServerResponse.unsafeJson(failureBody(error, requestId), {
+    status: statusOf(error._tag),
+    headers: { ...retryAfter(error), ...headers }
+  })
+
+const answerOpenAi: typeof answer = (error, requestId, headers = {}) =>
+  OpenAiError.answer(error, requestId, { ...retryAfter(error), ...headers })
+
+const unrouted = (method: string, methods: Methods, requestId: string) =>
+  methods.length === 0 || methods.includes(method)
+    ? answer(new NotFound({ message: "There is nothing at this address." }), requestId)
+    : answer(
+        new MethodNotAllowed({
+          message: "This address does not have this method.",
+          details: { allow: methods }
+        }),
+        requestId,
+        { allow: methods.join(", ") }
+      )
+
+/** What a request that could not be read, rather than a route, is answered with. */
+const misread = (cause: unknown): CodedError =>
+  isCoded(cause) ? cause : new ValidationError({ message: "The request could not be read." })
+
+/** The documented error that a failure or defect stands for; none when it is ours alone. */
+const documented = (cause: Cause.Cause<unknown>): Option.Option<CodedError> => {
+  const failed = Cause.failureOption(cause)
+  if (Option.isSome(failed) && isCoded(failed.value)) return Option.some(failed.value)
+  const thrown = Option.getOrUndefined(Option.orElse(failed, () => Cause.dieOption(cause)))
+  if (thrown instanceof HttpApiDecodeError) return Option.some(Issues.toError(thrown))
+  // The framework makes defects of bodies that it cannot read.
+  if (thrown instanceof HttpServerError.RequestError || thrown instanceof Multipart.MultipartError) {
+    return Option.some(misread(thrown.cause))
+  }
+  return Option.none()
+}
+
+const isRouteNotFound = (cause: Cause.Cause<unknown>) =>
+  Option.exists(Cause.failureOption(cause), (failed) => failed instanceof HttpServerError.RouteNotFound)
+
+const internal = new InternalError({ message: "Something went wrong on our side." })
+const stopping = new ServiceUnavailable({ message: "The server is stopping. Try again." })
+const outage = new ServiceUnavailable({ message: "The database cannot be reached. Try again." })
+
+const recover = (
+  cause: Cause.Cause<unknown>,
+  request: HttpServerRequest.HttpServerRequest,
+  methods: Effect.Effect<Methods>,
+  requestId: string
+) => {
+  return isRouteNotFound(cause)
+    ? Effect.map(methods, (known) => unrouted(request.method, known, requestId))
+    : recovered(cause, requestId, OpenAiError.isShapeOf(pathOf(request)) ? answerOpenAi : answer)
+}
+
+/** The answer to a request that a route failed with, or that could not be read. */
+export const recovered = (
+  cause: Cause.Cause<unknown>,
+  requestId: string,
+  tell = answer
+): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+  const error = documented(cause)
+  if (Option.isSome(error)) return Effect.succeed(tell(error.value, requestId))
+  if (Cause.isInterruptedOnly(cause)) return Effect.succeed(tell(stopping, requestId))
+  if (Option.exists(Cause.dieOption(cause), isOutage)) {
+    const told = tell(outage, requestId, { "retry-after": "1" })
+    return Effect.as(Effect.logWarning("The database cannot be reached", cause), told)
+  }
+  return Effect.as(Effect.logError("A request failed unexpectedly", cause), tell(internal, requestId))
+}
+
+const clientLeft = (cause: Cause.Cause<unknown>) =>
+  HashSet.has(Cause.interruptors(cause), HttpServerError.clientAbortFiberId)
+
+export interface Around {
+  readonly method: string
+  readonly path: string
+  readonly headers: () => PlatformHeaders.Headers
+  /** The client's address, where it is known. */
+  readonly client: string | undefined
+  readonly requestId: string
+  /** When the request came, as {@link monotonicMillis} counts. */
+  readonly began: number
+  /** The pattern of its route; null when it has none. */
+  readonly pattern: Effect.Effect<string | null>
+  /** The answer to what `app` fails with. */
+  readonly recover: (cause: Cause.Cause<unknown>) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+  readonly overHttps: boolean
+}
+
+/** What every request gets: its id in each line of the log, a span, a metric, an answer whatever happens, and headers. */
+export const around =
+  ({ began, client, headers, method, overHttps, path, pattern, recover, requestId }: Around) =>
+  <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+    Effect.gen(function* () {
+      // The fiber is the request's own: there is nothing to restore.
+      yield* FiberRef.update(
+        FiberRef.currentLogAnnotations,
+        flow(
+          HashMap.set<string, unknown>("requestId", requestId),
+          HashMap.set<string, unknown>("method", method),
+          HashMap.set<string, unknown>("path", path)
+        )
+      )
+      yield* workFor(networkOf(client))
+      const response = yield* app.pipe(
+        Effect.catchAllCause((cause) => (clientLeft(cause) ? Effect.failCause(cause) : recover(cause))),
+        Span.around(
+          { method, headers },
+          requestId,
+          pattern,
+          ({ status }: HttpServerResponse.HttpServerResponse) => status
+        )
+      )
+      RequestMetrics.observe(method, yield* pattern, response.status, (yield* monotonicMillis) - began)
+      return Headers.complete(response, requestId, overHttps, yield* FiberRef.get(Headers.extra))
+    })
+
+/** The pattern of the route that a request goes to; null when there is none. */
+const patternAt = (
+  routes: ReadonlyArray<{ readonly method: string; readonly path: string }>,
+  request: HttpServerRequest.HttpServerRequest
+): string | null => {
+  const pathname = pathOf(request)
+  const asked = request.method === "HEAD" ? "GET" : request.method
+  const route = routes.find(
+    ({ method, path }) =>
+      (method === asked || method === "*") && path !== "*" && path !== "/*" && Routes.matches(path, pathname)
+  )
+  return route?.path ?? null
+}
+
+/** The methods of an address; empty when it has none. */
+const methodsAt = (
+  routes: ReadonlyArray<{ readonly method: string; readonly path: string }>,
+  request: HttpServerRequest.HttpServerRequest
+): Methods => {
+  const pathname = pathOf(request)
+  const declared = routes
+    .filter(({ path }) => path !== "*" && path !== "/*" && Routes.matches(path, pathname))
+    .map(({ method }) => method)
+  if (declared.length === 0) return []
+  const implied = declared.includes("GET") ? ["HEAD", "OPTIONS"] : ["OPTIONS"]
+  return [...new Set([...declared, ...implied])].sort()
+}
+
+const options = (request: HttpServerRequest.HttpServerRequest, methods: Methods, requestId: string) => {
+  if (Headers.isPreflight(request)) return Headers.preflight(request)
+  return methods.length === 0
+    ? unrouted(request.method, methods, requestId)
+    : HttpServerResponse.empty({ status: 204, headers: { allow: methods.join(", ") } })
+}
+
+/** Routes without parameters, by method and path. */
+const plainOf = (routes: ReadonlyArray<{ readonly method: string; readonly path: string }>) =>
+  new Set(routes.filter(({ path }) => !/[:*]/u.test(path)).map(Routes.keyOf))
+
+/** Wraps the whole application. */
+export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.middleware(
+  Effect.gen(function* () {
+    const { api } = yield* HttpApi.Api
+    const overHttps = yield* Headers.OverHttps
+    const proxies = yield* TrustedProxies
+    /** Behind the proxies that are trusted; a host that hands requests over says where they come from. */
+    const clientOf = ({ remoteAddress, source }: HttpServerRequest.HttpServerRequest) =>
+      source instanceof IncomingMessage ? addressOf(proxies, source) : Option.getOrUndefined(remoteAddress)
+    const { router } = yield* HttpApiBuilder.Router
+    const ownOf = RequestContext.own(yield* Effect.context<never>())
+    const limits = new Map(
+      Routes.table(api).map((route) => [Routes.keyOf(route), route.bodyLimit ?? jsonLimit] as const)
+    )
+    // Routes beside the declared ones are MCP's, and webhooks.
+    const limitOf = (route: { readonly method: string; readonly path: string }) =>
+      limits.get(Routes.keyOf(route)) ?? (route.path.startsWith("/api/webhooks/") ? webhookLimit : jsonLimit)
+    const hints = FieldHints.make(api)
+    const hintBody: Parameters<typeof Body.bounded>[3] = (route, value) =>
+      hints.body(Routes.keyOf(route), value)
+    // Asked for when routes are complete.
+    const routes = yield* Effect.cached(Effect.map(router, (all) => Chunk.toReadonlyArray(all.routes)))
+    // What has no parameters, as what is asked most has, is found at once.
+    const plain = yield* Effect.cached(Effect.map(routes, plainOf))
+    const patternOf = (request: HttpServerRequest.HttpServerRequest) =>
+      Effect.flatMap(plain, (known) =>
+        known.has(`${request.method} ${pathOf(request)}`)
+          ? Effect.succeed(pathOf(request))
+          : Effect.map(routes, (all) => patternAt(all, request))
+      )
+    return (app: HttpApp.Default) =>
+      Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const requestId = yield* RequestId.resolve(request.headers[RequestId.header])
+        const methods = Effect.map(routes, (all) => methodsAt(all, request))
+        if (request.method === "OPTIONS") {
+          return Headers.complete(options(request, yield* methods, requestId), requestId, overHttps)
+        }
+        const client = clientOf(request)
+        const hintQuery = request.url.includes("?")
+          ? Effect.flatMap(patternOf(request), (path) =>
+              path === null
+                ? Effect.void
+                : hints.query(Routes.keyOf({ method: request.method, path }), request.url)
+            )
+          : Effect.void
+        return yield* Effect.zipRight(hintQuery, app).pipe(
+          Effect.mapInputContext((context: Context.Context<HttpServerRequest.HttpServerRequest>) =>
+            ownOf(context).pipe(
+              Context.add(
+                HttpServerRequest.HttpServerRequest,
+                Body.bounded(request, client, limitOf, hintBody)
+              ),
+              Context.add(RequestId.RequestId, requestId)
+            )
+          ),
+          around({
+            method: request.method,
+            path: pathOf(request),
+            headers: () => request.headers,
+            client,
+            requestId,
+            began: yield* monotonicMillis,
+            pattern: patternOf(request),
+            recover: (cause) => recover(cause, request, methods, requestId),
+            overHttps
+          })
+        )
+      })
+  })
+).pipe(Layer.provide(HttpApiBuilder.Router.Live))

@@ -1,0 +1,64 @@
+/** A form with one document, which is taken in as it comes. */
+import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { FileTooLarge, type PayloadTooLarge, ValidationError } from "../../domain/Errors.ts"
+import { SourceName } from "../../domain/knowledge/Source.ts"
+import { SourceLabels } from "../../domain/knowledge/SourceScope.ts"
+import { MiB } from "../Envelope.ts"
+import * as Upload from "./Upload.ts"
+
+const tooLarge = (limit: number) => new FileTooLarge({ message: `A file may take at most ${limit} bytes.` })
+
+/** `content`, failing as soon as it is longer than `limit` bytes. */
+const upTo = (limit: number, content: Upload.UploadedFile["content"]) =>
+  Stream.mapAccumEffect(content, 0, (before, chunk) => {
+    const size = before + chunk.length
+    return size > limit ? Effect.fail(tooLarge(limit)) : Effect.succeed([size, chunk] as const)
+  })
+
+const decodeName = Schema.decodeUnknown(SourceName)
+const decodeLabels = Schema.decodeUnknown(Schema.parseJson(SourceLabels))
+
+const invalid = (field: string, message: string) =>
+  new ValidationError({
+    message: "The request does not have the expected form.",
+    details: { issues: [{ path: [field], message }] }
+  })
+
+/**
+ * The one document of the form, in field `file`; its file name names the source where the field `name` does not, and the field
+ * `labels` is a JSON array. `stage`
+ * takes its content in, at most `fileLimit` bytes; the body may take one MiB more. The scope ends what `stage` began.
+ */
+export const document = <A, E, R>(
+  request: HttpServerRequest.HttpServerRequest,
+  fileLimit: number,
+  stage: (
+    content: Stream.Stream<Uint8Array, ValidationError | PayloadTooLarge | FileTooLarge>
+  ) => Effect.Effect<A, E, R>
+) =>
+  Effect.gen(function* () {
+    if (!/^multipart\/form-data\s*;/iu.test(request.headers["content-type"] ?? "")) {
+      return yield* new ValidationError({ message: "Send the form as multipart/form-data." })
+    }
+    const take = ({ content, name }: Upload.UploadedFile) =>
+      Effect.map(stage(upTo(fileLimit, content)), (bytes) => ({ name, bytes }))
+    const limits: Upload.Limits = { bytes: fileLimit + MiB, files: 1, field: "file" }
+    const { fields, files } = yield* Upload.read(request, take, limits)
+    const [file] = files
+    if (file === undefined) return yield* invalid("file", "Expected exactly one file")
+    const fileName = yield* decodeName(file.name.slice(-200)).pipe(
+      Effect.mapError(() => invalid("file", "Expected a file name"))
+    )
+    const name = yield* decodeName(fields["name"] ?? fileName).pipe(
+      Effect.mapError(() => invalid("name", "Expected 1 to 200 characters"))
+    )
+    const labels = yield* decodeLabels(fields["labels"] ?? "[]").pipe(
+      Effect.mapError(() =>
+        invalid("labels", "Expected a JSON array of at most 20 labels of 1 to 64 characters")
+      )
+    )
+    return { fields, name, fileName, labels, bytes: file.bytes }
+  }).pipe(Effect.withSpan("Form.document"))

@@ -1,0 +1,78 @@
+/** What was wrong with a request, told without repeating any of it. */
+import type { HttpApiDecodeError } from "@effect/platform/HttpApiError"
+import { ValidationError } from "../../domain/Errors.ts"
+
+const most = 50
+const longest = 300
+
+/** The library's words for what JSON has words for, and those of callers. */
+const translations: ReadonlyArray<readonly [library: RegExp, ours: string]> = [
+  [/^Expected (?:Struct\b|\{)[\s\S]*$/u, "Expected a JSON object"],
+  [/^Expected (?:ReadonlyArray<|readonly \[)[\s\S]*$/u, "Expected an array"],
+  [/^Expected (string|number|boolean)$/u, "Expected a $1"],
+  [/^Expected a DateTime\.Utc$/u, "Expected an ISO 8601 timestamp"],
+  [
+    /^Expected a string at (least|most) (\d+) character\(s\) long$/u,
+    "Expected a string of at $1 $2 characters"
+  ],
+  [/ 1 characters$/u, " 1 character"]
+]
+
+/**
+ * The library's messages name what was expected and then what was given; only the first part leaves. Messages of our own
+ * schemas never repeat input.
+ */
+const withoutInput = (message: string): string => {
+  const expected = message
+    .replace(/,? actual [\s\S]*$/u, "")
+    .replace(/^Unable to decode [\s\S]* into /u, "Expected ")
+  return translations
+    .reduce((text, [library, ours]) => text.replace(library, ours), expected)
+    .slice(0, longest)
+}
+
+interface Issue {
+  readonly path: ReadonlyArray<string | number>
+  readonly message: string
+}
+
+const isAtOrBelow = (issue: Issue, other: Issue): boolean =>
+  other.path.length >= issue.path.length && issue.path.every((part, place) => part === other.path[place])
+
+/** That a value could be null says nothing where it is told what else it has to be. */
+const withoutNull = (issues: ReadonlyArray<Issue>): ReadonlyArray<Issue> =>
+  issues.filter(
+    (issue) =>
+      issue.message !== "Expected null" ||
+      !issues.some((other) => other.message !== issue.message && isAtOrBelow(issue, other))
+  )
+
+/** A value that is none of several is told of as one. */
+const together = (issues: ReadonlyArray<Issue>): ReadonlyArray<Issue> =>
+  issues.reduce<Array<Issue>>((told, issue) => {
+    const last = told.at(-1)
+    const alternative = /^Expected (".*")$/u.exec(issue.message)?.[1]
+    const same = last !== undefined && JSON.stringify(last.path) === JSON.stringify(issue.path)
+    if (!same || alternative === undefined || !last.message.startsWith('Expected "')) return [...told, issue]
+    const message = `${last.message} | ${alternative}`.slice(0, longest)
+    return [...told.slice(0, -1), { ...last, message }]
+  }, [])
+
+const segment = (key: PropertyKey): string | number =>
+  typeof key === "number" ? key : String(key).slice(0, 64).toWellFormed()
+
+/** `VALIDATION_ERROR` with `details.issues`: `{ path, message }` each, `path` from the outermost field inwards. */
+export const toError = ({ issues }: HttpApiDecodeError): ValidationError =>
+  new ValidationError({
+    message: "The request does not have the expected form.",
+    details: {
+      issues: together(
+        withoutNull(
+          issues.slice(0, most).map(({ path, message }) => ({
+            path: path.slice(0, 16).map(segment),
+            message: withoutInput(message)
+          }))
+        )
+      )
+    }
+  })

@@ -1,0 +1,170 @@
+/**
+ * Routes that a Node server answers without the framework, for webhooks: they come in crowds, and of the CPU of one (0.86 ms)
+ * the framework's request, router and codecs were a third (0.33 ms). Where there is no Node server, and for addresses
+ * that are written in an unusual way, the router answers with the same route. Everything else is as for every other request:
+ * id, log, span, metric, headers and envelope.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import * as PlatformHeaders from "@effect/platform/Headers"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import type { PathInput } from "@effect/platform/HttpRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as FiberRef from "effect/FiberRef"
+import * as Layer from "effect/Layer"
+import * as Runtime from "effect/Runtime"
+import type * as Scope from "effect/Scope"
+import type { CodedError } from "../../domain/Errors.ts"
+import * as Boundary from "./Boundary.ts"
+import { addressOf, TrustedProxies } from "./ClientAddress.ts"
+import * as Headers from "./Headers.ts"
+import { collect } from "./RequestBody.ts"
+import * as RequestId from "./RequestId.ts"
+import * as RequestMetrics from "../system/RequestMetrics.ts"
+
+export interface RawRequest {
+  readonly headers: Headers.Given
+  readonly body: Uint8Array
+}
+
+/** A route that takes POST. */
+export interface RawRoute {
+  readonly path: PathInput
+  readonly maxBodyBytes: number
+  /** The data of the answer. */
+  readonly answer: (request: RawRequest) => Effect.Effect<object, CodedError>
+  /**
+   * As `answer`, without a fiber: calls `done` once and returns true. False when that is not possible, and then nothing
+   * has been done. `now` is in milliseconds since 1970.
+   */
+  readonly answerAtOnce: (
+    request: RawRequest,
+    now: number,
+    done: (data: Exit.Exit<object, CodedError>) => void
+  ) => boolean
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+export class RawRequests extends Context.Tag("http/server/RawRequests")<
+  RawRequests,
+  {
+    /** Answers POST requests to `path`, until the scope closes. */
+    readonly add: (path: string, handler: Handler) => Effect.Effect<void, never, Scope.Scope>
+    /** Answers the request and returns true, or leaves it alone and returns false. */
+    readonly handle: (request: IncomingMessage, response: ServerResponse) => boolean
+  }
+>() {}
+
+/** The routes of one server; none at first. */
+export const make = (): RawRequests["Type"] => {
+  const handlers = new Map<string, Handler>()
+  return {
+    add: (path, handler) =>
+      Effect.acquireRelease(
+        Effect.sync(() => handlers.set(path, handler)),
+        () => Effect.sync(() => handlers.delete(path))
+      ),
+    handle: (request, response) => {
+      const handler =
+        request.method === "POST" ? handlers.get(request.url?.split("?", 1).join("") ?? "") : undefined
+      handler?.(request, response)
+      return handler !== undefined
+    }
+  }
+}
+
+/** Answers with a response whose body is there as a whole. */
+export const send = (
+  response: ServerResponse,
+  { body, headers, status }: HttpServerResponse.HttpServerResponse
+) => {
+  response.writeHead(status, headers)
+  response.end(body._tag === "Uint8Array" ? body.body : undefined)
+}
+
+const success = (data: object, requestId: string) =>
+  HttpServerResponse.unsafeJson({ data, meta: { requestId } })
+
+/** Answers `routes` on the Node server of the context. */
+export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R>) =>
+  Layer.scopedDiscard(
+    Effect.gen(function* () {
+      const { add } = yield* RawRequests
+      const overHttps = yield* Headers.OverHttps
+      const proxies = yield* TrustedProxies
+      const clock = yield* Effect.clock
+      const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
+      const runFork = Runtime.runFork(yield* Effect.runtime())
+      const elapsed = () => Number(clock.unsafeCurrentTimeNanos()) / 1e6
+
+      const handler =
+        (route: RawRoute): Handler =>
+        (request, response) => {
+          const now = clock.unsafeCurrentTimeMillis()
+          const began = elapsed()
+          const requestId = RequestId.of(Headers.line(request.headers, RequestId.header), now)
+
+          const accept = (data: object) => {
+            RequestMetrics.observe("POST", route.path, 200, elapsed() - began)
+            send(response, Headers.complete(success(data, requestId), requestId, overHttps))
+          }
+          const fork = (answer: Effect.Effect<object, CodedError>) =>
+            answer.pipe(
+              Effect.map((data) => success(data, requestId)),
+              Effect.provideService(RequestId.RequestId, requestId),
+              Boundary.around({
+                method: "POST",
+                path: route.path,
+                headers: () => PlatformHeaders.fromInput(request.headers),
+                client: addressOf(proxies, request),
+                requestId,
+                began,
+                pattern: Effect.succeed(route.path),
+                recover: (cause) => Boundary.recovered(cause, requestId),
+                overHttps
+              }),
+              Effect.map((complete) => send(response, complete)),
+              // Nothing is to be said any more, and nobody is to wait for it.
+              Effect.onError(() => Effect.sync(() => void response.destroy())),
+              runFork
+            )
+
+          collect(request, route.maxBodyBytes, (read) => {
+            if (Either.isLeft(read)) return fork(Effect.fail(read.left))
+            const raw = { headers: request.headers, body: read.right }
+            const isAnswered =
+              !isTraced &&
+              route.answerAtOnce(raw, now, (data) => (Exit.isSuccess(data) ? accept(data.value) : fork(data)))
+            if (!isAnswered) fork(route.answer(raw))
+          })
+        }
+      for (const route of yield* routes) yield* add(route.path, handler(route))
+    })
+  )
+
+/** Answers `routes` wherever there is a router. */
+export const layerRouter = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R>) =>
+  HttpApiBuilder.Router.use((router) =>
+    Effect.flatMap(routes, (all) =>
+      Effect.forEach(
+        all,
+        ({ answer, path }) =>
+          router.post(
+            path,
+            Effect.gen(function* () {
+              const request = yield* HttpServerRequest.HttpServerRequest
+              // The boundary knows what a body that cannot be read is answered with.
+              const body = yield* Effect.orDie(request.arrayBuffer)
+              const data = yield* answer({ headers: request.headers, body: new Uint8Array(body) })
+              return success(data, yield* RequestId.RequestId)
+            })
+          ),
+        { discard: true }
+      )
+    )
+  )

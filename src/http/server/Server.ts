@@ -1,0 +1,120 @@
+/** The API served: the boundary around whatever groups are wired, and a listener that can be closed. */
+import { createServer, type Server } from "node:http"
+import type { Socket } from "node:net"
+import { performance } from "node:perf_hooks"
+import type * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServer from "@effect/platform/HttpServer"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import { Api } from "../Api.ts"
+import * as Overload from "./Overload.ts"
+import * as RawRequests from "./RawRequests.ts"
+import * as Docs from "../Docs.ts"
+import * as Boundary from "./Boundary.ts"
+import * as KeyAuth from "../KeyAuth.ts"
+import * as AgentRunsHandlers from "../public/chat/AgentRunsHandlers.ts"
+import * as ChatHandlers from "../public/chat/ChatHandlers.ts"
+import * as CompletionsHandlers from "../public/chat/CompletionsHandlers.ts"
+import * as ConversationsHandlers from "../public/conversations/ConversationsHandlers.ts"
+import * as CrawlHandlers from "../public/knowledge/CrawlHandlers.ts"
+import * as IngestionJobsHandlers from "../public/knowledge/IngestionJobsHandlers.ts"
+import * as RetrieveHandlers from "../public/knowledge/RetrieveHandlers.ts"
+import * as SourcesHandlers from "../public/knowledge/SourcesHandlers.ts"
+import * as UsageHandlers from "../public/billing/UsageHandlers.ts"
+import * as Metrics from "../system/Metrics.ts"
+import * as SystemHandlers from "../system/SystemHandlers.ts"
+
+/** The groups of `/v1` and the system routes; the other surfaces are wired beside them. */
+export const publicGroups = Layer.mergeAll(
+  AgentRunsHandlers.layer,
+  ChatHandlers.layer,
+  CompletionsHandlers.layer,
+  ConversationsHandlers.layer,
+  RetrieveHandlers.layer,
+  CrawlHandlers.layer,
+  SourcesHandlers.layer,
+  IngestionJobsHandlers.layer,
+  UsageHandlers.layer,
+  SystemHandlers.layer
+)
+
+/** {@link publicGroups} for those who send a key. */
+export const publicHandlers = publicGroups.pipe(Layer.provide(KeyAuth.layer(Api)))
+
+/**
+ * Serves `api`, which is `HttpApiBuilder.api(…)` with its handlers, on the server of the context. Does not start when an
+ * endpoint does not declare who may call it.
+ */
+export const serve = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
+  HttpApiBuilder.serve().pipe(Layer.provide([Boundary.layer, Docs.layer, Metrics.layer]), Layer.provide(api))
+
+export interface Listen {
+  readonly host: string
+  /** 0 takes a free one; `HttpServer.address` says which. */
+  readonly port: number
+  /** How long open requests may go on once the listener closes; then their connections are cut. */
+  readonly grace: Duration.DurationInput
+}
+
+/** How long a connection that asks nothing is waited for when the server closes. */
+const unaskedMillis = 500
+
+/**
+ * What closing needs besides: a connection goes as soon as its last answer is out, where it would idle until its client
+ * lets go, and what is still at work after `grace` is cut. Returns what begins it.
+ */
+const closer = (server: Server, grace: Duration.DurationInput) =>
+  Effect.gen(function* () {
+    const begun = yield* Effect.makeLatch(false)
+    const connections = new Map<Socket, number>()
+    server.on("connection", (socket) => {
+      connections.set(socket, performance.now())
+      socket.once("close", () => connections.delete(socket))
+    })
+    const closeIdle = Effect.sync(() => {
+      server.closeIdleConnections()
+      // Browsers open some beforehand: what has never been asked anything is not idle in Node's eyes. What is new may have
+      // been asked, and nobody has read it yet.
+      const now = performance.now()
+      for (const [socket, since] of connections)
+        if (socket.bytesRead === 0 && now - since > unaskedMillis) socket.destroy()
+    })
+    const close = Effect.repeat(closeIdle, Schedule.spaced("50 millis")).pipe(
+      Effect.timeoutOption(grace),
+      Effect.zipRight(Effect.sync(() => server.closeAllConnections()))
+    )
+    yield* Effect.acquireRelease(
+      Effect.forkDaemon(Effect.interruptible(Effect.zipRight(begun.await, close))),
+      Fiber.interrupt
+    )
+    return begun.open
+  })
+
+/** Connections that may wait to be accepted; the system's own limit may be lower. */
+const backlog = 4_096
+
+/** A Node server with its time-outs set, and the platform services that serving needs. */
+export const listen = ({ host, port, grace }: Listen) =>
+  Layer.scopedContext(
+    Effect.gen(function* () {
+      const server = createServer({
+        headersTimeout: Duration.toMillis("10 seconds"),
+        requestTimeout: Duration.toMillis("5 minutes"),
+        connectionsCheckingInterval: Duration.toMillis("2 seconds"),
+        // Longer than the usual load balancer's, so that it is not we who close a connection in use.
+        keepAliveTimeout: Duration.toMillis("75 seconds")
+      })
+      const begin = yield* closer(server, grace)
+      const rawRequests = RawRequests.make()
+      const { close } = yield* Overload.guard(server, rawRequests)
+      const http = yield* NodeHttpServer.make(() => server, { host, port, backlog })
+      yield* Effect.addFinalizer(() => Effect.zipRight(close, begin))
+      return Context.make(HttpServer.HttpServer, http).pipe(Context.add(RawRequests.RawRequests, rawRequests))
+    })
+  ).pipe(Layer.merge(NodeHttpServer.layerContext))

@@ -1,0 +1,28 @@
+/** How many forms with files are taken in at the same time, by all routes together; the others wait with their bodies unread. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
+import { ServiceUnavailable } from "../../domain/Errors.ts"
+import { FairLimiter } from "../../concurrency/FairLimiter.ts"
+
+/** An upload is held up by its client, for minutes where that is slow: a tenant has a quarter of the slots. */
+export class UploadSlots extends Context.Reference<UploadSlots>()("http/server/UploadSlots", {
+  defaultValue: () =>
+    new FairLimiter({
+      name: "uploads",
+      permits: 16,
+      maxPermitsPerOwner: 4,
+      maxWaiting: 256,
+      maxWait: "1 minute"
+    })
+}) {}
+
+const busy = () =>
+  new ServiceUnavailable({
+    message: "Too many files are being uploaded. Try again later.",
+    details: { retryAfterSeconds: 5 }
+  })
+
+/** Runs `upload` when the tenant may have a slot. */
+export const withSlot = <A, E, R>(upload: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(UploadSlots, (slots) => withSharedPermit(slots, busy)(upload))

@@ -1,0 +1,95 @@
+/** The API as a web-standard handler, for hosts that listen themselves. */
+import type * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpApp from "@effect/platform/HttpApp"
+import type * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Boundary from "./Boundary.ts"
+import * as Docs from "../Docs.ts"
+import * as Metrics from "../system/Metrics.ts"
+import { gone, type WebBodies } from "./WebBodies.ts"
+
+/** Where a request comes from, as the host knows it: failed sign-ins are counted by it. */
+export class ClientAddress extends Context.Reference<ClientAddress>()("http/server/ClientAddress", {
+  defaultValue: () => Option.none<string>()
+}) {}
+
+/**
+ * `context` adds to what the application has. The signal of the request ends it, as a client's leaving does: before the answer
+ * with status 499, afterwards with the signal's reason as the end of the body.
+ */
+type Handler = (request: Request, context?: Context.Context<never>) => Promise<Response>
+
+class App extends Context.Tag("http/Web/App")<
+  App,
+  HttpApp.Default<never, HttpRouter.HttpRouter.DefaultServices>
+>() {}
+
+/** As the host says, where it says so. */
+const addressed = <E, R>(app: HttpApp.Default<E, R>) =>
+  Effect.flatMap(ClientAddress, (remoteAddress) =>
+    Option.isNone(remoteAddress)
+      ? app
+      : Effect.updateService(app, HttpServerRequest.HttpServerRequest, (request) =>
+          request.modify({ remoteAddress: remoteAddress.value })
+        )
+  )
+
+/** `app` on fibers that are interrupted when the scope closes. */
+const ending = <E, R>(app: HttpApp.Default<E, R>) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => new Set<Fiber.RuntimeFiber<unknown, unknown>>()),
+      Fiber.interruptAll
+    ),
+    (open) =>
+      Effect.withFiberRuntime<
+        HttpServerResponse.HttpServerResponse,
+        E,
+        R | HttpServerRequest.HttpServerRequest
+      >((fiber) => {
+        open.add(fiber)
+        fiber.addObserver(() => open.delete(fiber))
+        return app
+      })
+  )
+
+const left = () => new Response(null, { status: gone })
+
+/** `handler`, which answers at once whoever does not wait any more. */
+const unlessGone =
+  (handler: Handler, bodies: WebBodies): Handler =>
+  (request, context) =>
+    new Promise((resolve, reject) => {
+      const { signal } = request
+      if (signal.aborted) return resolve(left())
+      const leave = () => resolve(left())
+      signal.addEventListener("abort", leave, { once: true })
+      handler(request, context)
+        .then((response) => bodies.of(request, response))
+        .then(resolve, reject)
+        .finally(() => signal.removeEventListener("abort", leave))
+    })
+
+/** Answers for `api`, which is `HttpApiBuilder.api(…)` with its handlers, until the scope closes. */
+export const handler = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>, bodies: WebBodies) =>
+  Effect.gen(function* () {
+    const built = yield* Layer.build(
+      Layer.effect(App, HttpApiBuilder.httpApp).pipe(
+        Layer.provide([Boundary.layer, Docs.layer, Metrics.layer]),
+        Layer.provide(api),
+        Layer.provide([HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer]),
+        Layer.merge(NodeHttpServer.layerContext)
+      )
+    )
+    const runtime = yield* Effect.provide(Effect.runtime<HttpRouter.HttpRouter.DefaultServices>(), built)
+    const app = yield* ending(addressed(Context.get(built, App)))
+    return unlessGone(HttpApp.toWebHandlerRuntime(runtime)(app), bodies)
+  })

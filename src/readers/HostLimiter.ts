@@ -1,0 +1,51 @@
+/** At most four requests at a time a host, over every source that this process reads; owners take turns. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { OutboundHttpError } from "../capabilities/OutboundHttp.ts"
+import { withSharedPermit } from "../concurrency/CurrentOwner.ts"
+import { FairLimiter } from "../concurrency/FairLimiter.ts"
+
+const requestsPerHost = { permits: 4, maxPermitsPerOwner: 4, maxWaiting: 1_024 } as const
+
+const tooMany = () =>
+  new OutboundHttpError({ reason: "TimedOut", message: "Too many requests wait for this host." })
+
+interface Host {
+  readonly places: FairLimiter
+  users: number
+}
+
+const make = () => {
+  const hosts = new Map<string, Host>()
+  const enter = (name: string) =>
+    Effect.sync(() => {
+      const host = hosts.get(name) ?? {
+        places: new FairLimiter({ name: null, ...requestsPerHost }),
+        users: 0
+      }
+      host.users++
+      hosts.set(name, host)
+      return host
+    })
+  const leave = (name: string, host: Host) =>
+    Effect.sync(() => {
+      host.users--
+      if (host.users === 0) hosts.delete(name)
+    })
+  /** Runs `request` when one of the host's places is free. */
+  const within = <A, E, R>(
+    name: string,
+    request: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E | OutboundHttpError, R> =>
+    Effect.acquireUseRelease(
+      enter(name),
+      (host) => withSharedPermit(host.places, tooMany)(request),
+      (host) => leave(name, host)
+    )
+  return { within } as const
+}
+
+/** One for the process unless a test provides its own. */
+export class HostPlaces extends Context.Reference<HostPlaces>()("readers/HostLimiter", {
+  defaultValue: make
+}) {}

@@ -1,0 +1,85 @@
+/** The mails that the service sends, in `email_logs`: written before they leave, so that none leaves unseen. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Clock from "effect/Clock"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { typeId } from "../../domain/Ids.ts"
+import { QueueName } from "../../domain/knowledge/Job.ts"
+
+/** The kind of a mail about failed jobs of a queue. */
+export const jobsFailed = (queue: string) => `job_failed:${queue}`
+
+/** What failed while it was committed a moment later than it says is counted the next time. */
+const settling = "2 seconds"
+/** Older failures are not told of, however long nobody was. */
+const longestSilence = "24 hours"
+
+const Failures = Schema.Struct({
+  queue: QueueName,
+  failed: Schema.Int,
+  /** Of the latest few. */
+  ids: Schema.Array(Schema.String),
+  /** What failed later is told of the next time. */
+  until: Schema.DateTimeUtcFromDate
+})
+export type Failures = typeof Failures.Type
+
+export interface OutgoingMail {
+  readonly tenantId: string | null
+  readonly recipient: string
+  readonly kind: string
+  readonly createdAt?: DateTime.Utc
+}
+
+export class OutgoingMailStore extends Effect.Service<OutgoingMailStore>()("store/accounts/OutgoingMails", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Answers the id of the mail's row, `queued`. */
+    const queued = Effect.fn("OutgoingMailStore.queued")(function* (mail: OutgoingMail) {
+      const id = typeId("eml", yield* Clock.currentTimeMillis)
+      const at = mail.createdAt === undefined ? null : DateTime.formatIso(mail.createdAt)
+      yield* sql`
+        insert into email_logs (id, tenant_id, recipient, kind, created_at)
+        values (${id}, ${mail.tenantId}, ${mail.recipient}, ${mail.kind}, coalesce(${at}::timestamptz, now()))`
+      return id
+    }, Effect.orDie)
+
+    /** Unless an event of the provider was faster. */
+    const sent = Effect.fn("OutgoingMailStore.sent")(function* (id: string, providerMessageId: string) {
+      yield* sql`
+        update email_logs set status = case when status = 'queued' then 'sent' else status end,
+          provider_message_id = ${providerMessageId}, sent_at = now(), updated_at = now()
+        where id = ${id}`
+    }, Effect.orDie)
+
+    const failed = Effect.fn("OutgoingMailStore.failed")(function* (id: string, reason: string) {
+      yield* sql`
+        update email_logs set status = 'failed', last_error = ${reason}, updated_at = now() where id = ${id}`
+    }, Effect.orDie)
+
+    const selectFailures = SqlSchema.findAll({
+      Request: Schema.Void,
+      Result: Failures,
+      execute: () => sql`
+        with cut as (select date_trunc('milliseconds', clock_timestamp() - ${settling}::interval) as until)
+        select name as queue, count(*)::int as failed, (array_agg(id order by finished_at desc))[1:5] as ids, until
+        from cut cross join unnest(${[...QueueName.literals]}::text[]) as names (name)
+          join lateral (
+            select max(created_at) as at from email_logs where kind = 'job_failed:' || name and status <> 'failed'
+          ) told on true
+          join queue_jobs on queue = name and state = 'failed' and finished_at <= until
+            and finished_at > greatest(told.at, until - ${longestSilence}::interval)
+        group by name, until`
+    })
+
+    /** Jobs that failed for good since the last mail about their queue, by queue. */
+    const failures = Effect.orDie(selectFailures(undefined)).pipe(
+      Effect.withSpan("OutgoingMailStore.failures")
+    )
+
+    return { queued, sent, failed, failures } as const
+  })
+}) {}

@@ -1,0 +1,201 @@
+/** The users of one tenant, and the invitations to choose a password. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { manages, Role } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { UserId } from "../../domain/Ids.ts"
+import { Member } from "../../domain/accounts/Team.ts"
+import { pageOf } from "../../domain/Page.ts"
+import { toJsonb } from "../Jsonb.ts"
+import type { PageRequest } from "./Tenants.ts"
+
+const Row = Schema.Struct({ ...Member.fields, createdAt: Schema.DateTimeUtcFromDate })
+const Ids = Schema.Struct({ tenantId: Schema.String, id: Schema.String })
+const Expiry = Schema.Struct({ expiresAt: Schema.DateTimeUtcFromDate })
+
+/** `by role`, for each role that a member of role `by` manages. */
+const managing = toJsonb(
+  Role.literals.flatMap((by) =>
+    Role.literals.filter((role) => manages(by, role)).map((role) => `${by} ${role}`)
+  )
+)
+
+export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const columns = sql`
+      u.id, u.tenant_id as "tenantId", u.email, u.role, u.created_at as "createdAt",
+      u.password_hash is null as invited`
+
+    /** True where the member `by` may manage the member `u`, as both are now. */
+    const byManages = sql`
+      by.role || ' ' || u.role in (select jsonb_array_elements_text(${managing}::jsonb))`
+
+    /** Invitations `i` that are still good, with the invited `u` and the member `by` who made them. */
+    const openInvitations = sql`
+      user_invitations i join users u on u.id = i.user_id
+      join users by on by.id = i.invited_by and by.tenant_id = u.tenant_id`
+    const isGood = sql`i.expires_at > now() and i.role = u.role and ${byManages}`
+
+    const selectPage = SqlSchema.findAll({
+      Request: Schema.Struct({
+        tenantId: Schema.String,
+        limit: Schema.Int,
+        after: Schema.NullOr(Schema.String)
+      }),
+      Result: Row,
+      execute: ({ tenantId, limit, after }) => sql`
+        select ${columns} from users u
+        where u.tenant_id = ${tenantId} ${after === null ? sql`` : sql`and u.id > ${after}`}
+        order by u.id limit ${limit}`
+    })
+
+    const selectOne = SqlSchema.findOne({
+      Request: Ids,
+      Result: Row,
+      execute: ({ tenantId, id }) => sql`
+        select ${columns} from users u where u.tenant_id = ${tenantId} and u.id = ${id}`
+    })
+
+    const selectOwners = SqlSchema.single({
+      Request: Schema.String,
+      Result: Schema.Struct({ owners: Schema.Int }),
+      execute: (tenantId) => sql`
+        select count(*)::int as owners from users where tenant_id = ${tenantId} and role = 'owner'`
+    })
+
+    const insertInvitation = SqlSchema.single({
+      Request: Schema.Struct({
+        fingerprint: Schema.Uint8ArrayFromSelf,
+        by: UserId,
+        userId: UserId,
+        role: Role,
+        seconds: Schema.Number
+      }),
+      Result: Expiry,
+      execute: ({ fingerprint, by, userId, role, seconds }) => sql`
+        insert into user_invitations as i (token_hash, user_id, invited_by, role, expires_at)
+        values (${fingerprint}, ${userId}, ${by}, ${role}, now() + make_interval(secs => ${seconds}))
+        on conflict (user_id) do update set token_hash = excluded.token_hash, invited_by = excluded.invited_by,
+          role = excluded.role, expires_at = excluded.expires_at, created_at = now()
+        returning i.expires_at as "expiresAt"`
+    })
+
+    const selectInvited = SqlSchema.findOne({
+      Request: Schema.Uint8ArrayFromSelf,
+      Result: Row,
+      execute: (fingerprint) => sql`
+        select ${columns} from ${openInvitations} where i.token_hash = ${fingerprint} and ${isGood}`
+    })
+
+    const deleteInvitation = SqlSchema.findOne({
+      Request: Schema.Uint8ArrayFromSelf,
+      Result: Schema.Struct({ userId: UserId }),
+      execute: (fingerprint) => sql`
+        delete from user_invitations where token_hash in (
+          select i.token_hash from ${openInvitations} where i.token_hash = ${fingerprint} and ${isGood}
+        ) returning user_id as "userId"`
+    })
+
+    const UpdatedRole = Schema.Struct({ tenantId: Schema.String, id: Schema.String, role: Role })
+    const updateRole = SqlSchema.void({
+      Request: UpdatedRole,
+      execute: ({ tenantId, id, role }) => sql`
+        update users set role = ${role} where tenant_id = ${tenantId} and id = ${id}`
+    })
+
+    /** Oldest first. */
+    const list = Effect.fn("TeamStore.list")(function* (
+      { tenantId }: TenantScope,
+      { limit, after }: PageRequest
+    ) {
+      return pageOf(yield* selectPage({ tenantId, limit: limit + 1, after: after ?? null }), limit)
+    }, Effect.orDie)
+
+    const find = ({ tenantId }: TenantScope, id: UserId) => selectOne({ tenantId, id }).pipe(Effect.orDie)
+
+    /** Owners of the tenant. Nobody else changes its team until the transaction around it ends. */
+    const lockOwners = Effect.fn("TeamStore.lockOwners")(function* ({ tenantId }: TenantScope) {
+      yield* sql`select id from tenants where id = ${tenantId} for no key update`
+      return (yield* selectOwners(tenantId)).owners
+    }, Effect.orDie)
+
+    /** A statement of its own, so that it sees the sessions that began before its turn. */
+    const endSessions = (ids: ReadonlyArray<string>) =>
+      sql`
+        delete from user_sessions where user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
+
+    /**
+     * Takes away what stands on a role that somebody no longer has: invitations, and passwords that members chose for
+     * others, with the sessions of these. To be called after each change, in its transaction.
+     */
+    const revokeUngranted = Effect.fn("TeamStore.revokeUngranted")(function* ({ tenantId }: TenantScope) {
+      yield* sql`
+        delete from user_invitations where user_id in (select id from users where tenant_id = ${tenantId})
+          and token_hash not in (
+            select i.token_hash from ${openInvitations} where u.tenant_id = ${tenantId} and ${isGood})`
+      const locked = yield* sql<{ readonly id: string }>`
+        update users set password_hash = null, password_by = null
+        where tenant_id = ${tenantId} and password_by is not null and id not in (
+          select u.id from users u join users by on by.id = u.password_by and by.tenant_id = u.tenant_id
+          where u.tenant_id = ${tenantId} and ${byManages})
+        returning id`
+      yield* endSessions(locked.map(({ id }) => id))
+    }, Effect.orDie)
+
+    const setRole = ({ tenantId }: TenantScope, id: UserId, role: Role) =>
+      updateRole({ tenantId, id, role }).pipe(Effect.orDie)
+
+    /** With the sessions, the invitation and those that they made. */
+    const remove = ({ tenantId }: TenantScope, id: UserId) =>
+      sql`delete from users where tenant_id = ${tenantId} and id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
+
+    /** Ends every session of the user. */
+    const signOut = (id: UserId) => endSessions([id]).pipe(Effect.orDie, Effect.asVoid)
+
+    /** Replaces the user's invitation, if there is one. */
+    const invite = (invitation: {
+      readonly fingerprint: Uint8Array
+      readonly by: UserId
+      readonly userId: UserId
+      /** The user's, as it is now. */
+      readonly role: Role
+      readonly lasts: Duration.Duration
+    }) =>
+      insertInvitation({ ...invitation, seconds: Duration.toSeconds(invitation.lasts) }).pipe(
+        Effect.orDie,
+        Effect.map(({ expiresAt }) => expiresAt)
+      )
+
+    /** Whose invitation it is; none when it is used, over or void. */
+    const invited = (fingerprint: Uint8Array) => selectInvited(fingerprint).pipe(Effect.orDie)
+
+    /** Uses the invitation up, and ends the user's sessions; false when it is used, over or void. Needs the team's lock. */
+    const redeem = Effect.fn("TeamStore.redeem")(function* (fingerprint: Uint8Array, passwordHash: string) {
+      const used = yield* deleteInvitation(fingerprint)
+      if (Option.isNone(used)) return false
+      const { userId } = used.value
+      yield* sql`update users set password_hash = ${passwordHash}, password_by = null where id = ${userId}`
+      yield* endSessions([userId])
+      return true
+    }, Effect.orDie)
+
+    return {
+      list,
+      find,
+      lockOwners,
+      revokeUngranted,
+      setRole,
+      remove,
+      signOut,
+      invite,
+      invited,
+      redeem
+    } as const
+  })
+}) {}

@@ -1,0 +1,64 @@
+/** Dashboard users and their passwords' hashes. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { Role } from "../../domain/accounts/Access.ts"
+import { Email, type TenantScope, User } from "../../domain/accounts/Account.ts"
+import { TenantId, UserId } from "../../domain/Ids.ts"
+
+/** A user and what the password is checked against: null until there is one. */
+export const Account = Schema.Struct({ ...User.fields, passwordHash: Schema.NullOr(Schema.String) })
+export type Account = typeof Account.Type
+
+const NewUser = Schema.Struct({
+  id: UserId,
+  tenantId: TenantId,
+  email: Email,
+  role: Role,
+  passwordHash: Schema.NullOr(Schema.String),
+  /** The member who chose the password for the user; null when the user, or the operator, did. */
+  passwordBy: Schema.NullOr(UserId)
+})
+
+export class UserStore extends Effect.Service<UserStore>()("store/accounts/Users", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const insertRow = SqlSchema.findOne({
+      Request: NewUser,
+      Result: User,
+      execute: (user) => sql`
+        insert into users (id, tenant_id, email, password_hash, password_by, role)
+        values (${user.id}, ${user.tenantId}, ${user.email}, ${user.passwordHash}, ${user.passwordBy}, ${user.role})
+        on conflict (email) do nothing
+        returning id, tenant_id as "tenantId", email, role`
+    })
+
+    const selectByEmail = SqlSchema.findOne({
+      Request: Email,
+      Result: Account,
+      execute: (email) => sql`
+        select id, tenant_id as "tenantId", email, role, password_hash as "passwordHash"
+        from users where email = ${email}`
+    })
+
+    /** True while there is no user, of any tenant. */
+    const none = sql<{ readonly none: boolean }>`select not exists (select from users) as none`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => row?.none === true)
+    )
+
+    /** Nobody else adds or changes a user until the transaction around it ends. */
+    const lock = Effect.orDie(sql`lock table users in share row exclusive mode`)
+
+    /** None when the e-mail address is taken, by whatever tenant. */
+    const insert = (scope: TenantScope, user: Omit<typeof NewUser.Type, "tenantId">) =>
+      insertRow({ ...user, tenantId: scope.tenantId }).pipe(Effect.orDie)
+
+    /** The only look-up without a tenant: it is how the tenant of somebody who signs in is found. */
+    const findByEmail = (email: Email) => selectByEmail(email).pipe(Effect.orDie)
+
+    return { none, lock, insert, findByEmail } as const
+  })
+}) {}

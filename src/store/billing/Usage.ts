@@ -1,0 +1,167 @@
+/** What has been used of the period that counts now. Counters alone: a deleted source takes nothing back. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { AgentId, typeId } from "../../domain/Ids.ts"
+import type { AgentUsage, DayUsage, Usage } from "../../domain/billing/Usage.ts"
+
+const Row = Schema.Struct({
+  start: Schema.DateTimeUtcFromDate,
+  end: Schema.DateTimeUtcFromDate,
+  turnsLimit: Schema.Number,
+  ingestionJobsLimit: Schema.Number,
+  sourcesLimit: Schema.Number,
+  overageEnabled: Schema.Boolean,
+  turns: Schema.Number,
+  ingestionJobs: Schema.Number,
+  sources: Schema.Number,
+  input: Schema.Number,
+  output: Schema.Number
+})
+
+const AgentRow = Schema.Struct({
+  agentId: AgentId,
+  name: Schema.String,
+  turns: Schema.Number,
+  ingestionJobs: Schema.Number,
+  sources: Schema.Number,
+  input: Schema.Number,
+  output: Schema.Number
+})
+
+const DayRow = Schema.Struct({
+  date: Schema.String,
+  turns: Schema.Number,
+  input: Schema.Number,
+  output: Schema.Number
+})
+
+const toUsage = ({ start, end, ...row }: typeof Row.Type): Usage => ({
+  period: { start, end },
+  turns: { used: row.turns, limit: row.turnsLimit, overageEnabled: row.overageEnabled },
+  ingestionJobs: { used: row.ingestionJobs, limit: row.ingestionJobsLimit },
+  sources: { active: row.sources, limit: row.sourcesLimit },
+  tokens: { input: row.input, output: row.output }
+})
+
+const withTokens = <A extends { readonly input: number; readonly output: number }>({
+  input,
+  output,
+  ...row
+}: A) => ({ ...row, tokens: { input, output } })
+
+/** Ids begin with their moment, ten characters of it: the least id that a run of `moment` can have. */
+const firstRunOf = (moment: DateTime.Utc) => typeId("run", moment.epochMillis).slice(0, "run_".length + 10)
+
+export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usage", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const period = sql`
+      p.period_start as "start", p.period_end as "end", s.turns_limit::float8 as "turnsLimit",
+      s.ingestion_jobs_limit::float8 as "ingestionJobsLimit", s.sources_limit::float8 as "sourcesLimit",
+      s.overage_enabled as "overageEnabled"`
+
+    const counters = sql`
+      coalesce(u.turns, 0)::float8 as turns, coalesce(u.ingestion_jobs, 0)::float8 as "ingestionJobs"`
+
+    const selectOfAgent = SqlSchema.findOne({
+      Request: Schema.Struct({ tenantId: Schema.String, agentId: Schema.String }),
+      Result: Row,
+      execute: ({ tenantId, agentId }) => sql`
+        select ${period}, ${counters},
+          (select count(*) from sources where agent_id = a.id)::float8 as sources,
+          coalesce(u.input_tokens, 0)::float8 as input, coalesce(u.output_tokens, 0)::float8 as output
+        from agents a join subscriptions s on s.tenant_id = a.tenant_id
+        cross join lateral period_of(a.tenant_id) p
+        left join agent_usage u on u.agent_id = a.id and u.period_start = p.period_start
+        where a.tenant_id = ${tenantId} and a.id = ${agentId}`
+    })
+
+    const selectOfTenant = SqlSchema.findOne({
+      Request: Schema.String,
+      Result: Row,
+      execute: (tenantId) => sql`
+        select ${period}, ${counters},
+          (select count(*) from sources where tenant_id = s.tenant_id)::float8 as sources,
+          coalesce(t.input, 0)::float8 as input, coalesce(t.output, 0)::float8 as output
+        from subscriptions s cross join lateral period_of(s.tenant_id) p
+        left join tenant_usage u on u.tenant_id = s.tenant_id and u.period_start = p.period_start
+        left join lateral (
+          select sum(g.input_tokens) as input, sum(g.output_tokens) as output
+          from agent_usage g join agents a on a.id = g.agent_id
+          where a.tenant_id = s.tenant_id and g.period_start = p.period_start
+        ) t on true
+        where s.tenant_id = ${tenantId}`
+    })
+
+    const selectAgents = SqlSchema.findAll({
+      Request: Schema.Struct({ tenantId: Schema.String, start: Schema.DateTimeUtc }),
+      Result: AgentRow,
+      execute: ({ tenantId, start }) => sql`
+        select a.id as "agentId", a.name, ${counters},
+          (select count(*) from sources where agent_id = a.id)::float8 as sources,
+          coalesce(u.input_tokens, 0)::float8 as input, coalesce(u.output_tokens, 0)::float8 as output
+        from agents a
+        left join agent_usage u on u.agent_id = a.id and u.period_start = ${start}::timestamptz
+        where a.tenant_id = ${tenantId} order by a.id`
+    })
+
+    const selectDays = SqlSchema.findAll({
+      Request: Schema.Struct({
+        tenantId: Schema.String,
+        first: Schema.String,
+        start: Schema.DateTimeUtc,
+        end: Schema.DateTimeUtc
+      }),
+      Result: DayRow,
+      execute: ({ tenantId, first, start, end }) => sql`
+        select to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD') as date, count(*)::float8 as turns,
+          coalesce(sum(m.input_tokens), 0)::float8 as input, coalesce(sum(m.output_tokens), 0)::float8 as output
+        from agents a
+        join agent_runs r on r.agent_id = a.id and r.id >= ${first} and r.status = 'complete'
+          and r.started_at >= ${start}::timestamptz and r.started_at < ${end}::timestamptz
+        left join messages m on m.id = r.message_id
+        where a.tenant_id = ${tenantId} group by 1 order by 1`
+    })
+
+    /** The agent's usage; none when the tenant has no such agent. */
+    const ofAgent = (scope: AgentScope) =>
+      selectOfAgent(scope).pipe(
+        Effect.orDie,
+        Effect.map(Option.map(toUsage)),
+        Effect.withSpan("UsageStore.ofAgent")
+      )
+
+    /** The tenant's totals; none when there is no such tenant. */
+    const ofTenant = ({ tenantId }: TenantScope) =>
+      selectOfTenant(tenantId).pipe(
+        Effect.orDie,
+        Effect.map(Option.map(toUsage)),
+        Effect.withSpan("UsageStore.ofTenant")
+      )
+
+    /** Each agent's part of the period that begins at `start`, oldest agent first. */
+    const byAgent = ({ tenantId }: TenantScope, start: DateTime.Utc) =>
+      selectAgents({ tenantId, start }).pipe(
+        Effect.orDie,
+        Effect.map((rows): ReadonlyArray<AgentUsage> => rows.map(withTokens)),
+        Effect.withSpan("UsageStore.byAgent")
+      )
+
+    /** The days of the period that had answered turns, in order. */
+    const byDay = ({ tenantId }: TenantScope, { start, end }: Usage["period"]) =>
+      selectDays({ tenantId, first: firstRunOf(start), start, end }).pipe(
+        Effect.orDie,
+        Effect.map((rows): ReadonlyArray<DayUsage> => rows.map(withTokens)),
+        Effect.withSpan("UsageStore.byDay")
+      )
+
+    return { ofAgent, ofTenant, byAgent, byDay } as const
+  })
+}) {}

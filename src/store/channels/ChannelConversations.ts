@@ -1,0 +1,187 @@
+/** Conversations of messaging channels: which one a message belongs to, and the message in it. Joins the caller's transaction. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { StoredAttachment } from "../../domain/channels/Attachment.ts"
+import type { ContactAlias, MessagingChannel } from "../../domain/channels/Channel.ts"
+import { ConversationState } from "../../domain/conversations/Conversation.ts"
+import {
+  AgentId,
+  ChannelId,
+  ConversationId,
+  type EndUserId,
+  type MessageId,
+  TenantId
+} from "../../domain/Ids.ts"
+import { jsonbOf } from "../Jsonb.ts"
+
+/** The configuration that a message goes by. */
+const Route = Schema.Struct({ channelId: ChannelId, tenantId: TenantId, agentId: AgentId })
+export type Route = typeof Route.Type
+
+const Open = Schema.Struct({ id: ConversationId, state: ConversationState })
+export type OpenConversation = typeof Open.Type
+
+const Place = Schema.Struct({ conversationId: ConversationId })
+
+const encodeFiles = jsonbOf(Schema.Array(StoredAttachment))
+
+/** Who is written to, and from where: an account at a provider, and what it calls the contact. */
+export interface Correspondence {
+  readonly channel: MessagingChannel
+  readonly accountId: string
+  readonly aliases: ReadonlyArray<ContactAlias>
+}
+
+export interface StoredMessage {
+  readonly id: MessageId
+  readonly channelMessageId: string
+  readonly content: string
+  /** The contact's own, or what a human wrote to them. */
+  readonly author: "contact" | "human"
+  readonly writtenAt: DateTime.Utc
+  /** Why nothing answers it; null while something is to. */
+  readonly answeredBy: string | null
+}
+
+export class ChannelConversationStore extends Effect.Service<ChannelConversationStore>()(
+  "store/channels/ChannelConversations",
+  {
+    effect: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      /**
+       * That of the open conversation with a contact of these aliases. It need not be active any more, but what comes to an
+       * account that is another tenant's by now is not for this one to read.
+       */
+      const routeOfContact = ({ accountId, aliases, channel }: Correspondence) =>
+        SqlSchema.findOne({
+          Request: Schema.Void,
+          Result: Route,
+          execute: () => sql`
+            select ch.id as "channelId", ch.tenant_id as "tenantId", ch.agent_id as "agentId"
+            from unnest(${aliases.map(({ kind }) => kind)}::text[], ${aliases.map(({ value }) => value)}::text[])
+              as given (kind, value)
+            join end_user_aliases a on a.channel = ${channel} and a.kind = given.kind and a.value = given.value
+            join conversations c on c.end_user_id = a.end_user_id and c.state <> 'CLOSED'
+            join channels ch on ch.id = c.channel_id and ch.channel = ${channel} and ch.external_id = ${accountId}
+            where not exists (
+              select from channels o where o.channel = ch.channel and o.external_id = ch.external_id and o.active
+                and o.tenant_id <> ch.tenant_id
+            )
+            order by ch.active desc, c.updated_at desc limit 1`
+        })(undefined)
+
+      const activeRoutes = ({ accountId, channel }: Correspondence) =>
+        SqlSchema.findAll({
+          Request: Schema.Void,
+          Result: Route,
+          execute: () => sql`
+            select id as "channelId", tenant_id as "tenantId", agent_id as "agentId" from channels
+            where channel = ${channel} and external_id = ${accountId} and active limit 2`
+        })(undefined)
+
+      /** None unless the contact has an open conversation, or exactly one active configuration has the account. */
+      const route = Effect.fn("ChannelConversationStore.route")(function* (from: Correspondence) {
+        const known = yield* routeOfContact(from)
+        if (Option.isSome(known)) return known
+        const [first, ...others] = yield* activeRoutes(from)
+        return others.length === 0 ? Option.fromNullable(first) : Option.none<Route>()
+      }, Effect.orDie)
+
+      /** The contact's open conversation, locked; null when there is none. */
+      const held = ({ channelId }: Route, endUserId: EndUserId) =>
+        SqlSchema.findOne({
+          Request: Schema.Void,
+          Result: Open,
+          execute: () => sql`
+            select id, state from conversations
+            where channel_id = ${channelId} and end_user_id = ${endUserId} and state <> 'CLOSED' for update`
+        })(undefined).pipe(Effect.map(Option.getOrNull), Effect.orDie)
+
+      /** The contact's open conversation, locked; `fresh` where there is none. */
+      const open = Effect.fn("ChannelConversationStore.open")(function* (
+        route: Route,
+        channel: MessagingChannel,
+        endUserId: EndUserId,
+        fresh: ConversationId
+      ) {
+        for (;;) {
+          const found = yield* held(route, endUserId)
+          if (found !== null) return found
+          yield* sql`
+            insert into conversations (id, tenant_id, agent_id, end_user_id, channel, channel_id)
+            values (${fresh}, ${route.tenantId}, ${route.agentId}, ${endUserId}, ${channel}, ${route.channelId})
+            on conflict (channel_id, end_user_id) where channel_id is not null and state <> 'CLOSED' do nothing`
+        }
+      }, Effect.orDie)
+
+      /** Where a message of the provider is stored already, in whichever conversation with the contact. */
+      const stored = ({ channelId }: Route, endUserId: EndUserId, channelMessageId: string) =>
+        SqlSchema.findOne({
+          Request: Schema.Void,
+          Result: Place,
+          execute: () => sql`
+            select m.conversation_id as "conversationId" from conversations c
+            join messages m on m.conversation_id = c.id and m.channel_message_id = ${channelMessageId}
+            where c.end_user_id = ${endUserId} and c.channel_id = ${channelId} limit 1`
+        })(undefined).pipe(
+          Effect.map(Option.match({ onNone: () => null, onSome: (row) => row.conversationId })),
+          Effect.orDie
+        )
+
+      /** At the end of a conversation whose lock the caller holds. */
+      const append = ({ agentId }: Route, conversationId: ConversationId, message: StoredMessage) =>
+        sql`
+          with conversation as (
+            update conversations set message_count = message_count + 1, updated_at = now()
+            where id = ${conversationId} returning id, message_count
+          )
+          insert into messages (
+            id, conversation_id, agent_id, position, role, content, author, channel_message_id, answered_by, created_at
+          )
+          select ${message.id}, id, ${agentId}, message_count, ${message.author === "contact" ? "user" : "assistant"},
+            ${message.content}, ${message.author === "contact" ? null : message.author}, ${message.channelMessageId},
+            ${message.answeredBy}, ${DateTime.formatIso(message.writtenAt)}::timestamptz
+          from conversation`.pipe(Effect.orDie, Effect.asVoid)
+
+      /** True for a message that has no files yet. */
+      const bare = (conversationId: ConversationId, channelMessageId: string) =>
+        sql`
+          select from messages
+          where conversation_id = ${conversationId} and channel_message_id = ${channelMessageId}
+            and attachments = '[]'`.pipe(
+          Effect.orDie,
+          Effect.map((rows) => rows.length > 0)
+        )
+
+      /** Gives a message its files; false when it has some, or has gone. */
+      const attach = (
+        conversationId: ConversationId,
+        channelMessageId: string,
+        files: ReadonlyArray<StoredAttachment>
+      ) =>
+        sql`
+          update messages set attachments = ${encodeFiles(files)}::jsonb
+          where conversation_id = ${conversationId} and channel_message_id = ${channelMessageId}
+            and attachments = '[]'
+          returning id`.pipe(
+          Effect.orDie,
+          Effect.map((rows) => rows.length > 0)
+        )
+
+      /** From the transaction's commit on the conversation keeps the files from being removed. */
+      const keepFiles = (conversationId: ConversationId, files: ReadonlyArray<StoredAttachment>) =>
+        sql`
+          insert into conversation_artifacts (conversation_id, ref)
+          select distinct ${conversationId}, a.artifact
+          from jsonb_to_recordset(${encodeFiles(files)}::jsonb) as a (artifact text)
+          on conflict do nothing`.pipe(Effect.orDie, Effect.asVoid)
+
+      return { route, held, open, stored, append, bare, attach, keepFiles } as const
+    })
+  }
+) {}

@@ -1,0 +1,189 @@
+/** Accounts at messaging providers, and the agents behind them. Tokens are sealed before they get here. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { SqlError } from "@effect/sql/SqlError"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { MessagingChannel } from "../../domain/channels/Channel.ts"
+import { AgentId, ChannelId, TenantId } from "../../domain/Ids.ts"
+import { type Page, pageOf } from "../../domain/Page.ts"
+import type { PageRequest } from "../accounts/Tenants.ts"
+
+const Row = Schema.Struct({
+  id: ChannelId,
+  tenantId: TenantId,
+  agentId: AgentId,
+  channel: MessagingChannel,
+  externalId: Schema.String,
+  /** Sealed. */
+  accessToken: Schema.String,
+  active: Schema.Boolean,
+  version: Schema.Int,
+  createdAt: Schema.DateTimeUtcFromDate,
+  updatedAt: Schema.DateTimeUtcFromDate
+})
+export type StoredChannel = typeof Row.Type
+
+const NewChannel = Schema.Struct({
+  id: ChannelId,
+  tenantId: TenantId,
+  agentId: AgentId,
+  channel: MessagingChannel,
+  externalId: Schema.String,
+  accessToken: Schema.String,
+  active: Schema.Boolean
+})
+
+const Changes = Schema.Struct({
+  externalId: Schema.String,
+  accessToken: Schema.String,
+  active: Schema.Boolean
+})
+type ChannelChanges = Partial<typeof Changes.Type>
+
+/** Another active configuration has the account: the index decides, whoever else asks at the same time. */
+const isTaken = (error: unknown) =>
+  error instanceof SqlError && Predicate.hasProperty(error.cause, "code") && error.cause.code === "23505"
+
+export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels/Channels", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const columns = sql`
+      id, tenant_id as "tenantId", agent_id as "agentId", channel, external_id as "externalId",
+      access_token as "accessToken", active, version, created_at as "createdAt", updated_at as "updatedAt"`
+
+    const insertRow = SqlSchema.findOne({
+      Request: NewChannel,
+      Result: Row,
+      execute: (row) => sql`
+        insert into channels (id, tenant_id, agent_id, channel, external_id, access_token, active)
+        values (${row.id}, ${row.tenantId}, ${row.agentId}, ${row.channel}, ${row.externalId}, ${row.accessToken},
+          ${row.active})
+        on conflict (channel, external_id) where active do nothing returning ${columns}`
+    })
+
+    const updateRow = SqlSchema.findOne({
+      Request: Schema.Struct({
+        tenantId: TenantId,
+        id: ChannelId,
+        changes: Schema.partial(Changes),
+        expected: Schema.NullOr(Schema.Int)
+      }),
+      Result: Row,
+      execute: ({ tenantId, id, changes, expected }) => {
+        const assignments = [
+          sql`updated_at = now()`,
+          sql`version = version + 1`,
+          ...(changes.externalId === undefined ? [] : [sql`external_id = ${changes.externalId}`]),
+          ...(changes.accessToken === undefined ? [] : [sql`access_token = ${changes.accessToken}`]),
+          ...(changes.active === undefined ? [] : [sql`active = ${changes.active}`])
+        ]
+        return sql`
+          update channels set ${sql.csv(assignments)}
+          where tenant_id = ${tenantId} and id = ${id} and version = coalesce(${expected}::int, version)
+          returning ${columns}`
+      }
+    })
+
+    const selectOwn = SqlSchema.findOne({
+      Request: Schema.Struct({ tenantId: TenantId, id: ChannelId }),
+      Result: Row,
+      execute: ({ tenantId, id }) =>
+        sql`select ${columns} from channels where tenant_id = ${tenantId} and id = ${id}`
+    })
+
+    const selectOne = SqlSchema.findOne({
+      Request: ChannelId,
+      Result: Row,
+      execute: (id) => sql`
+        select ${columns} from (
+          select o.* from channels own
+          join channels o
+            on o.channel = own.channel and o.external_id = own.external_id and o.tenant_id = own.tenant_id
+          where own.id = ${id} order by o.active desc, o.id = own.id desc limit 1
+        ) channels`
+    })
+
+    const selectPage = SqlSchema.findAll({
+      Request: Schema.Struct({
+        tenantId: TenantId,
+        agentId: AgentId,
+        limit: Schema.Int,
+        after: Schema.NullOr(Schema.String)
+      }),
+      Result: Row,
+      execute: ({ tenantId, agentId, limit, after }) => sql`
+        select ${columns} from channels
+        where tenant_id = ${tenantId} and agent_id = ${agentId}
+          and ${after === null ? sql`true` : sql`id > ${after}`}
+        order by id limit ${limit}`
+    })
+
+    const selectAccount = SqlSchema.findAll({
+      Request: Schema.Struct({ channel: MessagingChannel, externalId: Schema.String }),
+      Result: Row,
+      execute: ({ channel, externalId }) => sql`
+        select ${columns} from channels where channel = ${channel} and external_id = ${externalId} and active order by id`
+    })
+
+    /** None when the account has an active configuration already and this would be another. */
+    const insert = (
+      { tenantId, agentId }: AgentScope,
+      row: Pick<StoredChannel, "id" | "channel" | "externalId" | "accessToken" | "active">
+    ): Effect.Effect<Option.Option<StoredChannel>> => Effect.orDie(insertRow({ ...row, tenantId, agentId }))
+
+    /**
+     * Sets what `changes` names; none when it would be the account's second active configuration, is gone, or its version is
+     * not `expected`.
+     */
+    const update = (
+      { tenantId }: TenantScope,
+      id: ChannelId,
+      changes: ChannelChanges,
+      expected: number | null = null
+    ): Effect.Effect<Option.Option<StoredChannel>> =>
+      updateRow({ tenantId, id, changes, expected }).pipe(
+        Effect.catchIf(isTaken, () => Effect.succeedNone),
+        Effect.orDie
+      )
+
+    /** Of the tenant's own. */
+    const own = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
+      Effect.orDie(selectOwn({ tenantId, id }))
+
+    /**
+     * Whoever's it is, for the workers: what the tenant reaches the account of `id` by now, which is its active
+     * configuration, else that one. Its token is sealed for `channel-token`.
+     */
+    const find = (id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> => Effect.orDie(selectOne(id))
+
+    /** Every active configuration of a provider's account, whoever's: routing needs exactly one. */
+    const byAccount = (
+      channel: MessagingChannel,
+      externalId: string
+    ): Effect.Effect<ReadonlyArray<StoredChannel>> => Effect.orDie(selectAccount({ channel, externalId }))
+
+    /** Oldest first. */
+    const page = (
+      { tenantId, agentId }: AgentScope,
+      { limit, after }: PageRequest
+    ): Effect.Effect<Page<StoredChannel>> =>
+      selectPage({ tenantId, agentId, limit: limit + 1, after: after ?? null }).pipe(
+        Effect.orDie,
+        Effect.map((found) => pageOf(found, limit))
+      )
+
+    /** False when the tenant has no such configuration. Its conversations stay, and can be answered no more. */
+    const remove = ({ tenantId }: TenantScope, id: ChannelId) =>
+      sql`delete from channels where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1)
+      )
+
+    return { insert, update, own, find, byAccount, page, remove } as const
+  })
+}) {}

@@ -1,0 +1,155 @@
+/**
+ * Who writes over a messaging channel: a person is a set of aliases, each of which names one person of the tenant. What is
+ * read and written here belongs to the transaction of the caller.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { ContactAlias, MessagingChannel } from "../../domain/channels/Channel.ts"
+import { EndUserId, type TenantId } from "../../domain/Ids.ts"
+
+/** Oldest first. */
+const Person = Schema.Struct({
+  id: EndUserId,
+  externalId: Schema.NullOr(Schema.String),
+  /** Place of the person's first alias among those that were asked for; 1 is the most stable. */
+  place: Schema.Int
+})
+type Person = typeof Person.Type
+
+const Removed = Schema.Struct({ externalId: Schema.NullOr(Schema.String) })
+
+/**
+ * A contact has one open conversation a channel: what a human answers stays, else what waits for an answer, else what
+ * was used last. The others are closed, and whatever waits in them is not answered.
+ */
+export const closeOthers = (sql: SqlClient.SqlClient, ids: ReadonlyArray<EndUserId>) => sql`
+  with held as (
+    select c.* from conversations c where c.end_user_id = any(${ids}::text[]) order by c.id for update
+  ),
+  ranked as (
+    select h.id, row_number() over (partition by h.channel_id order by
+      (h.state <> 'AI_ACTIVE') desc,
+      exists (
+        select from messages m where m.conversation_id = h.id and m.role = 'user'
+          and m.channel_message_id is not null and m.answered_by is null
+      ) desc,
+      h.updated_at desc, h.id desc) as place
+    from held h where h.channel_id is not null and h.state <> 'CLOSED'
+  ),
+  closed as (
+    update conversations c set state = 'CLOSED', epoch = c.epoch + 1, updated_at = now()
+    from ranked where ranked.id = c.id and ranked.place > 1 returning c.id
+  )
+  update messages m set answered_by = 'merged' from closed
+  where m.conversation_id = closed.id and m.role = 'user' and m.channel_message_id is not null
+    and m.answered_by is null`
+
+export interface Known {
+  readonly tenantId: TenantId
+  readonly channel: MessagingChannel
+  readonly aliases: ReadonlyArray<ContactAlias>
+}
+
+export class ContactStore extends Effect.Service<ContactStore>()("store/channels/Contacts", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const given = ({ aliases }: Known) => sql`
+      unnest(${aliases.map(({ kind }) => kind)}::text[], ${aliases.map(({ value }) => value)}::text[])
+        with ordinality as given (kind, value, place)`
+
+    /** Nobody else makes, finds or merges the person of one of these meanwhile; taken in one order by everybody. */
+    const lock = ({ aliases, channel, tenantId }: Known) => {
+      const keys = aliases.map(({ kind, value }) => `${tenantId} ${channel} ${kind} ${value}`).toSorted()
+      return sql`
+        select pg_advisory_xact_lock(hashtextextended(key, 1)) from unnest(${keys}::text[]) as keys (key)`
+    }
+
+    const people = (known: Known) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Person,
+        execute: () => sql`
+          select e.id, e.external_id as "externalId", min(given.place)::int as place
+          from ${given(known)}
+          join end_user_aliases a on a.tenant_id = ${known.tenantId} and a.channel = ${known.channel}
+            and a.kind = given.kind and a.value = given.value
+          join end_users e on e.id = a.end_user_id
+          group by e.id order by e.created_at, e.id`
+      })(undefined)
+
+    /** False when one of them has gone meanwhile. */
+    const hold = (found: ReadonlyArray<Person>) =>
+      Effect.map(
+        sql`
+          select id from end_users where id = any(${found.map(({ id }) => id)}::text[]) order by id
+          ${found.length === 1 ? sql`for key share` : sql`for update`}`,
+        (rows) => rows.length === found.length
+      )
+
+    const name = (known: Known, id: EndUserId) => sql`
+      insert into end_user_aliases (tenant_id, channel, kind, value, end_user_id)
+      select ${known.tenantId}, ${known.channel}, given.kind, given.value, ${id} from ${given(known)}
+      on conflict do nothing`
+
+    /** All that is theirs becomes `survivor`'s; an external id goes along where the survivor has none. */
+    const merge = Effect.fn("ContactStore.merge")(function* (
+      survivor: Person,
+      losers: ReadonlyArray<EndUserId>
+    ) {
+      yield* closeOthers(sql, [survivor.id, ...losers])
+      yield* sql`update conversations set end_user_id = ${survivor.id} where end_user_id = any(${losers}::text[])`
+      yield* sql`update widget_sessions set end_user_id = ${survivor.id} where end_user_id = any(${losers}::text[])`
+      yield* sql`update end_user_aliases set end_user_id = ${survivor.id} where end_user_id = any(${losers}::text[])`
+      const removed = yield* SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Removed,
+        execute: () =>
+          sql`delete from end_users where id = any(${losers}::text[]) returning external_id as "externalId"`
+      })(undefined)
+      const externalId = removed.find((row) => row.externalId !== null)?.externalId ?? null
+      if (externalId !== null) {
+        yield* sql`update end_users set external_id = ${externalId} where id = ${survivor.id}`
+      }
+    })
+
+    /**
+     * The person of these aliases, who is known by all of them from then on. People who turn out to be one are merged into
+     * the oldest; two whom the tenant itself tells apart by external ids are not, and the most stable alias decides.
+     * Nobody known: `fresh` is made, or null is returned where that is null.
+     */
+    const resolve = Effect.fn("ContactStore.resolve")(function* (known: Known, fresh: EndUserId | null) {
+      yield* lock(known)
+      for (;;) {
+        const found = yield* people(known)
+        const [oldest] = found
+        if (oldest === undefined) {
+          if (fresh === null) return null
+          yield* sql`insert into end_users (id, tenant_id) values (${fresh}, ${known.tenantId})`
+          yield* name(known, fresh)
+          return fresh
+        }
+        // Merged by somebody who knows the person by another alias: look again.
+        if (!(yield* hold(found))) continue
+        const named = found.filter(({ externalId }) => externalId !== null)
+        if (named.length > 1) {
+          const first = found.toSorted((a, b) => a.place - b.place)[0] ?? oldest
+          yield* name(known, first.id)
+          return first.id
+        }
+        if (found.length > 1) {
+          yield* merge(
+            oldest,
+            found.slice(1).map(({ id }) => id)
+          )
+        }
+        yield* name(known, oldest.id)
+        return oldest.id
+      }
+    }, Effect.orDie)
+
+    return { resolve } as const
+  })
+}) {}

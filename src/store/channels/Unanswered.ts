@@ -1,0 +1,134 @@
+/** What customers wrote over channels and nobody has answered yet: read under the conversation's lock, so that one turn answers it. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import { StoredAttachment } from "../../domain/channels/Attachment.ts"
+import { ConversationChannel, ConversationState } from "../../domain/conversations/Conversation.ts"
+import { AgentId, ConversationId, MessageId, TenantId } from "../../domain/Ids.ts"
+
+/** Most messages that one reply answers. */
+const burst = 50
+/** Conversations that one look at what was left behind takes. */
+const handful = 100
+
+const Held = Schema.Struct({ state: ConversationState })
+
+const Message = Schema.Struct({
+  id: MessageId,
+  content: Schema.String,
+  attachments: Schema.Array(StoredAttachment),
+  /** The newest of the burst decides for all of it. */
+  fresh: Schema.Boolean
+})
+
+const Around = Schema.Struct({
+  /** A living turn answers in the conversation already. */
+  busy: Schema.Boolean,
+  /** Replies of the agent since the time that was asked for. */
+  replies: Schema.Int
+})
+
+const Forgotten = Schema.Struct({
+  tenantId: TenantId,
+  agentId: AgentId,
+  conversationId: ConversationId,
+  channel: ConversationChannel,
+  fresh: Schema.Boolean
+})
+type Forgotten = typeof Forgotten.Type
+
+export interface Unanswered {
+  readonly state: ConversationState
+  readonly busy: boolean
+  readonly replies: number
+  /** Oldest first; of one episode with an agent that answers, the newest {@link burst}. */
+  readonly messages: ReadonlyArray<typeof Message.Type>
+}
+
+export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/channels/Unanswered", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const around = (id: ConversationId, repliesSince: DateTime.Utc) =>
+      SqlSchema.single({
+        Request: Schema.Void,
+        Result: Around,
+        execute: () => sql`
+          select
+            exists (
+              select from agent_runs r join instances i on i.id = r.instance_id
+              where r.conversation_id = ${id} and r.status = 'running' and i.lease_until > now()
+            ) as busy,
+            (
+              select count(*)::int from messages m
+              where m.conversation_id = ${id} and m.author = 'agent'
+                and m.created_at > ${DateTime.formatIso(repliesSince)}::timestamptz
+            ) as replies`
+      })(undefined)
+
+    const messages = (id: ConversationId, freshSince: DateTime.Utc) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Message,
+        execute: () => sql`
+          select m.id, m.content, m.attachments, m.fresh from (
+            select id, content, attachments, position, created_at >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
+            from messages
+            where conversation_id = ${id} and role = 'user' and channel_message_id is not null and answered_by is null
+            order by position desc limit ${burst}
+          ) m order by m.position`
+      })(undefined)
+
+    /**
+     * Locks the conversation and reads what waits in it; null when it is gone. Only within a transaction: the turn that
+     * answers is begun in the same one.
+     */
+    const hold = Effect.fn("UnansweredStore.hold")(function* (
+      scope: AgentScope,
+      id: ConversationId,
+      since: { readonly fresh: DateTime.Utc; readonly replies: DateTime.Utc }
+    ) {
+      const held = yield* SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Held,
+        execute: () => sql`
+          select state from conversations
+          where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} for update`
+      })(undefined)
+      if (Option.isNone(held)) return null
+      const found: Unanswered = {
+        ...held.value,
+        ...(yield* around(id, since.replies)),
+        messages: yield* messages(id, since.fresh)
+      }
+      return found
+    }, Effect.orDie)
+
+    /**
+     * Conversations that their agent answers, in which something has waited since `before` and no living turn is at it: the
+     * job that was to answer has died. `fresh` says whether it may still be answered.
+     */
+    const forgotten = (before: DateTime.Utc, freshSince: DateTime.Utc) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Forgotten,
+        execute: () => sql`
+          select c.tenant_id as "tenantId", c.agent_id as "agentId", c.id as "conversationId", c.channel,
+            max(m.created_at) >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
+          from messages m join conversations c on c.id = m.conversation_id and c.state = 'AI_ACTIVE'
+          where m.role = 'user' and m.channel_message_id is not null and m.answered_by is null
+            and not exists (
+              select from agent_runs r join instances i on i.id = r.instance_id
+              where r.conversation_id = c.id and r.status = 'running' and i.lease_until > now()
+            )
+          group by c.id having max(m.created_at) < ${DateTime.formatIso(before)}::timestamptz
+          order by c.id limit ${handful}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("UnansweredStore.forgotten"))
+
+    return { hold, forgotten } as const
+  })
+}) {}

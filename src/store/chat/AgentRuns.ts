@@ -1,0 +1,153 @@
+/** Runs as they are read, followed and stopped; how they begin and settle is in store/chat/Turns. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { ReadScope } from "../../domain/accounts/Access.ts"
+import { RunEvent, RunStatus, RunTrace } from "../../domain/chat/AgentRun.ts"
+import { Citation } from "../../domain/chat/ChatTurn.ts"
+import { EndUserId, RunId } from "../../domain/Ids.ts"
+import { readableUnder } from "../knowledge/SourceScopeColumns.ts"
+import { encodeEvents } from "./TurnSettlement.ts"
+import { orUnstorable } from "../Unstorable.ts"
+
+/** Most events of one run that are replayed; a turn has a handful. */
+const replayed = 1_000
+
+const Trace = Schema.Struct({
+  ...Schema.Struct(RunTrace.fields).omit("hasMore", "nextCursor").fields,
+  startedAt: Schema.DateTimeUtcFromDate,
+  completedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
+})
+
+/** How a run stands, with all that a replay of it shows. */
+const Outcome = Schema.Struct({
+  ...Trace.pick("status", "conversationId", "events").fields,
+  /** Null for a turn of an existing conversation: its result does not name the end user. */
+  endUserId: Schema.NullOr(EndUserId),
+  /** Null unless the run is complete. */
+  reply: Schema.NullOr(Schema.String),
+  citations: Schema.NullOr(Schema.Array(Citation))
+})
+export type Outcome = typeof Outcome.Type
+
+const Status = Schema.Struct({ status: RunStatus })
+const Stopped = Schema.Struct({ id: RunId })
+
+export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/AgentRuns", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const mine = (scope: ReadScope, id: RunId) =>
+      sql`r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${id}
+        and ${readableUnder(sql, scope, "r.source_scope")}`
+
+    /** A run's events after the sequence `after`, as JSON, in order. */
+    const eventsAfter = (after: number, limit: number) => sql`
+      select coalesce(jsonb_agg(
+        jsonb_build_object(
+          'id', e.run_id || ':' || e.sequence, 'runId', e.run_id, 'sequence', e.sequence, 'type', e.type,
+          'status', e.status, 'label', e.label,
+          'timestamp', to_char(e.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+        ) || case when e.payload is null then '{}' else jsonb_build_object('payload', e.payload) end
+        order by e.sequence
+      ), '[]')
+      from (
+        select * from agent_run_events where run_id = r.id and sequence > ${after}::bigint
+        order by sequence limit ${limit}
+      ) e`
+
+    /** One page of the trace, or none when the agent has no such run. */
+    const trace = Effect.fn("AgentRunStore.trace")(function* (
+      scope: ReadScope,
+      id: RunId,
+      page: { readonly after: number; readonly limit: number }
+    ) {
+      const found = yield* SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Trace,
+        execute: () => sql`
+          select r.id, r.status, r.conversation_id as "conversationId", r.message_id as "messageId",
+            r.started_at as "startedAt", r.completed_at as "completedAt",
+            (${eventsAfter(page.after, page.limit + 1)}) as events
+          from agent_runs r where ${mine(scope, id)}`
+      })(undefined)
+      return Option.map(found, ({ events, ...run }): RunTrace => {
+        const shown = events.slice(0, page.limit)
+        const hasMore = events.length > page.limit
+        return { ...run, events: shown, hasMore, nextCursor: hasMore ? `${shown.at(-1)?.sequence}` : null }
+      })
+    }, Effect.orDie)
+
+    /** None when the agent has no such run. */
+    const outcome = (scope: ReadScope, id: RunId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Outcome,
+        execute: () => sql`
+          select r.status, r.conversation_id as "conversationId",
+            case when r.ticket = 1 then c.end_user_id end as "endUserId",
+            m.content as reply, m.citations, (${eventsAfter(0, replayed)}) as events
+          from agent_runs r
+          left join conversations c on c.id = r.conversation_id
+          left join messages m on m.id = r.message_id and r.status = 'complete'
+          where ${mine(scope, id)}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("AgentRunStore.outcome"))
+
+    /** None when the agent has no such run. */
+    const status = (scope: ReadScope, id: RunId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Status,
+        execute: () => sql`select r.status from agent_runs r where ${mine(scope, id)}`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map(Option.map((row) => row.status)),
+        Effect.withSpan("AgentRunStore.status")
+      )
+
+    /** Asks the process that runs it to stop the run; nothing for one that is settled. */
+    const requestStop = (scope: ReadScope, id: RunId) =>
+      sql`update agent_runs r set stop_requested = true where ${mine(scope, id)} and r.status = 'running'`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        Effect.withSpan("AgentRunStore.requestStop")
+      )
+
+    /** Which runs of this process somebody asked to stop. */
+    const toStop = (instanceId: string) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Stopped,
+        execute: () => sql`
+          select id from agent_runs where instance_id = ${instanceId} and status = 'running' and stop_requested`
+      })(undefined).pipe(
+        Effect.map((rows) => rows.map(({ id }) => id)),
+        Effect.withSpan("AgentRunStore.toStop")
+      )
+
+    /**
+     * Stores events of runs that are still running, each once, whoever else writes them. The runs are locked before the
+     * first event is written, as settling does it: in the other order the two would wait for each other. Fails when one of
+     * them cannot be stored for its content.
+     */
+    const flush = (events: ReadonlyArray<RunEvent>) =>
+      Effect.suspend(
+        () => sql`
+        with running as (
+          select id from agent_runs
+          where status = 'running' and id = any(${[...new Set(events.map(({ runId }) => runId))]}::text[])
+          order by id for key share
+        )
+        insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
+        select r.id, e.sequence, e.type, e.status, e.label, e.payload, e.timestamp
+        from jsonb_to_recordset(${encodeEvents(events)}::jsonb)
+            as e ("runId" text, sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
+          join running r on r.id = e."runId"
+        on conflict (run_id, sequence) do nothing`
+      ).pipe(Effect.asVoid, orUnstorable, Effect.withSpan("AgentRunStore.flush"))
+
+    return { trace, outcome, status, requestStop, toStop, flush } as const
+  })
+}) {}

@@ -1,0 +1,110 @@
+/** Processes that run turns, and the runs that died with one. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { processStopped } from "../../domain/chat/AgentRun.ts"
+import { released } from "../billing/TurnQuota.ts"
+import { servedOnce, settleEmptyStatement } from "./TurnSettlement.ts"
+import { orUnstorable } from "../Unstorable.ts"
+
+/** Runs that one sweep ends at most. */
+const sweepLimit = 1_000
+
+export class Instances extends Effect.Service<Instances>()("store/chat/ProcessLeases", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Keeps the process's runs alive for `lease` from now. */
+    const renew = (id: string, lease: Duration.DurationInput) =>
+      sql`
+        insert into instances (id, lease_until)
+        values (${id}, now() + make_interval(secs => ${Duration.toSeconds(lease)}))
+        on conflict (id) do update set lease_until = excluded.lease_until`.pipe(
+        Effect.asVoid,
+        Effect.withSpan("Instances.renew")
+      )
+
+    /** The process has stopped, and its runs with it. */
+    const leave = (id: string) => sql`delete from instances where id = ${id}`.pipe(Effect.asVoid)
+
+    /** Only for a store that one process holds alone: every other process is dead, whatever its lease says. */
+    const leaveAll = sql`delete from instances`.pipe(Effect.asVoid)
+
+    const alive = sql`exists (select 1 from instances i where i.id = r.instance_id and i.lease_until >= now())`
+    const isDead = sql`(r.ends_by < now() or not ${alive})`
+
+    /** Runs that are still running although their process has died or their time is up, in the order of their tickets. */
+    const dead = sql<{ readonly id: string }>`
+      with expired as (delete from instances where lease_until < now())
+      select r.id from agent_runs r where r.status = 'running' and ${isDead}
+      order by r.conversation_id, r.ticket limit ${sweepLimit}`
+
+    /** Returns those that it has ended. */
+    const end = (ids: ReadonlyArray<string>) => sql<{ readonly id: string }>`
+      with dead as (
+        update agent_runs r set status = 'failed', completed_at = now(), message_id = user_message_id
+        where r.status = 'running' and r.id = any(${ids}) and ${isDead}
+        returning r.id, r.agent_id, r.tenant_id, r.conversation_id, r.ticket, r.period_start, r.credited, r.user_message_id,
+          r.user_message, r.answers, r.attachments, r.started_at, ${alive} as alive
+      ),
+      ordered as (
+        select dead.*, row_number() over (partition by conversation_id order by ticket) as place,
+          count(*) over (partition by conversation_id) as total
+        from dead where answers is null
+      ),
+      conversation as (
+        update conversations c set message_count = c.message_count + lost.asked, updated_at = now(),
+          served = ${servedOnce(sql, sql`lost.ticket`, sql`and e.id not in (select id from dead)`)}
+        from (
+          select conversation_id, count(*) filter (where answers is null) as asked, max(ticket) as ticket
+          from dead group by conversation_id
+        ) lost
+        where c.id = lost.conversation_id
+        returning c.id, c.message_count
+      ),
+      asked as (
+        insert into messages (id, conversation_id, agent_id, position, role, content, attachments, created_at)
+        select o.user_message_id, c.id, o.agent_id, c.message_count - o.total + o.place, 'user', o.user_message, o.attachments,
+          o.started_at
+        from ordered o join conversation c on c.id = o.conversation_id
+      ),
+      traced as (
+        insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
+        select id, 1 + coalesce((select max(sequence) from agent_run_events e where e.run_id = dead.id), 0),
+          'run.failed', 'failed',
+          case when alive then 'The turn did not end in time' else 'The process that ran the turn stopped' end,
+          case when alive then null else jsonb_build_object('code', ${processStopped}::text) end, now()
+        from dead
+      ),
+      ${released(sql, sql`dead`)}
+      select id from dead`
+
+    /** Ends one run whose message the database refuses without that message. */
+    const endEmpty = (id: string) =>
+      settleEmptyStatement(sql, sql`r.id = ${id} and ${isDead}`, "The turn could not be stored", false)
+
+    /** One by one, so that none keeps another from being ended. */
+    const endApart = (ids: ReadonlyArray<string>) =>
+      Effect.forEach(ids, (id) =>
+        orUnstorable(end([id])).pipe(
+          Effect.catchTag("Unstorable", () => endEmpty(id)),
+          Effect.catchAllCause((cause) =>
+            Effect.as(Effect.logError(`The run ${id} could not be ended`, cause), [])
+          )
+        )
+      ).pipe(Effect.map((ended) => ended.flat()))
+
+    /**
+     * Ends the runs whose process has died or whose time is up: the run is `failed`, the user's message joins the
+     * conversation unless it is stored already, the turn is given back to the quota. Returns how many there were.
+     */
+    const sweep = Effect.gen(function* () {
+      const ids = (yield* dead).map(({ id }) => id)
+      if (ids.length === 0) return 0
+      const ended = yield* Effect.catchTag(orUnstorable(end(ids)), "Unstorable", () => endApart(ids))
+      return ended.length
+    }).pipe(Effect.withSpan("Instances.sweep"))
+
+    return { renew, leave, leaveAll, sweep } as const
+  })
+}) {}

@@ -1,0 +1,67 @@
+/** Turns by the Idempotency-Key that began them, for 24 hours. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import { type KeyId, RunId } from "../../domain/Ids.ts"
+
+export interface TurnClaim {
+  readonly keyId: KeyId
+  readonly idempotencyKey: string
+  /** Of the request: the same key with another request is refused. */
+  readonly requestHash: string
+}
+
+const Claimed = Schema.Struct({ requestHash: Schema.String, runId: RunId })
+
+export class TurnClaimStore extends Effect.Service<TurnClaimStore>()("store/chat/TurnClaims", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const where = ({ agentId }: AgentScope, { idempotencyKey, keyId }: TurnClaim) => sql`
+      agent_id = ${agentId} and key_id = ${keyId} and idempotency_key = ${idempotencyKey}`
+
+    /**
+     * Takes the key for the turn `runId`, in the transaction that begins it: none when it is that turn's, else the turn that
+     * has it. A concurrent repeat waits here until the first one's transaction ends.
+     */
+    const claim = Effect.fn("TurnClaimStore.claim")(function* (
+      scope: AgentScope,
+      given: TurnClaim,
+      runId: RunId
+    ) {
+      const taken = yield* sql`
+        insert into turn_claims as known (agent_id, key_id, idempotency_key, request_hash, run_id)
+        values (${scope.agentId}, ${given.keyId}, ${given.idempotencyKey}, ${given.requestHash}, ${runId})
+        on conflict (agent_id, key_id, idempotency_key)
+          do update set request_hash = excluded.request_hash, run_id = excluded.run_id, created_at = now()
+          where known.created_at < now() - interval '24 hours'
+        returning run_id`
+      if (taken.length === 1) return Option.none()
+      const earlier = yield* SqlSchema.single({
+        Request: Schema.Void,
+        Result: Claimed,
+        execute: () => sql`
+          select request_hash as "requestHash", run_id as "runId" from turn_claims where ${where(scope, given)}`
+      })(undefined)
+      return Option.some(earlier)
+    }, Effect.orDie)
+
+    /** Gives the key back that `runId` has taken: its request was refused. */
+    const release = (scope: AgentScope, given: TurnClaim, runId: RunId) =>
+      sql`delete from turn_claims where ${where(scope, given)} and run_id = ${runId}`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        Effect.withSpan("TurnClaimStore.release")
+      )
+
+    /** Forgets what is older than the 24 hours. */
+    const prune = sql`delete from turn_claims where created_at < now() - interval '24 hours'`.pipe(
+      Effect.asVoid
+    )
+
+    return { claim, release, prune } as const
+  })
+}) {}

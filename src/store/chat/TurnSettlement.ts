@@ -1,0 +1,169 @@
+/** The statement that a chat turn settles with: messages, trace, counters and the run's end, all or nothing. */
+import type * as SqlClient from "@effect/sql/SqlClient"
+import type * as Statement from "@effect/sql/Statement"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import { RunEvent } from "../../domain/chat/AgentRun.ts"
+import { Citation } from "../../domain/chat/ChatTurn.ts"
+import type { MessageId, RunId } from "../../domain/Ids.ts"
+import { jsonbOf } from "../Jsonb.ts"
+import { released } from "../billing/TurnQuota.ts"
+
+/** How a turn ended. `counted` is false when it failed before the model was called. */
+export interface Settlement {
+  readonly runId: RunId
+  readonly counted: boolean
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** Null when the turn failed: then only the user's message joins the conversation. */
+  readonly reply: {
+    readonly id: MessageId
+    readonly content: string
+    readonly citations: ReadonlyArray<Citation>
+  } | null
+  /** Why the agent hands the conversation to a human with this reply, if it does. */
+  readonly handoff?: string | undefined
+  /** All that are not known to be stored; one that is stored all the same stays as it is. */
+  readonly events: ReadonlyArray<RunEvent>
+}
+
+/**
+ * What came of settling. `Gone`: the run had ended already. `Fenced`: somebody else answers the conversation since the turn
+ * began, and nothing was written. `Written`: with the conversation's epoch from then on.
+ */
+export type Settled =
+  | { readonly _tag: "Gone" }
+  | { readonly _tag: "Fenced" }
+  | { readonly _tag: "Written"; readonly epoch: number }
+
+/** The row of {@link settleStatement}: `epoch` is null when nothing was written. */
+export const SettledRow = Schema.Struct({ running: Schema.Boolean, epoch: Schema.NullOr(Schema.Int) })
+
+/** As `jsonb` takes them, whatever is in the payloads. */
+export const encodeEvents = jsonbOf(Schema.Array(RunEvent))
+const encodeCitations = jsonbOf(Schema.Array(Citation))
+
+/** Tokens that a column holds; no turn takes as many. */
+const maxTokens = 2_147_483_647
+
+/** The reply, and what it answers as answered; the user's message, unless it is stored already. */
+const said = (sql: SqlClient.SqlClient, { inputTokens, outputTokens, reply }: Settlement) => sql`
+  asked as (
+    insert into messages (id, conversation_id, agent_id, position, role, content, attachments, created_at)
+    select run.user_message_id, conversation.id, run.agent_id,
+      conversation.message_count - ${reply === null ? 0 : 1}::int, 'user', run.user_message, run.attachments, run.started_at
+    from run, conversation where run.answers is null
+  )
+  ${
+    reply === null
+      ? sql``
+      : sql`, replied as (
+          insert into messages (
+            id, conversation_id, agent_id, position, role, content, author, citations, input_tokens, output_tokens
+          )
+          select ${reply.id}, conversation.id, run.agent_id, conversation.message_count, 'assistant',
+            ${reply.content}, 'agent', ${encodeCitations(reply.citations)}::jsonb, ${inputTokens}::int,
+            ${outputTokens}::int
+          from run, conversation
+        ),
+        answered as (
+          update messages m set answered_by = ${reply.id} from run, conversation
+          where m.conversation_id = conversation.id and m.id = any(run.answers) and m.answered_by is null
+        )`
+  }`
+
+/** What the conversation `c` has served once a turn has ended: a turn that gave up waiting ends before those ahead of it. */
+export const servedOnce = (
+  sql: SqlClient.SqlClient,
+  ticket: Statement.Fragment,
+  ended: Statement.Fragment = sql``
+) => sql`
+  case when c.served = ${ticket} - 1 or not exists (
+    select 1 from agent_runs e
+    where e.conversation_id = c.id and e.ticket < ${ticket} and e.status = 'running' ${ended}
+  ) then greatest(c.served, ${ticket}) else c.served end`
+
+/** Ends the run, if it is running; a reply only while the agent answers and nobody else has since the turn began. */
+export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, given: Settlement) => {
+  const settlement: Settlement = {
+    ...given,
+    inputTokens: Math.min(given.inputTokens, maxTokens),
+    outputTokens: Math.min(given.outputTokens, maxTokens)
+  }
+  const { handoff, reply } = settlement
+  return sql`
+        with run as (
+          select id, agent_id, tenant_id, conversation_id, ticket, epoch, period_start, credited, user_message_id,
+            user_message, answers, attachments, started_at
+          from agent_runs
+          where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${settlement.runId}
+            and status = 'running' for update
+        ),
+        conversation as (
+          update conversations c set served = ${servedOnce(sql, sql`run.ticket`)}, updated_at = now(),
+            message_count = c.message_count + ${reply === null ? 0 : 1}::int
+              + case when run.answers is null then 1 else 0 end
+            ${handoff === undefined ? sql`` : sql`, state = 'HUMAN_REQUESTED', epoch = c.epoch + 1, handoff_reason = ${handoff}`}
+          from run where c.id = run.conversation_id
+            ${reply === null ? sql`` : sql`and c.state = 'AI_ACTIVE' and c.epoch = run.epoch`}
+          returning c.id, c.message_count, c.epoch
+        ),
+        settled as (select run.* from run, conversation),
+        ended as (
+          update agent_runs r set status = ${reply === null ? "failed" : "complete"}, completed_at = now(),
+            message_id = ${reply?.id ?? sql`r.user_message_id`}
+          from settled where r.id = settled.id
+        ),
+        ${said(sql, settlement)},
+        traced as (
+          insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
+          select settled.id, e.sequence, e.type, e.status, e.label, e.payload, e.timestamp
+          from settled, jsonb_to_recordset(${encodeEvents(settlement.events)}::jsonb)
+            as e (sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
+          on conflict (run_id, sequence) do nothing
+        ),
+        ${settlement.counted ? sql`counted as (${counters(sql, reply === null ? nothingSaid : settlement)})` : released(sql, sql`settled`)}
+        select exists (select 1 from run) as running, (select epoch::int from conversation) as epoch`
+}
+
+/**
+ * Ends the running runs `r` for which `condition` holds as failed, without anything that somebody said: neither the user's
+ * message nor an event that tells more than `label`. For runs whose content cannot be written.
+ */
+export const settleEmptyStatement = (
+  sql: SqlClient.SqlClient,
+  condition: Statement.Fragment,
+  label: string,
+  counted: boolean
+) => sql<{ readonly id: string }>`
+  with settled as (
+    update agent_runs r set status = 'failed', completed_at = now(), message_id = null
+    where r.status = 'running' and ${condition}
+    returning r.id, r.agent_id, r.tenant_id, r.conversation_id, r.ticket, r.period_start, r.credited
+  ),
+  conversation as (
+    update conversations c set served = ${servedOnce(sql, sql`settled.ticket`)}, updated_at = now()
+    from settled where c.id = settled.conversation_id
+  ),
+  traced as (
+    insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
+    select id, 1 + coalesce((select max(sequence) from agent_run_events e where e.run_id = settled.id), 0),
+      'run.failed', 'failed', ${label}, null, now()
+    from settled
+  ),
+  ${counted ? sql`counted as (${counters(sql, nothingSaid)})` : released(sql, sql`settled`)}
+  select id from settled`
+
+/** Of a turn without a message of the agent's: usage counts the tokens of its messages alone. */
+export const nothingSaid = { inputTokens: 0, outputTokens: 0 } as const
+
+/** Adds the turn and its tokens to what the agent has used; reads `settled`. */
+export const counters = (
+  sql: SqlClient.SqlClient,
+  tokens: { readonly inputTokens: number; readonly outputTokens: number }
+) => sql`
+  insert into agent_usage as used (agent_id, period_start, turns, input_tokens, output_tokens)
+  select agent_id, period_start, 1, ${tokens.inputTokens}::int, ${tokens.outputTokens}::int from settled
+  on conflict (agent_id, period_start) do update set turns = used.turns + 1,
+    input_tokens = used.input_tokens + excluded.input_tokens,
+    output_tokens = used.output_tokens + excluded.output_tokens`

@@ -1,0 +1,383 @@
+/**
+ * The rows of a chat turn. A turn begins with one statement (identity, quota, conversation, run) and settles with one
+ * (messages, trace, citations, counters), so that a process that dies leaves nothing half done.
+ * Tickets, epochs and leases are explained in docs/design/turns.md.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import type { Fragment } from "@effect/sql/Statement"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
+import { GroundingMode, UnsupportedPolicy } from "../../domain/agents/Agent.ts"
+import { StoredAttachment } from "../../domain/channels/Attachment.ts"
+import type { ExternalEndUserId } from "../../domain/chat/ChatTurn.ts"
+import { type ConversationChannel, ConversationState, MessageRole } from "../../domain/conversations/Conversation.ts"
+import { type ConversationId, EndUserId, type MessageId, type RunId } from "../../domain/Ids.ts"
+import * as Traced from "../../concurrency/CheapSpans.ts"
+import { jsonbOf } from "../Jsonb.ts"
+import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
+import { isDeadlock } from "../knowledge/Sources.ts"
+import { released, reservation } from "../billing/TurnQuota.ts"
+import {
+  counters,
+  nothingSaid,
+  type Settled,
+  SettledRow,
+  settleEmptyStatement,
+  type Settlement,
+  settleStatement
+} from "./TurnSettlement.ts"
+import { orUnstorable } from "../Unstorable.ts"
+
+export type { Settled, Settlement }
+
+/** Most messages of history that a turn reads; the prompt keeps what fits the model's window. */
+const historyLimit = 60
+
+/** Whom the turn is for. */
+export type Target =
+  | { readonly _tag: "Anonymous" }
+  | { readonly _tag: "EndUser"; readonly id: EndUserId }
+  | { readonly _tag: "External"; readonly id: ExternalEndUserId }
+  | { readonly _tag: "Conversation"; readonly id: ConversationId }
+
+/** What a turn is begun with; ids of what may have to be created are made beforehand. */
+export interface Opening {
+  readonly target: Target
+  readonly persist: boolean
+  readonly channel: ConversationChannel
+  readonly instanceId: string
+  readonly runId: RunId
+  readonly endUserId: EndUserId
+  readonly conversationId: ConversationId
+  readonly userMessageId: MessageId
+  readonly message: string
+  /** Stored messages that the turn answers; without it `message` joins the conversation with the turn's end. */
+  readonly answers?: ReadonlyArray<MessageId>
+  /** Whoever else answers first wins: no turn may run, and what it answers has to be the conversation's last message. */
+  readonly retries?: boolean
+  /** Files of `message`; none without it. */
+  readonly attachments?: ReadonlyArray<StoredAttachment>
+  /** The run's first event is stored as it is streamed. */
+  readonly startedAt: DateTime.Utc
+  readonly startedLabel: string
+  /** The run has ended by then, or somebody ends it. */
+  readonly timeout: Duration.DurationInput
+}
+
+const encodeAttachments = jsonbOf(Schema.Array(StoredAttachment))
+
+export const HistoryMessage = Schema.Struct({ role: MessageRole, content: Schema.String })
+export type HistoryMessage = typeof HistoryMessage.Type
+
+/** The agent's settings as they are when the turn begins. */
+const Settings = Schema.Struct({
+  instructions: Schema.String,
+  model: Schema.NullOr(Schema.String),
+  topK: Schema.Int,
+  minScore: Schema.NullOr(Schema.Number),
+  groundingMode: GroundingMode,
+  unsupported: UnsupportedPolicy,
+  contextTokens: Schema.Int,
+  maxSearches: Schema.Int,
+  hasSources: Schema.Boolean,
+  /** False when there is nothing to read of tools. */
+  hasTools: Schema.Boolean,
+  /** Tools of the process that the agent may call, by name. */
+  sourceTools: Schema.Array(Schema.String),
+  /** False when the agent has no source of questions and answers. */
+  hasCurated: Schema.Boolean
+})
+
+const Admission = Schema.Struct({
+  ...Settings.fields,
+  /** False when the quota is used up, or when the target is missing. */
+  reserved: Schema.Boolean,
+  periodStart: Schema.NullOr(Schema.ValidDateFromSelf),
+  /** True when the turn was reserved with a credit. */
+  credited: Schema.Boolean,
+  /** False when the target does not exist. */
+  known: Schema.Boolean,
+  endUserId: Schema.NullOr(EndUserId),
+  state: Schema.NullOr(ConversationState),
+  /** Of the conversation as the turn finds it: under another one nothing that the model says is written. */
+  epoch: Schema.Int,
+  /** Null when the turn takes no part in the conversation's order. */
+  ticket: Schema.NullOr(Schema.Int),
+  /** True when no earlier turn of the conversation is running and `history` is as it left it. */
+  clear: Schema.Boolean,
+  /** Oldest first. */
+  history: Schema.Array(HistoryMessage)
+})
+export type Admission = typeof Admission.Type
+
+const Place = Schema.Struct({
+  clear: Schema.Boolean,
+  /** An earlier turn's process has died, or its time is up, and what was asked there is not in the history yet. */
+  dead: Schema.Boolean,
+  state: ConversationState,
+  epoch: Schema.Int,
+  history: Schema.Array(HistoryMessage)
+})
+
+/** What belongs to the same transaction as the reply, told the conversation's epoch from then on. */
+type Posting = (epoch: number) => Effect.Effect<void>
+
+/**
+ * A failed turn gives its place in the quota back while it holds the conversation; the conversation's next turn takes the
+ * two in the other order. Nothing is written by the one that the database gives up.
+ */
+const again = <A, E, R>(effect: Effect.Effect<A, E, R>, tries = 5): Effect.Effect<A, E, R> =>
+  Effect.catchAll(effect, (error) =>
+    tries > 0 && isDeadlock(error) ? again(effect, tries - 1) : Effect.fail(error)
+  )
+
+export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Keys that were given later are below 1: the first episode has no beginning. */
+    const episodeStart = (conversationId: ConversationId) =>
+      sql`select case episode_start when 0 then -9223372036854775807 else episode_start end
+        from conversations where id = ${conversationId}`
+
+    /**
+     * The last messages of the episode, oldest first, without those that the turn answers. Messages that still wait for a
+     * key are older than all that have one.
+     */
+    const historyOf = (conversationId: ConversationId, answers?: ReadonlyArray<MessageId>) => sql`
+      select coalesce(
+        json_agg(json_build_object('role', m.role, 'content', m.content)
+          order by m.position nulls first, m.created_at, m.id), '[]')
+      from (
+        (select role, content, position, created_at, id from messages
+          where conversation_id = ${conversationId} and position > (${episodeStart(conversationId)})
+            ${answers === undefined ? sql`` : sql`and id <> all(${answers}::text[])`}
+          order by position desc limit ${historyLimit})
+        union all
+        (select role, content, position, created_at, id from messages
+          where conversation_id = ${conversationId} and position is null and (${episodeStart(conversationId)}) < 0
+          order by created_at desc, id desc limit ${historyLimit})
+        order by position desc nulls last, created_at desc, id desc limit ${historyLimit}
+      ) m`
+
+    /** Names the end user: found, upserted by the caller's own id, or fresh. Rows only when a turn was reserved. */
+    const identity = (scope: AgentScope, { target, persist, endUserId }: Opening) => {
+      if (target._tag === "EndUser") {
+        return sql`
+          select e.id from end_users e, reserved where e.tenant_id = ${scope.tenantId} and e.id = ${target.id}`
+      }
+      if (target._tag === "External") {
+        return sql`
+          insert into end_users (id, tenant_id, external_id)
+          select ${endUserId}, ${scope.tenantId}, ${target.id} from reserved
+          on conflict (tenant_id, external_id) do update set external_id = excluded.external_id
+          returning id`
+      }
+      return persist
+        ? sql`insert into end_users (id, tenant_id) select ${endUserId}, ${scope.tenantId} from reserved returning id`
+        : sql`select null::text as id where false`
+    }
+
+    /** From now on the conversation is what keeps the files of the message. */
+    const keptFiles = ({ attachments = [] }: Opening, from: Fragment) =>
+      attachments.length === 0
+        ? sql``
+        : sql`
+          kept as (
+            insert into conversation_artifacts (conversation_id, ref)
+            select distinct origin.id, a.artifact
+            from ${from}, jsonb_to_recordset(${encodeAttachments(attachments)}::jsonb) as a (artifact text)
+            on conflict do nothing
+          ),`
+
+    /** The run with the user's message, and its first event. */
+    const runRows = (scope: ReadScope, opening: Opening, from: Fragment) => sql`
+      run as (
+        insert into agent_runs (
+          id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message, period_start, credited,
+          epoch, answers, attachments, source_scope, status, started_at, ends_by
+        )
+        select ${opening.runId}, ${scope.tenantId}, ${scope.agentId}, origin.id, origin.ticket, ${opening.instanceId},
+          ${opening.userMessageId}, ${opening.message}, reserved.period_start, reserved.credited,
+          origin.epoch, ${opening.answers ?? null}::text[], ${encodeAttachments(opening.attachments ?? [])}::jsonb,
+          ${sourceScopeJson(scope)}::jsonb, 'running',
+          ${DateTime.formatIso(opening.startedAt)}::timestamptz,
+          now() + make_interval(secs => ${Duration.toSeconds(opening.timeout)})
+        from ${from}, reserved
+        returning id
+      ),
+      ${keptFiles(opening, from)}
+      started as (
+        insert into agent_run_events (run_id, sequence, type, status, label, at)
+        select id, 1, 'run.started', 'running', ${opening.startedLabel},
+          ${DateTime.formatIso(opening.startedAt)}::timestamptz
+        from run
+      )`
+
+    const settingsColumns = sql`
+      a.instructions, a.model, a.top_k as "topK", a.min_score as "minScore",
+      a.grounding_mode as "groundingMode", a.unsupported, a.context_tokens as "contextTokens",
+      a.max_searches as "maxSearches",
+      exists (select 1 from sources s where s.tenant_id = a.tenant_id and s.agent_id = a.id) as "hasSources",
+      exists (select 1 from tools t where t.tenant_id = a.tenant_id and t.agent_id = a.id) as "hasTools",
+      a.tools as "sourceTools",
+      exists (select 1 from sources s where s.agent_id = a.id and s.type = 'QA') as "hasCurated",
+      exists (select 1 from reserved) as reserved,
+      (select period_start from reserved) as "periodStart",
+      coalesce((select credited from reserved), false) as credited`
+
+    /** A turn that starts a conversation, or has none. */
+    const open = (scope: ReadScope, opening: Opening) => {
+      const known =
+        opening.target._tag === "EndUser"
+          ? sql`exists (select 1 from end_users where tenant_id = ${scope.tenantId} and id = ${opening.target.id})`
+          : sql`true`
+      const rows = sql`
+        , conversation as (
+          insert into conversations (id, tenant_id, agent_id, end_user_id, channel, source_scope, tickets)
+          select ${opening.conversationId}, ${scope.tenantId}, ${scope.agentId}, identity.id, ${opening.channel},
+            ${sourceScopeJson(scope)}::jsonb, 1
+          from identity
+          returning id, tickets as ticket, epoch
+        ),
+        ${runRows(scope, opening, sql`conversation origin`)}`
+      return sql`
+        with ${reservation(sql, scope.tenantId, known)},
+        identity as (${identity(scope, opening)})
+        ${opening.persist ? rows : sql``}
+        select ${settingsColumns},
+          (select id from identity) as "endUserId", ${known} as known, null as state, 0 as epoch,
+          ${opening.persist ? sql`1` : sql`null`}::int as ticket, true as clear, '[]'::json as history
+        from agents a where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
+    }
+
+    /** A turn that continues a conversation that began under the same scope; a persistent one takes a ticket. */
+    const resume = (scope: ReadScope, opening: Opening, id: ConversationId) => {
+      const rows = sql`
+        , ticketed as (
+          update conversations c set tickets = c.tickets + 1 from reserved
+          where c.agent_id = ${scope.agentId} and c.id = ${id} and c.state = 'AI_ACTIVE'
+            ${
+              // Asked of the row itself: one that waited for another's lock sees what that one wrote.
+              opening.retries === true
+                ? sql`and c.tickets = c.served and c.message_count = (
+                    select m.position from messages m
+                    where m.conversation_id = ${id} and m.id = ${opening.userMessageId} and m.role = 'user')`
+                : sql``
+            }
+          returning c.id, c.tickets as ticket, c.served, c.message_count, c.epoch
+        ),
+        ${runRows(scope, opening, sql`ticketed origin`)}`
+      const place = opening.persist
+        ? sql`
+          (select ticket from ticketed)::int as ticket,
+          coalesce((select t.ticket = t.served + 1 and t.message_count = conversation.message_count from ticketed t), false)
+            as clear`
+        : sql`null::int as ticket, true as clear`
+      return sql`
+        with conversation as (
+          select id, state, end_user_id, message_count, epoch from conversations
+          where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}
+            and (channel in ('api', 'widget') or channel = ${opening.channel})
+            and source_scope is not distinct from ${sourceScopeJson(scope)}::jsonb
+        ),
+        ${reservation(sql, scope.tenantId, sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
+        ${opening.persist ? rows : sql``}
+        select ${settingsColumns}, conversation.end_user_id as "endUserId", conversation.id is not null as known,
+          conversation.state, ${opening.persist ? sql`coalesce((select epoch from ticketed), conversation.epoch, 0)` : sql`coalesce(conversation.epoch, 0)`}::int as epoch, ${place},
+          (${historyOf(id, opening.answers)}) as history
+        from agents a left join conversation on true
+        where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
+    }
+
+    /**
+     * Checks the target, reserves a turn of the quota and writes what the turn starts with, in one statement. Nothing is
+     * written when the target is missing or the quota is used up.
+     */
+    const begin = Traced.fn("Turns.begin")(function* (scope: ReadScope, opening: Opening) {
+      const { target } = opening
+      const execute = () =>
+        target._tag === "Conversation" ? resume(scope, opening, target.id) : open(scope, opening)
+      return yield* SqlSchema.single({ Request: Schema.Void, Result: Admission, execute })(undefined).pipe(
+        again
+      )
+    }, Effect.orDie)
+
+    /** Whether every earlier turn of the conversation has ended, and the history as it then stands. */
+    const place = (scope: AgentScope, conversationId: ConversationId, ticket: number) =>
+      SqlSchema.single({
+        Request: Schema.Void,
+        Result: Place,
+        execute: () => sql`
+          select c.state, c.epoch::int, (${historyOf(conversationId)}) as history,
+            earlier.running = 0 as clear, earlier.alive < earlier.running as dead
+          from conversations c, lateral (
+            select count(*) as running, count(i.id) filter (where r.ends_by >= now()) as alive
+            from agent_runs r left join instances i on i.id = r.instance_id and i.lease_until > now()
+            where r.conversation_id = c.id and r.ticket < ${ticket} and r.status = 'running'
+          ) earlier
+          where c.agent_id = ${scope.agentId} and c.id = ${conversationId}`
+      })(undefined).pipe(Effect.orDie, Traced.span("Turns.place"))
+
+    /**
+     * Writes how the turn ended, once. A reply is written only while the agent answers the conversation and nobody else has
+     * since the turn began; `posting` joins its transaction. Fails when its content cannot be stored, and then has written
+     * nothing.
+     */
+    const settle = Traced.fn("Turns.settle")(function* (
+      scope: AgentScope,
+      settlement: Settlement,
+      posting: Posting | null = null
+    ) {
+      const settling = SqlSchema.single({
+        Request: Schema.Void,
+        Result: SettledRow,
+        execute: () => settleStatement(sql, scope, settlement)
+      })
+      const written = Effect.map(settling(undefined), ({ epoch, running }): Settled => {
+        if (!running) return { _tag: "Gone" }
+        return epoch === null ? { _tag: "Fenced" } : { _tag: "Written", epoch }
+      })
+      if (posting === null) return yield* again(written)
+      return yield* written.pipe(
+        Effect.tap((settled) => (settled._tag === "Written" ? posting(settled.epoch) : Effect.void)),
+        sql.withTransaction,
+        again
+      )
+    }, orUnstorable)
+
+    /** Ends a run that cannot be settled with its content, as failed: nothing of what was said is written. */
+    const settleEmpty = Traced.fn("Turns.settleEmpty")(function* (
+      scope: AgentScope,
+      runId: RunId,
+      counted: boolean
+    ) {
+      const mine = sql`r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${runId}`
+      yield* again(settleEmptyStatement(sql, mine, "Run failed", counted))
+    }, Effect.orDie)
+
+    /** A turn that stores nothing but that it happened (`persist: false`). */
+    const count = (scope: AgentScope, periodStart: Date) =>
+      sql`
+        with settled as (select ${scope.agentId}::text as agent_id, ${periodStart}::timestamptz as period_start)
+        ${counters(sql, nothingSaid)}`.pipe(Effect.orDie, Effect.asVoid, Traced.span("Turns.count"))
+
+    /** Gives a reserved turn back: it failed before the model was called, and nothing of it is stored. */
+    const release = (
+      scope: AgentScope,
+      reserved: { readonly periodStart: Date; readonly credited: boolean }
+    ) =>
+      sql`
+        with ended as (
+          select ${scope.tenantId}::text as tenant_id, ${reserved.periodStart}::timestamptz as period_start,
+            ${reserved.credited}::boolean as credited
+        ),
+        ${released(sql, sql`ended`)} select 1`.pipe(Effect.orDie, Effect.asVoid, Traced.span("Turns.release"))
+
+    return { begin, place, settle, settleEmpty, count, release } as const
+  })
+}) {}

@@ -1,0 +1,143 @@
+/** What the widget reads and writes in one conversation: messages with their files, and opinions. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import { processStopped } from "../../domain/chat/AgentRun.ts"
+import { StoredAttachment } from "../../domain/channels/Attachment.ts"
+import { Citation } from "../../domain/chat/ChatTurn.ts"
+import { Message } from "../../domain/conversations/Conversation.ts"
+import type { ConversationId, MessageId } from "../../domain/Ids.ts"
+import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
+import { Author, type FeedbackRequest, LastTurn, Rating } from "../../domain/chat/Widget.ts"
+import { jsonbOf } from "../Jsonb.ts"
+
+const Row = Schema.Struct({
+  ...Message.fields,
+  createdAt: Schema.DateTimeUtcFromDate,
+  position: Schema.Int,
+  author: Schema.NullOr(Author),
+  citations: Schema.Array(Citation),
+  attachments: Schema.Array(StoredAttachment),
+  rating: Schema.NullOr(Rating)
+})
+
+const Asked = Schema.Struct({ content: Schema.String, attachments: Schema.Array(StoredAttachment) })
+
+const encodeAttachments = jsonbOf(Schema.Array(StoredAttachment))
+
+/** A message of the person that no turn answers. */
+export interface NewMessage {
+  readonly id: MessageId
+  readonly content: string
+  readonly attachments: ReadonlyArray<StoredAttachment>
+}
+
+export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("store/chat/WidgetMessages", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** At most `limit` messages after the place `after`, oldest first. */
+    const page = (conversationId: ConversationId, after: number, limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          select m.id, m.role, m.content, m.created_at as "createdAt", m.position::int, m.author, m.citations,
+            m.attachments, f.rating
+          from messages m left join message_feedback f on f.message_id = m.id
+          where m.conversation_id = ${conversationId} and m.position > ${after}
+          order by m.position limit ${limit}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.page"))
+
+    /** A message of the person's; none when the conversation has no such one. */
+    const asked = (conversationId: ConversationId, id: MessageId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Asked,
+        execute: () => sql`
+          select content, attachments from messages
+          where conversation_id = ${conversationId} and id = ${id} and role = 'user'`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.asked"))
+
+    /**
+     * How the conversation's last turn stands; none before the first. What tools have done is not known of a turn whose
+     * process stopped: it counts as `lost` only where the agent has none.
+     */
+    const lastTurn = (conversationId: ConversationId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: LastTurn,
+        execute: () => sql`
+          select r.user_message_id as "messageId", case when r.status = 'failed' and exists (
+              select from agent_run_events e
+              where e.run_id = r.id and e.type = 'run.failed' and e.payload ->> 'code' = ${processStopped}
+            ) and not exists (select from tools t where t.agent_id = r.agent_id) then 'lost' else r.status end as status
+          from agent_runs r where r.conversation_id = ${conversationId} order by r.ticket desc limit 1`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.lastTurn"))
+
+    /** Stores what the person says while a human answers, once; false while the agent answers, or nobody does. */
+    const store = Effect.fn("WidgetMessageStore.store")(
+      function* (scope: AgentScope, conversationId: ConversationId, message: NewMessage) {
+        const attachments = encodeAttachments(message.attachments)
+        const rows = yield* sql`
+          select state from conversations
+          where agent_id = ${scope.agentId} and id = ${conversationId}
+            and state in ('HUMAN_REQUESTED', 'HUMAN_ACTIVE') for update`
+        if (rows.length === 0) return false
+        yield* sql`
+          with place as (
+            update conversations c set message_count = c.message_count + 1, updated_at = now()
+            where c.id = ${conversationId} and not exists (select from messages where id = ${message.id})
+            returning c.id, c.agent_id, c.message_count
+          )
+          insert into messages (id, conversation_id, agent_id, position, role, content, attachments)
+          select ${message.id}, id, agent_id, message_count, 'user', ${message.content}, ${attachments}::jsonb from place`
+        yield* sql`
+          insert into conversation_artifacts (conversation_id, ref)
+          select distinct ${conversationId}, a.artifact from jsonb_to_recordset(${attachments}::jsonb) as a (artifact text)
+          on conflict do nothing`
+        return true
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
+
+    /** None when no message of the conversation has the file. */
+    const attachment = (conversationId: ConversationId, artifact: ArtifactRef) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: StoredAttachment,
+        execute: () => sql`
+          select a.artifact, a."mimeType", a.name, a.size
+          from messages m, jsonb_to_recordset(m.attachments)
+            as a (artifact text, "mimeType" text, name text, size int)
+          where m.conversation_id = ${conversationId} and a.artifact = ${artifact} limit 1`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.attachment"))
+
+    /** The last opinion counts. False when the conversation has no such reply. */
+    const rate = (
+      conversationId: ConversationId,
+      {
+        comment = null,
+        messageId,
+        rating
+      }: Pick<FeedbackRequest, "messageId" | "rating"> & {
+        readonly comment?: string | null
+      }
+    ) =>
+      sql`
+        insert into message_feedback (message_id, conversation_id, rating, comment)
+        select id, conversation_id, ${rating}::int, ${comment} from messages
+        where conversation_id = ${conversationId} and id = ${messageId} and role = 'assistant'
+        on conflict (message_id) do update set rating = excluded.rating, comment = excluded.comment, updated_at = now()
+        returning message_id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1),
+        Effect.withSpan("WidgetMessageStore.rate")
+      )
+
+    return { page, asked, lastTurn, store, attachment, rate } as const
+  })
+}) {}

@@ -1,0 +1,191 @@
+/**
+ * Sessions of the widget, each of one agent, one person and the conversation that goes on. They are found by the hash of
+ * their id alone. Rows are locked in the order person, session, conversation.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
+import type { ExternalEndUserId } from "../../domain/chat/ChatTurn.ts"
+import { type ConversationChannel, ConversationState } from "../../domain/conversations/Conversation.ts"
+import { ConversationId, EndUserId } from "../../domain/Ids.ts"
+import { sessionDays } from "../../domain/chat/Widget.ts"
+import { closeOthers } from "../channels/Contacts.ts"
+import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
+
+/** SHA-256 of a session's id. */
+type SessionHash = Uint8Array
+
+const Row = Schema.Struct({ endUserId: EndUserId, conversationId: Schema.NullOr(ConversationId) })
+
+const Person = Schema.Struct({ endUserId: EndUserId, externalId: Schema.NullOr(Schema.String) })
+
+/** Where a session's next message goes. */
+export interface Place {
+  readonly conversationId: ConversationId
+  readonly endUserId: EndUserId
+  readonly state: ConversationState
+  /** True when the conversation begins with that message. */
+  readonly created: boolean
+}
+
+export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("store/chat/WidgetSessions", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const alive = sql`used_at > now() - ${sessionDays}::int * interval '1 day'`
+
+    const person = (scope: AgentScope, id: EndUserId, externalId: ExternalEndUserId | null) => sql`
+      insert into end_users (id, tenant_id, external_id) values (${id}, ${scope.tenantId}, ${externalId})
+      on conflict (tenant_id, external_id) do update set external_id = excluded.external_id
+      returning id`
+
+    /** Opens a session of the person with `externalId`, or of a new anonymous one. */
+    const insert = (
+      scope: AgentScope,
+      hash: SessionHash,
+      {
+        endUserId,
+        externalId
+      }: { readonly endUserId: EndUserId; readonly externalId: ExternalEndUserId | null }
+    ) =>
+      SqlSchema.single({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          with person as (${person(scope, endUserId, externalId)})
+          insert into widget_sessions (id_hash, tenant_id, agent_id, end_user_id)
+          select ${hash}, ${scope.tenantId}, ${scope.agentId}, id from person
+          returning end_user_id as "endUserId", conversation_id as "conversationId"`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetSessionStore.insert"))
+
+    /** None for a session that is not the agent's, or has ended. */
+    const find = (scope: AgentScope, hash: SessionHash) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          with used as (
+            update widget_sessions set used_at = now()
+            where id_hash = ${hash} and agent_id = ${scope.agentId} and ${alive}
+              and used_at < now() - interval '1 hour'
+          )
+          select end_user_id as "endUserId", conversation_id as "conversationId" from widget_sessions
+          where id_hash = ${hash} and tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and ${alive}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetSessionStore.find"))
+
+    const locked = (scope: AgentScope, hash: SessionHash) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          select s.end_user_id as "endUserId", s.conversation_id as "conversationId"
+          from widget_sessions s join end_users e on e.id = s.end_user_id
+          where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${alive}
+          for key share of e for update of s`
+      })(undefined)
+
+    /** Of a conversation that began under the same scope. */
+    const stateOf = (scope: ReadScope, id: ConversationId | null) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Schema.Struct({ state: ConversationState }),
+        execute: () => sql`
+          select state from conversations
+          where agent_id = ${scope.agentId} and id = ${id}
+            and source_scope is not distinct from ${sourceScopeJson(scope)}::jsonb`
+      })(undefined)
+
+    /**
+     * The session's conversation, or a new one where it has none, a closed one or one of another scope: messages that come at the same time meet
+     * in one. None for a session that is not the agent's, or has ended.
+     */
+    const place = Effect.fn("WidgetSessionStore.place")(
+      function* (
+        scope: ReadScope,
+        hash: SessionHash,
+        fresh: { readonly id: ConversationId; readonly channel: ConversationChannel }
+      ) {
+        const session = yield* locked(scope, hash)
+        if (Option.isNone(session)) return Option.none<Place>()
+        const { conversationId, endUserId } = session.value
+        const known = yield* stateOf(scope, conversationId)
+        if (conversationId !== null && Option.isSome(known) && known.value.state !== "CLOSED") {
+          return Option.some<Place>({ conversationId, endUserId, state: known.value.state, created: false })
+        }
+        yield* sql`
+          insert into conversations (id, tenant_id, agent_id, end_user_id, channel, source_scope)
+          values (${fresh.id}, ${scope.tenantId}, ${scope.agentId}, ${endUserId}, ${fresh.channel},
+            ${sourceScopeJson(scope)}::jsonb)`
+        yield* sql`update widget_sessions set conversation_id = ${fresh.id}, used_at = now() where id_hash = ${hash}`
+        return Option.some<Place>({ conversationId: fresh.id, endUserId, state: "AI_ACTIVE", created: true })
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
+
+    /** Removes a conversation in which nothing has been said; its session has none then. */
+    const discard = (scope: AgentScope, id: ConversationId) =>
+      sql`
+        delete from conversations
+        where agent_id = ${scope.agentId} and id = ${id} and tickets = 0 and message_count = 0`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        Effect.withSpan("WidgetSessionStore.discard")
+      )
+
+    const owner = (scope: AgentScope, hash: SessionHash) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Person,
+        execute: () => sql`
+          select e.id as "endUserId", e.external_id as "externalId"
+          from widget_sessions s join end_users e on e.id = s.end_user_id
+          where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${alive}
+          for update of e for update of s`
+      })(undefined)
+
+    const idOf = Schema.decodeUnknown(Schema.NonEmptyArray(Schema.Struct({ id: EndUserId })))
+
+    /**
+     * Makes the session's anonymous person the one with `externalId`: conversations, names at messaging providers and
+     * sessions move along, and the anonymous person is gone. `missing`: no such session; `other`: the session's person
+     * already has another id of the caller's.
+     */
+    const identify = Effect.fn("WidgetSessionStore.identify")(
+      function* (scope: AgentScope, hash: SessionHash, externalId: ExternalEndUserId, fresh: EndUserId) {
+        const found = yield* owner(scope, hash)
+        if (Option.isNone(found)) return "missing" as const
+        const { endUserId: anonymous, externalId: known } = found.value
+        if (known === externalId) return "same" as const
+        if (known !== null) return "other" as const
+        const [{ id }] = yield* Effect.flatMap(person(scope, fresh, externalId), idOf)
+        yield* closeOthers(sql, [id, anonymous])
+        yield* sql`update conversations set end_user_id = ${id} where end_user_id = ${anonymous}`
+        yield* sql`update end_user_aliases set end_user_id = ${id} where end_user_id = ${anonymous}`
+        yield* sql`update widget_sessions set end_user_id = ${id} where end_user_id = ${anonymous}`
+        yield* sql`delete from end_users where id = ${anonymous}`
+        return "moved" as const
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
+
+    /** Removes sessions that have ended, and anonymous people of whom nothing else is known. */
+    const prune = Effect.gen(function* () {
+      const people = yield* sql<{ readonly id: string }>`
+        delete from widget_sessions where not (${alive}) returning end_user_id as id`
+      if (people.length === 0) return
+      yield* sql`
+        delete from end_users e
+        where e.id = any(${people.map(({ id }) => id)}::text[]) and e.external_id is null
+          and not exists (select from conversations c where c.end_user_id = e.id)
+          and not exists (select from end_user_aliases a where a.end_user_id = e.id)
+          and not exists (select from widget_sessions s where s.end_user_id = e.id)`
+    }).pipe(sql.withTransaction, Effect.orDie, Effect.withSpan("WidgetSessionStore.prune"))
+
+    return { insert, find, place, discard, identify, prune } as const
+  })
+}) {}

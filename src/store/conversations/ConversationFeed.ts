@@ -1,0 +1,92 @@
+/** What has happened in a conversation since somebody looked, as its end user may see it. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { RunEvent } from "../../domain/chat/AgentRun.ts"
+import { Citation } from "../../domain/chat/ChatTurn.ts"
+import type { Grantor } from "../../domain/accounts/Access.ts"
+import { ConversationState, Message } from "../../domain/conversations/Conversation.ts"
+import type { ConversationId, MessageId, RunId } from "../../domain/Ids.ts"
+
+/** Messages of one statement. */
+export const pageSize = 50
+/** Most events of one run that are told. */
+const eventLimit = 1_000
+
+const Head = Schema.Struct({
+  state: ConversationState,
+  /** Place of the last message; the first is 1. */
+  position: Schema.Int,
+  /** Place of the message that was asked for; null when the conversation has none of that id. */
+  seen: Schema.NullOr(Schema.Int)
+})
+
+const Row = Schema.Struct({
+  ...Message.fields,
+  createdAt: Schema.DateTimeUtcFromDate,
+  position: Schema.Int,
+  citations: Schema.Array(Citation)
+})
+
+const EventRow = Schema.Struct({
+  ...Schema.Struct(RunEvent.fields).omit("timestamp", "payload").fields,
+  timestamp: Schema.DateTimeUtcFromDate
+})
+
+export class ConversationFeedStore extends Effect.Service<ConversationFeedStore>()("store/conversations/ConversationFeed", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** True while what a reader of conversation `c` stands on has not been revoked. */
+    const stands = (by: Grantor | null) => {
+      if (by === null) return sql`true`
+      if ("key" in by) {
+        return sql`exists (
+          select from api_keys k where k.id = ${by.key} and k.tenant_id = c.tenant_id and k.status = 'ACTIVE'
+            and (k.expires_at is null or k.expires_at > now()))`
+      }
+      return sql`exists (
+        select from user_sessions s join users u on u.id = s.user_id
+        where s.token_hash = ${Buffer.from(by.session, "base64url")}::bytea and s.expires_at > now()
+          and u.tenant_id = c.tenant_id)`
+    }
+
+    /** None when the conversation is gone, or what its reader stands on. */
+    const head = (conversationId: ConversationId, seen: MessageId | null, by: Grantor | null) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Head,
+        execute: () => sql`
+          select c.state, c.message_count::int as position,
+            (select m.position::int from messages m where m.conversation_id = c.id and m.id = ${seen}) as seen
+          from conversations c where c.id = ${conversationId} and ${stands(by)}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.head"))
+
+    /** At most {@link pageSize} messages after `position`, oldest first. */
+    const messagesAfter = (conversationId: ConversationId, position: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          select id, role, content, created_at as "createdAt", position::int, citations
+          from messages where conversation_id = ${conversationId} and position > ${position}
+          order by position limit ${pageSize}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.messagesAfter"))
+
+    /** The stored events of a run of this conversation after `sequence`; payloads are not read. */
+    const eventsAfter = (conversationId: ConversationId, runId: RunId, sequence: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: EventRow,
+        execute: () => sql`
+          select e.run_id || ':' || e.sequence as id, e.run_id as "runId", e.sequence, e.type, e.status, e.label,
+            e.at as timestamp
+          from agent_run_events e join agent_runs r on r.id = e.run_id
+          where r.conversation_id = ${conversationId} and r.id = ${runId} and e.sequence > ${sequence}
+          order by e.sequence limit ${eventLimit}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.eventsAfter"))
+
+    return { head, messagesAfter, eventsAfter } as const
+  })
+}) {}

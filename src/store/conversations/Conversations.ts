@@ -1,0 +1,173 @@
+/** Conversations and their messages, read in pages: by an agent's key its own, by the dashboard all of the tenant. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import type { Fragment } from "@effect/sql/Statement"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import {
+  type AuthoredMessage,
+  Conversation,
+  ConversationChannel,
+  type ConversationFilter,
+  type ConversationScope,
+  ConversationState,
+  Message,
+  MessageAuthor
+} from "../../domain/conversations/Conversation.ts"
+import { type ConversationId, MessageId } from "../../domain/Ids.ts"
+import type { Page } from "../../domain/Page.ts"
+import { readableUnder } from "../knowledge/SourceScopeColumns.ts"
+
+const Row = Schema.Struct({
+  ...Conversation.fields,
+  createdAt: Schema.DateTimeUtcFromDate,
+  updatedAt: Schema.DateTimeUtcFromDate,
+  state: ConversationState,
+  channel: ConversationChannel,
+  /** Why a human was last asked for. */
+  handoffReason: Schema.NullOr(Schema.String)
+})
+/** A conversation with what the dashboard shows besides. */
+type ConversationRow = typeof Row.Type
+
+/** One row a message; a conversation without any on this page has one row of nulls. */
+const MessageRow = Schema.Struct({
+  /** True while messages of the conversation wait for their keys: then no message is read. */
+  pending: Schema.Boolean,
+  /** Key of the conversation's last message; null when it has none. */
+  last: Schema.NullOr(Schema.Int),
+  position: Schema.NullOr(Schema.Int),
+  id: Schema.NullOr(MessageId),
+  role: Schema.NullOr(Message.fields.role),
+  content: Schema.NullOr(Schema.String),
+  author: Schema.NullOr(MessageAuthor),
+  createdAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
+})
+
+/** A message and its key. */
+export interface KeyedMessage {
+  readonly position: number
+  readonly message: AuthoredMessage
+}
+
+/** Messages in the order of their keys. `pending`: they cannot be ordered yet, and none is here. */
+export interface MessagePage {
+  readonly pending: boolean
+  readonly last: number | null
+  readonly messages: ReadonlyArray<KeyedMessage>
+}
+
+const keyed = ({
+  author,
+  content,
+  createdAt,
+  id,
+  position,
+  role
+}: typeof MessageRow.Type): ReadonlyArray<KeyedMessage> =>
+  id === null || role === null || content === null || createdAt === null || position === null
+    ? []
+    : [{ position, message: { id, role, content, createdAt, author } }]
+
+export class ConversationStore extends Effect.Service<ConversationStore>()("store/conversations/Conversations", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const inScope = ({
+      agentId,
+      channel,
+      sourceScope = null,
+      tenantId
+    }: ConversationScope): ReadonlyArray<Fragment> => [
+      sql`c.tenant_id = ${tenantId}`,
+      readableUnder(sql, { sourceScope }, "c.source_scope"),
+      ...(agentId === undefined ? [] : [sql`c.agent_id = ${agentId}`]),
+      ...(channel === undefined ? [] : [sql`c.channel = ${channel}`])
+    ]
+
+    const rows = (conditions: ReadonlyArray<Fragment>, limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          select c.id, c.agent_id as "agentId", c.end_user_id as "endUserId",
+            (c.message_count + c.legacy_count)::int as "messageCount", c.created_at as "createdAt",
+            c.updated_at as "updatedAt", c.state, c.channel, c.handoff_reason as "handoffReason"
+          from conversations c where ${sql.and(conditions)} order by c.id desc limit ${limit}`
+      })(undefined).pipe(Effect.orDie)
+
+    /** None when the scope has no such conversation. */
+    const find = (scope: ConversationScope, id: ConversationId) =>
+      rows([...inScope(scope), sql`c.id = ${id}`], 1).pipe(
+        Effect.map(([row]) => Option.fromNullable(row)),
+        Effect.withSpan("ConversationStore.find")
+      )
+
+    /** Newest first; those of the team's own tests only where they are asked for. */
+    const list = Effect.fn("ConversationStore.list")(function* (
+      scope: ConversationScope,
+      { after, endUserId, limit, state }: ConversationFilter
+    ) {
+      const found = yield* rows(
+        [
+          ...inScope(scope),
+          ...(scope.channel === undefined ? [sql`c.channel <> 'test'`] : []),
+          ...(after === undefined ? [] : [sql`c.id < ${after}`]),
+          ...(endUserId === undefined ? [] : [sql`c.end_user_id = ${endUserId}`]),
+          ...(state === undefined ? [] : [sql`c.state = ${state}`])
+        ],
+        limit + 1
+      )
+      const shown = found.slice(0, limit)
+      const page: Page<ConversationRow> = {
+        rows: shown,
+        next: found.length > limit ? (shown.at(-1)?.id ?? null) : null
+      }
+      return page
+    })
+
+    /**
+     * At most `limit` messages with keys after `after`, from the first where it is undefined. None when the scope has no
+     * such conversation. One statement, so that keys given meanwhile are all seen or none.
+     */
+    const messages = (
+      scope: ConversationScope,
+      id: ConversationId,
+      { after, limit }: { readonly after: number | undefined; readonly limit: number }
+    ) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: MessageRow,
+        execute: () => sql`
+          select k.pending, k.last::int, m.position::int, m.id, m.role, m.content, m.author, m.created_at as "createdAt"
+          from conversations c
+          cross join lateral (
+            select exists (select from messages n where n.conversation_id = c.id and n.position is null) as pending,
+              (select max(n.position) from messages n where n.conversation_id = c.id) as last
+          ) k
+          left join lateral (
+            select n.position, n.id, n.role, n.content, n.author, n.created_at from messages n
+            where not k.pending and n.conversation_id = c.id
+              and ${after === undefined ? sql`n.position is not null` : sql`n.position > ${after}`}
+            order by n.position limit ${limit}
+          ) m on true
+          where ${sql.and([...inScope(scope), sql`c.id = ${id}`])} order by m.position`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map((found) => {
+          const [first] = found
+          if (first === undefined) return Option.none<MessagePage>()
+          const page: MessagePage = {
+            pending: first.pending,
+            last: first.last,
+            messages: found.flatMap(keyed)
+          }
+          return Option.some(page)
+        }),
+        Effect.withSpan("ConversationStore.messages")
+      )
+
+    return { find, list, messages } as const
+  })
+}) {}

@@ -1,0 +1,218 @@
+/** End users: found, read out and erased, with all that is stored about them. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import type { Fragment } from "@effect/sql/Statement"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { JobQueueError } from "../../capabilities/JobQueue.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { EndUser } from "../../domain/conversations/EndUser.ts"
+import { EndUserId } from "../../domain/Ids.ts"
+import type { Page } from "../../domain/Page.ts"
+import { ArtifactRef } from "../../domain/knowledge/Source.ts"
+
+const Row = Schema.Struct({ ...EndUser.fields, createdAt: Schema.DateTimeUtcFromDate })
+
+/** One thing that is stored about somebody, and the id that the next page begins after. */
+const Line = Schema.Struct({
+  id: Schema.String,
+  line: Schema.Record({ key: Schema.String, value: Schema.Unknown })
+})
+export type Line = typeof Line.Type
+
+export interface EndUserFilter {
+  readonly limit: number
+  readonly after?: string | undefined
+  /** Exact. */
+  readonly externalId?: string | undefined
+}
+
+/** How an erasure went. */
+type Erasure = "erased" | "missing" | "busy"
+
+export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversations/EndUsers", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const columns = sql`
+      e.id, e.external_id as "externalId", e.created_at as "createdAt",
+      (select count(*) from conversations c where c.end_user_id = e.id and c.channel <> 'test')::int as conversations`
+
+    /** Nobody but the team, which tried an agent. */
+    const isTester = sql`(
+      e.external_id is null
+      and exists (select from conversations c where c.end_user_id = e.id and c.channel = 'test')
+      and not exists (select from conversations c where c.end_user_id = e.id and c.channel <> 'test')
+    )`
+
+    const select = (condition: Fragment, limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          select ${columns} from end_users e where ${condition} order by e.id desc limit ${limit}`
+      })(undefined)
+
+    /** Newest first. */
+    const list = Effect.fn("EndUserStore.list")(function* (
+      { tenantId }: TenantScope,
+      { limit, after, externalId }: EndUserFilter
+    ) {
+      const conditions = [
+        sql`e.tenant_id = ${tenantId}`,
+        sql`not ${isTester}`,
+        ...(after === undefined ? [] : [sql`e.id < ${after}`]),
+        ...(externalId === undefined ? [] : [sql`e.external_id = ${externalId}`])
+      ]
+      const found = yield* select(sql`${sql.and(conditions)}`, limit + 1)
+      const rows = found.slice(0, limit)
+      const page: Page<EndUser> = { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
+      return page
+    }, Effect.orDie)
+
+    const find = Effect.fn("EndUserStore.find")(function* ({ tenantId }: TenantScope, id: EndUserId) {
+      return Option.fromNullable((yield* select(sql`e.tenant_id = ${tenantId} and e.id = ${id}`, 1))[0])
+    }, Effect.orDie)
+
+    const lines = (execute: () => Fragment) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Line,
+        execute: () => sql`select id, line from (${execute()}) rows order by id`
+      })(undefined).pipe(Effect.orDie)
+
+    const iso = (moment: Fragment) =>
+      sql`to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+
+    /** Conversations after the id `after`, oldest first. */
+    const conversations = (id: EndUserId, after: string, limit: number) =>
+      lines(
+        () => sql`
+          select c.id, json_build_object('type', 'conversation', 'id', c.id, 'agentId', c.agent_id,
+            'channel', c.channel, 'state', c.state, 'createdAt', ${iso(sql`c.created_at`)},
+            'updatedAt', ${iso(sql`c.updated_at`)}) as line
+          from conversations c where c.end_user_id = ${id} and c.id > ${after} order by c.id limit ${limit}`
+      )
+
+    /** Messages of a conversation after the id `after`, oldest first. */
+    const messages = (conversationId: string, after: string, limit: number) =>
+      lines(
+        () => sql`
+          select m.id, json_build_object('type', 'message', 'id', m.id, 'conversationId', m.conversation_id,
+            'role', m.role, 'content', m.content, 'citations', m.citations, 'attachments', m.attachments,
+            'feedback', (
+              select json_build_object('rating', f.rating, 'comment', f.comment) from message_feedback f
+              where f.message_id = m.id
+            ),
+            'createdAt', ${iso(sql`m.created_at`)}) as line
+          from messages m where m.conversation_id = ${conversationId} and m.id > ${after}
+          order by m.id limit ${limit}`
+      )
+
+    /** Runs of a conversation after the id `after`, oldest first, with their events as they are stored: redacted. */
+    const runs = (conversationId: string, after: string, limit: number) =>
+      lines(
+        () => sql`
+          select r.id, json_build_object('type', 'run', 'id', r.id, 'conversationId', r.conversation_id,
+            'status', r.status, 'message', r.user_message, 'startedAt', ${iso(sql`r.started_at`)},
+            'completedAt', ${iso(sql`r.completed_at`)},
+            'events', (
+              select coalesce(json_agg(json_build_object('sequence', e.sequence, 'type', e.type, 'status', e.status,
+                'label', e.label, 'payload', e.payload, 'timestamp', ${iso(sql`e.at`)}) order by e.sequence), '[]')
+              from agent_run_events e where e.run_id = r.id
+            )) as line
+          from agent_runs r where r.conversation_id = ${conversationId} and r.id > ${after}
+          order by r.id limit ${limit}`
+      )
+
+    /** What messaging providers call the person. */
+    const aliases = (id: EndUserId) =>
+      lines(
+        () => sql`
+          select a.channel || ' ' || a.kind || ' ' || a.value as id, json_build_object('type', 'alias',
+            'channel', a.channel, 'kind', a.kind, 'value', a.value, 'createdAt', ${iso(sql`a.created_at`)}) as line
+          from end_user_aliases a where a.end_user_id = ${id}`
+      ).pipe(Effect.orDie, Effect.withSpan("EndUserStore.aliases"))
+
+    /**
+     * What providers delivered hangs on no row of the person: it goes by the messages that it became, and by who wrote. A
+     * number writes to other tenants too: what came to an account of theirs is not ours.
+     */
+    const ofPerson = (id: EndUserId) => sql`
+      (exists (
+        select from messages m join conversations c on c.id = m.conversation_id
+        where c.end_user_id = ${id} and c.channel = i.channel and m.channel_message_id = i.message_id
+      ) or exists (
+        select from end_user_aliases a
+        cross join lateral jsonb_build_array(jsonb_build_object('kind', a.kind, 'value', a.value)) as name
+        where a.end_user_id = ${id} and a.channel = i.channel
+          and (i.event -> 'from' @> name or i.event -> 'aliases' @> name)
+          and not exists (
+            select from channels o
+            where o.channel = i.channel and o.external_id = i.account_id and o.tenant_id <> a.tenant_id
+              and (o.active or not exists (
+                select from channels own where own.channel = o.channel and own.external_id = o.external_id
+                  and own.tenant_id = a.tenant_id
+              ))
+          )
+      ))`
+
+    /** What providers delivered after the id `after`, oldest first, as they sent it. */
+    const deliveries = (id: EndUserId, after: string, limit: number) =>
+      lines(
+        () => sql`
+          select i.id, json_build_object('type', 'delivery', 'channel', i.channel, 'accountId', i.account_id,
+            'receivedAt', ${iso(sql`i.received_at`)}, 'raw', i.raw) as line
+          from channel_inbox i where i.id > ${after} and ${ofPerson(id)} order by i.id limit ${limit}`
+      )
+
+    const eraseDeliveries = (id: EndUserId) => sql`delete from channel_inbox i where ${ofPerson(id)}`
+
+    /** Files of all the person's conversations. */
+    const filesOf = (id: EndUserId) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Schema.Struct({ ref: ArtifactRef }),
+        execute: () => sql`
+          select distinct a.ref from conversation_artifacts a join conversations c on c.id = a.conversation_id
+          where c.end_user_id = ${id}`
+      })(undefined)
+
+    /**
+     * Everything about the person, in one transaction; what hangs on their row goes with it. `busy` while a turn of theirs
+     * runs on a process that is alive: it would write again. `release` joins the transaction, with the files that the person's
+     * conversations had.
+     */
+    const erase = Effect.fn("EndUserStore.erase")(function* (
+      { tenantId }: TenantScope,
+      id: EndUserId,
+      release: (files: ReadonlyArray<ArtifactRef>) => Effect.Effect<void, JobQueueError>
+    ) {
+      const work = Effect.gen(function* () {
+        const rows = yield* sql`
+          select id from end_users where tenant_id = ${tenantId} and id = ${id} for update`
+        if (rows.length === 0) return "missing" as const
+        // No turn begins in a conversation whose row is locked.
+        yield* sql`select id from conversations where end_user_id = ${id} order by id for update`
+        const running = yield* sql`
+          select r.id from conversations c
+          join agent_runs r on r.conversation_id = c.id and r.status = 'running'
+          join instances i on i.id = r.instance_id and i.lease_until > now()
+          where c.end_user_id = ${id} limit 1`
+        if (running.length > 0) return "busy" as const
+        yield* eraseDeliveries(id)
+        const files = yield* filesOf(id)
+        yield* sql`delete from end_users where id = ${id}`
+        if (files.length > 0) yield* release(files.map(({ ref }) => ref))
+        return "erased" as const
+      })
+      const outcome: Erasure = yield* sql
+        .withTransaction(work)
+        .pipe(Effect.catchTags({ SqlError: Effect.die, ParseError: Effect.die }))
+      return outcome
+    })
+
+    return { list, find, aliases, deliveries, conversations, messages, runs, erase } as const
+  })
+}) {}

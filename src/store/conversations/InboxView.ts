@@ -1,0 +1,173 @@
+/** What the dashboard's inbox shows of conversations beyond their rows: customers, last words, files and runs. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import type { Fragment } from "@effect/sql/Statement"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { Glance, InboxMessage, LastRun, PostedMessage } from "../../domain/conversations/InboxView.ts"
+import { AgentId, ConversationId, MessageId, type RunId } from "../../domain/Ids.ts"
+import { toJsonb } from "../Jsonb.ts"
+
+const GlanceRow = Schema.Struct({ conversationId: ConversationId, ...Glance.fields })
+
+const MessageRow = Schema.Struct({ ...InboxMessage.fields, createdAt: Schema.DateTimeUtcFromDate })
+
+const AddedRow = Schema.Struct({
+  id: MessageId,
+  ...Schema.Struct(PostedMessage.fields).pick("delivery", "feedback").fields
+})
+
+const LastRunRow = Schema.Struct({
+  runId: Schema.NullOr(LastRun.fields.runId),
+  status: Schema.NullOr(LastRun.fields.status),
+  at: Schema.NullOr(Schema.DateTimeUtcFromDate),
+  failure: LastRun.fields.failure
+})
+
+const Owner = Schema.Struct({ agentId: AgentId })
+
+export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conversations/InboxView", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Why the run `r` failed, as `RunFailure`; null where it did not, or somebody took its conversation over. */
+    const failureOf = (run: Fragment) => sql`(
+      select jsonb_build_object('code', coalesce(e.payload ->> 'code', 'TURN_FAILED'), 'provider', e.payload -> 'provider')
+      from agent_run_events e
+      where e.run_id = ${run}.id and ${run}.status = 'failed' and e.type = 'run.failed'
+        and coalesce(e.payload ->> 'code', '') <> 'TAKEN_OVER'
+      limit 1
+    )`
+
+    /** The last run that was to answer message `m`, where it is the customer's and nothing has answered it. */
+    const unansweredBy = sql`
+      left join lateral (
+        select u.id, u.status from agent_runs u
+        where m.role = 'user' and m.answered_by is null and u.conversation_id = m.conversation_id
+          and u.user_message_id = m.id
+        order by u.ticket desc limit 1
+      ) u on u.status = 'failed'`
+
+    /** Who is spoken with, and the beginning of what was said last, for each of `ids`. */
+    const glances = (ids: ReadonlyArray<ConversationId>) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: GlanceRow,
+        execute: () => sql`
+          select c.id as "conversationId",
+            coalesce(p.external_id, (
+              select a.value from end_user_aliases a where a.end_user_id = p.id
+              order by array_position(array['phone', 'user_id', 'page_scoped_id', 'parent_user_id'], a.kind) limit 1
+            )) as customer,
+            left(m.content, 160) as preview, ${failureOf(sql`u`)} as failure,
+            (
+              select jsonb_build_object('helpful', count(*) filter (where f.rating = 1),
+                'unhelpful', count(*) filter (where f.rating = -1))
+              from message_feedback f where f.conversation_id = c.id
+            ) as ratings
+          from conversations c join end_users p on p.id = c.end_user_id
+          left join lateral (
+            select l.id, l.conversation_id, l.role, l.content, l.answered_by from messages l
+            where l.conversation_id = c.id and l.position is not null order by l.position desc limit 1
+          ) m on true ${unansweredBy}
+          where c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.glances"))
+
+    const stages = sql.literal("array['sent', 'delivered', 'read']")
+
+    /** Of message `m`: one part that could not be delivered stands for all, then the one that has come least far. */
+    const delivery = sql`(
+      select jsonb_build_object(
+        'status', case when bool_or(o.state = 'failed') then 'failed'
+          when bool_or(o.state in ('pending', 'sending')) then 'pending'
+          when bool_or(o.state = 'cancelled') then 'cancelled'
+          else (${stages})[min(array_position(${stages}, coalesce(o.delivery, 'sent')))] end,
+        'reason', (array_agg(o.last_error order by o.part) filter (where o.state = 'failed'))[1]
+      )
+      from channel_outbox o where o.message_id = m.id having count(*) > 0
+    )`
+
+    /** Of message `m`. */
+    const feedback = sql`(
+      select jsonb_build_object('rating', f.rating, 'comment', f.comment,
+        'at', to_char(f.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+      from message_feedback f where f.message_id = m.id
+    )`
+
+    /**
+     * The last `limit` messages before the message `before`, or of all, newest first. Messages that wait for their keys
+     * are older than these and not among them.
+     */
+    const before = (id: ConversationId, before: MessageId | undefined, limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: MessageRow,
+        execute: () => sql`
+          select m.id, m.role, m.content, m.created_at as "createdAt", m.author, m.citations, m.attachments,
+            coalesce(r.id, u.id) as "runId", ${failureOf(sql`u`)} as failure, ${delivery} as delivery,
+            ${feedback} as feedback
+          from (
+            select * from messages n where n.conversation_id = ${id} and ${
+              before === undefined
+                ? sql`n.position is not null`
+                : sql`n.position < (select b.position from messages b where b.conversation_id = ${id} and b.id = ${before})`
+            }
+            order by n.position desc limit ${limit}
+          ) m
+          left join agent_runs r on r.conversation_id = ${id} and r.message_id = m.id and m.role = 'assistant'
+          ${unansweredBy}
+          order by m.position desc`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.before"))
+
+    /** How far those of `ids` have come that went out through a channel, and what customers think of them. */
+    const added = (ids: ReadonlyArray<MessageId>) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: AddedRow,
+        execute: () => sql`
+          select m.id, m.delivery, m.feedback from (
+            select m.id, ${delivery} as delivery, ${feedback} as feedback
+            from jsonb_array_elements_text(${toJsonb(ids)}::jsonb) as m (id)
+          ) m where m.delivery is not null or m.feedback is not null`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.added"))
+
+    /** The agent's turn that ended last, which is null before the first; none when the tenant has no such agent. */
+    const lastRun = ({ tenantId, agentId }: AgentScope) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: LastRunRow,
+        execute: () => sql`
+          select r.id as "runId", r.status, coalesce(r.completed_at, r.started_at) as at, ${failureOf(sql`r`)} as failure
+          from agents a left join lateral (
+            select * from agent_runs l where l.agent_id = a.id and l.status <> 'running' order by l.id desc limit 1
+          ) r on true
+          where a.tenant_id = ${tenantId} and a.id = ${agentId}`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map(
+          Option.map(({ at, runId, status, ...run }): LastRun | null =>
+            runId === null || status === null || at === null ? null : { ...run, runId, status, at }
+          )
+        ),
+        Effect.withSpan("InboxViewStore.lastRun")
+      )
+
+    /** The agent of a run, or none when the tenant has no such run. */
+    const agentOf = ({ tenantId }: TenantScope, runId: RunId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Owner,
+        execute: () => sql`
+          select r.agent_id as "agentId" from agent_runs r where r.tenant_id = ${tenantId} and r.id = ${runId}`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map(Option.map(({ agentId }) => agentId)),
+        Effect.withSpan("InboxViewStore.agentOf")
+      )
+
+    return { glances, before, added, lastRun, agentOf } as const
+  })
+}) {}

@@ -1,0 +1,118 @@
+/**
+ * Which originals are kept, claimed and removed. An artifact is shared by every source with the same bytes, so storing and
+ * removing it both go through its row: nothing is removed while a source or a conversation has it or a claim of it lasts, and
+ * nothing is claimed while it is being removed. All times are the database's.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import { ArtifactRef } from "../../domain/knowledge/Source.ts"
+
+/** Storing the bytes and creating the source must be done by then. */
+const claimLasts = Duration.minutes(15)
+/** Removing the bytes must be done by then. */
+export const removalLasts = Duration.minutes(1)
+
+const decodeRefs = Schema.decodeUnknown(Schema.Array(Schema.Struct({ ref: ArtifactRef })))
+
+export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledge/ArtifactRows", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const after = (duration: Duration.Duration) =>
+      sql`clock_timestamp() + ${Duration.toMillis(duration)}::float8 * interval '1 millisecond'`
+
+    const refs = (rows: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>
+      rows.pipe(
+        Effect.flatMap(decodeRefs),
+        Effect.orDie,
+        Effect.map((found) => found.map(({ ref }) => ref))
+      )
+
+    /** Keeps the artifact from being removed for a quarter of an hour; false while it is being removed. */
+    const claim = (id: string, ref: ArtifactRef) =>
+      sql`
+        with artifact as (
+          insert into artifacts as known (ref) values (${ref})
+          on conflict (ref) do update set removing_until = null
+            where known.removing_until is null or known.removing_until < clock_timestamp()
+          returning ref
+        )
+        insert into artifact_claims (id, ref, expires_at) select ${id}, ref, ${after(claimLasts)} from artifact
+        returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1)
+      )
+
+    /**
+     * Turns a claim into the lock of the artifact's row, which lasts until the caller's transaction has added a source that
+     * refers to it. False when the claim ran out: the bytes may be gone.
+     */
+    const settle = Effect.fn("ArtifactRows.settle")(function* (id: string, ref: ArtifactRef) {
+      yield* sql`select ref from artifacts where ref = ${ref} for update`
+      const rows = yield* sql`
+        delete from artifact_claims where id = ${id} and expires_at > clock_timestamp() returning id`
+      return rows.length === 1
+    }, Effect.orDie)
+
+    const unclaim = (id: string) =>
+      sql`delete from artifact_claims where id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
+
+    /** `mine`: nobody needs the artifact, and for a minute it is the caller's to remove. `busy`: it is somebody else's. */
+    const beginRemoval = Effect.fn("ArtifactRows.beginRemoval")(
+      function* (ref: ArtifactRef) {
+        // The lock comes in a statement of its own: the next one must see what its last holder committed.
+        yield* sql`
+          insert into artifacts as known (ref) values (${ref})
+          on conflict (ref) do update set removing_until = known.removing_until`
+        const [state] = yield* sql<{ readonly needed: boolean; readonly busy: boolean }>`
+          select coalesce(removing_until > clock_timestamp(), false) as busy,
+            exists (select from artifact_claims where ref = ${ref} and expires_at > clock_timestamp())
+              or exists (select from sources where config ->> 'artifact' = ${ref})
+              or exists (select from conversation_artifacts where ref = ${ref}) as needed
+          from artifacts where ref = ${ref}`
+        if (state?.needed !== false) return "needed"
+        if (state.busy) return "busy"
+        yield* sql`update artifacts set removing_until = ${after(removalLasts)} where ref = ${ref}`
+        return "mine"
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
+
+    /** After `mine`: forgets the artifact, or lets the next attempt begin at once when its bytes are still there. */
+    const endRemoval = (ref: ArtifactRef, { removed }: { readonly removed: boolean }) =>
+      (removed
+        ? sql`delete from artifacts where ref = ${ref} and removing_until is not null`
+        : sql`update artifacts set removing_until = null where ref = ${ref}`
+      ).pipe(Effect.orDie, Effect.asVoid)
+
+    /** Files of the agent's sources and conversations. */
+    const ofAgent = ({ agentId, tenantId }: AgentScope) =>
+      refs(sql`
+        select config ->> 'artifact' as ref from sources
+        where tenant_id = ${tenantId} and agent_id = ${agentId} and config ->> 'artifact' is not null
+        union
+        select a.ref from conversation_artifacts a join conversations c on c.id = a.conversation_id
+        where c.tenant_id = ${tenantId} and c.agent_id = ${agentId}`)
+
+    /** Originals that no source and no conversation has, that nobody claims and that nobody removes at the moment. */
+    const orphans = (limit: number) =>
+      refs(sql`
+        select a.ref from artifacts a
+        where (a.removing_until is null or a.removing_until < clock_timestamp())
+          and not exists (select from artifact_claims c where c.ref = a.ref and c.expires_at > clock_timestamp())
+          and not exists (select from sources s where s.config ->> 'artifact' = a.ref)
+          and not exists (select from conversation_artifacts c where c.ref = a.ref)
+        order by a.ref limit ${limit}`)
+
+    return { claim, settle, unclaim, beginRemoval, endRemoval, ofAgent, orphans } as const
+  })
+}) {}
+
+/** None for a source without an original of its own. */
+export const artifactOf = (config: Readonly<Record<string, unknown>>): Option.Option<ArtifactRef> =>
+  Schema.decodeUnknownOption(ArtifactRef)(config["artifact"])

@@ -1,0 +1,156 @@
+/**
+ * Which embedding model an agent answers with. Vectors of the target profile are built beside those that
+ * answer; an agent moves in one statement when nothing that can be found by its vectors now would be lost. The old ones
+ * stay for a while, so that going back is a move of the same kind, done at once.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { AgentId, SourceId } from "../../domain/Ids.ts"
+import { type EmbeddingModel, knows } from "./Embeddings.ts"
+
+const Place = Schema.Struct({
+  agentId: AgentId,
+  active: Schema.NullOr(Schema.String),
+  target: Schema.NullOr(Schema.String)
+})
+
+const lock = "embedding profiles"
+
+export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>()(
+  "store/knowledge/EmbeddingProfiles",
+  {
+    effect: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      /** Makes `profile` the one that all agents are moved to: the process that starts last decides. */
+      const aim = (profile: string) =>
+        sql`
+          insert into embedding_target as target (profile) values (${profile})
+          on conflict (one) do update set profile = excluded.profile, since = now()
+          where target.profile <> excluded.profile`.pipe(
+          Effect.orDie,
+          Effect.asVoid,
+          Effect.withSpan("EmbeddingProfileStore.aim")
+        )
+
+      const target = sql<{ readonly profile: string }>`select profile from embedding_target`.pipe(
+        Effect.orDie,
+        Effect.map(([row]) => row?.profile ?? null)
+      )
+
+      /** The source's agent, the profile that answers for it, and the one it is moved to. None when the source is gone. */
+      const place = (sourceId: SourceId) =>
+        SqlSchema.findOne({
+          Request: Schema.Void,
+          Result: Place,
+          execute: () => sql`
+            select s.agent_id as "agentId", stats.profile as active, (select profile from embedding_target) as target
+            from sources s left join agent_stats stats on stats.agent_id = s.agent_id
+            where s.id = ${sourceId}`
+        })(undefined).pipe(Effect.orDie)
+
+      /** Notes why the source has no vectors of `profile`. */
+      const noteFailure = (sourceId: SourceId, profile: string, message: string) =>
+        sql`
+          insert into embedding_failures (source_id, profile, message)
+          select id, ${profile}, ${message} from sources where id = ${sourceId}
+          on conflict (source_id) do update
+            set profile = excluded.profile, message = excluded.message, failed_at = now()`.pipe(
+          Effect.orDie,
+          Effect.asVoid
+        )
+
+      const clearFailure = (sourceId: SourceId) =>
+        sql`delete from embedding_failures where source_id = ${sourceId}`.pipe(Effect.orDie, Effect.asVoid)
+
+      /** Agents that answer with vectors of another profile. */
+      const behind = (profile: string) =>
+        sql<{ readonly id: AgentId }>`
+          select agent_id as id from agent_stats where profile <> ${profile} order by agent_id`.pipe(
+          Effect.orDie,
+          Effect.map((rows) => rows.map(({ id }) => id))
+        )
+
+      /**
+       * Sources with live chunks that lack a vector of `model`: of agents that have not moved, or that failed long
+       * enough ago to be tried again. Never all at once, and in no order, so that none keeps others from their turn.
+       */
+      const lacking = (model: EmbeddingModel, limit: number, again: Duration.Duration) =>
+        sql<{ readonly id: SourceId }>`
+          select s.id from sources s
+          join agent_stats stats on stats.agent_id = s.agent_id
+          left join embedding_failures f on f.source_id = s.id and f.profile = ${model.profile}
+          where (stats.profile is distinct from ${model.profile} or f.source_id is not null)
+            and (f.failed_at is null or f.failed_at < now() - ${Duration.toSeconds(again)}::float8 * interval '1 second')
+            and exists (
+              select from chunks c where c.source_id = s.id and c.version is not null and ${knows(sql, model)}
+                and not exists (
+                  select from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${model.profile}
+                )
+            )
+          order by random() limit ${limit}::int`.pipe(
+          Effect.orDie,
+          Effect.map((rows) => rows.map(({ id }) => id))
+        )
+
+      /**
+       * Moves the agent to `model` unless a live chunk that has a vector now, and that the model is made for, has none
+       * there; true when it was moved.
+       * The agent's row is locked first, so that whatever was made searchable before is looked at.
+       */
+      const move = Effect.fn("EmbeddingProfileStore.move")(
+        function* (agentId: AgentId, model: EmbeddingModel) {
+          const { profile } = model
+          yield* sql`select from agent_stats where agent_id = ${agentId} for update`
+          const moved = yield* sql`
+            update agent_stats stats set profile = ${profile}, profile_since = now(), version = version + 1
+            where agent_id = ${agentId} and stats.profile <> ${profile} and not exists (
+              select from chunks c
+              join chunk_embeddings old on old.chunk_id = c.id and old.profile = stats.profile
+              where c.agent_id = ${agentId} and c.version is not null and ${knows(sql, model)}
+                and not exists (select from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${profile})
+            ) returning agent_id`
+          return moved.length > 0
+        },
+        sql.withTransaction,
+        Effect.orDie
+      )
+
+      /** Removes vectors of other profiles from agents that have answered with `profile` for `kept`; returns how many. */
+      const forget = (profile: string, kept: Duration.Duration, limit: number) =>
+        sql`
+          delete from chunk_embeddings where ctid in (
+            select e.ctid from agent_stats stats join chunk_embeddings e on e.agent_id = stats.agent_id
+            where stats.profile = ${profile} and e.profile <> ${profile}
+              and stats.profile_since < now() - ${Duration.toSeconds(kept)}::float8 * interval '1 second'
+            limit ${limit}::int
+          ) returning chunk_id`.pipe(
+          Effect.orDie,
+          Effect.map((rows) => rows.length)
+        )
+
+      /** Whether this transaction is the only one that looks for work of this kind now. */
+      const alone = sql<{ readonly mine: boolean }>`
+        select pg_try_advisory_xact_lock(hashtextextended(${lock}, 0)) as mine`.pipe(
+        Effect.orDie,
+        Effect.map(([row]) => row?.mine === true)
+      )
+
+      return {
+        aim,
+        target,
+        place,
+        noteFailure,
+        clearFailure,
+        behind,
+        lacking,
+        move,
+        forget,
+        alone
+      } as const
+    })
+  }
+) {}

@@ -1,0 +1,82 @@
+/** Vectors of live chunks: which are missing, and how new ones are stored. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { AgentId, ChunkId, type SourceId } from "../../domain/Ids.ts"
+import { toJsonb } from "../Jsonb.ts"
+
+export const UnembeddedChunk = Schema.Struct({
+  id: ChunkId,
+  agentId: AgentId,
+  title: Schema.String,
+  heading: Schema.String,
+  content: Schema.String
+})
+export type UnembeddedChunk = typeof UnembeddedChunk.Type
+
+/** An embedding model, as far as it decides which chunks are to have a vector. */
+export interface EmbeddingModel {
+  readonly profile: string
+  readonly englishOnly?: boolean
+}
+
+/** True for the chunks `c` that `model` is made for. */
+export const knows = (sql: SqlClient.SqlClient, model: EmbeddingModel) =>
+  model.englishOnly === true ? sql`c.english` : sql`true`
+
+export interface ChunkVector {
+  readonly id: ChunkId
+  readonly vector: Float32Array
+}
+
+const base64 = (vector: Float32Array): string =>
+  Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString("base64")
+
+export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/knowledge/Embeddings", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Live chunks of the source that have no vector of `model` yet, though it is made for them. */
+    const unembedded = (sourceId: SourceId, model: EmbeddingModel, limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: UnembeddedChunk,
+        execute: () => sql`
+          select c.id, c.agent_id as "agentId", d.title, c.heading, c.content
+          from chunks c join documents d on d.id = c.document_id
+          where c.source_id = ${sourceId} and c.version is not null and ${knows(sql, model)} and not exists (
+            select 1 from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${model.profile}
+          )
+          order by c.document_id, c.ordinal limit ${limit}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("EmbeddingStore.unembedded"))
+
+    /**
+     * Stores vectors; chunks that have gone in the meantime are passed over. The first ones decide the agent's profile;
+     * those of another are built aside, and nothing that is searched now changes.
+     */
+    const addVectors = Effect.fn("EmbeddingStore.addVectors")(
+      function* (agentId: AgentId, profile: string, vectors: ReadonlyArray<ChunkVector>) {
+        const [stats] = yield* sql<{ readonly version: string }>`
+          insert into agent_stats as stats (agent_id, version, profile, profile_since)
+          values (${agentId}, 1, ${profile}, now())
+          on conflict (agent_id) do update set
+            profile = coalesce(stats.profile, ${profile}),
+            profile_since = coalesce(stats.profile_since, now()),
+            version = stats.version + case when coalesce(stats.profile, ${profile}) = ${profile} then 1 else 0 end
+          returning version`
+        const rows = vectors.map(({ id, vector }) => ({ id, embedding: base64(vector) }))
+        yield* sql`
+          insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
+          select c.id, ${profile}, c.agent_id, ${stats?.version ?? "1"}::bigint, decode(v.embedding, 'base64')
+          from jsonb_to_recordset(${toJsonb(rows)}::jsonb) as v (id text, embedding text)
+          join chunks c on c.id = v.id and c.agent_id = ${agentId}
+          on conflict (chunk_id, profile) do update set embedding = excluded.embedding, version = excluded.version`
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
+
+    return { unembedded, addVectors } as const
+  })
+}) {}

@@ -1,0 +1,185 @@
+/** Ingestion jobs as the API shows them, and the moves of a source's status that go with them. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import { AgentId, IngestionJobId, SourceId, TenantId } from "../../domain/Ids.ts"
+import { IngestionJob, IngestionJobType, SourceType } from "../../domain/knowledge/Source.ts"
+
+const Row = Schema.Struct({
+  ...IngestionJob.fields,
+  startedAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
+  completedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
+})
+
+/** Everything a worker needs to run a job. */
+export const IngestionTask = Schema.Struct({
+  jobId: IngestionJobId,
+  jobType: IngestionJobType,
+  generation: Schema.NumberFromString,
+  tenantId: TenantId,
+  agentId: AgentId,
+  sourceId: SourceId,
+  sourceType: SourceType,
+  config: Schema.Unknown
+})
+export type IngestionTask = typeof IngestionTask.Type
+
+const NewJob = Schema.Struct({ id: IngestionJobId, inserted: Schema.Boolean })
+
+export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("store/knowledge/IngestionJobs", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const columns = sql`
+      j.id, j.source_id as "sourceId", j.type, j.status, j.progress, j.chunks_created as "chunksCreated", j.error,
+      j.started_at as "startedAt", j.completed_at as "completedAt"`
+
+    const findBy = (condition: ReturnType<typeof sql.and>) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () =>
+          sql`select ${columns} from ingestion_jobs j join sources s on s.id = j.source_id where ${condition}`
+      })(undefined).pipe(Effect.orDie, Effect.map(Option.map((row) => IngestionJob.make(row))))
+
+    const find = (scope: AgentScope, id: IngestionJobId) =>
+      findBy(
+        sql.and([sql`s.tenant_id = ${scope.tenantId}`, sql`s.agent_id = ${scope.agentId}`, sql`j.id = ${id}`])
+      ).pipe(Effect.withSpan("IngestionJobStore.find"))
+
+    /** The job of the source that waits to run, if there is one. */
+    const queued = (scope: AgentScope, sourceId: SourceId) =>
+      findBy(
+        sql.and([
+          sql`s.agent_id = ${scope.agentId}`,
+          sql`j.source_id = ${sourceId}`,
+          sql`j.status = 'QUEUED'`
+        ])
+      )
+
+    /**
+     * Adds a `QUEUED` job; when the source has one already, that one is named instead, and reads everything anew if this
+     * one would have.
+     */
+    const insert = (
+      scope: AgentScope,
+      job: { readonly id: IngestionJobId; readonly sourceId: SourceId; readonly type: IngestionJobType }
+    ) =>
+      SqlSchema.single({
+        Request: Schema.Void,
+        Result: NewJob,
+        execute: () => sql`
+          insert into ingestion_jobs (id, source_id, agent_id, type)
+          values (${job.id}, ${job.sourceId}, ${scope.agentId}, ${job.type})
+          on conflict (source_id) where status = 'QUEUED' do update
+            set type = case when excluded.type = 'REINDEX' then excluded.type else ingestion_jobs.type end
+          returning id, id = ${job.id} as inserted`
+      })(undefined).pipe(Effect.orDie)
+
+    /** None when the job or its source is gone, or the job has ended. */
+    const task = (id: IngestionJobId) =>
+      SqlSchema.findOne({
+        Request: IngestionJobId,
+        Result: IngestionTask,
+        execute: (jobId) => sql`
+          select j.id as "jobId", j.type as "jobType", j.generation, s.tenant_id as "tenantId", s.agent_id as "agentId",
+            s.id as "sourceId", s.type as "sourceType", s.config
+          from ingestion_jobs j join sources s on s.id = j.source_id
+          where j.id = ${jobId} and j.status in ('QUEUED', 'RUNNING')`
+      })(id).pipe(Effect.orDie)
+
+    /** Jobs that have not ended, although the queue holds nothing any more that would run them. */
+    const forsaken = (limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Schema.Struct({ id: IngestionJobId }),
+        execute: () => sql`
+          select j.id from ingestion_jobs j
+          where j.status in ('QUEUED', 'RUNNING') and not exists (
+            select from queue_jobs q
+            where q.queue = 'ingestion' and q.serial_key = j.source_id and q.state in ('waiting', 'active')
+              and q.payload ->> 'jobId' = j.id
+          )
+          order by j.generation limit ${limit}::int`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.map(({ id }) => id)),
+        Effect.withSpan("IngestionJobStore.forsaken")
+      )
+
+    /**
+     * `RUNNING`, and the source `PROCESSING`. A source has one running job: an older one that was left running has died. The
+     * source is locked first: whoever removes it either sees the job running, or has removed both. The task comes back as
+     * it is from now on: until now a waiting job could be told to read everything anew.
+     */
+    const start = Effect.fn("IngestionJobStore.start")(
+      function* (task: IngestionTask) {
+        yield* sql`select id from sources where id = ${task.sourceId} for update`
+        yield* sql`
+          update ingestion_jobs set status = 'FAILED', completed_at = now(), error = 'worker_stopped: The worker stopped before the job ended.'
+          where source_id = ${task.sourceId} and status = 'RUNNING' and id <> ${task.jobId}`
+        const [job] = yield* sql<{ readonly type: IngestionJobType }>`
+          with job as (
+            update ingestion_jobs set status = 'RUNNING', started_at = coalesce(started_at, now()),
+              progress = greatest(progress, 1)
+            where id = ${task.jobId} returning source_id, type
+          ),
+          source as (
+            update sources set status = 'PROCESSING', updated_at = now() from job where id = job.source_id
+          )
+          select type from job`
+        const started: IngestionTask = { ...task, jobType: job?.type ?? task.jobType }
+        return started
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
+
+    /** Progress never goes down. */
+    const progress = (id: IngestionJobId, percent: number) =>
+      sql`
+        update ingestion_jobs set progress = greatest(progress, ${percent}::int)
+        where id = ${id} and status = 'RUNNING' and progress < ${percent}::int`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    /** `SUCCEEDED`, and the source `READY` with its new generation live: part of the transaction that swaps. */
+    const succeed = (task: IngestionTask, chunksCreated: number) =>
+      sql`
+        with job as (
+          update ingestion_jobs set status = 'SUCCEEDED', progress = 100, chunks_created = ${chunksCreated}::int,
+            error = null, completed_at = now()
+          where id = ${task.jobId} returning source_id
+        )
+        update sources set status = 'READY', live_generation = ${task.generation}, last_synced_at = now(),
+          last_error = null, updated_at = now()
+        from job where id = job.source_id`.pipe(Effect.orDie, Effect.asVoid)
+
+    /** As it is kept with those of the attempts before. */
+    const attemptError = (reason: string) =>
+      sql`jsonb_build_array(jsonb_build_object('at', to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+        'error', ${reason}::text))`
+
+    /** `FAILED` with the reason; chunks of an earlier generation go on answering. */
+    const fail = (id: IngestionJobId, reason: string) =>
+      sql`
+        with job as (
+          update ingestion_jobs set status = 'FAILED', error = ${reason}, completed_at = now(),
+            attempt_errors = attempt_errors || ${attemptError(reason)}
+          where id = ${id} and status in ('QUEUED', 'RUNNING') returning source_id
+        )
+        update sources set status = 'FAILED', last_error = ${reason}, updated_at = now()
+        from job where id = job.source_id`.pipe(Effect.orDie, Effect.asVoid)
+
+    /** The reason of an attempt that will be repeated. */
+    const noteFailure = (id: IngestionJobId, reason: string) =>
+      sql`
+        update ingestion_jobs set error = ${reason}, attempt_errors = attempt_errors || ${attemptError(reason)}
+        where id = ${id} and status = 'RUNNING'`.pipe(Effect.orDie, Effect.asVoid)
+
+    return { find, queued, insert, task, forsaken, start, progress, succeed, fail, noteFailure } as const
+  })
+}) {}

@@ -1,0 +1,195 @@
+/**
+ * Documents and chunks. A generation is built aside, document by document, and goes live in one transaction;
+ * every transaction that changes what is searchable raises the agent's index version under its row lock, so that readers
+ * who ask for "newer than the version I saw" miss nothing.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import type { AgentId, ChunkId, DocumentId } from "../../domain/Ids.ts"
+import { type EmbeddingModel, knows } from "./Embeddings.ts"
+import type { IngestionTask } from "./IngestionJobs.ts"
+import { toJsonb } from "../Jsonb.ts"
+
+export interface NewDocument {
+  readonly id: DocumentId
+  readonly uri: string
+  readonly title: string
+  /** SHA-256 in hexadecimal. */
+  readonly contentHash: string
+  readonly chunks: ReadonlyArray<NewChunk>
+}
+
+export interface NewChunk {
+  readonly id: ChunkId
+  readonly ordinal: number
+  readonly heading: string
+  readonly content: string
+  /** SHA-256 of what is embedded, in hexadecimal: equal text keeps its vector. */
+  readonly contentHash: string
+  /** Text form of a tsvector. */
+  readonly tsv: string
+  readonly length: number
+  readonly english: boolean
+}
+
+/** How this version indexes chunks. Documents of a lower one are indexed anew (see store/knowledge/Reindex.ts). */
+export const indexFormat = 2
+
+interface ChunkOf {
+  readonly documentId: DocumentId
+}
+
+/** Rows of one insert statement: large documents go in several. */
+const batch = 500
+
+export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/knowledge/Knowledge", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const insertDocuments = (task: IngestionTask, documents: ReadonlyArray<NewDocument>) => sql`
+      insert into documents (id, agent_id, source_id, generation, uri, title, content_hash, index_format)
+      select d.id, ${task.agentId}, ${task.sourceId}, ${task.generation}, d.uri, d.title, decode(d."contentHash", 'hex'),
+        ${indexFormat}::smallint
+      from jsonb_to_recordset(${toJsonb(documents.map(({ chunks: _, ...document }) => document))}::jsonb) as d (
+        id text, uri text, title text, "contentHash" text
+      )`
+
+    const insertChunks = (task: IngestionTask, chunks: ReadonlyArray<NewChunk & ChunkOf>) => sql`
+      insert into chunks (
+        id, agent_id, source_id, generation, document_id, ordinal, heading, content, content_hash, tsv, length, english
+      )
+      select c.id, ${task.agentId}, ${task.sourceId}, ${task.generation}, c."documentId", c.ordinal, c.heading, c.content,
+        decode(c."contentHash", 'hex'), c.tsv::tsvector, c.length, c.english
+      from jsonb_to_recordset(${toJsonb(chunks)}::jsonb) as c (
+        id text, "documentId" text, ordinal int, heading text, content text, "contentHash" text, tsv text, length int, english boolean
+      )`
+
+    /** Adds documents to the generation that is being built, all of them or none. */
+    const addDocuments = Effect.fn("KnowledgeStore.addDocuments")(
+      function* (task: IngestionTask, documents: ReadonlyArray<NewDocument>) {
+        if (documents.length === 0) return
+        yield* insertDocuments(task, documents)
+        let rows: Array<NewChunk & ChunkOf> = []
+        for (const { chunks, id: documentId } of documents) {
+          for (const chunk of chunks) {
+            rows.push({ ...chunk, documentId })
+            if (rows.length < batch) continue
+            yield* insertChunks(task, rows)
+            rows = []
+          }
+        }
+        if (rows.length > 0) yield* insertChunks(task, rows)
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
+
+    /** Removes what an attempt has built, so that the next one starts from nothing. */
+    const discard = (task: IngestionTask) =>
+      sql`
+        delete from documents d using sources s
+        where d.source_id = ${task.sourceId} and d.generation = ${task.generation}
+          and s.id = d.source_id and s.live_generation <> d.generation`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        Effect.withSpan("KnowledgeStore.discard")
+      )
+
+    const raiseVersion = (agentId: AgentId) =>
+      sql<{ readonly version: string }>`
+        insert into agent_stats as stats (agent_id, version) values (${agentId}, 1)
+        on conflict (agent_id) do update set version = stats.version + 1
+        returning version`.pipe(Effect.map(([row]) => row?.version ?? "1"))
+
+    /**
+     * Gives new chunks the vectors of old ones with the same text. Both are grouped by it, not joined: nobody has counted
+     * the new rows yet, and what a planner takes for one row it joins pair by pair.
+     */
+    const carryVectors = (task: IngestionTask, version: string) => sql`
+      with old as (
+        select distinct on (c.content_hash, e.profile) c.content_hash, e.profile, e.chunk_id
+        from sources s
+        join chunks c on c.source_id = s.id and c.generation = s.live_generation
+        join chunk_embeddings e on e.chunk_id = c.id
+        where s.id = ${task.sourceId}
+      ),
+      alike as (
+        select array_agg(fresh) filter (where fresh is not null) as fresh,
+          array_agg(chunk_id) filter (where chunk_id is not null) as chunk_ids,
+          array_agg(profile) filter (where chunk_id is not null) as profiles
+        from (
+          select content_hash, id as fresh, null as chunk_id, null as profile
+          from chunks where source_id = ${task.sourceId} and generation = ${task.generation}
+          union all
+          select content_hash, null, chunk_id, profile from old
+        ) both_generations
+        group by content_hash
+      )
+      insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
+      select f.id, e.profile, e.agent_id, ${version}::bigint, e.embedding
+      from alike
+      cross join lateral unnest(alike.fresh) as f (id)
+      cross join lateral unnest(alike.chunk_ids, alike.profiles) as o (chunk_id, profile)
+      join chunk_embeddings e on e.chunk_id = o.chunk_id and e.profile = o.profile
+      on conflict do nothing`
+
+    /**
+     * Takes documents of the live generation into the new one as they are, with chunks and vectors. All of them must be
+     * there: one that has gone since the job began would leave a hole that nobody sees.
+     */
+    const carryDocuments = (task: IngestionTask, uris: ReadonlyArray<string>) =>
+      Effect.gen(function* () {
+        if (uris.length === 0) return
+        const moved = yield* sql<{ readonly id: string }>`
+          update documents d set generation = ${task.generation}
+          from sources s
+          where s.id = ${task.sourceId} and d.source_id = s.id and d.generation = s.live_generation
+            and d.uri = any (array(select jsonb_array_elements_text(${toJsonb(uris)}::jsonb)))
+          returning d.id`
+        if (moved.length !== uris.length) {
+          return yield* Effect.dieMessage("A document that was to stay has gone in the meantime.")
+        }
+        // By its own document, not by the list of them: a nested loop over both is quadratic, too.
+        yield* sql`
+          update chunks c set generation = ${task.generation}
+          where c.source_id = ${task.sourceId} and c.generation <> ${task.generation}
+            and (select d.generation from documents d where d.id = c.document_id) = ${task.generation}`
+      })
+
+    /**
+     * Makes the generation live, with the documents `kept` of the old one, and removes the rest of that; the caller's
+     * transaction also ends the job. Returns how many chunks the source now has, and how many of them have no vector of
+     * `model`, though it is made for them.
+     */
+    const swap = Effect.fn("KnowledgeStore.swap")(function* (
+      task: IngestionTask,
+      model: EmbeddingModel,
+      kept: ReadonlyArray<string> = []
+    ) {
+      const version = yield* raiseVersion(task.agentId)
+      // Vectors first: what has changed in words alone may find its old neighbour's among documents that stay.
+      if (task.jobType === "INGEST") yield* carryVectors(task, version)
+      yield* carryDocuments(task, kept)
+      yield* sql`
+        with delta as (
+          select coalesce(sum(case when version is null then 1 else -1 end), 0) as chunks,
+            coalesce(sum(case when version is null then length else -length end), 0) as length
+          from chunks
+          where source_id = ${task.sourceId} and (generation = ${task.generation}) <> (version is not null)
+        )
+        update agent_stats set chunk_count = chunk_count + delta.chunks, length_sum = length_sum + delta.length
+        from delta where agent_id = ${task.agentId}`
+      yield* sql`
+        update chunks set version = ${version}::bigint
+        where source_id = ${task.sourceId} and generation = ${task.generation}`
+      yield* sql`delete from documents where source_id = ${task.sourceId} and generation <> ${task.generation}`
+      const [counts] = yield* sql<{ readonly chunks: number; readonly unembedded: number }>`
+        select count(*)::int as chunks, count(*) filter (where e.chunk_id is null and ${knows(sql, model)})::int as unembedded
+        from chunks c left join chunk_embeddings e on e.chunk_id = c.id and e.profile = ${model.profile}
+        where c.source_id = ${task.sourceId} and c.generation = ${task.generation}`
+      return { chunks: counts?.chunks ?? 0, unembedded: counts?.unembedded ?? 0 }
+    }, Effect.orDie)
+
+    return { addDocuments, discard, swap } as const
+  })
+}) {}

@@ -1,0 +1,61 @@
+/** Which sources are due to be read again by schedule. Times are the caller's, so that a test can make a week pass. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { AgentId, SourceId, TenantId } from "../../domain/Ids.ts"
+import { refreshableTypes } from "../../domain/knowledge/Source.ts"
+
+const DueSource = Schema.Struct({ tenantId: TenantId, agentId: AgentId, id: SourceId })
+type DueSource = typeof DueSource.Type
+
+export class RefreshStore extends Effect.Service<RefreshStore>()("store/knowledge/Refreshes", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const at = (now: DateTime.Utc) => sql`${DateTime.formatIso(now)}::timestamptz`
+
+    /**
+     * The source that has been due for longest, locked until the caller's transaction ends; another transaction passes
+     * it over. Due: a day or a week, and by its id up to a tenth more so that sources do not all start at once, after
+     * the last reading that succeeded or that the schedule asked for. One that has a job is not.
+     */
+    const claim = (now: DateTime.Utc) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: DueSource,
+        execute: () => sql`
+          select s.id, s.tenant_id as "tenantId", s.agent_id as "agentId" from sources s
+          cross join lateral (
+            select case s.config ->> 'refresh' when 'daily' then interval '1 day' else interval '7 days' end as period,
+              ('x' || substr(md5(s.id), 1, 7))::bit(28)::int / 268435456.0 as share
+          ) plan
+          where s.config ->> 'refresh' in ('daily', 'weekly') and s.type in ${sql.in(refreshableTypes)}
+            and (s.refresh_held_until is null or s.refresh_held_until <= ${at(now)})
+            and greatest(coalesce(s.last_synced_at, s.created_at), s.refreshed_at)
+              + period * (1 + share / 10)::float8 <= ${at(now)}
+            and not exists (
+              select from ingestion_jobs j where j.source_id = s.id and j.status in ('QUEUED', 'RUNNING')
+            )
+          order by greatest(coalesce(s.last_synced_at, s.created_at), s.refreshed_at)
+          limit 1 for update of s skip locked`
+      })(undefined).pipe(Effect.orDie)
+
+    /** Part of the transaction that queues the job. */
+    const queued = (id: SourceId, now: DateTime.Utc) =>
+      sql`
+        update sources set refreshed_at = ${at(now)}, refresh_held_until = null where id = ${id}`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    /** Leaves the source alone for a while and tells its owner why. */
+    const hold = (id: SourceId, now: DateTime.Utc, pause: Duration.Duration, reason: string) =>
+      sql`
+        update sources set refresh_held_until = ${at(DateTime.addDuration(now, pause))}, last_error = ${reason}
+        where id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
+
+    return { claim, queued, hold } as const
+  })
+}) {}

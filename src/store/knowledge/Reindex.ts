@@ -1,0 +1,88 @@
+/** Documents whose chunks are indexed in the way of an earlier version, and how they are indexed anew. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import type { AgentId, ChunkId, DocumentId } from "../../domain/Ids.ts"
+import { toJsonb } from "../Jsonb.ts"
+import { indexFormat } from "./Knowledge.ts"
+
+export interface OutdatedDocument {
+  readonly id: DocumentId
+  readonly agentId: AgentId
+  readonly title: string
+}
+
+interface StoredChunk {
+  readonly id: ChunkId
+  readonly heading: string
+  readonly content: string
+}
+
+export interface IndexedChunk {
+  readonly id: ChunkId
+  /** Text form of a tsvector. */
+  readonly tsv: string
+  readonly length: number
+  readonly english: boolean
+}
+
+export class ReindexStore extends Effect.Service<ReindexStore>()("store/knowledge/Reindex", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const outdated = (limit: number) =>
+      sql<OutdatedDocument>`
+        select id, agent_id as "agentId", title from documents where index_format < ${indexFormat}
+        order by agent_id, id limit ${limit}::int`.pipe(Effect.orDie)
+
+    /** In reading order. */
+    const chunks = (documentId: DocumentId) =>
+      sql<StoredChunk>`
+        select id, heading, content from chunks where document_id = ${documentId} order by ordinal`.pipe(
+        Effect.orDie
+      )
+
+    /**
+     * Puts the new index rows in the place of the old ones. The agent's row is locked first, as by whatever changes what is
+     * searchable. Chunks that are not English lose their vectors of `englishProfile`, which says nothing about them.
+     */
+    const replace = Effect.fn("ReindexStore.replace")(
+      function* (
+        document: OutdatedDocument,
+        rows: ReadonlyArray<IndexedChunk>,
+        englishProfile: string | null
+      ) {
+        const { agentId, id } = document
+        const [stats] = yield* sql<{ readonly version: string }>`
+          insert into agent_stats as stats (agent_id, version) values (${agentId}, 1)
+          on conflict (agent_id) do update set version = stats.version + 1 returning version`
+        const version = stats?.version ?? "1"
+        yield* sql`
+          with fresh as materialized (
+            select f.id, f.tsv::tsvector as tsv, f.length, f.english
+            from jsonb_to_recordset(${toJsonb(rows)}::jsonb) as f (id text, tsv text, length int, english boolean)
+          ),
+          changed as materialized (
+            select f.*, c.length as old_length, c.version is not null as live
+            from fresh f join chunks c on c.id = f.id and c.document_id = ${id}
+            where c.tsv <> f.tsv or c.length <> f.length or c.english <> f.english
+          ),
+          stats as (
+            update agent_stats set length_sum = length_sum
+              + coalesce((select sum(length - old_length) from changed where live), 0)
+            where agent_id = ${agentId}
+          )
+          update chunks c set tsv = f.tsv, length = f.length, english = f.english,
+            version = case when f.live then ${version}::bigint end
+          from changed f where c.id = f.id`
+        yield* sql`
+          delete from chunk_embeddings e using chunks c
+          where c.document_id = ${id} and e.chunk_id = c.id and not c.english and e.profile = ${englishProfile}`
+        yield* sql`update documents set index_format = ${indexFormat} where id = ${id}`
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
+
+    return { outdated, chunks, replace } as const
+  })
+}) {}

@@ -1,0 +1,210 @@
+/** Knowledge sources with the summary of their latest job. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { SqlError } from "@effect/sql/SqlError"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import type { Fragment } from "@effect/sql/Statement"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { AgentId, SourceId } from "../../domain/Ids.ts"
+import type { Page } from "../../domain/Page.ts"
+import {
+  builtInEmbeddingProfile,
+  contentFields,
+  LatestJob,
+  Source,
+  type SourceStatus,
+  SourceType
+} from "../../domain/knowledge/Source.ts"
+import { toJsonb } from "../Jsonb.ts"
+
+export interface SourceFilter {
+  readonly limit: number
+  /** The id of the last row of the page before. */
+  readonly after?: string | undefined
+  readonly status?: SourceStatus | undefined
+  readonly type?: SourceType | undefined
+}
+
+const Row = Schema.Struct({
+  ...Source.fields,
+  labels: Schema.Array(Schema.String),
+  lastSyncedAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
+  latestJob: Schema.NullOr(LatestJob)
+})
+
+const decodeRow = ({ labels, ...row }: typeof Row.Type) =>
+  Source.make(labels.length === 0 ? row : { ...row, labels })
+
+export const isSqlError = (error: unknown): error is SqlError => error instanceof SqlError
+
+/** Two transactions waited for each other and the database gave this one up: the other is through by now. */
+export const isDeadlock = (error: unknown): boolean =>
+  isSqlError(error) && Predicate.hasProperty(error.cause, "code") && error.cause.code === "40P01"
+
+export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/Sources", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const columns = (config: Fragment) => sql`
+      s.id, s.agent_id as "agentId", s.type, s.name, s.labels, s.status, ${config} as config,
+      s.last_synced_at as "lastSyncedAt", s.last_error as "lastError",
+      (
+        select json_build_object('id', j.id, 'type', j.type, 'status', j.status, 'progress', j.progress,
+          'chunksCreated', j.chunks_created, 'error', j.error)
+        from ingestion_jobs j where j.source_id = s.id order by j.generation desc limit 1
+      ) as "latestJob"`
+
+    const embedding = sql`(
+      select json_build_object('profile', max(stats.profile), 'chunks', count(c.id),
+        'embedded', count(c.id) filter (
+          where e.chunk_id is not null
+            or (not c.english and coalesce(stats.profile, ${builtInEmbeddingProfile}) = ${builtInEmbeddingProfile})
+        ),
+        'error', (select message from embedding_failures f where f.source_id = s.id))
+      from agent_stats stats
+      left join chunks c on c.source_id = s.id and c.version is not null
+      left join chunk_embeddings e on e.chunk_id = c.id and e.profile = stats.profile
+      where stats.agent_id = s.agent_id
+    )`
+
+    const find = (scope: AgentScope, id: SourceId) =>
+      SqlSchema.findOne({
+        Request: Schema.Struct({ agentId: AgentId, id: SourceId }),
+        Result: Row,
+        execute: (request) => sql`
+          select ${columns(sql`s.config`)}, ${embedding} as embedding from sources s
+          where s.tenant_id = ${scope.tenantId} and s.agent_id = ${request.agentId} and s.id = ${request.id}`
+      })({ agentId: scope.agentId, id }).pipe(
+        Effect.orDie,
+        Effect.map((found) => (found._tag === "Some" ? decodeRow(found.value) : null)),
+        Effect.withSpan("SourceStore.find")
+      )
+
+    /** Newest first, without the content of those that have it in their config. */
+    const list = Effect.fn("SourceStore.list")(function* (scope: AgentScope, filter: SourceFilter) {
+      const conditions = [
+        sql`s.tenant_id = ${scope.tenantId}`,
+        sql`s.agent_id = ${scope.agentId}`,
+        ...(filter.after === undefined ? [] : [sql`s.id < ${filter.after}`]),
+        ...(filter.status === undefined ? [] : [sql`s.status = ${filter.status}`]),
+        ...(filter.type === undefined ? [] : [sql`s.type = ${filter.type}`])
+      ]
+      const found = yield* SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          select ${columns(sql`s.config - ${contentFields}::text[]`)} from sources s where ${sql.and(conditions)} order by s.id desc limit ${filter.limit + 1}`
+      })(undefined)
+      const rows = found.slice(0, filter.limit).map(decodeRow)
+      const page: Page<Source> = {
+        rows,
+        next: found.length > filter.limit ? (rows.at(-1)?.id ?? null) : null
+      }
+      return page
+    }, Effect.orDie)
+
+    const insert = (
+      scope: AgentScope,
+      source: {
+        readonly id: SourceId
+        readonly type: SourceType
+        readonly name: string
+        readonly labels: ReadonlyArray<string>
+        readonly config: unknown
+      }
+    ) =>
+      sql`
+        insert into sources (id, tenant_id, agent_id, type, name, labels, config)
+        values (${source.id}, ${scope.tenantId}, ${scope.agentId}, ${source.type}, ${source.name},
+          ${toJsonb(source.labels)}::jsonb, ${toJsonb(source.config)}::jsonb)`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    /** Which agent of the tenant has the source. */
+    const agentOf = (scope: TenantScope, id: SourceId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Schema.Struct({ agentId: AgentId }),
+        execute: () => sql`
+          select agent_id as "agentId" from sources where tenant_id = ${scope.tenantId} and id = ${id}`
+      })(undefined).pipe(Effect.orDie, Effect.map(Option.map(({ agentId }) => agentId)))
+
+    /** Sets what `changes` names; false when there is no such source. */
+    const update = (
+      scope: AgentScope,
+      id: SourceId,
+      {
+        config,
+        labels,
+        name
+      }: {
+        readonly name?: string | undefined
+        readonly labels?: ReadonlyArray<string> | undefined
+        readonly config?: unknown
+      }
+    ) => {
+      const assignments = [
+        sql`updated_at = now()`,
+        ...(name === undefined ? [] : [sql`name = ${name}`]),
+        ...(labels === undefined ? [] : [sql`labels = ${toJsonb(labels)}::jsonb`]),
+        ...(config === undefined ? [] : [sql`config = ${toJsonb(config)}::jsonb`])
+      ]
+      return sql`
+        update sources set ${sql.csv(assignments)}
+        where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1)
+      )
+    }
+
+    /** Keeps the source from being removed until the caller's transaction ends; false when there is none. */
+    const hold = (scope: AgentScope, id: SourceId) =>
+      sql`
+        select id from sources
+        where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} for key share`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1)
+      )
+
+    /**
+     * Locks the agent's index and then the source, in the order of whoever makes a generation live, and says whether a job
+     * of it is running. From then on until the caller's transaction ends none can start. None when there is no such source.
+     */
+    const seize = Effect.fn("SourceStore.seize")(function* (scope: AgentScope, id: SourceId) {
+      yield* sql`
+        insert into agent_stats (agent_id) select id from agents where id = ${scope.agentId} on conflict do nothing`
+      yield* sql`select version from agent_stats where agent_id = ${scope.agentId} for update`
+      const held = yield* sql`
+        select id from sources
+        where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} for update`
+      if (held.length === 0) return Option.none<{ readonly running: boolean }>()
+      const running = yield* sql`select id from ingestion_jobs where source_id = ${id} and status = 'RUNNING'`
+      return Option.some({ running: running.length > 0 })
+    })
+
+    /**
+     * Removes a seized source with its jobs, documents, chunks and vectors, and raises the agent's index version, by which
+     * every process drops them. A queued job goes too: what the queue still holds of it finds nothing to do.
+     */
+    const remove = Effect.fn("SourceStore.remove")(function* (scope: AgentScope, id: SourceId) {
+      yield* sql`
+        with gone as (
+          select count(*) as chunks, coalesce(sum(length), 0) as length from chunks
+          where source_id = ${id} and agent_id = ${scope.agentId} and version is not null
+        )
+        update agent_stats set version = version + 1, chunk_count = chunk_count - gone.chunks,
+          length_sum = length_sum - gone.length
+        from gone where agent_id = ${scope.agentId}`
+      yield* sql`
+        delete from sources
+        where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}`
+    })
+
+    return { find, agentOf, list, insert, update, hold, seize, remove } as const
+  })
+}) {}

@@ -1,0 +1,181 @@
+/** Tenants and the users who sign in for them. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Encoding from "effect/Encoding"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { Credentials } from "../../capabilities/Credentials.ts"
+import type { SessionUser } from "../../domain/accounts/Access.ts"
+import { type CreateTenant, type Login, User } from "../../domain/accounts/Account.ts"
+import { selfHosted, Subscription } from "../../domain/agents/Agent.ts"
+import { FairLimiter } from "../../concurrency/FairLimiter.ts"
+import { Conflict, RateLimited, ServiceUnavailable, Unauthorized } from "../../domain/Errors.ts"
+import { newId } from "../../domain/Ids.ts"
+import { type Attempt, SessionStore } from "../../store/accounts/Sessions.ts"
+import { SubscriptionStore } from "../../store/billing/Subscriptions.ts"
+import { type PageRequest, TenantStore } from "../../store/accounts/Tenants.ts"
+import { UserStore } from "../../store/accounts/Users.ts"
+
+/** How long a session lasts from the moment somebody signs in. */
+export const sessionLasts = Duration.days(30)
+
+/** After `failures` failed sign-ins of an account from an address within `window`, further ones are refused. */
+const throttle = { failures: 10, window: Duration.minutes(15) }
+
+/** Sign-ins of one account from one network that are worked on at a time: further ones wait, and cost nothing. */
+const concurrentAttempts = 1
+/** Of all accounts and networks together. */
+const maxAttempts = 4_096
+const maxWaitingAttempts = 1_024
+
+/** Whom tenants are made for. */
+const operator = "operator"
+
+const busy = () => new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
+
+const rateLimited = (wait: Duration.Duration) =>
+  new RateLimited({
+    message: "Too many failed sign-ins. Try again later.",
+    details: { retryAfterSeconds: Math.max(1, Math.ceil(Duration.toSeconds(wait))) }
+  })
+
+export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Accounts", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const credentials = yield* Credentials
+    const tenants = yield* TenantStore
+    const users = yield* UserStore
+    const subscriptions = yield* SubscriptionStore
+    const sessions = yield* SessionStore
+    const attempts = new FairLimiter({
+      name: "sign-ins",
+      permits: maxAttempts,
+      maxPermitsPerOwner: concurrentAttempts,
+      maxWaiting: maxWaitingAttempts
+    })
+
+    /** To be called in a transaction. Hashing takes long, and a transaction keeps others waiting: it comes before. */
+    const insertTenant = ({ name, owner }: CreateTenant, passwordHash: string) =>
+      Effect.gen(function* () {
+        const tenantId = yield* newId.tenant
+        const userId = yield* newId.user
+        const tenant = yield* tenants.insert({ id: tenantId, name })
+        yield* subscriptions.put(
+          { tenantId },
+          Subscription.make({
+            plan: "self-hosted",
+            status: "active",
+            period: null,
+            entitlements: selfHosted
+          })
+        )
+        const user = yield* users.insert(
+          { tenantId },
+          { id: userId, email: owner.email, role: "owner", passwordHash, passwordBy: null }
+        )
+        if (Option.isNone(user)) {
+          return yield* new Conflict({ message: "Another user has this e-mail address." })
+        }
+        return { tenant, owner: user.value }
+      })
+
+    /** A tenant on plan `self-hosted` and its owner, both or neither; CONFLICT when the e-mail address is taken. */
+    const createTenant = Effect.fn("Accounts.createTenant")(function* (given: CreateTenant) {
+      const passwordHash = yield* Effect.mapError(
+        credentials.hashPassword(given.owner.password, operator),
+        busy
+      )
+      return yield* insertTenant(given, passwordHash).pipe(
+        sql.withTransaction,
+        Effect.catchTag("SqlError", Effect.die)
+      )
+    })
+
+    /** {@link createTenant} while there is no user at all; of several processes that try at once one does it. */
+    const createFirst = Effect.fn("Accounts.createFirst")(function* (given: CreateTenant) {
+      if (!(yield* users.none)) return false
+      const passwordHash = yield* Effect.mapError(
+        credentials.hashPassword(given.owner.password, operator),
+        busy
+      )
+      const creation = Effect.gen(function* () {
+        yield* users.lock
+        if (!(yield* users.none)) return false
+        yield* insertTenant(given, passwordHash)
+        return true
+      })
+      return yield* creation.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+    })
+
+    /** Newest first. */
+    const listTenants = (page: PageRequest) => tenants.list(page)
+
+    /** Counts the failure; the tenth one's successors are told to wait, whatever they sent. */
+    const refuse = Effect.fn("Accounts.refuse")(function* (attempt: Attempt) {
+      const wait = yield* sessions.fail(attempt, throttle.window, throttle.failures)
+      if (Option.isSome(wait)) return yield* rateLimited(wait.value)
+      return yield* new Unauthorized({ message: "E-mail address or password is wrong." })
+    })
+
+    const notThrottled = (attempt: Attempt) =>
+      Effect.flatMap(sessions.wait(attempt, throttle.window, throttle.failures), (wait) =>
+        Option.isSome(wait) ? Effect.fail(rateLimited(wait.value)) : Effect.void
+      )
+
+    const verified = Effect.fn("Accounts.verified")(function* (
+      attempt: Attempt,
+      password: Login["password"]
+    ) {
+      const { email, address } = attempt
+      yield* notThrottled(attempt)
+      const account = yield* users.findByEmail(email)
+      const hash = Option.match(account, { onNone: () => null, onSome: ({ passwordHash }) => passwordHash })
+      const right = yield* Effect.mapError(credentials.verifyPassword(password, hash, address), busy)
+      if (!right || hash === null || Option.isNone(account)) return yield* refuse(attempt)
+      // Guesses that ran beside this one may have used the attempts up.
+      yield* notThrottled(attempt)
+      const token = Redacted.make(yield* credentials.token)
+      const { id, tenantId, role } = account.value
+      const opened = yield* sessions.insert({
+        fingerprint: yield* credentials.fingerprint(token),
+        userId: id,
+        passwordHash: hash,
+        lasts: sessionLasts
+      })
+      if (!opened) return yield* refuse(attempt)
+      return { user: User.make({ id, tenantId, email: account.value.email, role }), token }
+    })
+
+    /**
+     * Opens a session for whoever has that password. `network` is where the request came from. An unknown e-mail address
+     * fails like a wrong password does, and takes the same work. Guesses at one account from one network are worked on one
+     * after another, so that those beyond the tenth cost no hash.
+     */
+    const signIn = Effect.fn("Accounts.signIn")(function* ({ email, password }: Login, network: string) {
+      const attempt = { email, address: network }
+      return yield* verified(attempt, password).pipe(
+        attempts.withPermit(`${network} ${email}`),
+        Effect.catchTag("LimitReached", () => Effect.fail(busy()))
+      )
+    })
+
+    /** Ends the session, if it is one. */
+    const signOut = Effect.fn("Accounts.signOut")(function* (token: Redacted.Redacted) {
+      yield* sessions.remove(yield* credentials.fingerprint(token))
+    })
+
+    /** Whose session it is; UNAUTHORIZED when there is none, or no longer. */
+    const authenticate = Effect.fn("Accounts.authenticate")(function* (token: Redacted.Redacted) {
+      const fingerprint = yield* credentials.fingerprint(token)
+      const found = yield* sessions.findUser(fingerprint)
+      if (Option.isNone(found)) return yield* new Unauthorized({ message: "Sign in first." })
+      const { id, tenantId, email, role } = found.value
+      const session = Encoding.encodeBase64Url(fingerprint)
+      const user: SessionUser = { userId: id, tenantId, email, role, session }
+      return user
+    })
+
+    return { createTenant, createFirst, listTenants, signIn, signOut, authenticate } as const
+  })
+}) {}

@@ -1,0 +1,32 @@
+/** What became of the mails that were sent. */
+import * as Effect from "effect/Effect"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { deliveriesOf, type EmailEvents } from "../../domain/accounts/EmailLog.ts"
+import { ServiceUnavailable } from "../../domain/Errors.ts"
+import { EmailDeliveryStore } from "../../store/accounts/EmailDeliveries.ts"
+import type { PageRequest } from "../../store/accounts/Tenants.ts"
+
+export class EmailDeliveries extends Effect.Service<EmailDeliveries>()("usecases/accounts/EmailDeliveries", {
+  effect: Effect.gen(function* () {
+    const store = yield* EmailDeliveryStore
+
+    /** Moves the logs of the mails forward; SERVICE_UNAVAILABLE when nothing was written. */
+    const receive = Effect.fn("EmailDeliveries.receive")(function* (events: EmailEvents) {
+      yield* store.apply(deliveriesOf(events)).pipe(
+        Effect.timeout("15 seconds"),
+        Effect.catchAllCause((cause) =>
+          Effect.zipRight(
+            Effect.logError("E-mail events could not be applied", cause),
+            new ServiceUnavailable({ message: "The events could not be applied. Send them again." })
+          )
+        )
+      )
+      return { received: true } as const
+    })
+
+    /** Newest first. */
+    const list = (scope: TenantScope, page: PageRequest) => store.list(scope, page)
+
+    return { receive, list } as const
+  })
+}) {}

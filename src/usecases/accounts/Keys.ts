@@ -1,0 +1,134 @@
+/** API keys: made, shown without their secret, changed, revoked. */
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { Credentials } from "../../capabilities/Credentials.ts"
+import { KeyStore } from "../../capabilities/KeyStore.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { CreateAgentKey, CreateOrgKey, PatchKey } from "../../domain/accounts/ApiKey.ts"
+import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
+import { type AgentId, type KeyId, newId } from "../../domain/Ids.ts"
+import { outdated } from "../../domain/Version.ts"
+import { AgentStore } from "../../store/agents/Agents.ts"
+import { ApiKeyStore, type KeyChanges, type NewKey } from "../../store/accounts/ApiKeys.ts"
+import type { PageRequest } from "../../store/accounts/Tenants.ts"
+
+/** How every secret begins. */
+const secretPrefix = "spk_"
+/** Characters of the secret that stay visible. */
+const prefixLength = 12
+
+const missing = () => new NotFound({ message: "There is no such key." })
+const missingAgent = () => new NotFound({ message: "There is no such agent." })
+
+const ahead = Effect.fn(function* (expiresAt: DateTime.Utc | null | undefined) {
+  if (expiresAt === null || expiresAt === undefined) return
+  const now = yield* DateTime.now
+  if (DateTime.greaterThan(expiresAt, now)) return
+  const message = "Expected a moment that lies ahead"
+  return yield* new ValidationError({
+    message: "expiresAt has passed already.",
+    details: { issues: [{ path: ["expiresAt"], message }] }
+  })
+})
+
+const changesOf = ({ allowedOrigins, ...given }: PatchKey): KeyChanges => ({
+  ...given,
+  ...(allowedOrigins === undefined ? {} : { allowedOrigins: allowedOrigins ?? [] })
+})
+
+export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
+  effect: Effect.gen(function* () {
+    const credentials = yield* Credentials
+    const keyStore = yield* KeyStore
+    const agents = yield* AgentStore
+    const store = yield* ApiKeyStore
+
+    const insert = Effect.fn("Keys.insert")(function* (
+      scope: TenantScope,
+      key: Omit<NewKey, "id" | "prefix" | "fingerprint">
+    ) {
+      const text = `${secretPrefix}${yield* credentials.token}`
+      const secret = Redacted.make(text)
+      const made = yield* store.insert(scope, {
+        ...key,
+        id: yield* newId.key,
+        prefix: text.slice(0, prefixLength),
+        fingerprint: yield* credentials.fingerprint(secret)
+      })
+      if (Option.isNone(made)) return yield* missingAgent()
+      return { key: made.value, secret }
+    })
+
+    /** A key of the agent and its secret, which nobody can read again. */
+    const create = Effect.fn("Keys.create")(function* (
+      scope: TenantScope,
+      agentId: AgentId,
+      { name, permissions, allowedOrigins, expiresAt, rateLimit, sourceScope }: CreateAgentKey
+    ) {
+      yield* ahead(expiresAt)
+      return yield* insert(scope, {
+        agentId,
+        name,
+        permissions,
+        allowedOrigins: allowedOrigins ?? [],
+        expiresAt: expiresAt ?? null,
+        rateLimit: rateLimit ?? null,
+        sourceScope: sourceScope ?? null
+      })
+    })
+
+    /** A key of the whole organisation. */
+    const createOrg = Effect.fn("Keys.createOrg")(function* (
+      scope: TenantScope,
+      { name, permissions }: CreateOrgKey
+    ) {
+      const key = {
+        agentId: null,
+        name,
+        permissions,
+        allowedOrigins: [],
+        expiresAt: null,
+        rateLimit: null,
+        sourceScope: null
+      }
+      // Without an agent there is none to miss.
+      return yield* insert(scope, key).pipe(Effect.catchTag("NOT_FOUND", Effect.die))
+    })
+
+    /** The agent's keys, newest first. */
+    const list = Effect.fn("Keys.list")(function* (scope: TenantScope, agentId: AgentId, page: PageRequest) {
+      if (Option.isNone(yield* agents.find(scope, agentId))) return yield* missingAgent()
+      return yield* store.list(scope, agentId, page)
+    })
+
+    /**
+     * CONFLICT for a revoked key, which nothing brings back, and when `expected`, the version that the change was made from,
+     * is no longer the newest.
+     */
+    const patch = Effect.fn("Keys.patch")(function* (
+      scope: TenantScope,
+      id: KeyId,
+      change: PatchKey,
+      expected: number | null = null
+    ) {
+      yield* ahead(change.expiresAt)
+      const update = store.update(scope, id, changesOf(change), expected)
+      const changed = yield* Effect.ensuring(update, keyStore.invalidate({ keyId: id }))
+      if (Option.isSome(changed)) return changed.value
+      const found = yield* store.find(scope, id)
+      if (Option.isNone(found)) return yield* missing()
+      if (found.value.status !== "REVOKED") return yield* outdated(found.value.version)
+      return yield* new Conflict({ message: "The key is revoked for good. Make a new one." })
+    })
+
+    /** For good, on this process at once; revoking again changes nothing. */
+    const revoke = Effect.fn("Keys.revoke")(function* (scope: TenantScope, id: KeyId) {
+      const revoked = yield* Effect.ensuring(store.revoke(scope, id), keyStore.invalidate({ keyId: id }))
+      if (!revoked) return yield* missing()
+    })
+
+    return { create, createOrg, list, patch, revoke } as const
+  })
+}) {}

@@ -1,0 +1,183 @@
+/** The people of a tenant: invited, promoted, demoted, removed. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { Credentials } from "../../capabilities/Credentials.ts"
+import { atLeast, manages, type Role, type SessionUser } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { Conflict, Forbidden, NotFound, ServiceUnavailable, Unauthorized } from "../../domain/Errors.ts"
+import { newId, type UserId } from "../../domain/Ids.ts"
+import type { ChoosePassword, CreateUser, PatchUser } from "../../domain/accounts/Team.ts"
+import { TeamStore } from "../../store/accounts/Team.ts"
+import type { PageRequest } from "../../store/accounts/Tenants.ts"
+import { UserStore } from "../../store/accounts/Users.ts"
+
+/** How long an invitation is good for. */
+const invitationLasts = Duration.days(7)
+
+const missing = () => new NotFound({ message: "There is no such user." })
+const busy = () => new ServiceUnavailable({ message: "Too many passwords are being set. Try again shortly." })
+const lastOwner = () => new Conflict({ message: "The last owner stays. Make somebody else an owner first." })
+const notInvited = () =>
+  new Unauthorized({ message: "The invitation is used, replaced, withdrawn or over. Ask for another one." })
+
+/** Owners alone make owners and change them. */
+const mayTouch = (role: Role, ...touched: ReadonlyArray<Role>) =>
+  touched.every((each) => manages(role, each))
+    ? Effect.void
+    : Effect.fail(
+        new Forbidden({
+          message: atLeast(role, "admin")
+            ? "Only an owner may do this to an owner."
+            : "Your role does not allow this."
+        })
+      )
+
+export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const credentials = yield* Credentials
+    const users = yield* UserStore
+    const store = yield* TeamStore
+
+    const atomically = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+      effect.pipe(
+        sql.withTransaction,
+        Effect.catchIf(
+          (error): error is Extract<typeof error, { readonly _tag: "SqlError" }> =>
+            typeof error === "object" && error !== null && "_tag" in error && error._tag === "SqlError",
+          Effect.die
+        )
+      )
+
+    const freshToken = Effect.gen(function* () {
+      const token = Redacted.make(yield* credentials.token)
+      return { token, fingerprint: yield* credentials.fingerprint(token) }
+    })
+
+    /** Oldest first. */
+    const list = (scope: TenantScope, page: PageRequest) => store.list(scope, page)
+
+    const known = Effect.fn("Team.known")(function* (scope: TenantScope, id: UserId) {
+      const found = yield* store.find(scope, id)
+      if (Option.isNone(found)) return yield* missing()
+      return found.value
+    })
+
+    /**
+     * Begins a change of the team: from here to the end of the transaction nobody else makes one. Fails when `by` may
+     * not do it to `touched`, as the roles are now: they may have changed since the request came.
+     */
+    const begin = Effect.fn("Team.begin")(function* (by: SessionUser, ...touched: ReadonlyArray<Role>) {
+      const owners = yield* store.lockOwners(by)
+      const actor = yield* store.find(by, by.userId)
+      if (Option.isNone(actor)) return yield* new Forbidden({ message: "Your role does not allow this." })
+      const { role } = actor.value
+      yield* mayTouch(role, ...touched)
+      return { owners, role }
+    })
+
+    /** Without a password there is an invitation to choose one; with it, it is good while `by` manages the user. */
+    const create = Effect.fn("Team.create")(function* (
+      by: SessionUser,
+      { email, role, password }: CreateUser
+    ) {
+      yield* mayTouch(by.role, role)
+      const passwordHash =
+        password === undefined
+          ? null
+          : yield* Effect.mapError(credentials.hashPassword(password, by.tenantId), busy)
+      const passwordBy = passwordHash === null ? null : by.userId
+      const { token, fingerprint } = yield* freshToken
+      const id = yield* newId.user
+      const addition = Effect.gen(function* () {
+        yield* begin(by, role)
+        const made = yield* users.insert(by, { id, email, role, passwordHash, passwordBy })
+        if (Option.isNone(made)) {
+          return yield* new Conflict({ message: "Another user has this e-mail address." })
+        }
+        const user = yield* Effect.orDie(known(by, id))
+        if (passwordHash !== null) return { user, invitation: null }
+        const expiresAt = yield* store.invite({
+          fingerprint,
+          by: by.userId,
+          userId: id,
+          role,
+          lasts: invitationLasts
+        })
+        return { user, invitation: { token, expiresAt } }
+      })
+      return yield* atomically(addition)
+    })
+
+    /** A fresh invitation; the one before is void. The password stays good until another is chosen. */
+    const invite = Effect.fn("Team.invite")(function* (by: SessionUser, id: UserId) {
+      const { token, fingerprint } = yield* freshToken
+      const renewal = Effect.gen(function* () {
+        const { role } = yield* begin(by)
+        const user = yield* known(by, id)
+        yield* mayTouch(role, user.role)
+        const expiresAt = yield* store.invite({
+          fingerprint,
+          by: by.userId,
+          userId: id,
+          role: user.role,
+          lasts: invitationLasts
+        })
+        return { user, invitation: { token, expiresAt } }
+      })
+      return yield* atomically(renewal)
+    })
+
+    /**
+     * CONFLICT for the last owner. Whoever is demoted has to sign in again. Invitations and passwords that others hold
+     * through a role which they no longer have, or which is now below the user's, are void.
+     */
+    const patch = Effect.fn("Team.patch")(function* (by: SessionUser, id: UserId, { role }: PatchUser) {
+      const change = Effect.gen(function* () {
+        const { owners, role: own } = yield* begin(by)
+        const user = yield* known(by, id)
+        yield* mayTouch(own, user.role, role)
+        if (user.role === "owner" && role !== "owner" && owners === 1) return yield* lastOwner()
+        yield* store.setRole(by, id, role)
+        if (!atLeast(role, user.role)) yield* store.signOut(id)
+        yield* store.revokeUngranted(by)
+        return yield* known(by, id)
+      })
+      return yield* atomically(change)
+    })
+
+    /** Ends the user's sessions too, and what they gave to others. CONFLICT for the last owner. */
+    const remove = Effect.fn("Team.remove")(function* (by: SessionUser, id: UserId) {
+      const removal = Effect.gen(function* () {
+        const { owners, role } = yield* begin(by)
+        const user = yield* known(by, id)
+        yield* mayTouch(role, user.role)
+        if (user.role === "owner" && owners === 1) return yield* lastOwner()
+        yield* store.remove(by, id)
+        yield* store.revokeUngranted(by)
+      })
+      yield* atomically(removal)
+    })
+
+    /** Sets the password of whoever holds the invitation, once, and ends the sessions that were open. */
+    const choosePassword = Effect.fn("Team.choosePassword")(function* ({ token, password }: ChoosePassword) {
+      const fingerprint = yield* credentials.fingerprint(token)
+      // Before the hashing, which costs.
+      const found = yield* store.invited(fingerprint)
+      if (Option.isNone(found)) return yield* notInvited()
+      const user = found.value
+      const passwordHash = yield* Effect.mapError(credentials.hashPassword(password, user.tenantId), busy)
+      const acceptance = Effect.gen(function* () {
+        yield* store.lockOwners(user)
+        if (!(yield* store.redeem(fingerprint, passwordHash))) return yield* notInvited()
+        return yield* Effect.orDie(known(user, user.id))
+      })
+      return yield* atomically(acceptance)
+    })
+
+    return { list, create, invite, patch, remove, choosePassword } as const
+  })
+}) {}

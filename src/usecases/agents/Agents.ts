@@ -1,0 +1,143 @@
+/** The agents of a tenant. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { KeyStore } from "../../capabilities/KeyStore.ts"
+import { ToolSource } from "../../capabilities/ToolSource.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { CreateAgent, PatchAgent } from "../../domain/agents/Agent.ts"
+import { NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { type AgentId, newId } from "../../domain/Ids.ts"
+import { closest } from "../../domain/UnknownField.ts"
+import { outdated } from "../../domain/Version.ts"
+import { type AgentSettings, AgentStore } from "../../store/agents/Agents.ts"
+import { ArtifactRows } from "../../store/knowledge/ArtifactRows.ts"
+import { isDeadlock } from "../../store/knowledge/Sources.ts"
+import type { PageRequest } from "../../store/accounts/Tenants.ts"
+import { Artifacts } from "../knowledge/Artifacts.ts"
+
+/** What an agent begins with and what `null` in a change goes back to. */
+const retrievalDefaults = { topK: 6, minScore: null } as const
+const groundingDefaults = {
+  mode: "strict",
+  unsupported: "annotate",
+  contextTokens: 6_000,
+  maxSearches: 0
+} as const
+const defaults = {
+  instructions: "",
+  model: null,
+  greeting: null,
+  ...retrievalDefaults,
+  ...groundingDefaults,
+  tools: []
+} as const
+
+const missing = () => new NotFound({ message: "There is no such agent." })
+const unavailable = () =>
+  new ServiceUnavailable({
+    message: "The removal of the agent's files cannot be queued now. Try again later."
+  })
+
+const initial = ({ grounding, retrieval, ...given }: CreateAgent): AgentSettings => ({
+  ...defaults,
+  ...given,
+  ...retrieval,
+  ...grounding
+})
+
+/** Of `retrieval` and `grounding` only what was sent changes; null resets all of it. */
+const changesOf = ({
+  grounding,
+  retrieval,
+  instructions,
+  tools,
+  ...given
+}: PatchAgent): Partial<AgentSettings> => ({
+  ...given,
+  ...(instructions === undefined ? {} : { instructions: instructions ?? defaults.instructions }),
+  ...(tools === undefined ? {} : { tools: tools ?? defaults.tools }),
+  ...(retrieval === null ? retrievalDefaults : retrieval),
+  ...(grounding === null ? groundingDefaults : grounding)
+})
+
+export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
+  effect: Effect.gen(function* () {
+    const store = yield* AgentStore
+    const keyStore = yield* KeyStore
+    const sql = yield* SqlClient.SqlClient
+    const files = yield* ArtifactRows
+    const artifacts = yield* Artifacts
+
+    const offered = yield* ToolSource
+
+    /** A name that means nothing in this process would be left out of every turn. */
+    const checkTools = (names: ReadonlyArray<string>) => {
+      const issues = names.flatMap((name, place) => {
+        if (offered.has(name)) return []
+        const meant = closest(name, offered.keys())
+        const hint = meant === undefined ? "" : `; did you mean ${meant}?`
+        return [{ path: ["tools", place], message: `This process offers no tool of this name${hint}` }]
+      })
+      return issues.length === 0
+        ? Effect.void
+        : Effect.fail(
+            new ValidationError({ message: "The agent names tools that do not exist.", details: { issues } })
+          )
+    }
+
+    const create = Effect.fn("Agents.create")(function* (scope: TenantScope, agent: CreateAgent) {
+      yield* checkTools(agent.tools ?? [])
+      return yield* store.insert(scope, { id: yield* newId.agent, ...initial(agent) })
+    })
+
+    /** Newest first. */
+    const list = (scope: TenantScope, page: PageRequest) => store.list(scope, page)
+
+    const get = Effect.fn("Agents.get")(function* (scope: TenantScope, id: AgentId) {
+      const found = yield* store.find(scope, id)
+      if (Option.isNone(found)) return yield* missing()
+      return found.value
+    })
+
+    /** CONFLICT when `expected`, the version that the change was made from, is no longer the newest. */
+    const patch = Effect.fn("Agents.patch")(function* (
+      scope: TenantScope,
+      id: AgentId,
+      change: PatchAgent,
+      expected: number | null = null
+    ) {
+      yield* checkTools(change.tools ?? [])
+      const changes = changesOf(change)
+      const isEmpty = Object.keys(changes).length === 0
+      const changed = isEmpty ? Option.none() : yield* store.update(scope, id, changes, expected)
+      if (Option.isSome(changed)) return changed.value
+      const found = yield* get(scope, id)
+      if (isEmpty && (expected === null || expected === found.version)) return found
+      return yield* outdated(found.version)
+    })
+
+    const removeAll = Effect.fn("Agents.removeAll")(
+      function* (scope: TenantScope, id: AgentId) {
+        if (!(yield* store.seize(scope, id))) return yield* missing()
+        yield* artifacts.releaseAll(yield* files.ofAgent({ tenantId: scope.tenantId, agentId: id }))
+        yield* store.remove(scope, id)
+      },
+      sql.withTransaction,
+      Effect.retry({ times: 5, while: (error) => isDeadlock(error) }),
+      Effect.catchTags({ SqlError: Effect.die, JobQueueError: unavailable })
+    )
+
+    /**
+     * Removes the agent with all that is its own; its keys stop working at once. The removal of the files of its sources and
+     * conversations is queued in the same transaction: SERVICE_UNAVAILABLE when that cannot be, and nothing has changed.
+     */
+    const remove = (scope: TenantScope, id: AgentId) =>
+      // Also when the request is given up: a removed agent's key must not stay remembered.
+      Effect.ensuring(removeAll(scope, id), keyStore.invalidate({ agentId: id })).pipe(
+        Effect.withSpan("Agents.remove", { attributes: { agentId: id } })
+      )
+
+    return { create, list, get, patch, remove } as const
+  })
+}) {}

@@ -1,0 +1,164 @@
+/** The tools of an agent, as the dashboard sets them up. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { SecretBox } from "../../capabilities/SecretBox.ts"
+import { atLeast, type SessionUser } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
+import type { AgentId } from "../../domain/Ids.ts"
+import {
+  contradiction,
+  type CreateTool,
+  newToolId,
+  type PatchTool,
+  type Tool,
+  type ToolDefinition,
+  type ToolId
+} from "../../domain/agents/Tool.ts"
+import { outdated } from "../../domain/Version.ts"
+import { AgentStore } from "../../store/agents/Agents.ts"
+import type { PageRequest } from "../../store/accounts/Tenants.ts"
+import { mostTools, type StoredTool, ToolStore } from "../../store/agents/Tools.ts"
+
+const missing = () => new NotFound({ message: "There is no such tool." })
+const missingAgent = () => new NotFound({ message: "There is no such agent." })
+const taken = () =>
+  new Conflict({ message: `The agent has a tool of this name, or ${mostTools} tools already.` })
+
+const invalid = (field: string, message: string) =>
+  new ValidationError({
+    message: "The tool does not fit together.",
+    details: { issues: [{ path: [field], message }] }
+  })
+
+const shown = ({ definition, secret, ...row }: StoredTool): Tool => ({
+  ...row,
+  ...definition,
+  auth: { ...definition.auth, hasSecret: secret !== null }
+})
+
+const hidden = "***"
+const hide = (values: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.keys(values).map((name) => [name, hidden]))
+
+const withoutQuery = (url: string): string => url.replace(/\?.*$/su, "")
+
+/** What a tool sends with every call may hold a key that somebody wrote there: its places are shown, not its values. */
+const withoutValues = ({ http, mcp, ...tool }: Tool): Tool => {
+  if (http === undefined) return mcp === undefined ? tool : { ...tool, mcp: { url: withoutQuery(mcp.url) } }
+  const { body: _, ...rest } = http
+  const { headers, query, url } = http
+  return { ...tool, http: { ...rest, url: withoutQuery(url), headers: hide(headers), query: hide(query) } }
+}
+
+const originOf = ({ http, mcp }: ToolDefinition) => {
+  const [origin = ""] = /^https?:\/\/[^/?#]+/i.exec(http?.url ?? mcp?.url ?? "") ?? []
+  return origin.toLowerCase()
+}
+
+/** `http` and `mcp` exclude each other: to send one replaces the other. */
+const changed = (
+  { http, mcp, ...stays }: ToolDefinition,
+  { name: _, auth, ...given }: PatchTool
+): ToolDefinition => {
+  const replaced = given.http !== undefined || given.mcp !== undefined
+  const target = replaced
+    ? {}
+    : { ...(http === undefined ? {} : { http }), ...(mcp === undefined ? {} : { mcp }) }
+  return { ...stays, ...target, ...given, ...(auth === undefined ? {} : { auth: withoutSecret(auth) }) }
+}
+
+const withoutSecret = ({ secret: _, ...auth }: NonNullable<PatchTool["auth"]>) => auth
+
+export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
+  effect: Effect.gen(function* () {
+    const store = yield* ToolStore
+    const agents = yield* AgentStore
+    const box = yield* SecretBox
+
+    const sealed = (auth: PatchTool["auth"]) =>
+      auth?.secret === undefined || auth.kind === "none"
+        ? Effect.succeed(null)
+        : box.seal("tool-secret", Redacted.value(auth.secret))
+
+    const known = Effect.fn("Tools.known")(function* (scope: TenantScope, agentId: AgentId) {
+      if (Option.isNone(yield* agents.find(scope, agentId))) return yield* missingAgent()
+      return { tenantId: scope.tenantId, agentId }
+    })
+
+    /** The agent's tools, oldest first; whoever may not change them does not see what they send. */
+    const list = Effect.fn("Tools.list")(function* (
+      user: SessionUser,
+      agentId: AgentId,
+      request: PageRequest
+    ) {
+      const { next, rows } = yield* store.page(yield* known(user, agentId), request)
+      const tools = rows.map(shown)
+      return { rows: atLeast(user.role, "admin") ? tools : tools.map(withoutValues), next }
+    })
+
+    const create = Effect.fn("Tools.create")(function* (
+      scope: TenantScope,
+      agentId: AgentId,
+      { name, auth, ...given }: CreateTool
+    ) {
+      const agent = yield* known(scope, agentId)
+      const definition: ToolDefinition = {
+        ...given,
+        auth: auth === undefined ? { kind: "none" } : withoutSecret(auth)
+      }
+      const secret = yield* sealed(auth)
+      const problem = contradiction(definition, secret !== null)
+      if (problem !== undefined) return yield* invalid(problem.field, problem.message)
+      const made = yield* store.insert(agent, { id: yield* newToolId, name, definition, secret })
+      if (Option.isNone(made)) return yield* taken()
+      return shown(made.value)
+    })
+
+    const own = Effect.fn("Tools.own")(function* (scope: TenantScope, id: ToolId) {
+      const found = yield* store.find(scope, id)
+      return Option.isNone(found) ? yield* missing() : found.value
+    })
+
+    /** `before` as `change` makes it. A stored secret stays while its kind and the server it goes to stay. */
+    const merged = Effect.fn("Tools.merged")(function* (before: StoredTool, change: PatchTool) {
+      const definition = changed(before.definition, change)
+      const fresh = yield* sealed(change.auth)
+      const kept = definition.auth.kind === before.definition.auth.kind ? before.secret : null
+      if (kept !== null && fresh === null && originOf(definition) !== originOf(before.definition))
+        return yield* invalid("auth", "Another server was named: send the secret again")
+      const secret = fresh ?? kept
+      const problem = contradiction(definition, secret !== null)
+      if (problem !== undefined) return yield* invalid(problem.field, problem.message)
+      const after: StoredTool = { ...before, name: change.name ?? before.name, definition, secret }
+      return after
+    })
+
+    /**
+     * CONFLICT when `expected`, the version that the change was made from, is no longer the newest. A change that names no
+     * version is made from the newest one.
+     */
+    const patch = (
+      scope: TenantScope,
+      id: ToolId,
+      change: PatchTool,
+      expected: number | null = null
+    ): Effect.Effect<Tool, NotFound | ValidationError | Conflict> =>
+      Effect.gen(function* () {
+        const before = yield* own(scope, id)
+        if (expected !== null && expected !== before.version) return yield* outdated(before.version)
+        const updated = yield* store.update(scope, yield* merged(before, change))
+        if (Option.isSome(updated)) return shown(updated.value)
+        const { version } = yield* own(scope, id)
+        // Another change came between.
+        return version === before.version ? yield* taken() : yield* patch(scope, id, change, expected)
+      }).pipe(Effect.withSpan("Tools.patch"))
+
+    const remove = Effect.fn("Tools.remove")(function* (scope: TenantScope, id: ToolId) {
+      if (!(yield* store.remove(scope, id))) return yield* missing()
+    })
+
+    return { list, create, patch, remove } as const
+  })
+}) {}

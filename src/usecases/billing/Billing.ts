@@ -1,0 +1,109 @@
+/** What the billing provider's events change. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { BillingProvider } from "../../capabilities/BillingProvider.ts"
+import { KeyStore } from "../../capabilities/KeyStore.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { Subscription } from "../../domain/agents/Agent.ts"
+import { type BillingEvent, creditsOf, type Plans, type Standing, standingOf } from "../../domain/billing/Billing.ts"
+import { ServiceUnavailable } from "../../domain/Errors.ts"
+import { BillingEventStore } from "../../store/billing/BillingEvents.ts"
+import { SubscriptionStore } from "../../store/billing/Subscriptions.ts"
+
+/** The plan table of the configuration, and which plan is left when nothing is paid for. */
+export class PlanTable extends Context.Tag("usecases/PlanTable")<
+  PlanTable,
+  { readonly plans: Plans; readonly defaultPlan: string }
+>() {}
+
+/** How long the database may take; the provider gives up soon after, and sends the event again. */
+const patience = "15 seconds"
+
+const later = () => new ServiceUnavailable({ message: "The event could not be applied. Send it again." })
+
+/** True when the event is one of those that decide now, or they come to another end: an older one changes nothing. */
+const changed = (before: Option.Option<Standing>, after: Standing) =>
+  Option.match(before, {
+    onNone: () => true,
+    onSome: ({ decidedBy, status }) => status !== after.status || decidedBy.join() !== after.decidedBy.join()
+  })
+
+export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing", {
+  effect: Effect.gen(function* () {
+    const provider = yield* BillingProvider
+    const events = yield* BillingEventStore
+    const subscriptions = yield* SubscriptionStore
+    const keyStore = yield* KeyStore
+    const sql = yield* SqlClient.SqlClient
+    const { defaultPlan, plans } = yield* PlanTable
+
+    const put = Effect.fn("Billing.put")(function* (scope: TenantScope, standing: Standing) {
+      if (standing.plan === "keep") return yield* subscriptions.setStatus(scope, standing.status)
+      const plan = standing.plan ?? defaultPlan
+      const entitlements = plans.get(plan)
+      if (entitlements === undefined) {
+        return yield* Effect.logWarning("A subscription is on a plan that SPOKE_PLANS no longer has", scope)
+      }
+      const { period, status } = standing
+      yield* subscriptions.put(scope, Subscription.make({ plan, status, period, entitlements }))
+    })
+
+    /** Writes what `event` has changed for one of the tenants that it concerns. */
+    const follow = Effect.fn("Billing.follow")(function* (scope: TenantScope, event: BillingEvent) {
+      const all = yield* events.of(scope)
+      if (event.fact._tag === "Purchase" || event.fact._tag === "Refund") {
+        return yield* events.grant(scope, creditsOf(all, scope.tenantId))
+      }
+      const before = all.filter(({ id }) => id !== event.id)
+      const after = standingOf(all, scope.tenantId)
+      if (Option.isSome(after) && changed(standingOf(before, scope.tenantId), after.value)) {
+        yield* put(scope, after.value)
+      }
+    })
+
+    /** Why the event can mean nothing here, whenever it comes; it is not claimed, so that it can be sent again. */
+    const objection = Effect.fn("Billing.objection")(function* ({ fact, tenantId }: BillingEvent) {
+      if (tenantId !== null && !(yield* events.exists({ tenantId }))) return "its tenant does not exist"
+      return fact._tag === "Subscription" && !fact.ended && !plans.has(fact.plan ?? "")
+        ? "its plan is not in SPOKE_PLANS"
+        : null
+    })
+
+    /** The tenants that have changed; none for a repeat. */
+    const apply = (event: BillingEvent) =>
+      sql.withTransaction(
+        Effect.gen(function* () {
+          const reason = yield* objection(event)
+          if (reason !== null) {
+            yield* Effect.logWarning("A billing event was ignored", { eventId: event.id, reason })
+            return []
+          }
+          if (!(yield* events.claim(event))) return []
+          const tenants = yield* events.tenantsOf(event.object)
+          yield* Effect.forEach(tenants, (scope) => follow(scope, event), { discard: true })
+          return tenants
+        })
+      )
+
+    /**
+     * Takes a webhook's raw body. INVALID_SIGNATURE, NOT_CONFIGURED, or SERVICE_UNAVAILABLE when nothing of it was
+     * applied; what means nothing here is taken, and changes nothing.
+     */
+    const receive = Effect.fn("Billing.receive")(function* (body: Uint8Array, signature: string | undefined) {
+      const event = yield* provider.read(body, signature)
+      if (Option.isNone(event)) return { received: true } as const
+      const tenants = yield* apply(event.value).pipe(
+        Effect.timeout(patience),
+        Effect.catchAllCause((cause) =>
+          Effect.zipRight(Effect.logError("A billing event could not be applied", cause), later())
+        )
+      )
+      yield* Effect.forEach(tenants, (scope) => keyStore.invalidate(scope), { discard: true })
+      return { received: true } as const
+    })
+
+    return { receive } as const
+  })
+}) {}

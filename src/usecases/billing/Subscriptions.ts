@@ -1,0 +1,38 @@
+/** What the operator sells a tenant. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { KeyStore } from "../../capabilities/KeyStore.ts"
+import type { PutSubscription, TenantScope } from "../../domain/accounts/Account.ts"
+import { Subscription } from "../../domain/agents/Agent.ts"
+import { NotFound } from "../../domain/Errors.ts"
+import { SubscriptionStore } from "../../store/billing/Subscriptions.ts"
+
+export class Subscriptions extends Effect.Service<Subscriptions>()("usecases/billing/Subscriptions", {
+  effect: Effect.gen(function* () {
+    const store = yield* SubscriptionStore
+    const keyStore = yield* KeyStore
+
+    /** Replaces the tenant's subscription, which is active until the billing provider says otherwise. */
+    const put = Effect.fn("Subscriptions.put")(function* (
+      scope: TenantScope,
+      { plan, period, entitlements }: PutSubscription
+    ) {
+      const subscription = Subscription.make({ plan, status: "active", period: period ?? null, entitlements })
+      const stored = yield* Effect.ensuring(
+        store.put(scope, subscription),
+        keyStore.invalidate({ tenantId: scope.tenantId })
+      )
+      if (Option.isNone(stored)) return yield* new NotFound({ message: "There is no such tenant." })
+      return stored.value
+    })
+
+    /** What the tenant has, and its credits: turns that are used once the period's are gone. */
+    const get = Effect.fn("Subscriptions.get")(function* (scope: TenantScope) {
+      const found = yield* store.find(scope)
+      if (Option.isNone(found)) return yield* new NotFound({ message: "There is no such tenant." })
+      return { subscription: found.value, credits: yield* store.credits(scope) }
+    })
+
+    return { put, get } as const
+  })
+}) {}

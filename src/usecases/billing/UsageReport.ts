@@ -1,0 +1,35 @@
+/** What an agent, and what its tenant, has used of the current period. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { InternalError } from "../../domain/Errors.ts"
+import { UsageStore } from "../../store/billing/Usage.ts"
+
+const lost = () => new InternalError({ message: "Something went wrong on our side." })
+
+export class UsageReport extends Effect.Service<UsageReport>()("usecases/billing/UsageReport", {
+  effect: Effect.gen(function* () {
+    const store = yield* UsageStore
+
+    /** The agent's usage. A key whose agent is missing gets INTERNAL_ERROR, never somebody's numbers. */
+    const ofAgent = Effect.fn("UsageReport.ofAgent")(function* (scope: AgentScope) {
+      const found = yield* store.ofAgent(scope)
+      if (Option.isSome(found)) return found.value
+      yield* Effect.logError("Usage was asked for an agent that is missing", { agentId: scope.agentId })
+      return yield* lost()
+    })
+
+    /** The tenant's totals, each agent's part, and the days. */
+    const ofTenant = Effect.fn("UsageReport.ofTenant")(function* (scope: TenantScope) {
+      const found = yield* store.ofTenant(scope)
+      if (Option.isNone(found)) return yield* lost()
+      const totals = found.value
+      const agents = yield* store.byAgent(scope, totals.period.start)
+      const days = yield* store.byDay(scope, totals.period)
+      return { ...totals, agents, days }
+    })
+
+    return { ofAgent, ofTenant } as const
+  })
+}) {}

@@ -1,0 +1,28 @@
+/** What goes out through a messaging channel, as far as those who write it have to know. */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
+import type { ConversationId, MessageId } from "../../domain/Ids.ts"
+
+/** A stored message that the contact is to get. */
+export interface Post {
+  readonly conversationId: ConversationId
+  readonly messageId: MessageId
+  /** What the `agent` wrote goes out only under `epoch`. */
+  readonly author: "agent" | "human" | "system"
+  /** The conversation's, when the message was written. */
+  readonly epoch: number
+  readonly text: string
+  /** Files that the conversation keeps, of types that the channel carries. */
+  readonly attachments?: ReadonlyArray<StoredAttachment>
+}
+
+export class Posts extends Context.Tag("usecases/channels/ChannelSender")<
+  Posts,
+  {
+    /** Joins the transaction of the caller; nothing for a conversation without a channel. */
+    readonly post: (post: Post) => Effect.Effect<void>
+    /** Shows the contact that their message was read and an answer is being written; best effort. */
+    readonly seen: (conversationId: ConversationId) => Effect.Effect<void>
+  }
+>() {}

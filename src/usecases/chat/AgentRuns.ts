@@ -1,0 +1,193 @@
+/** Runs after they have begun: read with an audit entry, followed by whoever lost the stream, stopped. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { AuditLog } from "../../capabilities/AuditLog.ts"
+import type { AgentKey, ReadScope } from "../../domain/accounts/Access.ts"
+import { processStopped, type RunEvent, type RunStatus } from "../../domain/chat/AgentRun.ts"
+import type { ChatTurnResult, TurnPart } from "../../domain/chat/ChatTurn.ts"
+import { NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Ids.ts"
+import { AgentRunStore, type Outcome } from "../../store/chat/AgentRuns.ts"
+import type { RunningTurn } from "./ChatTurn.ts"
+import { Telling } from "./grounding/Citations.ts"
+import { LiveRuns } from "./RunningTurns.ts"
+import { runtimeTimeout, turnFailed, turnInterrupted } from "./ModelStep.ts"
+import type { Replay } from "./Replay.ts"
+
+/** How long a stop is waited for; the run's status then says whether it has ended. */
+const patience = Duration.seconds(3)
+/** How often a run of another process is looked at. */
+const polling = Duration.millis(250)
+
+const absent = () => new NotFound({ message: "The run does not exist for this agent." })
+
+/** The last of these comes right after the reply's text; what came earlier stands before it. */
+const follows = ({ type }: RunEvent) => type === "model.completed"
+
+const asPart = (event: RunEvent): TurnPart => ({ _tag: "RunEvent", event })
+
+/** The parts of a complete run, in the order in which the turn emitted them. */
+const partsOf = ({
+  citations,
+  conversationId,
+  endUserId,
+  events,
+  reply
+}: Outcome): ReadonlyArray<TurnPart> => {
+  const result: ChatTurnResult = {
+    reply: reply ?? "",
+    ...(conversationId === null ? {} : { conversationId }),
+    ...(endUserId === null ? {} : { endUserId }),
+    citations: citations ?? [],
+    media: []
+  }
+  const telling = new Telling(result.citations, "kept")
+  const last = events.findLastIndex(follows)
+  const before = last === -1 ? events : events.slice(0, last)
+  const after = last === -1 ? [] : events.slice(last)
+  return [
+    ...before.map(asPart),
+    { _tag: "StepStart" },
+    ...(result.reply === "" ? [] : [...telling.say(result.reply), ...telling.end()]),
+    ...after.filter(follows).map(asPart),
+    ...telling.rest(result.citations),
+    { _tag: "StepEnd" },
+    ...after.filter((event) => !follows(event)).map(asPart),
+    { _tag: "Done", result }
+  ]
+}
+
+/** The stream of a settled run, told again from what is stored. */
+const retold = (outcome: Outcome): RunningTurn["parts"] => {
+  if (outcome.status === "complete") return Stream.fromIterable(partsOf(outcome))
+  const code = outcome.events.findLast(({ type }) => type === "run.failed")?.payload?.["code"]
+  const failure =
+    code === "RUNTIME_TIMEOUT" ? runtimeTimeout() : code === processStopped ? turnInterrupted() : turnFailed()
+  return Stream.concat(Stream.fromIterable(outcome.events.map(asPart)), Stream.fail(failure))
+}
+
+/** `parts` without what a reader has had: so many characters of text, and so many parts beside it. */
+const without = (parts: RunningTurn["parts"], had: { text: number; others: number }): RunningTurn["parts"] =>
+  Stream.filterMap(parts, (part) => {
+    if (part._tag !== "TextDelta") return had.others-- > 0 ? Option.none() : Option.some(part)
+    const delta = part.delta.slice(had.text)
+    had.text = Math.max(0, had.text - part.delta.length)
+    return delta === "" ? Option.none() : Option.some({ ...part, delta })
+  })
+
+/** `replay` to its end, and `rest` from where it stopped when it could not keep the whole turn. */
+const completed = (replay: Replay, rest: RunningTurn["parts"]): RunningTurn["parts"] =>
+  Stream.suspend(() => {
+    const had = { text: 0, others: 0 }
+    const heard = Stream.tap(replay.stream, (part) =>
+      Effect.sync(() => {
+        if (part._tag === "TextDelta") had.text += part.delta.length
+        else had.others += 1
+      })
+    )
+    return Stream.concat(
+      heard,
+      Stream.suspend(() => (replay.whole ? Stream.empty : without(rest, had)))
+    )
+  })
+
+/** The outcome as it is once it is no longer `running`. */
+const settled = <E>(look: Effect.Effect<Outcome, E>): Effect.Effect<Outcome, E> =>
+  Effect.flatMap(look, (outcome) =>
+    outcome.status === "running"
+      ? Effect.zipRight(Effect.sleep(polling), settled(look))
+      : Effect.succeed(outcome)
+  )
+
+export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentRuns", {
+  effect: Effect.gen(function* () {
+    const store = yield* AgentRunStore
+    const live = yield* LiveRuns
+    const audit = yield* AuditLog
+
+    /** One page of the trace, after an audit entry says who reads it; without the entry nothing is shown. */
+    const read = Effect.fn("AgentRuns.read")(function* (
+      key: AgentKey,
+      id: RunId,
+      page: { readonly limit: number; readonly after: number },
+      requestId: string
+    ) {
+      const found = yield* store.trace(key, id, page)
+      if (Option.isNone(found)) return yield* absent()
+      const actor = { type: "key" as const, id: key.keyId }
+      const entry = { tenantId: key.tenantId, actor, action: "agent_run.read", target: id, requestId }
+      yield* audit.record(entry).pipe(
+        Effect.tapErrorCause((cause) =>
+          Effect.logError("A trace was not shown: its reading could not be audited", cause)
+        ),
+        Effect.mapError(
+          () =>
+            new ServiceUnavailable({
+              message: "The read could not be recorded, so nothing is shown. Try again."
+            })
+        )
+      )
+      return found.value
+    })
+
+    const statusOf = (scope: ReadScope, id: RunId) =>
+      Effect.flatMap(
+        store.status(scope, id),
+        Option.match({ onNone: () => Effect.fail(absent()), onSome: (status) => Effect.succeed(status) })
+      )
+
+    const outcomeOf = (scope: ReadScope, id: RunId) =>
+      Effect.flatMap(
+        store.outcome(scope, id),
+        Option.match({ onNone: () => Effect.fail(absent()), onSome: (outcome) => Effect.succeed(outcome) })
+      )
+
+    /** Waits at most {@link patience} until the run, wherever it runs, has ended. */
+    const ended = (scope: ReadScope, id: RunId) =>
+      Effect.flatMap(
+        live.find(scope, id),
+        Option.match({
+          onSome: (run) => Effect.zipRight(run.stop, run.ended),
+          onNone: () => settled(outcomeOf(scope, id))
+        })
+      ).pipe(Effect.timeoutOption(patience))
+
+    /**
+     * Ends a running turn: what was said so far becomes the reply; a turn that had said nothing fails. A settled run
+     * stays as it is. The status is `running` only when the run's process takes longer than we wait.
+     */
+    const stop = Effect.fn("AgentRuns.stop")(function* (scope: ReadScope, id: RunId) {
+      const before: RunStatus = yield* statusOf(scope, id)
+      if (before !== "running") return { id, status: before }
+      yield* store.requestStop(scope, id)
+      yield* ended(scope, id)
+      return { id, status: yield* statusOf(scope, id) }
+    })
+
+    /** Nothing until the run is settled, then all of it: for a run that another process runs. */
+    const onceSettled = (scope: ReadScope, id: RunId): RunningTurn["parts"] =>
+      settled(outcomeOf(scope, id)).pipe(
+        // An agent that is deleted meanwhile takes its runs with it.
+        Effect.mapError(turnFailed),
+        Effect.map(retold),
+        Stream.unwrap
+      )
+
+    /** The stream of a run from its start to its end, whether the run is under way or settled. */
+    const follow = Effect.fn("AgentRuns.follow")(function* (scope: ReadScope, id: RunId) {
+      const running = yield* live.find(scope, id)
+      const outcome = yield* outcomeOf(scope, id)
+      const parts = Option.isSome(running)
+        ? completed(running.value.replay, onceSettled(scope, id))
+        : outcome.status === "running"
+          ? onceSettled(scope, id)
+          : retold(outcome)
+      const turn: RunningTurn = { runId: id, endUserId: outcome.endUserId, parts }
+      return turn
+    })
+
+    return { read, stop, follow } as const
+  })
+}) {}

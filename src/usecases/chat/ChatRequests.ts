@@ -1,0 +1,99 @@
+/** Turns as callers of the API ask for them: a repeat with the same Idempotency-Key is answered by the first one's turn. */
+import { createHash } from "node:crypto"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type { AgentKey } from "../../domain/accounts/Access.ts"
+import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/chat/ChatTurn.ts"
+import { Conflict, ValidationError } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Ids.ts"
+import type { JsonValue } from "../../domain/Text.ts"
+import type { TurnClaim } from "../../store/chat/TurnClaims.ts"
+import { AgentRuns } from "./AgentRuns.ts"
+import { ChatTurn } from "./ChatTurn.ts"
+import { turnFailed } from "./ModelStep.ts"
+
+const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
+
+/** `value` with the names of its objects in order: how a request was written down makes no difference. */
+const ordered = (value: JsonValue): JsonValue => {
+  if (typeof value !== "object" || value === null) return value
+  if (isList(value)) return value.map(ordered)
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      .map(([name, member]) => [name, ordered(member)])
+  )
+}
+
+/** Credentials are left out: nothing of them is stored, and a repeat may bring fresh ones. */
+const hashOf = ({ toolCredentials: _, ...request }: ChatTurnRequest): string => {
+  const { context, conversationId, endUserId, externalEndUserId, filter, message, toolContext } = request
+  const asked = [message, conversationId, endUserId, externalEndUserId, context, toolContext, filter]
+  return createHash("sha256")
+    .update(JSON.stringify(asked.map((part) => (part === undefined ? [] : [ordered(part)]))))
+    .digest("base64url")
+}
+
+const claimOf = ({ keyId }: AgentKey, request: ChatTurnRequest, idempotencyKey: string) =>
+  request.persist
+    ? Effect.succeed<TurnClaim>({ keyId, idempotencyKey, requestHash: hashOf(request) })
+    : Effect.fail(
+        new ValidationError({
+          message:
+            "An Idempotency-Key needs persist: true. Of other turns nothing is stored that a repeat could get.",
+          details: { issues: [{ path: ["persist"], message: "Expected true with an Idempotency-Key" }] }
+        })
+      )
+
+export class ChatRequests extends Effect.Service<ChatRequests>()("usecases/chat/ChatRequests", {
+  effect: Effect.gen(function* () {
+    const turns = yield* ChatTurn
+    const runs = yield* AgentRuns
+
+    const follow = (key: AgentKey, runId: RunId) =>
+      Effect.catchTag(
+        runs.follow(key, runId),
+        "NOT_FOUND",
+        () => new Conflict({ message: "The turn of this Idempotency-Key has been deleted." })
+      )
+
+    /** The result of an earlier turn, once it has one. */
+    const resultOf = Effect.fn("ChatRequests.resultOf")(function* (key: AgentKey, runId: RunId) {
+      const { parts } = yield* follow(key, runId)
+      const result = yield* parts.pipe(
+        Stream.runFold<ChatTurnResult | null, TurnPart>(null, (found, part) =>
+          part._tag === "Done" ? part.result : found
+        )
+      )
+      return result ?? (yield* turnFailed())
+    })
+
+    /** A turn that is under way: a new one, or the one that an earlier request with `idempotencyKey` began. */
+    const start = Effect.fn("ChatRequests.start")(function* (
+      key: AgentKey,
+      request: ChatTurnRequest,
+      idempotencyKey?: string
+    ) {
+      if (idempotencyKey === undefined) return yield* turns.start(key, request)
+      const claim = yield* claimOf(key, request, idempotencyKey)
+      return yield* Effect.catchTag(turns.startOnce(key, request, claim), "AlreadyBegun", ({ runId }) =>
+        follow(key, runId)
+      )
+    })
+
+    /** The complete reply of such a turn. */
+    const complete = Effect.fn("ChatRequests.complete")(function* (
+      key: AgentKey,
+      request: ChatTurnRequest & { readonly includeRealtimeToken: boolean },
+      idempotencyKey?: string
+    ) {
+      if (idempotencyKey === undefined) return yield* turns.complete(key, request)
+      const claim = yield* claimOf(key, request, idempotencyKey)
+      return yield* Effect.catchTag(turns.completeOnce(key, request, claim), "AlreadyBegun", ({ runId }) =>
+        Effect.flatMap(resultOf(key, runId), (result) => turns.completed(key, request, runId, result))
+      )
+    })
+
+    return { start, complete } as const
+  })
+}) {}

@@ -1,0 +1,96 @@
+/**
+ * The turns that this process runs: what they have emitted, how to stop them, and, for those that take long, the events
+ * that are stored while they run. Short turns cost nothing here: their events are stored when they settle.
+ */
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { RunEvent } from "../../domain/chat/AgentRun.ts"
+import type { RunId } from "../../domain/Ids.ts"
+import { AgentRunStore } from "../../store/chat/AgentRuns.ts"
+import { Instance } from "./ProcessLease.ts"
+import type { Replay } from "./Replay.ts"
+import type * as Trace from "./Trace.ts"
+
+/** A turn takes long from here on; also how often its events are stored and wishes to stop are looked for. */
+const tick = Duration.millis(500)
+
+const withoutPayload = ({ payload: _, ...event }: RunEvent): RunEvent => event
+
+export interface LiveRun {
+  readonly scope: AgentScope
+  readonly runId: RunId
+  readonly trace: Trace.Trace
+  readonly replay: Replay
+  /** Ends the model's part of the turn; done before and after is fine. */
+  readonly stop: Effect.Effect<unknown>
+  /** Returns once the turn is settled. */
+  readonly ended: Effect.Effect<void>
+}
+
+export class LiveRuns extends Effect.Service<LiveRuns>()("usecases/chat/RunningTurns", {
+  scoped: Effect.gen(function* () {
+    const store = yield* AgentRunStore
+    const instance = yield* Instance
+    const runs = new Map<RunId, LiveRun & { readonly since: number }>()
+
+    const add = (run: LiveRun) =>
+      Effect.map(monotonicMillis, (since) => void runs.set(run.runId, { ...run, since }))
+    const remove = (runId: RunId) => Effect.sync(() => void runs.delete(runId))
+
+    /** None when the run is not of this agent, or not of this process. */
+    const find = (scope: AgentScope, runId: RunId): Effect.Effect<Option.Option<LiveRun>> =>
+      Effect.sync(() =>
+        Option.filter(
+          Option.fromNullable(runs.get(runId)),
+          (run) => run.scope.tenantId === scope.tenantId && run.scope.agentId === scope.agentId
+        )
+      )
+
+    /** One by one, those that the database refuses for their content without it. */
+    const storeApart = (events: ReadonlyArray<RunEvent>) =>
+      Effect.forEach(
+        events,
+        (event) =>
+          Effect.catchTag(store.flush([event]), "Unstorable", (refusal) =>
+            Effect.zipRight(
+              Effect.logWarning("The database refuses the content of an event", Cause.fail(refusal)),
+              store.flush([withoutPayload(event)])
+            )
+          ),
+        { discard: true }
+      )
+
+    const storeEvents = (long: ReadonlyArray<LiveRun>) =>
+      Effect.gen(function* () {
+        const pending = long.map(({ trace }) => ({ trace, events: trace.unstored() }))
+        const events = pending.flatMap((run) => run.events)
+        if (events.length === 0) return
+        yield* Effect.catchTag(store.flush(events), "Unstorable", () => storeApart(events))
+        for (const run of pending) run.trace.stored(run.events)
+      })
+
+    const stopWished = Effect.gen(function* () {
+      for (const runId of yield* store.toStop(instance.id)) yield* runs.get(runId)?.stop ?? Effect.void
+    })
+
+    const quietly = <A, E>(what: string, effect: Effect.Effect<A, E>) =>
+      Effect.catchAllCause(effect, (cause) => Effect.logWarning(what, cause))
+
+    const look = Effect.gen(function* () {
+      const now = yield* monotonicMillis
+      const long = [...runs.values()].filter(({ since }) => now - since >= Duration.toMillis(tick))
+      if (long.length === 0) return
+      // One may fail without the other; both come again at the next tick.
+      yield* quietly("Events of running turns could not be stored", storeEvents(long))
+      yield* quietly("Wishes to stop could not be read", stopWished)
+    })
+    yield* look.pipe(Effect.repeat(Schedule.spaced(tick)), Effect.forkScoped)
+
+    return { add, remove, find } as const
+  })
+}) {}

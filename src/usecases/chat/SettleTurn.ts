@@ -1,0 +1,155 @@
+/** How a turn ends: with a reply that is stored before it is said to be done, or with a failure that ends its run. */
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type { ChatTurnResult } from "../../domain/chat/ChatTurn.ts"
+import type { ConversationNotActive } from "../../domain/Errors.ts"
+import { newId } from "../../domain/Ids.ts"
+import * as Traced from "../../concurrency/CheapSpans.ts"
+import { type Settled, type Settlement, Turns } from "../../store/chat/Turns.ts"
+import type { Unstorable } from "../../store/Unstorable.ts"
+import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
+import type * as Answer from "./Answer.ts"
+import { insist } from "./RetryUntilWritten.ts"
+import * as ModelStep from "./ModelStep.ts"
+import { emit, type Failure, record, type Turn } from "./Turn.ts"
+import * as TurnMetrics from "./TurnMetrics.ts"
+
+interface Outcome extends Pick<Settlement, "reply" | "inputTokens" | "outputTokens" | "events"> {
+  readonly end: TurnMetrics.End
+}
+
+const nothingSaid = { reply: null, inputTokens: 0, outputTokens: 0 } as const
+
+/** What {@link ChatTurn} ends its turns with. */
+export const makeEnding = Effect.gen(function* () {
+  const turns = yield* Turns
+  const feed = yield* RealtimeFeed
+  const inTheEnd = insist(yield* Effect.scope)
+  TurnMetrics.begin()
+
+  const settle = Traced.fn("Ending.settle")(function* (turn: Turn, outcome: Outcome) {
+    const { admission, opening, scope } = turn
+    const tokens = { inputTokens: outcome.inputTokens, outputTokens: outcome.outputTokens }
+    // Without a ticket no run was written: the conversation was taken over while the turn was being begun.
+    if (!turn.request.persist || admission.ticket === null) {
+      turn.settled = true
+      yield* turn.counted ? turns.count(scope, admission.periodStart) : turns.release(scope, admission)
+      TurnMetrics.count(outcome.end, outcome.inputTokens, outcome.outputTokens)
+      return { _tag: "Written", epoch: admission.epoch } satisfies Settled
+    }
+    const settlement: Settlement = {
+      runId: opening.runId,
+      counted: turn.counted,
+      ...tokens,
+      reply: outcome.reply,
+      ...(outcome.reply === null || turn.handoff === null ? {} : { handoff: turn.handoff }),
+      events: outcome.events
+    }
+    const { post } = turn
+    const { reply } = outcome
+    const posting =
+      post === null || reply === null
+        ? null
+        : (epoch: number) => post({ ...reply, handedOff: turn.handoff !== null }, epoch)
+    const settled = yield* turns.settle(scope, settlement, posting)
+    turn.settled = settled._tag !== "Fenced"
+    if (settled._tag === "Written") TurnMetrics.count(outcome.end, outcome.inputTokens, outcome.outputTokens)
+    yield* feed.changed(turn.conversationId, opening.runId)
+    return settled
+  }, Effect.uninterruptible)
+
+  const warn = (refusal: Unstorable) =>
+    Effect.logWarning("The database refuses the content of a turn", Cause.fail(refusal))
+
+  /** {@link settle}, where a turn whose content cannot be stored has failed. */
+  const settleWhole = (turn: Turn, outcome: Outcome) =>
+    Effect.catchTag(settle(turn, outcome), "Unstorable", (refusal) =>
+      Effect.zipRight(warn(refusal), ModelStep.turnFailed())
+    )
+
+  /** Somebody else answers by now: what the model wrote is not said. */
+  const takenOver = Traced.fn("Ending.takenOver")(function* (turn: Turn, answer: Answer.Answer) {
+    turn.takenOver = true
+    const { inputTokens, outputTokens } = answer
+    yield* record(turn, "run.failed", "failed", "Somebody else took over", { code: "TAKEN_OVER" })
+    const events = turn.trace.unstored()
+    yield* settleWhole(turn, { end: "taken_over", reply: null, inputTokens, outputTokens, events })
+  }, Effect.uninterruptible)
+
+  /** Settles first, then says so: nothing leaves as done that is not stored. */
+  const conclude = Traced.fn("Ending.conclude")(function* (turn: Turn, answer: Answer.Answer) {
+    const { citations, inputTokens, outputTokens, reply } = answer
+    const event = yield* turn.trace.draft("run.completed", "complete", answer.label)
+    const id = yield* newId.message
+    const settled = yield* settleWhole(turn, {
+      end: "complete",
+      reply: { id, content: reply, citations },
+      inputTokens,
+      outputTokens,
+      // The last of them is true only if this is written.
+      events: [...turn.trace.unstored(), event]
+    })
+    if (settled._tag === "Fenced") yield* takenOver(turn, answer)
+    if (settled._tag !== "Written") return yield* ModelStep.turnFailed()
+    yield* emit(turn, { _tag: "RunEvent", event })
+    const result: ChatTurnResult = {
+      reply,
+      ...(turn.conversationId === null ? {} : { conversationId: turn.conversationId }),
+      ...(turn.endUserId === null ? {} : { endUserId: turn.endUserId }),
+      citations,
+      media: []
+    }
+    turn.result = result
+    yield* emit(turn, { _tag: "Done", result })
+  })
+
+  /** Whoever takes over stops the turn, maybe before anything was said. */
+  const stoppedByOthers = Traced.fn("Ending.stoppedByOthers")(function* (turn: Turn) {
+    const { admission, conversationId, scope } = turn
+    if (conversationId === null || admission.ticket === null) return false
+    if (!(yield* Deferred.isDone(turn.cancellation))) return false
+    const { epoch, state } = yield* turns.place(scope, conversationId, admission.ticket)
+    return state !== "AI_ACTIVE" || epoch !== admission.epoch
+  })
+
+  /**
+   * Ends the run as failed, with as much of what happened as can be stored: what the database refuses for its content is
+   * left out, so that no content keeps a conversation waiting.
+   */
+  const settleFailed = (turn: Turn, end: TurnMetrics.End) => {
+    const { counted, opening, scope } = turn
+    const events = turn.trace.unstored()
+    const empty = Effect.gen(function* () {
+      yield* turns.settleEmpty(scope, opening.runId, counted)
+      turn.settled = true
+      TurnMetrics.count(end, 0, 0)
+      yield* feed.changed(turn.conversationId, opening.runId)
+    })
+    return settle(turn, { end, ...nothingSaid, events }).pipe(
+      Effect.tapError(warn),
+      Effect.orElse(() => settle(turn, { end, ...nothingSaid, events: events.slice(-1) })),
+      Effect.tapError(warn),
+      Effect.orElse(() => empty)
+    )
+  }
+
+  /** Whatever ended the turn early, the run ends too. */
+  const abandon = (turn: Turn, why: Failure | ConversationNotActive) =>
+    Effect.gen(function* () {
+      if (turn.settled) return
+      turn.takenOver = yield* Effect.catchAllCause(stoppedByOthers(turn), () => Effect.succeed(false))
+      const code = turn.takenOver ? "TAKEN_OVER" : why._tag
+      const provider = turn.takenOver ? null : turn.providerProblem
+      const failure = provider === null ? { code } : { code, provider }
+      yield* record(turn, "run.failed", "failed", "Run failed", failure)
+      const failed = why._tag === "RUNTIME_TIMEOUT" ? "timed_out" : "failed"
+      const end = turn.takenOver ? "taken_over" : failed
+      yield* inTheEnd(settleFailed(turn, end))
+    }).pipe(
+      Effect.catchAllCause((cause) => Effect.logError("A failed turn could not be settled", cause)),
+      Effect.uninterruptible
+    )
+
+  return { abandon, conclude } as const
+})

@@ -1,0 +1,157 @@
+/** How a turn begins: with a request's message, or with what is stored of a channel's conversation and not answered yet. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Data from "effect/Data"
+import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
+import type { RunEvent } from "../../domain/chat/AgentRun.ts"
+import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
+import type { ChatTurnRequest } from "../../domain/chat/ChatTurn.ts"
+import type { ConversationChannel } from "../../domain/conversations/Conversation.ts"
+import { Conflict } from "../../domain/Errors.ts"
+import { type ConversationId, newId, type RunId } from "../../domain/Ids.ts"
+import * as Traced from "../../concurrency/CheapSpans.ts"
+import { type TurnClaim, TurnClaimStore } from "../../store/chat/TurnClaims.ts"
+import { type Opening, Turns } from "../../store/chat/Turns.ts"
+import { UnansweredStore } from "../../store/channels/Unanswered.ts"
+import { type Extras, type Files, noExtras } from "./TurnOptions.ts"
+import * as Identity from "./Identity.ts"
+import { Instance } from "./ProcessLease.ts"
+import * as Trace from "./Trace.ts"
+import type { Reply, Turn } from "./Turn.ts"
+import { TurnSettings } from "./TurnSettings.ts"
+
+/** Messages that are stored already, and what their answer needs. */
+export interface Stored {
+  readonly conversationId: ConversationId
+  readonly channel: ConversationChannel
+  readonly now: DateTime.Utc
+  /** Nothing is answered when all of it is older than this. */
+  readonly patience: Duration.Duration
+  /** The files of what is answered, oldest first, as the turn takes them. */
+  readonly files: (stored: ReadonlyArray<StoredAttachment>) => Files
+  /** Joins the transaction of the reply. */
+  readonly post: (reply: Reply, epoch: number) => Effect.Effect<void>
+}
+
+/** Replies of one conversation within this time; who gets more of them talks to a machine, or is one. */
+const mostReplies = 100
+const loopWindow = Duration.minutes(10)
+/** Characters that one reply answers: as many as one message of the API may have. */
+const mostOfBurst = 32_000
+
+/** A turn that was cut off by its time-out is written within this time. */
+const settlingTime = Duration.seconds(30)
+
+/** An opening with the trace of its run, and the run's first event. */
+export interface Begun {
+  readonly opening: Opening
+  readonly started: RunEvent
+  readonly trace: Trace.Trace
+}
+
+/** An earlier request with the same Idempotency-Key began the turn `runId`, which is to be followed. */
+export class AlreadyBegun extends Data.TaggedError("AlreadyBegun")<{ readonly runId: RunId }> {}
+
+/** Reserves a turn and writes its first rows, or says why there is none. */
+export type Admit<E> = (
+  scope: ReadScope,
+  opening: Opening
+) => Effect.Effect<Turn["admission"], Effect.Effect.Error<ReturnType<typeof Identity.admitted>> | E>
+
+/** What {@link ChatTurn} begins its turns with. */
+export const makeBeginning = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const turns = yield* Turns
+  const claims = yield* TurnClaimStore
+  const unanswered = yield* UnansweredStore
+  const instance = yield* Instance
+  const settings = yield* TurnSettings
+
+  const opened = Traced.fn("Beginning.opened")(function* (
+    channel: ConversationChannel,
+    request: ChatTurnRequest,
+    { files, retryOf, userMessageId }: Extras
+  ) {
+    const runId = yield* newId.run
+    const trace = Trace.make(runId)
+    const started = yield* trace.record("run.started", "running", "Run started")
+    const opening: Opening = {
+      target: Identity.targetOf(request),
+      persist: request.persist,
+      channel,
+      instanceId: instance.id,
+      runId,
+      endUserId: yield* newId.endUser,
+      conversationId: yield* newId.conversation,
+      userMessageId: retryOf ?? userMessageId ?? (yield* newId.message),
+      ...(retryOf === undefined ? {} : { answers: [retryOf], retries: true }),
+      attachments: files.stored,
+      message: request.message,
+      startedAt: started.timestamp,
+      startedLabel: started.label,
+      timeout: Duration.sum(settings.timeout, settlingTime)
+    }
+    return { opening, started, trace }
+  })
+
+  const admit: Admit<never> = (scope, opening) =>
+    Effect.flatMap(turns.begin(scope, opening), (admission) => Identity.admitted(opening.target, admission))
+
+  /** Claim and turn are one transaction: what is refused does not use the key up. */
+  const admitOnce =
+    (claim: TurnClaim): Admit<AlreadyBegun | Conflict> =>
+    (scope, opening) =>
+      Effect.gen(function* () {
+        const earlier = yield* claims.claim(scope, claim, opening.runId)
+        if (Option.isNone(earlier)) return yield* admit(scope, opening)
+        const { requestHash, runId } = earlier.value
+        if (requestHash === claim.requestHash) return yield* new AlreadyBegun({ runId })
+        return yield* new Conflict({
+          message: "This Idempotency-Key was sent with another request. Use a new one for each turn."
+        })
+      }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+
+  /** Gives the key of a turn back that was refused after it had begun. */
+  const unclaim = (scope: AgentScope, claim: TurnClaim, { runId }: Opening) =>
+    claims.release(scope, claim, runId)
+
+  /** Begins the turn that answers what is stored; how many read it at the same time, one begins. */
+  const stored = Traced.fn("Beginning.stored")(function* (scope: ReadScope, burst: Stored) {
+    const { conversationId: id, now } = burst
+    const since = {
+      fresh: DateTime.subtractDuration(now, burst.patience),
+      replies: DateTime.subtractDuration(now, loopWindow)
+    }
+    const work = Effect.gen(function* () {
+      const held = yield* unanswered.hold(scope, id, since)
+      if (held === null || held.state !== "AI_ACTIVE") return "Inactive" as const
+      const last = held.messages.at(-1)
+      if (last === undefined || !held.messages.some(({ fresh }) => fresh)) return "Nothing" as const
+      if (held.busy) return "Busy" as const
+      if (held.replies >= mostReplies) return "Looping" as const
+      const message = held.messages
+        .map(({ content }) => content)
+        .join("\n")
+        .slice(-mostOfBurst)
+        .toWellFormed()
+      const request: ChatTurnRequest = { message, conversationId: id, persist: true }
+      const begun = yield* opened(burst.channel, request, noExtras)
+      const answers = held.messages.map((row) => row.id)
+      const opening: Opening = { ...begun.opening, userMessageId: last.id, answers }
+      const files = burst.files(held.messages.flatMap(({ attachments }) => attachments))
+      return { request, files, begun: { ...begun, opening }, admission: yield* turns.begin(scope, opening) }
+    })
+    const found = yield* sql.withTransaction(work).pipe(Effect.catchTag("SqlError", Effect.die))
+    if (typeof found === "string") return found
+    const { begun, files, request } = found
+    const admission = yield* Effect.either(Identity.admitted(begun.opening.target, found.admission))
+    if (Either.isRight(admission)) return { request, files, begun, admission: admission.right }
+    return admission.left._tag === "TURN_LIMIT_EXCEEDED" ? ("Exhausted" as const) : ("Inactive" as const)
+  })
+
+  return { opened, stored, admit, admitOnce, unclaim } as const
+})

@@ -1,0 +1,35 @@
+/** What a surface knows of a turn besides its request. */
+import type * as Prompt from "@effect/ai/Prompt"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
+import type { TurnFailed } from "../../domain/Errors.ts"
+import type { EndUserId, MessageId } from "../../domain/Ids.ts"
+import type { HistoryMessage } from "../../store/chat/Turns.ts"
+
+export type { HistoryMessage }
+
+/** Files of the user's message, which are in the artifact store. */
+export interface Files {
+  readonly stored: ReadonlyArray<StoredAttachment>
+  /** Their contents as the model takes them, held in memory until the scope closes. */
+  readonly load: Effect.Effect<ReadonlyArray<Prompt.FilePart>, TurnFailed, Scope.Scope>
+  /** Run when the turn has ended: from then on the conversation is what keeps them, if there is one. */
+  readonly release: Effect.Effect<void>
+}
+
+export const noFiles: Files = { stored: [], load: Effect.succeed([]), release: Effect.void }
+
+export interface Extras {
+  readonly files: Files
+  /** Whom the surface knows the turn to be for, though it names a conversation. */
+  readonly endUserId?: EndUserId
+  /** The id that the user's message gets. */
+  readonly userMessageId?: MessageId
+  /** The user's message is stored already: it is answered while it is the conversation's last and no turn is at it. */
+  readonly retryOf?: MessageId
+  /** Of a turn outside a stored conversation, oldest first. */
+  readonly history?: ReadonlyArray<HistoryMessage>
+}
+
+export const noExtras: Extras = { files: noFiles }

@@ -1,0 +1,102 @@
+/** The citations of a reply: told while it streams, right where the reply marks them. */
+import type { Citation, TurnPart } from "../../../domain/chat/ChatTurn.ts"
+import { MarkScanner, type Piece } from "./Marks.ts"
+import { type Passage, titleOf } from "./Passages.ts"
+
+/** What each passage is as a citation, in order. */
+export const candidatesOf = (passages: ReadonlyArray<Passage>): ReadonlyArray<Citation> =>
+  passages.map(({ chunk, index, text }) => ({
+    index,
+    sourceId: chunk.sourceId,
+    sourceName: chunk.sourceName,
+    documentId: chunk.documentId,
+    chunkId: chunk.id,
+    title: titleOf(chunk),
+    url: chunk.url,
+    text,
+    score: chunk.score
+  }))
+
+/**
+ * Tells each citation in the middle of the text, right before the bracket that ends its first mark: whoever shows the
+ * text as it comes knows by then what the mark stands for. Where that is does not depend on the pieces of the text.
+ */
+export class Telling {
+  private readonly candidates: Map<number, Citation>
+  private readonly numbers: Set<number>
+  private readonly scanner: MarkScanner | null
+  private readonly told = new Set<number>()
+  private said = ""
+
+  /**
+   * `marks`: `removed` takes marks of no passage out of the text, `kept` leaves them, `none` leaves the text alone, for an
+   * agent without sources.
+   */
+  constructor(candidates: ReadonlyArray<Citation>, marks: "removed" | "kept" | "none") {
+    this.candidates = new Map(candidates.map((citation) => [citation.index, citation]))
+    this.numbers = new Set(this.candidates.keys())
+    this.scanner =
+      marks === "none" ? null : new MarkScanner(this.numbers, { removesOthers: marks === "removed" })
+  }
+
+  /** Passages that were found since the reply began. */
+  add(candidates: ReadonlyArray<Citation>): void {
+    for (const citation of candidates) {
+      this.candidates.set(citation.index, citation)
+      this.numbers.add(citation.index)
+    }
+  }
+
+  /** What was told of the text so far. */
+  get text(): string {
+    return this.said
+  }
+
+  /** Those of the candidates that the text marks, by number. */
+  get cited(): ReadonlyArray<Citation> {
+    return [...this.candidates.values()].filter(({ index }) => this.told.has(index))
+  }
+
+  /** What is told for the next piece of the text. */
+  say(delta: string): ReadonlyArray<TurnPart> {
+    return this.tell(this.scanner === null ? [{ _tag: "Text", text: delta }] : this.scanner.push(delta))
+  }
+
+  /** What was held back, once nothing follows. */
+  end(): ReadonlyArray<TurnPart> {
+    return this.scanner === null ? [] : this.tell(this.scanner.flush())
+  }
+
+  /** Those of `citations` that were not told with the text. */
+  rest(citations: ReadonlyArray<Citation>): ReadonlyArray<TurnPart> {
+    return citations
+      .filter(({ index }) => !this.told.has(index))
+      .map((citation) => ({ _tag: "Citation", citation }))
+  }
+
+  private tell(pieces: ReadonlyArray<Piece>): ReadonlyArray<TurnPart> {
+    const parts: Array<TurnPart> = []
+    let text = ""
+    const flush = () => {
+      if (text !== "") parts.push({ _tag: "TextDelta", delta: text })
+      this.said += text
+      text = ""
+    }
+    for (const piece of pieces) {
+      if (piece._tag === "Text") {
+        text += piece.text
+        continue
+      }
+      const citation = this.candidates.get(piece.number)
+      text += `[${piece.number}`
+      if (citation !== undefined && !this.told.has(piece.number)) {
+        this.told.add(piece.number)
+        flush()
+        parts.push({ _tag: "Citation", citation })
+      }
+      text += "]"
+    }
+    flush()
+    return parts
+  }
+}

@@ -1,0 +1,104 @@
+/** The statements of a reply that its marks stand for. */
+import { sentencesOf, type Span } from "../../../domain/Sentences.ts"
+import { MarkScanner } from "./Marks.ts"
+
+export interface MarkedClaim {
+  /** `reply.slice(start, end)`, in UTF-16 units: the sentence, or the part of it that leads to the marks. */
+  readonly start: number
+  readonly end: number
+  /** Without its marks. */
+  readonly text: string
+  /** What it cites, in order, each once. */
+  readonly numbers: ReadonlyArray<number>
+}
+
+/** Statements of one reply that are checked. */
+const maxClaims = 64
+/** Words that a part of a sentence needs to be a statement by itself. */
+const minWords = 3
+
+interface Mark {
+  readonly start: number
+  readonly end: number
+  readonly number: number
+}
+
+const marksOf = (reply: string, numbers: ReadonlySet<number>): ReadonlyArray<Mark> => {
+  const scanner = new MarkScanner(numbers, { removesOthers: false })
+  const marks: Array<Mark> = []
+  let at = 0
+  for (const piece of [...scanner.push(reply), ...scanner.flush()]) {
+    const length = piece._tag === "Text" ? piece.text.length : `[${piece.number}]`.length
+    if (piece._tag === "Mark") marks.push({ start: at, end: at + length, number: piece.number })
+    at += length
+  }
+  return marks
+}
+
+/** Marks with nothing but blanks between them stand for one statement. */
+const groupsOf = (reply: string, marks: ReadonlyArray<Mark>): ReadonlyArray<ReadonlyArray<Mark>> => {
+  const groups: Array<Array<Mark>> = []
+  for (const mark of marks) {
+    const group = groups.at(-1)
+    const before = group?.at(-1)
+    if (group !== undefined && before !== undefined && /^[\s,;]*$/u.test(reply.slice(before.end, mark.start)))
+      group.push(mark)
+    else groups.push([mark])
+  }
+  return groups
+}
+
+const wordCount = (text: string): number => text.match(/\p{Script=Han}|[\p{L}\p{N}]+/gu)?.length ?? 0
+
+/** `reply.slice(start, end)` without `marks`, which are those in it. */
+const withoutMarks = (reply: string, { end, start }: Span, marks: ReadonlyArray<Mark>): string => {
+  let text = ""
+  let at = start
+  for (const mark of marks) {
+    if (mark.end <= start || mark.start >= end) continue
+    text += reply.slice(at, mark.start)
+    at = mark.end
+  }
+  return (text + reply.slice(at, end)).replaceAll(/[ \t]{1,8}(?=[.,;:!?]|$)/gu, "").trim()
+}
+
+/** In order; of a reply with very many, the first. */
+export const claimsOf = (reply: string, numbers: ReadonlySet<number>): ReadonlyArray<MarkedClaim> => {
+  const marks = marksOf(reply, numbers)
+  const claims: Array<MarkedClaim> = []
+  const add = (span: Span, own: ReadonlyArray<Mark>, group: ReadonlyArray<Mark>) => {
+    const text = withoutMarks(reply, span, own)
+    if (wordCount(text) === 0) return
+    claims.push({
+      start: span.start,
+      end: span.end,
+      text,
+      numbers: [...new Set(group.map(({ number }) => number))]
+    })
+  }
+  let place = 0
+  let before: { readonly span: Span; readonly own: ReadonlyArray<Mark> } | undefined
+  for (const sentence of sentencesOf(reply)) {
+    const own: Array<Mark> = []
+    for (let mark = marks[place]; mark !== undefined && mark.start < sentence.end; mark = marks[++place])
+      own.push(mark)
+    const groups = groupsOf(reply, own)
+    if (wordCount(withoutMarks(reply, sentence, own)) > 0) {
+      before = { span: sentence, own }
+      let start = sentence.start
+      for (const [at, group] of groups.entries()) {
+        const end = at === groups.length - 1 ? sentence.end : (group.at(-1)?.end ?? sentence.end)
+        const part = { start, end }
+        const isPart = groups.length > 1 && wordCount(withoutMarks(reply, part, own)) >= minWords
+        add(isPart ? part : sentence, own, group)
+        start = end
+        if (claims.length >= maxClaims) break
+      }
+    } else if (before !== undefined) {
+      // Marks on a line of their own stand for what is before them.
+      for (const group of groups.slice(0, maxClaims)) add(before.span, before.own, group)
+    }
+    if (claims.length >= maxClaims || place >= marks.length) break
+  }
+  return claims.slice(0, maxClaims)
+}

@@ -1,0 +1,63 @@
+/** Answers that somebody wrote beforehand: a question that is asked as there, or nearly so, gets them before anything else. */
+import type { Context } from "effect"
+import type { FoundChunk, VectorSearch } from "../../../capabilities/VectorSearch.ts"
+import type { ReadScope } from "../../../domain/accounts/Access.ts"
+import type { RetrieveFilter } from "../../../domain/knowledge/Chunk.ts"
+import * as Traced from "../../../concurrency/CheapSpans.ts"
+import { likeness } from "../../../search/QuestionLikeness.ts"
+
+/** Chunks that are compared: an answer of the greatest length, among questions that have words in common with it. */
+const compared = 20
+
+/** The passages of a written answer, in reading order, and how alike its question is to the one that was asked. */
+export interface CuratedAnswer {
+  readonly question: string
+  readonly likeness: number
+  readonly chunks: ReadonlyArray<FoundChunk>
+}
+
+/** The answer whose question is most like `asked`; null when none is alike enough. Chunks are best first. */
+const chosen = (asked: string, chunks: ReadonlyArray<FoundChunk>): CuratedAnswer | null => {
+  let best: FoundChunk | undefined
+  let most = 0
+  for (const chunk of chunks) {
+    const alike = likeness(asked, chunk.title)
+    if (alike > most) [best, most] = [chunk, alike]
+  }
+  if (best === undefined) return null
+  const { documentId, title } = best
+  return {
+    question: title,
+    likeness: most,
+    chunks: chunks
+      .filter((chunk) => chunk.documentId === documentId)
+      .toSorted((one, other) => one.ordinal - other.ordinal)
+      .map((chunk) => ({ ...chunk, score: most }))
+  }
+}
+
+/** Looks for a written answer among the sources that the scope and the filter leave. */
+export const find = Traced.fn("Curated.find")(function* (
+  { search }: Context.Tag.Service<typeof VectorSearch>,
+  scope: ReadScope,
+  asked: string,
+  filter: RetrieveFilter = {}
+) {
+  const sourceTypes = (filter.sourceTypes ?? ["QA"]).filter((type) => type === "QA")
+  if (sourceTypes.length === 0) return null
+  const query = { text: asked, topK: compared, minScore: 0, filter: { ...filter, sourceTypes } }
+  const { chunks } = yield* search(scope, query)
+  return chosen(asked, chunks)
+})
+
+/** `curated` first, then what else was found; at most `topK` where the answer itself is not longer. */
+export const before = (
+  curated: CuratedAnswer | null,
+  found: ReadonlyArray<FoundChunk>,
+  topK: number
+): ReadonlyArray<FoundChunk> => {
+  if (curated === null) return found
+  const ids = new Set(curated.chunks.map(({ id }) => id))
+  const others = found.filter(({ id }) => !ids.has(id))
+  return [...curated.chunks, ...others.slice(0, Math.max(0, topK - ids.size))]
+}

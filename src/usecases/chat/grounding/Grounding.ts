@@ -1,0 +1,90 @@
+/** Whether the sources say what a reply says, and what becomes of a reply that they do not support. */
+import type { Context } from "effect"
+import type { GroundingChecker, Verdict } from "../../../capabilities/GroundingChecker.ts"
+import type { Citation, Supported } from "../../../domain/chat/ChatTurn.ts"
+import * as Traced from "../../../concurrency/CheapSpans.ts"
+import { claimsOf, type MarkedClaim } from "./Claims.ts"
+
+export interface Grounding {
+  /** With what was found out about them. */
+  readonly citations: ReadonlyArray<Citation>
+  /** True when the sources do not support a statement that cites them. */
+  readonly isUnsupported: boolean
+  /** For the trace; null when nothing was checked. */
+  readonly payload: Readonly<Record<string, unknown>> | null
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
+interface Judged {
+  readonly claim: MarkedClaim
+  readonly verdict: Verdict
+}
+
+const gravity: Record<Supported, number> = { no: 3, partly: 2, yes: 1 }
+const gravityOf = ({ verdict: { supported } }: Judged): number =>
+  supported === null ? 0 : gravity[supported]
+
+/** Of the statements that cite it the one that it supports least, the first of them. */
+const annotated = (citation: Citation, judged: ReadonlyArray<Judged>): Citation => {
+  const own = judged.filter(({ claim }) => claim.numbers.includes(citation.index))
+  const [first, ...others] = own
+  if (first === undefined) return citation
+  const worst = others.reduce((one, other) => (gravityOf(other) > gravityOf(one) ? other : one), first)
+  const { claim, verdict } = worst
+  const span = verdict.spans.find(({ index }) => index === citation.index)
+  return {
+    ...citation,
+    start: claim.start,
+    end: claim.end,
+    ...(span === undefined ? {} : { span: span.text }),
+    ...(verdict.supported === null ? {} : { supported: verdict.supported })
+  }
+}
+
+/** Of a reply in which nothing is to be checked: one without citations, or of quotations. */
+export const unchecked = (citations: ReadonlyArray<Citation>): Grounding => ({
+  citations,
+  isUnsupported: false,
+  payload: null,
+  inputTokens: 0,
+  outputTokens: 0
+})
+
+/** Checks every statement of `reply` that cites one of `citations`. */
+export const checked = Traced.fn("Grounding.checked")(function* (
+  checker: Context.Tag.Service<typeof GroundingChecker>,
+  reply: string,
+  citations: ReadonlyArray<Citation>
+) {
+  const passages = new Map(citations.map(({ index, text, title }) => [index, { index, title, text }]))
+  const claims = citations.length === 0 ? [] : claimsOf(reply, new Set(passages.keys()))
+  if (claims.length === 0) return unchecked(citations)
+  const { inputTokens, outputTokens, verdicts } = yield* checker.check(
+    claims.map(({ numbers, text }) => ({
+      text,
+      passages: numbers.flatMap((number) => passages.get(number) ?? [])
+    }))
+  )
+  const judged = claims.flatMap((claim, place) => {
+    const verdict = verdicts[place]
+    return verdict === undefined ? [] : [{ claim, verdict }]
+  })
+  const grounding: Grounding = {
+    citations: citations.map((citation) => annotated(citation, judged)),
+    isUnsupported: judged.some(({ verdict }) => verdict.supported === "no"),
+    payload: {
+      checker: checker.name,
+      statements: judged.map(({ claim: { end, numbers, start }, verdict: { reasons, supported } }) => ({
+        start,
+        end,
+        cites: numbers,
+        supported,
+        ...(reasons.length === 0 ? {} : { reasons })
+      }))
+    },
+    inputTokens,
+    outputTokens
+  }
+  return grounding
+})

@@ -1,0 +1,155 @@
+/** From the chunks that a search found to the passages that a model is shown, each under one number. */
+import type * as DateTime from "effect/DateTime"
+import type * as ModelRuntime from "../../../capabilities/ModelRuntime.ts"
+import type { FoundChunk } from "../../../capabilities/VectorSearch.ts"
+import { estimateTokens } from "../../../domain/Tokens.ts"
+import type { SectionChunk } from "../../../store/knowledge/Passages.ts"
+
+export interface Passage {
+  /** The number that the reply cites it by, from 1 in the order of the search. */
+  readonly index: number
+  /** The best of the chunks it is made of. */
+  readonly chunk: FoundChunk
+  /** Chunks of one section in the order of reading. */
+  readonly text: string
+  /** When the service read it; null where that is not known. */
+  readonly readAt: DateTime.Utc | null
+  /** True for an answer that was written beforehand. */
+  readonly curated: boolean
+}
+
+/** Each chunk as it was found, for a runtime that answers from the chunks themselves. */
+export const single = (chunks: ReadonlyArray<FoundChunk>): ReadonlyArray<Passage> =>
+  chunks.map((chunk, place) => ({ index: place + 1, chunk, text: chunk.text, readAt: null, curated: false }))
+
+export const titleOf = ({ title, heading }: FoundChunk): string =>
+  heading === "" ? title : `${title} > ${heading}`
+
+const keyOf = ({ documentId, heading }: { readonly documentId: string; readonly heading: string }) =>
+  `${documentId} ${heading}`
+
+const gap = "\n\n[…]\n\n"
+
+interface Section {
+  readonly best: FoundChunk
+  readonly hits: Array<number>
+  /** By ordinal: what is stored of the section, and what of it is shown. */
+  readonly stored: ReadonlyMap<number, SectionChunk>
+  readonly shown: Map<number, string>
+}
+
+const textOf = ({ shown }: Section): string => {
+  let text = ""
+  let last: number | undefined
+  for (const [ordinal, piece] of [...shown].toSorted(([one], [other]) => one - other)) {
+    if (last !== undefined) text += ordinal === last + 1 ? "\n\n" : gap
+    text += piece
+    last = ordinal
+  }
+  return text
+}
+
+/** The first chunk of the section: down from the first hit for as long as there is one. */
+const startOf = ({ hits, stored }: Section): number => {
+  let start = Math.min(...hits)
+  while (stored.has(start - 1)) start--
+  return start
+}
+
+/** Shows texts, no text twice, as long as the budget lasts. */
+class Budget {
+  private readonly seen = new Set<string>()
+  private left: number
+
+  constructor(tokens: number) {
+    this.left = tokens
+  }
+
+  /** False for a text that was shown before. */
+  isNew(text: string): boolean {
+    return !this.seen.has(text.replaceAll(/\s+/gu, " ").trim().toLowerCase())
+  }
+
+  /** `text` where it fits and is new, else null; the very first is cut to what fits. */
+  take(text: string): string | null {
+    if (!this.isNew(text)) return null
+    const tokens = estimateTokens(text)
+    if (tokens > this.left && this.seen.size > 0) return null
+    this.seen.add(text.replaceAll(/\s+/gu, " ").trim().toLowerCase())
+    const share = Math.min(1, this.left / tokens)
+    this.left -= Math.ceil(tokens * share)
+    return share === 1 ? text : text.slice(0, Math.floor(text.length * share)).toWellFormed()
+  }
+}
+
+/** Distances from a hit at which neighbours are looked for. */
+const maxDistance = 24
+
+/**
+ * What was found, then the start of each section, then neighbours, nearest first and the best section first, within `tokens`
+ * (by {@link estimateTokens}). Chunks of one section are one passage; texts that were shown already are left out, also those
+ * of the passages `before`, whose numbers go on.
+ */
+export const packed = (
+  found: ReadonlyArray<FoundChunk>,
+  around: ReadonlyArray<SectionChunk>,
+  tokens: number,
+  before: ReadonlyArray<Passage> = []
+): ReadonlyArray<Passage> => {
+  const isFresh = ({ text }: { readonly text: string }) =>
+    !before.some((passage) => passage.text.includes(text))
+  const bySection = new Map<string, Array<SectionChunk>>()
+  for (const chunk of around.filter(isFresh)) {
+    const key = keyOf(chunk)
+    const section = bySection.get(key)
+    if (section === undefined) bySection.set(key, [chunk])
+    else section.push(chunk)
+  }
+  const budget = new Budget(tokens)
+  const sections = new Map<string, Section>()
+  for (const chunk of found.filter(isFresh)) {
+    const text = budget.take(chunk.text)
+    if (text === null) continue
+    const key = keyOf(chunk)
+    const stored = new Map((bySection.get(key) ?? []).map((one) => [one.ordinal, one]))
+    const section = sections.get(key) ?? { best: chunk, hits: [], stored, shown: new Map<number, string>() }
+    section.hits.push(chunk.ordinal)
+    section.shown.set(chunk.ordinal, text)
+    sections.set(key, section)
+  }
+  const show = ({ shown, stored }: Section, ordinal: number) => {
+    const chunk = stored.get(ordinal)
+    if (chunk === undefined || shown.has(ordinal)) return
+    const text = budget.take(chunk.text)
+    if (text !== null) shown.set(ordinal, text)
+  }
+  const all = [...sections.values()]
+  for (const section of all) show(section, startOf(section))
+  for (let distance = 1; distance <= maxDistance; distance++) {
+    for (const section of all) {
+      for (const hit of section.hits) {
+        show(section, hit + distance)
+        show(section, hit - distance)
+      }
+    }
+  }
+  return all.map((section, place) => ({
+    index: before.length + place + 1,
+    chunk: section.best,
+    text: textOf(section),
+    readAt: section.stored.get(section.best.ordinal)?.readAt ?? null,
+    curated: false
+  }))
+}
+
+/** As a runtime that answers from them reads them. */
+export const asRead = (passages: ReadonlyArray<Passage>): ReadonlyArray<ModelRuntime.Passage> =>
+  passages.map(({ chunk, curated, index, text }) => ({
+    index,
+    title: titleOf(chunk),
+    text,
+    score: chunk.score,
+    documentId: chunk.documentId,
+    ordinal: chunk.ordinal,
+    curated
+  }))

@@ -1,0 +1,146 @@
+/**
+ * Checks a model's arguments against a tool's JSON Schema, so that the model is told what to mend before the tool is called.
+ * Whoever writes the schema is a stranger: nothing is compiled, no pattern runs and no reference is followed, and the work is
+ * bounded by the sizes of both together. What is not understood is not checked; the tool itself has the last word.
+ */
+import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
+import { WorkBudget } from "../../../concurrency/WorkBudget.ts"
+
+/** Most problems that are told at once. */
+const most = 8
+/** Comparisons for each value that stands in the schema or in the arguments; what is left then is not checked. */
+const stepsPerValue = 256
+
+const isList = (value: JsonValue | undefined): value is ReadonlyArray<JsonValue> => Array.isArray(value)
+const isObject = (value: JsonValue | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !isList(value)
+
+/** Values that stand in `value`, itself included. */
+const countOf = (value: JsonValue): number => {
+  if (typeof value !== "object" || value === null) return 1
+  let count = 1
+  for (const member of Object.values(value)) count += countOf(member)
+  return count
+}
+
+const same = (a: JsonValue, b: JsonValue, work: WorkBudget): boolean => {
+  work.spend(1)
+  if (a === b) return true
+  if (isList(a))
+    return isList(b) && a.length === b.length && a.every((item, place) => same(item, b[place] ?? null, work))
+  if (!isObject(a) || !isObject(b)) return false
+  const names = Object.keys(a)
+  return (
+    names.length === Object.keys(b).length &&
+    names.every((name) => Object.hasOwn(b, name) && same(a[name] ?? null, b[name] ?? null, work))
+  )
+}
+
+const is = (type: JsonValue, value: JsonValue): boolean => {
+  switch (type) {
+    case "null":
+      return value === null
+    case "array":
+      return isList(value)
+    case "object":
+      return isObject(value)
+    case "integer":
+      return Number.isInteger(value)
+    case "string":
+    case "number":
+    case "boolean":
+      return typeof value === type
+    default:
+      return true
+  }
+}
+
+const within = (size: number, least: JsonValue | undefined, greatest: JsonValue | undefined): boolean =>
+  (typeof least !== "number" || size >= least) && (typeof greatest !== "number" || size <= greatest)
+
+/** Put into words only when it is told. */
+type Problem = () => string
+type Check = (schema: JsonObject, value: JsonValue, at: string, work: WorkBudget) => Iterable<Problem>
+
+const type: Check = ({ type: wanted }, value, at, work) => {
+  if (wanted === undefined) return []
+  const types = isList(wanted) ? wanted : [wanted]
+  work.spend(types.length)
+  return types.some((one) => is(one, value)) ? [] : [() => `${at} must be of type ${types.join(" or ")}`]
+}
+
+const choice: Check = ({ const: only, enum: all }, value, at, work) => {
+  const allowed = only === undefined ? all : [only]
+  if (!isList(allowed) || allowed.some((one) => work.isSpent || same(one, value, work))) return []
+  return [() => `${at} must be one of ${JSON.stringify(allowed).slice(0, 500)}`]
+}
+
+const number: Check = (schema, value, at) => {
+  if (typeof value !== "number") return []
+  const { minimum, maximum, exclusiveMinimum: above, exclusiveMaximum: below } = schema
+  const inside =
+    within(value, minimum, maximum) &&
+    (typeof above !== "number" || value > above) &&
+    (typeof below !== "number" || value < below)
+  return inside ? [] : [() => `${at} is out of range`]
+}
+
+const string: Check = ({ minLength, maxLength }, value, at, work) => {
+  if (typeof value !== "string" || (minLength === undefined && maxLength === undefined)) return []
+  // A character may have two halves.
+  work.spend(value.length / stepsPerValue)
+  return within([...value].length, minLength, maxLength) ? [] : [() => `${at} has the wrong length`]
+}
+
+const list: Check = function* ({ items, minItems, maxItems }, value, at, work) {
+  if (!isList(value)) return
+  if (!within(value.length, minItems, maxItems)) yield () => `${at} has the wrong number of items`
+  if (!isObject(items)) return
+  for (const [place, item] of value.entries()) yield* problems(items, item, `${at}/${place}`, work)
+}
+
+const object: Check = function* ({ properties, required, additionalProperties: others }, value, at, work) {
+  if (!isObject(value)) return
+  const known = isObject(properties) ? properties : {}
+  for (const name of isList(required) ? required : []) {
+    work.spend(1)
+    if (typeof name === "string" && !Object.hasOwn(value, name)) yield () => `${at}/${name} is missing`
+  }
+  for (const [name, member] of Object.entries(value)) {
+    const schema = Object.hasOwn(known, name) ? known[name] : others
+    if (schema === false) yield () => `${at}/${name} is not expected`
+    else if (isObject(schema)) yield* problems(schema, member, `${at}/${name}`, work)
+  }
+}
+
+const combined: Check = function* ({ allOf, anyOf, oneOf }, value, at, work) {
+  const fits = (schema: JsonValue) =>
+    !isObject(schema) || problems(schema, value, at, work)[Symbol.iterator]().next().done === true
+  for (const schema of isList(allOf) ? allOf : [])
+    if (isObject(schema)) yield* problems(schema, value, at, work)
+  if (isList(anyOf) && !anyOf.some(fits)) yield () => `${at} fits none of its alternatives`
+  else if (isList(oneOf) && oneOf.filter(fits).length !== 1 && !work.isSpent)
+    yield () => `${at} must fit exactly one of its alternatives`
+}
+
+const checks: ReadonlyArray<Check> = [type, choice, number, string, list, object, combined]
+
+const problems: Check = function* (schema, value, at, work) {
+  for (const check of checks) {
+    if (work.isSpent) return
+    work.spend(1)
+    yield* check(schema, value, at, work)
+  }
+}
+
+/** What is wrong with `input`, in words for the model; empty when nothing is. */
+export const complaints = (schema: JsonObject, input: JsonObject): ReadonlyArray<string> => {
+  const work = new WorkBudget()
+  work.allow((countOf(schema) + countOf(input)) * stepsPerValue)
+  const told: Array<string> = []
+  for (const problem of problems(schema, input, "", work)) {
+    told.push(problem())
+    if (told.length === most) break
+  }
+  return told
+}

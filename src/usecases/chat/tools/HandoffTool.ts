@@ -1,0 +1,65 @@
+/**
+ * The tool by which the model asks for a human: a typed call, never words in a reply. Offered where a human
+ * of the team can answer, in the widget and on messaging channels; an application that calls the API has its own ways.
+ */
+import * as Effect from "effect/Effect"
+import type { ToolDeclaration } from "../../../capabilities/ModelRuntime.ts"
+import type { ConversationChannel } from "../../../domain/conversations/Conversation.ts"
+import { toolFailure } from "./Bindings.ts"
+import type { TurnTools } from "./Tools.ts"
+import type { Turn } from "../Turn.ts"
+
+const name = "hand_off_to_human"
+
+/** Characters of a reason that are kept. */
+const mostOfReason = 500
+
+const declaration: ToolDeclaration = {
+  name,
+  description:
+    "Hand this conversation over to a human of the team. Call it when the customer asks for a person, or when you cannot " +
+    "help. Then tell the customer in one sentence that a person will take over. You will not be asked again.",
+  parameters: {
+    type: "object",
+    properties: { reason: { type: "string", description: "Why a human is needed, for the team to read." } },
+    required: ["reason"],
+    additionalProperties: false
+  }
+}
+
+const offered: Record<ConversationChannel, boolean> = {
+  api: false,
+  widget: true,
+  test: true,
+  whatsapp: true,
+  messenger: true
+}
+
+/** Whether a human of the team can answer in the place of the agent. */
+export const isOffered = ({ opening, request }: Turn): boolean => request.persist && offered[opening.channel]
+
+/** The turn's tools, and this one where it is offered; whoever calls another has acted on the world. */
+export const added = (turn: Turn, tools: TurnTools): TurnTools => {
+  const { call, declarations, scrubber } = tools
+  const others: TurnTools["call"] = (tool, input) =>
+    Effect.suspend(() => {
+      turn.acted = true
+      return call(tool, input)
+    })
+  if (!isOffered(turn)) return { ...tools, call: others }
+  return {
+    ...tools,
+    declarations: [...declarations.filter((tool) => tool.name !== name), declaration],
+    call: (tool, input) => {
+      if (tool !== name) return others(tool, input)
+      const reason = input?.["reason"]
+      if (typeof reason !== "string" || reason.trim() === "") {
+        return Effect.fail(toolFailure("INVALID_ARGUMENTS", "INVALID_ARGUMENTS: reason: expected a text"))
+      }
+      return Effect.sync(() => {
+        turn.handoff = scrubber.text(reason.trim()).slice(0, mostOfReason).toWellFormed()
+        return { state: "HUMAN_REQUESTED" }
+      })
+    }
+  }
+}

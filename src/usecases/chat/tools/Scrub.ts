@@ -1,0 +1,359 @@
+/**
+ * Removes credentials and binding values from whatever comes back from a tool or a model, in the encodings that servers
+ * commonly echo them in.
+ */
+import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
+
+const mark = "[redacted]"
+
+/** Shorter values are part of ordinary words: they are only removed where they stand alone. */
+const telling = 4
+/** From this length on, the value is also looked for inside of other encoded text. */
+const distinctive = 6
+
+/** What base64 makes of `bytes` wherever they lie in a longer text: the characters that depend on nothing else. */
+const insideBase64 = (bytes: Buffer): ReadonlyArray<string> =>
+  [0, 1, 2].flatMap((before) => {
+    const encoded = Buffer.concat([Buffer.alloc(before), bytes])
+      .toString("base64")
+      .replaceAll("=", "")
+    const whole = Math.floor(((before + bytes.length) * 8) / 6)
+    const inner = encoded.slice(Math.ceil((before * 8) / 6), whole)
+    return inner.length < distinctive ? [] : [inner, inner.replaceAll("+", "-").replaceAll("/", "_")]
+  })
+
+const percent = (text: string): string => encodeURIComponent(text.toWellFormed())
+const lowerPercent = (text: string): string =>
+  text.replaceAll(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())
+
+/** The value as it stands in JSON inside of JSON, four deep. */
+const escaped = (value: string): ReadonlyArray<string> => {
+  const inJson = (text: string) => JSON.stringify(text).slice(1, -1)
+  const once = inJson(value)
+  const twice = inJson(once)
+  const thrice = inJson(twice)
+  return [value, once, twice, thrice, inJson(thrice), once.replaceAll("/", "\\/")]
+}
+
+const inUrl = (value: string): ReadonlyArray<string> => {
+  const url = percent(value)
+  const form = url.replaceAll("%20", "+")
+  const strict = url.replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
+  return [url, lowerPercent(url), form, lowerPercent(form), strict]
+}
+
+const inBytes = (value: string): ReadonlyArray<string> => {
+  if (value.length < distinctive) return []
+  const bytes = Buffer.from(value)
+  return [bytes.toString("hex"), bytes.toString("hex").toUpperCase(), ...insideBase64(bytes)]
+}
+
+/** As a server would write it into a page. */
+const inHtml = (value: string): ReadonlyArray<string> => {
+  const html = value.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
+  return [html, html.replaceAll('"', "&quot;").replaceAll("'", "&#39;")]
+}
+
+/** The forms of a value, the likely ones in earlier rounds. */
+const rounds: ReadonlyArray<(value: string) => Iterable<string>> = [
+  (value) => [value],
+  (value) => [...escaped(value).slice(0, 2), ...inUrl(value)],
+  inBytes,
+  function* (value) {
+    for (const form of new Set([...escaped(value), ...inHtml(value)])) {
+      yield form
+      yield* inUrl(form)
+      yield* inBytes(form)
+    }
+  }
+]
+
+/**
+ * Characters of the forms that are looked for beside the values themselves: what a turn's request names must not take the time
+ * of other turns. Short values come first: a long one is hardly a credential.
+ */
+const maxFormCharacters = 65_536
+
+const needlesOf = (values: Iterable<string>): ReadonlySet<string> => {
+  const sorted = [...new Set(values)].filter((value) => value !== "").toSorted((a, b) => a.length - b.length)
+  const needles = new Set<string>()
+  let left = maxFormCharacters
+  for (const [place, round] of rounds.entries()) {
+    for (const value of sorted) {
+      if (place > 0 && value.length < telling) continue
+      for (const form of round(value)) {
+        if (needles.has(form)) continue
+        if (place > 0) left -= form.length
+        if (left < 0) return needles
+        needles.add(form)
+      }
+    }
+  }
+  return needles
+}
+
+const isWord = (character: string | undefined) => character !== undefined && /[\p{L}\p{N}_]/u.test(character)
+
+/** Room for one character's code beside a state in a number. */
+const codes = 65_536
+
+/**
+ * The automaton of Aho and Corasick: its state says which beginning of a needle the text so far ends in, so that one pass
+ * finds all needles, however many there are and however they overlap.
+ */
+class Automaton {
+  readonly #edges = new Map<number, number>()
+  /** By state, of which 0 is the beginning: the state of the longest shorter ending. */
+  readonly #shorter = [0]
+  readonly #depth = [0]
+  readonly #isInner = [false]
+  readonly #isShort = [false]
+  /** The longest ending that a needle which has to stand alone can be. */
+  readonly #brief = [0]
+  /** Length of the longest telling needle that ends here. */
+  readonly #found = [0]
+  /** Length of the longest ending that may become a needle, or is one that has to stand alone. */
+  readonly #open = [0]
+
+  constructor(needles: Iterable<string>) {
+    const byDepth: Array<Array<number>> = []
+    for (const needle of needles) this.#add(needle, byDepth)
+    // From the beginning on: whatever is shorter has been seen to.
+    for (const states of byDepth) for (const state of states) this.#settle(state)
+  }
+
+  #depthOf(state: number): number {
+    return this.#depth[state] ?? 0
+  }
+
+  #add(needle: string, byDepth: Array<Array<number>>): void {
+    let state = 0
+    for (let place = 0; place < needle.length; place++) {
+      const edge = state * codes + needle.charCodeAt(place)
+      let next = this.#edges.get(edge)
+      if (next === undefined) {
+        next = this.#depth.length
+        this.#edges.set(edge, next)
+        this.#isInner[state] = true
+        this.#depth.push(place + 1)
+        // Its parent, and how it is reached, until it is settled.
+        this.#shorter.push(edge)
+        this.#isInner.push(false)
+        this.#isShort.push(false)
+        this.#brief.push(0)
+        this.#found.push(0)
+        this.#open.push(0)
+        const states = byDepth[place]
+        if (states === undefined) byDepth.push([next])
+        else states.push(next)
+      }
+      state = next
+    }
+    if (needle.length < telling) this.#isShort[state] = true
+    else this.#found[state] = needle.length
+  }
+
+  #settle(state: number): void {
+    const edge = this.#shorter[state] ?? 0
+    const parent = Math.floor(edge / codes)
+    const shorter = parent === 0 ? 0 : this.next(this.#shorter[parent] ?? 0, edge % codes)
+    this.#shorter[state] = shorter
+    if (this.#found[state] === 0) this.#found[state] = this.#found[shorter] ?? 0
+    this.#brief[state] = this.#depthOf(state) < telling ? state : (this.#brief[shorter] ?? 0)
+    const isOpen = this.#isInner[state] === true || this.#isShort[state] === true
+    this.#open[state] = isOpen ? this.#depthOf(state) : (this.#open[shorter] ?? 0)
+  }
+
+  next(from: number, code: number): number {
+    for (let state = from; ; state = this.#shorter[state] ?? 0) {
+      const next = this.#edges.get(state * codes + code)
+      if (next !== undefined) return next
+      if (state === 0) return 0
+    }
+  }
+
+  found(state: number): number {
+    return this.#found[state] ?? 0
+  }
+
+  open(state: number): number {
+    return this.#open[state] ?? 0
+  }
+
+  /** Lengths of the needles that end here and count where they stand alone. */
+  alone(from: number): ReadonlyArray<number> {
+    const lengths: Array<number> = []
+    for (let state = this.#brief[from] ?? 0; state !== 0; state = this.#shorter[state] ?? 0) {
+      if (this.#isShort[state] === true) lengths.push(this.#depthOf(state))
+    }
+    return lengths
+  }
+}
+
+/** What comes at one end and goes at the other, in the time that each of them takes. */
+class Line<A> {
+  #items: Array<A> = []
+  #gone = 0
+
+  get first(): A | undefined {
+    return this.#items[this.#gone]
+  }
+
+  get last(): A | undefined {
+    return this.#items.length > this.#gone ? this.#items.at(-1) : undefined
+  }
+
+  push(item: A): void {
+    this.#items.push(item)
+  }
+
+  pop(): void {
+    this.#items.pop()
+  }
+
+  shift(): void {
+    this.#gone++
+    if (this.#gone * 2 < this.#items.length) return
+    this.#items = this.#items.slice(this.#gone)
+    this.#gone = 0
+  }
+}
+
+export interface Streaming {
+  /** What may be shown now that `delta` has come. */
+  readonly push: (delta: string) => string
+  /** What was held back, once nothing follows. */
+  readonly flush: () => string
+}
+
+interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+/** One text on its way. Places are counted from its beginning. */
+class Scan implements Streaming {
+  readonly #automaton: Automaton
+  /** What is not shown yet, in the pieces in which it came, and how much of the first is. */
+  readonly #pieces = new Line<string>()
+  #used = 0
+  #state = 0
+  #end = 0
+  #shown = 0
+  /** What has to be hidden and is not shown yet; needles that overlap are one. */
+  readonly #hidden = new Line<Span>()
+  /** Needles that end here and count if no word goes on after them. */
+  #undecided: ReadonlyArray<Span> = []
+  /** The last characters: no word may go on before a needle that has to stand alone, either. */
+  #last = ""
+
+  constructor(automaton: Automaton) {
+    this.#automaton = automaton
+  }
+
+  push(delta: string): string {
+    if (delta !== "") this.#pieces.push(delta)
+    for (let place = 0; place < delta.length; place++) this.#read(delta.charAt(place))
+    return this.#show(this.#end - this.#automaton.open(this.#state))
+  }
+
+  flush(): string {
+    this.#decide(undefined)
+    return this.#show(this.#end)
+  }
+
+  #read(character: string): void {
+    if (this.#undecided.length > 0) this.#decide(character)
+    this.#state = this.#automaton.next(this.#state, character.charCodeAt(0))
+    this.#last = (this.#last + character).slice(-telling)
+    this.#end++
+    const length = this.#automaton.found(this.#state)
+    if (length > 0) this.#hide({ from: this.#end - length, to: this.#end })
+    const alone = this.#automaton.alone(this.#state)
+    if (alone.length > 0) this.#undecided = alone.map((one) => ({ from: this.#end - one, to: this.#end }))
+  }
+
+  #decide(next: string | undefined): void {
+    const spans = this.#undecided
+    this.#undecided = []
+    if (isWord(next)) return
+    for (const span of spans) if (!isWord(this.#last.at(span.from - span.to - 1))) this.#hide(span)
+  }
+
+  #hide({ from, to }: Span): void {
+    let begin = from
+    for (let last = this.#hidden.last; last !== undefined && last.to > begin; last = this.#hidden.last) {
+      begin = Math.min(begin, last.from)
+      this.#hidden.pop()
+    }
+    this.#hidden.push({ from: begin, to })
+  }
+
+  /** Everything before `place`, but nothing from where something is hidden across it: that may yet be longer. */
+  #show(place: number): string {
+    let shown = ""
+    for (let next = this.#hidden.first; ; next = this.#hidden.first) {
+      if (next === undefined || next.to > place)
+        return shown + this.#take(Math.max(0, Math.min(place, next?.from ?? place) - this.#shown))
+      shown += this.#take(next.from - this.#shown) + mark
+      this.#take(next.to - next.from)
+      this.#hidden.shift()
+    }
+  }
+
+  /** The next `count` characters. */
+  #take(count: number): string {
+    let taken = ""
+    for (
+      let piece = this.#pieces.first;
+      piece !== undefined && taken.length < count;
+      piece = this.#pieces.first
+    ) {
+      const part = piece.slice(this.#used, this.#used + count - taken.length)
+      taken += part
+      this.#used += part.length
+      if (this.#used < piece.length) break
+      this.#pieces.shift()
+      this.#used = 0
+    }
+    this.#shown += taken.length
+    return taken
+  }
+}
+
+const asItIs: Streaming = { push: (delta) => delta, flush: () => "" }
+
+/** Looks for all of `values` at once. */
+export class Scrubber {
+  readonly #automaton: Automaton | null
+
+  constructor(values: Iterable<string>) {
+    const needles = needlesOf(values)
+    this.#automaton = needles.size === 0 ? null : new Automaton(needles)
+  }
+
+  readonly text = (text: string): string => {
+    const scan = this.streaming()
+    return scan.push(text) + scan.flush()
+  }
+
+  /** Every text in `value`, names of members included; a number is taken as it is written. */
+  readonly json = (value: JsonValue): JsonValue => {
+    if (typeof value === "string") return this.text(value)
+    if (typeof value === "number") {
+      const written = String(value)
+      const shown = this.text(written)
+      return shown === written ? value : shown
+    }
+    if (typeof value !== "object" || value === null) return value
+    return isList(value) ? value.map(this.json) : this.object(value)
+  }
+
+  readonly object = (value: JsonObject): JsonObject =>
+    Object.fromEntries(Object.entries(value).map(([name, member]) => [this.text(name), this.json(member)]))
+
+  /** For text that comes in pieces: what may be the beginning of a needle waits for the rest. */
+  readonly streaming = (): Streaming => (this.#automaton === null ? asItIs : new Scan(this.#automaton))
+}
+
+const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)

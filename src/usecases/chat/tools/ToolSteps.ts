@@ -1,0 +1,168 @@
+/**
+ * The rounds of a turn with tools: the model asks, the tools answer, until the model has nothing more to ask. All that a
+ * client sees of it is scrubbed, the reply as it is streamed included.
+ */
+import * as Prompt from "@effect/ai/Prompt"
+import * as Effect from "effect/Effect"
+import type { ModelRequest, ModelRuntimeService } from "../../../capabilities/ModelRuntime.ts"
+import type { ProviderProblem } from "../../../domain/chat/AgentRun.ts"
+import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
+import * as Traced from "../../../concurrency/CheapSpans.ts"
+import { toolFailure, written } from "./Bindings.ts"
+import * as ModelStep from "../ModelStep.ts"
+import type { TurnTools } from "./Tools.ts"
+import { emit, record, type Turn } from "../Turn.ts"
+
+/** Rounds of one turn; in the last one the model has no tools, so that it answers. */
+const mostSteps = 8
+/** Calls of one round; the model is told that the others were not made. */
+const mostCalls = 16
+const atOnce = 4
+/** Characters of one answer that the model is shown. */
+const mostShown = 32 * 1024
+
+type Call = ModelStep.StepResult["calls"][number]
+
+interface Answered {
+  readonly call: Call
+  readonly isFailure: boolean
+  readonly result: JsonValue
+}
+
+const note = "\n[The rest of the answer was cut off.]"
+
+/** As it is where it fits, else the beginning of its text and a note. */
+const cut = (value: JsonValue, limit: number): JsonValue => {
+  const text = written(value)
+  return text.length <= limit ? value : `${text.slice(0, Math.max(0, limit)).toWellFormed()}${note}`
+}
+
+/** Calls one tool and tells everybody what came of it; what it says is scrubbed already. */
+const answer = Traced.fn("ToolSteps.answer")(function* (
+  turn: Turn,
+  tools: TurnTools,
+  call: Call,
+  refused: boolean
+) {
+  const name = tools.scrubber.text(call.name)
+  const input: JsonObject = tools.scrubber.object(call.input ?? {})
+  const about = { toolCallId: call.id, tool: name }
+  yield* record(turn, "tool.started", "running", `Calling ${name}`, { ...about, input })
+  yield* emit(turn, { _tag: "ToolCall", id: call.id, name, input })
+  const made = refused
+    ? Effect.fail(toolFailure("TOOL_FAILED", `TOOL_FAILED: more than ${mostCalls} calls at once`))
+    : tools.call(call.name, call.input)
+  return yield* Effect.matchEffect(made, {
+    onSuccess: (value) =>
+      Effect.gen(function* () {
+        const output = cut(value, mostShown)
+        yield* record(turn, "tool.completed", "complete", `${name} answered`, { ...about, output })
+        yield* emit(turn, { _tag: "ToolResult", id: call.id, output })
+        return { call, isFailure: false, result: output } satisfies Answered
+      }),
+    onFailure: ({ code, message }) =>
+      Effect.gen(function* () {
+        yield* record(turn, "tool.failed", "failed", `${name} failed`, { ...about, code, message })
+        yield* emit(turn, { _tag: "ToolFailure", id: call.id, message })
+        return { call, isFailure: true, result: { error: message } } satisfies Answered
+      })
+  })
+})
+
+/** The round as the model is reminded of it. */
+const reminded = (prompt: Prompt.Prompt, text: string, answers: ReadonlyArray<Answered>): Prompt.Prompt => {
+  const calls = answers.map(({ call: { id, name, input } }) =>
+    Prompt.toolCallPart({ id, name, params: input ?? {}, providerExecuted: false })
+  )
+  const results = answers.map(({ call: { id, name }, isFailure, result }) =>
+    Prompt.toolResultPart({ id, name, isFailure, result, providerExecuted: false })
+  )
+  return Prompt.fromMessages([
+    ...prompt.content,
+    Prompt.assistantMessage({ content: text === "" ? calls : [Prompt.textPart({ text }), ...calls] }),
+    Prompt.toolMessage({ content: results })
+  ])
+}
+
+/** One round whose text is scrubbed before anybody sees it. */
+const step = Traced.fn("ToolSteps.step")(function* (
+  runtime: ModelRuntimeService,
+  turn: Turn,
+  request: ModelRequest,
+  tools: TurnTools,
+  onDelta: (delta: string) => Effect.Effect<void>,
+  repeatable: boolean
+) {
+  const stream = tools.scrubber.streaming()
+  let text = ""
+  const show = (shown: string) => {
+    text += shown
+    return shown === "" ? Effect.void : onDelta(shown)
+  }
+  const push = (delta: string) => show(stream.push(delta))
+  const onProblem = (problem: ProviderProblem) => {
+    turn.providerProblem = problem
+  }
+  const result = yield* ModelStep.run(runtime, request, push, onProblem, repeatable)
+  yield* Effect.suspend(() => show(stream.flush()))
+  return { ...result, text }
+})
+
+/**
+ * Runs the model with the turn's tools and returns the whole reply with the tokens of all its rounds. `onDelta` sees each
+ * piece of text as it may be shown, once and at once; the events of every round but the last are recorded here.
+ */
+export const run = Traced.fn("ToolSteps.run")(function* (
+  runtime: ModelRuntimeService,
+  turn: Turn,
+  tools: TurnTools,
+  request: ModelRequest,
+  onDelta: (delta: string) => Effect.Effect<void>
+) {
+  for (const { name, failure } of tools.unavailable)
+    yield* record(turn, "tool.failed", "failed", `${name} is not available`, { tool: name, ...failure })
+  let { prompt } = request
+  let text = ""
+  let inputTokens = 0
+  let outputTokens = 0
+  // Half of the window, at about four characters a token, is what all answers together may take.
+  let room = runtime.contextWindow * 2
+  for (let round = 1; ; round++) {
+    const separated = text === "" ? "" : "\n\n"
+    let begun = false
+    const offered = round < mostSteps ? tools.declarations : []
+    const say = (delta: string) => {
+      const shown = begun ? delta : separated + delta
+      begun = true
+      text += shown
+      return onDelta(shown)
+    }
+    const asked: ModelRequest = { ...request, prompt, tools: offered }
+    const result = yield* step(runtime, turn, asked, tools, say, round === 1)
+    inputTokens += result.inputTokens
+    outputTokens += result.outputTokens
+    if (result.calls.length === 0 || round === mostSteps) {
+      const whole: ModelStep.StepResult = { ...result, calls: [], text, inputTokens, outputTokens }
+      return whole
+    }
+    yield* record(turn, "model.completed", "complete", "Model asked for tools", {
+      model: request.model ?? runtime.defaultModel,
+      reason: result.reason,
+      inputTokens: result.inputTokens,
+      outputTokens: result.outputTokens
+    })
+    const answers = yield* Effect.forEach(
+      result.calls,
+      (call, place) => answer(turn, tools, call, place >= mostCalls),
+      { concurrency: atOnce }
+    )
+    yield* emit(turn, { _tag: "StepEnd" })
+    yield* emit(turn, { _tag: "StepStart" })
+    const shown = answers.map((answered) => {
+      const fitting = cut(answered.result, room)
+      room = Math.max(0, room - written(fitting).length)
+      return { ...answered, result: fitting }
+    })
+    prompt = reminded(prompt, result.text, shown)
+  }
+})

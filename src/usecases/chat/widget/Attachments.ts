@@ -1,0 +1,201 @@
+/**
+ * Files that come with a message, from their first byte to the model: checked by their
+ * bytes as they come, kept once all of the request is good, and read again only for the model.
+ */
+import * as Prompt from "@effect/ai/Prompt"
+import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { ArtifactStore, type Staged } from "../../../capabilities/ArtifactStore.ts"
+import { ModelRuntime } from "../../../capabilities/ModelRuntime.ts"
+import type { AgentScope } from "../../../domain/accounts/Access.ts"
+import {
+  agrees,
+  type AttachmentType,
+  mostAttachments,
+  signatureLength,
+  sizeLimits,
+  type StoredAttachment,
+  typeOf
+} from "../../../domain/channels/Attachment.ts"
+import {
+  FileTooLarge,
+  NotFound,
+  type PayloadTooLarge,
+  ServiceUnavailable,
+  UnsupportedAttachmentType,
+  UnsupportedType,
+  type ValidationError
+} from "../../../domain/Errors.ts"
+import { currentOwner } from "../../../concurrency/CurrentOwner.ts"
+import { FairLimiter } from "../../../concurrency/FairLimiter.ts"
+import { AgentStore } from "../../../store/agents/Agents.ts"
+import { Artifacts } from "../../knowledge/Artifacts.ts"
+import * as ModelStep from "../ModelStep.ts"
+import type { Files } from "../TurnOptions.ts"
+
+/** How a body may break off. */
+type Broken = ValidationError | PayloadTooLarge
+
+/** A file as it is sent. */
+export interface SentFile {
+  readonly name: string
+  /** As declared by the sender. */
+  readonly contentType: string
+  readonly content: Stream.Stream<Uint8Array, Broken>
+}
+
+/** A file that has come and is of an allowed type and size. */
+export interface StagedFile {
+  readonly name: string
+  readonly mimeType: AttachmentType
+  readonly staged: Staged
+}
+
+const MiB = 1_048_576
+/** MiB of files that all turns of this process hold for their models; one with more than half of them counts as half. */
+const memory = { permits: 128, maxPermitsPerOwner: 64, maxWaiting: 1_024 } as const
+
+/** Bytes of files that come along with messages of a channel which one reply answers. */
+const mostOfBurst = 50 * MiB
+
+const notAllowed = () =>
+  new UnsupportedType({
+    message: "Attachments are JPEG, PNG, WebP, GIF or PDF, and their declared type agrees with their bytes."
+  })
+
+const tooLarge = (type: AttachmentType) =>
+  new FileTooLarge({
+    message: `A file of type ${type} may take at most ${sizeLimits[type] / MiB} MB.`
+  })
+
+const unavailable = () =>
+  new ServiceUnavailable({ message: "The file cannot be stored now. Try again later." })
+
+/** The content of `file`, failing as soon as its bytes tell that it is not allowed or too large. */
+const checked = ({ content, contentType }: SentFile, found: (type: AttachmentType) => void) =>
+  Stream.suspend((): Stream.Stream<Uint8Array, Broken | UnsupportedType | FileTooLarge> => {
+    let head = new Uint8Array(0)
+    let type: AttachmentType | null = null
+    let size = 0
+    const settle = (): Effect.Effect<AttachmentType, UnsupportedType> => {
+      type = typeOf(head)
+      if (type === null || !agrees(contentType, type)) return Effect.fail(notAllowed())
+      found(type)
+      return Effect.succeed(type)
+    }
+    const look = (chunk: Uint8Array) =>
+      Effect.gen(function* () {
+        size += chunk.length
+        if (type === null) head = Uint8Array.from([...head, ...chunk.subarray(0, signatureLength)])
+        if (head.length < signatureLength) return chunk
+        const known = type ?? (yield* settle())
+        return size > sizeLimits[known] ? yield* tooLarge(known) : chunk
+      })
+    // A file may be shorter than the longest signature.
+    const end = Stream.execute(Effect.suspend(() => (type === null ? settle() : Effect.void)))
+    return Stream.concat(Stream.mapEffect(content, look), end)
+  })
+
+export class Attachments extends Effect.Service<Attachments>()("usecases/chat/widget/Attachments", {
+  effect: Effect.gen(function* () {
+    const store = yield* ArtifactStore
+    const runtime = yield* ModelRuntime
+    const artifacts = yield* Artifacts
+    const agents = yield* AgentStore
+    const places = new FairLimiter({ name: "attachment-mebibytes", ...memory })
+
+    /** Takes the file in; it is gone with the scope unless it is kept. */
+    const stage = Effect.fn("Attachments.stage")(function* (file: SentFile) {
+      const found: Array<AttachmentType> = []
+      const content = checked(file, (type) => found.push(type))
+      const staged = yield* store
+        .stage(content)
+        .pipe(
+          Effect.catchTag("ArtifactStoreError", ({ message }) =>
+            Effect.zipRight(Effect.logError("A file could not be taken in", message), unavailable())
+          )
+        )
+      const [mimeType] = found
+      if (mimeType === undefined) return yield* notAllowed()
+      const one: StagedFile = { name: file.name, mimeType, staged }
+      return one
+    })
+
+    /** Fails when the agent's model cannot read one of the files. */
+    const check = Effect.fn("Attachments.check")(function* (
+      scope: AgentScope,
+      files: ReadonlyArray<StagedFile>
+    ) {
+      if (files.length === 0) return
+      const agent = yield* agents.find(scope, scope.agentId)
+      if (Option.isNone(agent)) return yield* new NotFound({ message: "There is no such agent." })
+      const readable = runtime.readable(agent.value.model)
+      const unread = files.find(({ mimeType }) => !readable.includes(mimeType))
+      if (unread === undefined) return
+      return yield* new UnsupportedAttachmentType({
+        message: `The agent's model cannot read attachments of type ${unread.mimeType}.`
+      })
+    })
+
+    const read = ({ artifact, mimeType, name }: StoredAttachment) =>
+      store.get(artifact).pipe(
+        Effect.flatMap(Effect.mapError(() => ModelStep.turnFailed())),
+        Effect.catchTag("ArtifactStoreError", ({ message }) =>
+          Effect.zipRight(Effect.logError("A file could not be read", message), ModelStep.turnFailed())
+        ),
+        Effect.map((data) => Prompt.makePart("file", { mediaType: mimeType, fileName: name, data }))
+      )
+
+    const load = (stored: ReadonlyArray<StoredAttachment>): Files["load"] => {
+      const bytes = stored.reduce((sum, { size }) => sum + size, 0)
+      return FiberRef.get(currentOwner).pipe(
+        Effect.flatMap((owner) => places.acquire(owner, Math.ceil(bytes / MiB))),
+        Effect.mapError(() => ModelStep.turnFailed()),
+        Effect.zipRight(Effect.forEach(stored, read))
+      )
+    }
+
+    /** Keeps the files for a turn; its end, or the failure to begin it, runs `release`. */
+    const keep = Effect.fn("Attachments.keep")(function* (files: ReadonlyArray<StagedFile>) {
+      const kept = yield* Effect.forEach(files, ({ mimeType, name, staged }) =>
+        Effect.map(artifacts.keepStaged(staged), (claim) => {
+          const stored: StoredAttachment = { artifact: staged.ref, mimeType, name, size: staged.size }
+          return { claim, stored }
+        })
+      )
+      const stored = kept.map((one) => one.stored)
+      const turnFiles: Files = {
+        stored,
+        load: load(stored),
+        release: Effect.forEach(kept, ({ claim }) => artifacts.abandon(claim), { discard: true })
+      }
+      return turnFiles
+    })
+
+    /**
+     * Files that their conversation keeps, as far as the agent's model can read them: the newest, ten of them and
+     * {@link mostOfBurst} bytes. The others stay what their messages say of them.
+     */
+    const ofConversation = (scope: AgentScope, stored: ReadonlyArray<StoredAttachment>): Files => ({
+      stored: [],
+      load: Effect.gen(function* () {
+        if (stored.length === 0) return []
+        const agent = yield* agents.find(scope, scope.agentId)
+        if (Option.isNone(agent)) return []
+        const readable: ReadonlyArray<string> = runtime.readable(agent.value.model)
+        let room = mostOfBurst
+        const newest = stored
+          .filter(({ mimeType }) => readable.includes(mimeType))
+          .slice(-mostAttachments)
+          .toReversed()
+          .filter(({ size }) => (room -= size) >= 0)
+        return yield* load(newest.toReversed())
+      }),
+      release: Effect.void
+    })
+
+    return { stage, check, keep, ofConversation } as const
+  })
+}) {}

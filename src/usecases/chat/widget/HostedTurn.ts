@@ -1,0 +1,135 @@
+/**
+ * The hosted chat turn: the turn of `/v1/chat/stream` with files and sessions. While a
+ * human answers a session's conversation its messages are stored and shown to the human, and the model stays silent.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import type { ReadScope } from "../../../domain/accounts/Access.ts"
+import type { ChatTurnRequest, TurnPart } from "../../../domain/chat/ChatTurn.ts"
+import { NotFound } from "../../../domain/Errors.ts"
+import { type MessageId, newId } from "../../../domain/Ids.ts"
+import type { HostedTurnRequest, SessionId } from "../../../domain/chat/Widget.ts"
+import { WidgetMessageStore } from "../../../store/chat/WidgetMessages.ts"
+import type { Place } from "../../../store/chat/WidgetSessions.ts"
+import { ChatTurn, type RunningTurn } from "../ChatTurn.ts"
+import type { Files } from "../TurnOptions.ts"
+import * as Identity from "../Identity.ts"
+import { RealtimeFeed } from "../../conversations/RealtimeFeed.ts"
+import { Attachments, type StagedFile } from "./Attachments.ts"
+import type { HostedChannel, Standing } from "./Callers.ts"
+import { WidgetSessions } from "./Sessions.ts"
+
+/** How often a message looks again who answers, when that changes while it is being handed over. */
+const looks = Schedule.recurs(3)
+
+interface Retry extends ChatTurnRequest {
+  readonly retryOf: MessageId
+  readonly sessionId: SessionId
+}
+
+export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widget/HostedTurn", {
+  effect: Effect.gen(function* () {
+    const turns = yield* ChatTurn
+    const sessions = yield* WidgetSessions
+    const messages = yield* WidgetMessageStore
+    const attachments = yield* Attachments
+    const feed = yield* RealtimeFeed
+
+    /** The message is stored for the human; what the page gets is a turn that ends at once, and says who answers. */
+    const handOver = Effect.fn("HostedTurn.handOver")(function* (
+      scope: ReadScope,
+      { conversationId, endUserId, state }: Place,
+      message: Parameters<WidgetMessageStore["store"]>[2]
+    ) {
+      if (!(yield* messages.store(scope, conversationId, message))) return yield* Identity.notActive()
+      yield* feed.changed(conversationId, null)
+      const result = { reply: "", conversationId, endUserId, citations: [], media: [], state }
+      const parts = Stream.make<[TurnPart]>({ _tag: "Done", result })
+      const turn: RunningTurn = { runId: null, endUserId, parts }
+      return turn
+    })
+
+    /** A turn that stores nothing begins no conversation either. */
+    const unstored = Effect.fn("HostedTurn.unstored")(function* (
+      scope: ReadScope,
+      channel: HostedChannel,
+      sessionId: SessionId,
+      turn: ChatTurnRequest,
+      files: Files
+    ) {
+      const { conversationId, endUserId } = yield* sessions.find(scope, sessionId)
+      const target = conversationId === null ? { endUserId } : { conversationId }
+      return yield* turns.start(scope, { ...turn, ...target }, channel, { files, endUserId })
+    })
+
+    const inSession = Effect.fn("HostedTurn.inSession")(function* (
+      scope: ReadScope,
+      channel: HostedChannel,
+      sessionId: SessionId,
+      turn: ChatTurnRequest,
+      files: Files
+    ) {
+      const id = yield* newId.message
+      let again = false
+      const once = Effect.gen(function* () {
+        const place = yield* sessions.place(scope, channel, sessionId)
+        const { conversationId, created, endUserId } = place
+        if (place.state !== "AI_ACTIVE") {
+          const { release, stored } = files
+          const message = { id, content: turn.message, attachments: stored }
+          return yield* Effect.tap(handOver(scope, place, message), release)
+        }
+        // What was refused after its place had come is stored under the id already.
+        const userMessageId = again ? yield* newId.message : id
+        again = true
+        return yield* turns
+          .start(scope, { ...turn, conversationId }, channel, { files, endUserId, userMessageId })
+          .pipe(Effect.tapError(() => (created ? sessions.discard(scope, conversationId) : Effect.void)))
+      })
+      return yield* once.pipe(
+        Effect.retry({ schedule: looks, while: ({ _tag }) => _tag === "CONVERSATION_NOT_ACTIVE" })
+      )
+    })
+
+    /** Answers what the person said last and nobody has answered; not active while somebody does, or a human is to. */
+    const retried = Effect.fn("HostedTurn.retried")(function* (
+      scope: ReadScope,
+      channel: HostedChannel,
+      { retryOf, sessionId, ...turn }: Retry
+    ) {
+      const { conversationId, endUserId } = yield* sessions.find(scope, sessionId)
+      const asked = conversationId === null ? Option.none() : yield* messages.asked(conversationId, retryOf)
+      if (conversationId === null || Option.isNone(asked)) {
+        return yield* new NotFound({ message: "The session has no such message." })
+      }
+      const { attachments: stored, content } = asked.value
+      const files = attachments.ofConversation(scope, stored)
+      const request = { ...turn, message: content, conversationId }
+      return yield* turns.start(scope, request, channel, { files, endUserId, retryOf })
+    })
+
+    /** Starts the turn, as `ChatTurn.start` does; `sent` are its files, which are kept from here on. */
+    const start = Effect.fn("HostedTurn.start")(function* (
+      { channel, scope }: Standing,
+      { agentId: _, retryOf, sessionId, ...turn }: HostedTurnRequest,
+      sent: ReadonlyArray<StagedFile>
+    ) {
+      if (retryOf !== undefined && sessionId !== undefined) {
+        return yield* retried(scope, channel, { ...turn, retryOf, sessionId })
+      }
+      yield* attachments.check(scope, sent)
+      const files = yield* attachments.keep(sent)
+      const begun =
+        sessionId === undefined
+          ? turns.start(scope, turn, channel, { files })
+          : turn.persist
+            ? inSession(scope, channel, sessionId, turn, files)
+            : unstored(scope, channel, sessionId, turn, files)
+      return yield* Effect.onError(begun, () => files.release)
+    })
+
+    return { start } as const
+  })
+}) {}

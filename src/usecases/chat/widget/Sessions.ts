@@ -1,0 +1,94 @@
+/** Sessions of the widget: opened, found again, given a name. */
+import { createHash, randomBytes } from "node:crypto"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { AgentScope, ReadScope } from "../../../domain/accounts/Access.ts"
+import type { ExternalEndUserId } from "../../../domain/chat/ChatTurn.ts"
+import { Conflict, NotFound } from "../../../domain/Errors.ts"
+import { newId } from "../../../domain/Ids.ts"
+import { type Session, SessionId } from "../../../domain/chat/Widget.ts"
+import type { HostedChannel } from "./Callers.ts"
+import { WidgetSessionStore } from "../../../store/chat/WidgetSessions.ts"
+
+const hashOf = (id: SessionId): Uint8Array => createHash("sha256").update(id).digest()
+
+/** 256 random bits: whoever knows it is the session's person. */
+const freshId = Effect.sync(() => SessionId.make(`ses_${randomBytes(32).toString("base64url")}`))
+
+const unknown = () => new NotFound({ message: "There is no such session. Begin one with init." })
+
+export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/chat/widget/Sessions", {
+  effect: Effect.gen(function* () {
+    const store = yield* WidgetSessionStore
+
+    const find = Effect.fn("WidgetSessions.find")(function* (scope: AgentScope, sessionId: SessionId) {
+      const found = yield* store.find(scope, hashOf(sessionId))
+      if (Option.isNone(found)) return yield* unknown()
+      const session: Session = { sessionId, ...found.value }
+      return session
+    })
+
+    /**
+     * Makes the session's anonymous person the one with the caller's id. The person's earlier conversations stay out of the
+     * session's reach. A session that belongs to another id of the caller's stays as it is: 409.
+     */
+    const identify = Effect.fn("WidgetSessions.identify")(function* (
+      scope: AgentScope,
+      sessionId: SessionId,
+      externalId: ExternalEndUserId
+    ) {
+      const outcome = yield* store.identify(scope, hashOf(sessionId), externalId, yield* newId.endUser)
+      if (outcome === "missing") return yield* unknown()
+      if (outcome === "other") {
+        return yield* new Conflict({
+          message: "The session belongs to another external end user. Begin a new one."
+        })
+      }
+      return yield* find(scope, sessionId)
+    })
+
+    /** A new session; a person of its own unless the caller names one. */
+    const open = Effect.fn("WidgetSessions.open")(function* (
+      scope: AgentScope,
+      externalId: ExternalEndUserId | null
+    ) {
+      const sessionId = yield* freshId
+      const row = yield* store.insert(scope, hashOf(sessionId), {
+        endUserId: yield* newId.endUser,
+        externalId
+      })
+      const session: Session = { sessionId, ...row }
+      return session
+    })
+
+    /** The session that is named, else a new one. */
+    const begin = Effect.fn("WidgetSessions.begin")(function* (
+      scope: AgentScope,
+      {
+        externalEndUserId,
+        sessionId
+      }: {
+        readonly sessionId?: SessionId | undefined
+        readonly externalEndUserId?: ExternalEndUserId | undefined
+      }
+    ) {
+      if (sessionId === undefined) return yield* open(scope, externalEndUserId ?? null)
+      return externalEndUserId === undefined
+        ? yield* find(scope, sessionId)
+        : yield* identify(scope, sessionId, externalEndUserId)
+    })
+
+    /** Where the session's next message goes; `created` when a conversation begins with it. */
+    const place = Effect.fn("WidgetSessions.place")(function* (
+      scope: ReadScope,
+      channel: HostedChannel,
+      sessionId: SessionId
+    ) {
+      const found = yield* store.place(scope, hashOf(sessionId), { id: yield* newId.conversation, channel })
+      if (Option.isNone(found)) return yield* unknown()
+      return found.value
+    })
+
+    return { begin, find, identify, place, discard: store.discard, prune: store.prune } as const
+  })
+}) {}

@@ -1,0 +1,154 @@
+/** What the widget reads and does in its session's conversation. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { ArtifactStore } from "../../../capabilities/ArtifactStore.ts"
+import type { AgentScope, Grantor } from "../../../domain/accounts/Access.ts"
+import type { StoredAttachment } from "../../../domain/channels/Attachment.ts"
+import type { ExternalEndUserId, Media } from "../../../domain/chat/ChatTurn.ts"
+import { NotFound } from "../../../domain/Errors.ts"
+import type { ConversationId } from "../../../domain/Ids.ts"
+import { ArtifactRef } from "../../../domain/knowledge/Source.ts"
+import type { FeedbackRequest, Session, SessionId } from "../../../domain/chat/Widget.ts"
+import { AgentStore } from "../../../store/agents/Agents.ts"
+import { ConversationStore } from "../../../store/conversations/Conversations.ts"
+import { WidgetMessageStore } from "../../../store/chat/WidgetMessages.ts"
+import { RealtimeAccess } from "../RealtimeAccess.ts"
+import { TurnSettings } from "../TurnSettings.ts"
+import * as Farewell from "../HandoffNotice.ts"
+import { Handoff } from "../../conversations/Handoff.ts"
+import type { Standing } from "./Callers.ts"
+import { WidgetSessions } from "./Sessions.ts"
+
+const prefix = "sha256:"
+
+/** Where the file is read, below `{app_url}`: the address of its bytes, which says nothing to whoever has no session. */
+const mediaOf = ({ artifact, mimeType, name }: StoredAttachment): Media => ({
+  type: mimeType.startsWith("image/") ? "image" : "file",
+  url: `/api/sdk/attachments/${artifact.slice(prefix.length)}`,
+  name,
+  mimeType
+})
+
+const refOf = (id: string) => Schema.decodeUnknownOption(ArtifactRef)(prefix + id)
+
+interface HandoffWish {
+  readonly reason?: string | undefined
+  /** Of the page. */
+  readonly language?: string | undefined
+}
+
+const noFile = () => new NotFound({ message: "The conversation has no such file." })
+
+export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widget/WidgetChat", {
+  effect: Effect.gen(function* () {
+    const sessions = yield* WidgetSessions
+    const agents = yield* AgentStore
+    const conversations = yield* ConversationStore
+    const messages = yield* WidgetMessageStore
+    const artifacts = yield* ArtifactStore
+    const access = yield* RealtimeAccess
+    const handoffs = yield* Handoff
+    const { realtimeUrl } = yield* TurnSettings
+
+    /** A token exists only for a conversation. */
+    const realtime = (id: ConversationId | null, by: Grantor | null) =>
+      id === null ? Effect.succeed({ realtimeToken: null, realtimeUrl }) : access.issue(id, by)
+
+    /** What a page needs to begin: the session that is named, else a new one. */
+    const init = Effect.fn("WidgetChat.init")(function* (
+      { by, scope }: Standing,
+      given: {
+        readonly sessionId?: SessionId | undefined
+        readonly externalEndUserId?: ExternalEndUserId | undefined
+      }
+    ) {
+      const agent = yield* agents.find(scope, scope.agentId)
+      if (Option.isNone(agent)) return yield* new NotFound({ message: "There is no such agent." })
+      const session = yield* sessions.begin(scope, given)
+      const { greeting, id, name } = agent.value
+      return {
+        ...session,
+        agent: { id, name, greeting },
+        ...(yield* realtime(session.conversationId, by))
+      }
+    })
+
+    /** The session's conversation, null until something has been said. */
+    const conversation = Effect.fn("WidgetChat.conversation")(function* (
+      { by, scope }: Standing,
+      sessionId: SessionId
+    ) {
+      const { conversationId } = yield* sessions.find(scope, sessionId)
+      const found = conversationId === null ? Option.none() : yield* conversations.find(scope, conversationId)
+      const turn = conversationId === null ? Option.none() : yield* messages.lastTurn(conversationId)
+      return {
+        conversation: Option.getOrNull(found),
+        turn: Option.getOrNull(turn),
+        ...(yield* realtime(conversationId, by))
+      }
+    })
+
+    /** At most `limit` messages of the conversation after the place `after`, oldest first; none before the first one. */
+    const page = Effect.fn("WidgetChat.page")(function* (
+      { conversationId }: Session,
+      { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number }
+    ) {
+      const rows = conversationId === null ? [] : yield* messages.page(conversationId, after, limit + 1)
+      const shown = rows.slice(0, limit)
+      return {
+        rows: shown.map(({ attachments, position: _, ...message }) => ({
+          ...message,
+          // Whoever wrote it: a model that hands over without a word is given the same sentence.
+          notice:
+            message.role === "assistant" && Farewell.isSentence(message.content)
+              ? ("handoff" as const)
+              : null,
+          media: attachments.map(mediaOf)
+        })),
+        next: rows.length > limit ? (shown.at(-1)?.position ?? null) : null
+      }
+    })
+
+    /** Keeps what the person thinks of a reply; the last word counts. */
+    const rate = Effect.fn("WidgetChat.rate")(function* (
+      scope: AgentScope,
+      { comment, messageId, rating, sessionId }: FeedbackRequest
+    ) {
+      const { conversationId } = yield* sessions.find(scope, sessionId)
+      const feedback = { messageId, rating, comment: comment ?? null }
+      if (conversationId !== null && (yield* messages.rate(conversationId, feedback))) return feedback
+      return yield* new NotFound({ message: "The conversation has no such reply." })
+    })
+
+    /** Asks for a human, also before the first message; who already has one changes nothing. */
+    const handoff = Effect.fn("WidgetChat.handoff")(function* (
+      caller: Standing,
+      sessionId: SessionId,
+      { language, reason = "The person asked for a human." }: HandoffWish
+    ) {
+      const { channel, scope } = caller
+      const { conversationId } = yield* sessions.place(scope, channel, sessionId)
+      yield* handoffs.request(scope, conversationId, { reason, language })
+      return yield* conversation(caller, sessionId)
+    })
+
+    /** A file of the session's conversation, by the last part of its address in `media`. */
+    const attachment = Effect.fn("WidgetChat.attachment")(function* (
+      scope: AgentScope,
+      sessionId: SessionId,
+      id: string
+    ) {
+      const { conversationId } = yield* sessions.find(scope, sessionId)
+      const ref = refOf(id)
+      if (conversationId === null || Option.isNone(ref)) return yield* noFile()
+      const stored = yield* messages.attachment(conversationId, ref.value)
+      if (Option.isNone(stored)) return yield* noFile()
+      const bytes = yield* Effect.orDie(artifacts.get(ref.value))
+      if (Option.isNone(bytes)) return yield* noFile()
+      return { ...stored.value, bytes: bytes.value }
+    })
+
+    return { init, conversation, page, rate, handoff, attachment, session: sessions.find } as const
+  })
+}) {}

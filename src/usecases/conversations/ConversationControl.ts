@@ -1,0 +1,78 @@
+/**
+ * Who answers a conversation: its agent while it is `AI_ACTIVE`, else humans. Every change ends what the agent
+ * is writing, on whichever process, and is told to whoever follows the conversation.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
+import type { ConversationScope } from "../../domain/conversations/Conversation.ts"
+import { type ConversationId, newId, type UserId } from "../../domain/Ids.ts"
+import { type Change, type Changed, ConversationStates } from "../../store/conversations/ConversationStates.ts"
+import { Posts } from "../channels/ChannelSender.ts"
+import { LiveRuns } from "../chat/RunningTurns.ts"
+import { RealtimeFeed } from "./RealtimeFeed.ts"
+
+export interface Saying {
+  readonly content: string
+  readonly author: "human" | "system"
+  readonly userId: UserId | null
+  /** Somebody keeps them until the transaction is over. */
+  readonly attachments?: ReadonlyArray<StoredAttachment>
+  /** What a channel sends, where it is not the content. */
+  readonly sent?: string
+}
+
+export class Ownership extends Effect.Service<Ownership>()("usecases/conversations/ConversationControl", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const states = yield* ConversationStates
+    const posts = yield* Posts
+    const live = yield* LiveRuns
+    const feed = yield* RealtimeFeed
+
+    /** Stores a message and sends it where the conversation has a channel. Within a transaction that holds the conversation. */
+    const say = Effect.fn("Ownership.say")(function* (
+      id: ConversationId,
+      epoch: number,
+      { attachments = [], author, content, sent = content, userId }: Saying
+    ) {
+      const messageId = yield* newId.message
+      yield* states.say(id, { id: messageId, content, author, userId, attachments })
+      yield* posts.post({ conversationId: id, messageId, author, epoch, text: sent, attachments })
+      return messageId
+    })
+
+    /** Ends the turns that run in the conversation, and tells everybody to look at it. */
+    const announce = Effect.fn("Ownership.announce")(function* (
+      tenantId: ConversationScope["tenantId"],
+      id: ConversationId
+    ) {
+      for (const run of yield* states.stopTurns(id)) {
+        const found = yield* live.find({ tenantId, agentId: run.agentId }, run.id)
+        if (Option.isSome(found)) yield* found.value.stop
+      }
+      yield* feed.changed(id, null)
+    })
+
+    /** None when the conversation is missing or its state is another; `saying` joins the change's transaction. */
+    const change = <A, E>(
+      scope: ConversationScope,
+      id: ConversationId,
+      change: Change,
+      saying: (changed: Changed) => Effect.Effect<A, E>
+    ) =>
+      Effect.gen(function* () {
+        const changed = yield* states.change(scope, id, change)
+        return Option.isNone(changed) ? Option.none<A>() : Option.some(yield* saying(changed.value))
+      }).pipe(
+        sql.withTransaction,
+        Effect.catchTag("SqlError", Effect.die),
+        Effect.tap((done) => (Option.isSome(done) ? announce(scope.tenantId, id) : Effect.void)),
+        Effect.uninterruptible,
+        Effect.withSpan("Ownership.change", { attributes: { id, to: change.to } })
+      )
+
+    return { change, say, announce } as const
+  })
+}) {}

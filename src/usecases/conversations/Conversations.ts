@@ -1,0 +1,96 @@
+/** What was said: conversations in pages, newest first, and their messages from the first. */
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { ConversationFilter, ConversationScope } from "../../domain/conversations/Conversation.ts"
+import { NotFound, PaginationNotReady } from "../../domain/Errors.ts"
+import type { ConversationId } from "../../domain/Ids.ts"
+import { ConversationStore, type KeyedMessage, type MessagePage } from "../../store/conversations/Conversations.ts"
+
+/** Most messages of one page, whatever was asked for. */
+const mostMessages = 1_000
+/** Messages that a whole conversation is read by. */
+const readAtOnce = 200
+
+const absent = () => new NotFound({ message: "There is no such conversation." })
+
+const notReady = () =>
+  new PaginationNotReady({
+    message: "Older messages of this conversation are still being put in order. Try again in a moment.",
+    details: { retryAfterSeconds: 1 }
+  })
+
+export class Conversations extends Effect.Service<Conversations>()("usecases/conversations/Conversations", {
+  effect: Effect.gen(function* () {
+    const store = yield* ConversationStore
+
+    const list = (scope: ConversationScope, filter: ConversationFilter) => store.list(scope, filter)
+
+    const pageOf = Effect.fn("Conversations.pageOf")(function* (
+      scope: ConversationScope,
+      id: ConversationId,
+      place: { readonly after: number | undefined; readonly limit: number }
+    ) {
+      const found = yield* store.messages(scope, id, place)
+      if (Option.isNone(found)) return yield* absent()
+      if (found.value.pending) return yield* notReady()
+      return found.value
+    })
+
+    /** At most `limit` messages after the key `after`; `next` is the key that the next page begins after, if there is one. */
+    const messages = Effect.fn("Conversations.messages")(function* (
+      scope: ConversationScope,
+      id: ConversationId,
+      { after, limit }: { readonly after: number | undefined; readonly limit: number }
+    ) {
+      const most = Math.min(limit, mostMessages)
+      const page = yield* pageOf(scope, id, { after, limit: most + 1 })
+      const shown = page.messages.slice(0, most)
+      return {
+        rows: shown.map(({ message }) => message),
+        next: page.messages.length > most ? (shown.at(-1)?.position ?? null) : null
+      }
+    })
+
+    /** The pages after `first` until the message that was the last when reading began. */
+    const rest = (scope: ConversationScope, id: ConversationId, first: MessagePage) => {
+      const last = first.last ?? -Infinity
+      const upTo = ({ messages }: MessagePage) => messages.filter(({ position }) => position <= last)
+      const next = (page: ReadonlyArray<KeyedMessage>) =>
+        Option.fromNullable(page.at(-1)?.position).pipe(Option.filter((position) => position < last))
+      const begun = upTo(first)
+      return Stream.concat(
+        Stream.fromIterable(begun),
+        Stream.unfoldChunkEffect(next(begun), (after) =>
+          Option.match(after, {
+            onNone: () => Effect.succeedNone,
+            onSome: (position) =>
+              pageOf(scope, id, { after: position, limit: readAtOnce }).pipe(
+                // Deleted while it was read: half of it must not look like the whole.
+                Effect.orDie,
+                Effect.map(upTo),
+                Effect.map((page) => Option.some([Chunk.fromIterable(page), next(page)] as const))
+              )
+          })
+        )
+      )
+    }
+
+    /**
+     * A conversation and all its messages as they are now, however many: they are read in pages, as fast as they are
+     * taken. What is wrong is said before the first message; a stream that cannot go on dies.
+     */
+    const get = Effect.fn("Conversations.get")(function* (scope: ConversationScope, id: ConversationId) {
+      const found = yield* store.find(scope, id)
+      if (Option.isNone(found)) return yield* absent()
+      const first = yield* pageOf(scope, id, { after: undefined, limit: readAtOnce })
+      return {
+        conversation: found.value,
+        messages: Stream.map(rest(scope, id, first), ({ message }) => message)
+      }
+    })
+
+    return { list, get, messages } as const
+  })
+}) {}

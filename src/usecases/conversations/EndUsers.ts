@@ -1,0 +1,95 @@
+/** What is stored about a person: shown to whoever must tell them, and erased when they ask. */
+import * as Chunk from "effect/Chunk"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import * as Stream from "effect/Stream"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { EndUser } from "../../domain/conversations/EndUser.ts"
+import { Conflict, NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
+import type { EndUserId } from "../../domain/Ids.ts"
+import { type EndUserFilter, EndUserStore, type Line } from "../../store/conversations/EndUsers.ts"
+import { Artifacts } from "../knowledge/Artifacts.ts"
+
+/** Rows that are read at a time: an export of any size takes the memory of one page. */
+const pageOf = { deliveries: 200, conversations: 50, messages: 200, runs: 20 } as const
+
+const missing = () => new NotFound({ message: "There is no such end user." })
+
+const unavailable = () => new ServiceUnavailable({ message: "Nothing can be erased now. Try again later." })
+
+/** All lines of a list that is read page by page. */
+const paged = (limit: number, read: (after: string) => Effect.Effect<ReadonlyArray<Line>>) =>
+  Stream.paginateChunkEffect("", (after) =>
+    Effect.map(read(after), (lines) => [
+      Chunk.fromIterable(lines),
+      lines.length < limit ? Option.none<string>() : Option.fromNullable(lines.at(-1)?.id)
+    ])
+  )
+
+const profile = ({ id, externalId, createdAt }: EndUser): Line["line"] => ({
+  type: "end_user",
+  id,
+  externalId,
+  createdAt: DateTime.formatIso(createdAt)
+})
+
+export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations/EndUsers", {
+  effect: Effect.gen(function* () {
+    const store = yield* EndUserStore
+    const artifacts = yield* Artifacts
+
+    /** Newest first. */
+    const list = (scope: TenantScope, filter: EndUserFilter) => store.list(scope, filter)
+
+    const ofConversation = ({ id, line }: Line) =>
+      Stream.make(line).pipe(
+        Stream.concat(
+          paged(pageOf.messages, (after) => store.messages(id, after, pageOf.messages)).pipe(
+            Stream.map((message) => message.line)
+          )
+        ),
+        Stream.concat(
+          paged(pageOf.runs, (after) => store.runs(id, after, pageOf.runs)).pipe(
+            Stream.map((run) => run.line)
+          )
+        )
+      )
+
+    /**
+     * Everything that is stored about the person, one object after another. The last one is `{type: "end", lines}`: without
+     * it the export was cut off.
+     */
+    const exported = Effect.fn("EndUsers.exported")(function* (scope: TenantScope, id: EndUserId) {
+      const found = yield* store.find(scope, id)
+      if (Option.isNone(found)) return yield* missing()
+      const count = yield* Ref.make(0)
+      const end = Effect.map(Ref.get(count), (lines): Line["line"] => ({ type: "end", lines }))
+      const conversations = paged(pageOf.conversations, (after) =>
+        store.conversations(id, after, pageOf.conversations)
+      )
+      const deliveries = paged(pageOf.deliveries, (after) => store.deliveries(id, after, pageOf.deliveries))
+      return Stream.make(profile(found.value)).pipe(
+        Stream.concat(Stream.map(Stream.fromIterableEffect(store.aliases(id)), ({ line }) => line)),
+        Stream.concat(Stream.map(deliveries, ({ line }) => line)),
+        Stream.concat(Stream.flatMap(conversations, ofConversation)),
+        Stream.tap(() => Ref.update(count, (lines) => lines + 1)),
+        Stream.concat(Stream.fromEffect(end))
+      )
+    })
+
+    /** For good; files that nobody else needs go soon after. CONFLICT while a turn of theirs runs. */
+    const erase = Effect.fn("EndUsers.erase")(function* (scope: TenantScope, id: EndUserId) {
+      const outcome = yield* Effect.mapError(store.erase(scope, id, artifacts.releaseAll), unavailable)
+      if (outcome === "missing") return yield* missing()
+      if (outcome === "busy") {
+        return yield* new Conflict({
+          message: "A turn of this end user is running. Stop it, or wait for its end."
+        })
+      }
+    })
+
+    return { list, exported, erase } as const
+  })
+}) {}

@@ -1,0 +1,166 @@
+/** Conversations from elsewhere: lines of JSON in, a report of every line out. A line is taken whole or not at all. */
+import { createHash } from "node:crypto"
+import * as Clock from "effect/Clock"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import { ImportedConversation, type ImportProblem, type ImportReport } from "../../domain/conversations/ConversationImport.ts"
+import { type AgentId, ConversationId, EndUserId, MessageId, typeId } from "../../domain/Ids.ts"
+import * as Json from "../../domain/Json.ts"
+import { ConversationImports, type NewConversation } from "../../store/conversations/ConversationImports.ts"
+
+/** Conversations of one statement, and about as many characters: other requests wait no longer than for one of them. */
+const mostAtOnce = 200
+const charactersAtOnce = 1_000_000
+/** Problems that one report lists. */
+const mostProblems = 1_000
+
+interface Line {
+  readonly number: number
+  readonly text: string
+}
+
+interface Placed {
+  readonly line: Line
+  readonly conversation: NewConversation
+}
+
+const decode = Schema.decodeUnknownEither(ImportedConversation, { errors: "first" })
+
+/** Where it is wrong and what was expected there; nothing of what was given. */
+const explain = (error: ParseResult.ParseError): string => {
+  const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
+  if (issue === undefined || issue.path.length === 0) return "Expected a JSON object with messages"
+  const expected = issue.message.startsWith("Expected ")
+    ? issue.message.replace(/,? actual [\s\S]*$/u, "")
+    : ""
+  const where = issue.path.map(String).join(".").slice(0, 100)
+  return expected === "" ? `${where}: is missing or has the wrong form` : `${where}: ${expected}`
+}
+
+const keyOf = ({ id }: ImportedConversation, { text }: Line): string =>
+  id === undefined ? `line:${createHash("sha256").update(text).digest("hex")}` : `id:${id}`
+
+/**
+ * A conversation as it is stored. Messages are in the order of their times, those of the same time as they stand; ids are
+ * made of the times and sorted, so that (time, id) is that order. No id is of the future, which would stay the newest.
+ */
+const place = (given: ImportedConversation, agentId: AgentId, line: Line, now: number): NewConversation => {
+  const sorted = given.messages.toSorted(
+    (a, b) => DateTime.toEpochMillis(a.createdAt) - DateTime.toEpochMillis(b.createdAt)
+  )
+  const [first = given.messages[0]] = sorted
+  const last = sorted.at(-1) ?? first
+  const createdAt = given.createdAt ?? first.createdAt
+  const idAt = (prefix: string, at: DateTime.Utc) =>
+    typeId(prefix, Math.min(now, Math.max(0, DateTime.toEpochMillis(at))))
+  const ids = sorted.map((message) => idAt("msg", message.createdAt)).sort()
+  return {
+    id: ConversationId.make(idAt("cnv", createdAt)),
+    agentId,
+    importKey: keyOf(given, line),
+    endUserId: EndUserId.make(idAt("usr", createdAt)),
+    externalEndUserId: given.externalEndUserId ?? null,
+    createdAt,
+    updatedAt: DateTime.max(createdAt, last.createdAt),
+    messages: sorted.map((message, index) => ({ ...message, id: MessageId.make(ids[index] ?? "") }))
+  }
+}
+
+/** Runs of `placed` that one statement takes. */
+const batches = (placed: ReadonlyArray<Placed>): ReadonlyArray<ReadonlyArray<Placed>> => {
+  const all: Array<Array<Placed>> = []
+  let characters = Infinity
+  for (const one of placed) {
+    const current = all.at(-1)
+    characters += one.line.text.length
+    if (current === undefined || current.length === mostAtOnce || characters > charactersAtOnce) {
+      all.push([one])
+      characters = one.line.text.length
+    } else current.push(one)
+  }
+  return all
+}
+
+export class ImportConversations extends Effect.Service<ImportConversations>()(
+  "usecases/conversations/ImportConversations",
+  {
+    effect: Effect.gen(function* () {
+      const store = yield* ConversationImports
+
+      /** The conversation of a line, or what is wrong with it. */
+      const read = (
+        line: Line,
+        fallback: AgentId | undefined,
+        now: number
+      ): Either.Either<Placed, ImportProblem> => {
+        const refused = (message: string) => Either.left({ line: line.number, message })
+        const parsed = Json.parse(line.text)
+        if (Either.isLeft(parsed)) {
+          const { message, reason } = parsed.left
+          return refused(
+            reason === "malformed" ? "Expected a JSON object with messages" : `Not read: ${message}`
+          )
+        }
+        const decoded = decode(parsed.right)
+        if (Either.isLeft(decoded)) return refused(explain(decoded.left))
+        const agentId = decoded.right.agentId ?? fallback
+        if (agentId === undefined) return refused("agentId: Expected the agent, here or for the whole import")
+        return Either.right({ line, conversation: place(decoded.right, agentId, line, now) })
+      }
+
+      const storeAll = Effect.fn("ImportConversations.storeAll")(function* (placed: ReadonlyArray<Placed>) {
+        const outcomes = yield* store.insert(placed.map(({ conversation }) => conversation))
+        const byId = new Map(outcomes.map((outcome) => [outcome.id, outcome]))
+        const became = placed.map((one) => ({ ...one, outcome: byId.get(one.conversation.id) }))
+        const fresh = became.filter(({ outcome }) => outcome?.fresh === true)
+        const report: ImportReport = {
+          imported: fresh.length,
+          messages: fresh.reduce((sum, { conversation }) => sum + conversation.messages.length, 0),
+          repeated: became.filter(({ outcome }) => outcome?.known === true && !outcome.fresh).length,
+          problems: became
+            .filter(({ outcome }) => outcome?.known !== true)
+            .map(({ line }) => ({ line: line.number, message: "agentId: There is no such agent" }))
+        }
+        return report
+      })
+
+      /**
+       * Imports every line of `text` that is a conversation; empty lines are passed over. What was stored stays stored
+       * when the import ends early, and a repetition leaves it as it is.
+       */
+      const run = Effect.fn("ImportConversations.run")(function* (
+        text: string,
+        fallback: AgentId | undefined
+      ) {
+        const now = yield* Clock.currentTimeMillis
+        const lines = text
+          .split("\n")
+          .map((line, index): Line => ({ number: index + 1, text: line.trim() }))
+          .filter((line) => line.text !== "")
+          .map((line) => read(line, fallback, now))
+        const reports = yield* Effect.forEach(
+          batches(lines.flatMap((one) => (Either.isRight(one) ? [one.right] : []))),
+          storeAll
+        )
+        const problems = [
+          ...lines.flatMap((one) => (Either.isLeft(one) ? [one.left] : [])),
+          ...reports.flatMap((report) => report.problems)
+        ]
+        const total = (field: "imported" | "messages" | "repeated") =>
+          reports.reduce((sum, report) => sum + report[field], 0)
+        const report: ImportReport = {
+          imported: total("imported"),
+          messages: total("messages"),
+          repeated: total("repeated"),
+          problems: problems.sort((a, b) => a.line - b.line).slice(0, mostProblems)
+        }
+        return report
+      })
+
+      return { run } as const
+    })
+  }
+) {}

@@ -1,0 +1,152 @@
+/**
+ * What the realtime socket tells about one conversation. Messages are read from the database by their
+ * place, whatever signals come or get lost: none is missed, none comes twice, and a slow reader only reads later.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { Realtime, type Signal } from "../../capabilities/Realtime.ts"
+import { redactedForEndUser } from "../../domain/chat/AgentRun.ts"
+import type { Grantor } from "../../domain/accounts/Access.ts"
+import type { ConversationState } from "../../domain/conversations/Conversation.ts"
+import type { ConversationId, MessageId, RunId } from "../../domain/Ids.ts"
+import type { Frame } from "../../domain/conversations/RealtimeFrame.ts"
+import * as Traced from "../../concurrency/CheapSpans.ts"
+import { ConversationFeedStore, pageSize } from "../../store/conversations/ConversationFeed.ts"
+
+/** How often the database is looked at when no signal comes. */
+const tick = Duration.seconds(5)
+
+/** The conversation does not exist any more, or its reader may not read it any more. */
+export class ConversationGone extends Schema.TaggedError<ConversationGone>()("ConversationGone", {}) {}
+
+/** What is read, and what the reader stands on; null: on nothing that could be revoked. */
+export interface Reading {
+  readonly conversationId: ConversationId
+  readonly by: Grantor | null
+}
+
+/** What one reader has been told. */
+interface Told {
+  position: number
+  /** Null until it was told any. */
+  state: ConversationState | null
+  /** Of the run that was last told about. */
+  run: { readonly id: RunId; readonly sequence: number } | null
+}
+
+export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conversations/RealtimeFeed", {
+  effect: Effect.gen(function* () {
+    const realtime = yield* Realtime
+    const store = yield* ConversationFeedStore
+
+    /** A page of what is new, oldest first; empty when nothing is. */
+    const news = Traced.fn("RealtimeFeed.news")(function* ({ by, conversationId }: Reading, told: Told) {
+      const head = yield* store.head(conversationId, null, by)
+      if (Option.isNone(head)) return yield* new ConversationGone()
+      const frames: Array<Frame> = []
+      const { position, state } = head.value
+      if (position > told.position) {
+        for (const { citations, position: place, ...message } of yield* store.messagesAfter(
+          conversationId,
+          told.position
+        )) {
+          const cited = citations.length === 0 ? message : { ...message, citations }
+          frames.push({ type: "message.created", conversationId, message: cited })
+          told.position = place
+        }
+      }
+      // The state comes after the messages that led to it.
+      if (frames.length < pageSize && state !== told.state) {
+        frames.push({ type: "conversation.updated", conversationId, state })
+        told.state = state
+      }
+      return frames
+    })
+
+    const runNews = Traced.fn("RealtimeFeed.runNews")(function* (
+      conversationId: ConversationId,
+      runId: RunId,
+      told: Told
+    ) {
+      const after = told.run?.id === runId ? told.run.sequence : 0
+      const events = yield* store.eventsAfter(conversationId, runId, after)
+      told.run = { id: runId, sequence: events.at(-1)?.sequence ?? after }
+      return events.map((event): Frame => ({ type: "run.event", event: redactedForEndUser(event) }))
+    })
+
+    const answer = (reading: Reading, told: Told, signal: Option.Option<Signal>) =>
+      Effect.gen(function* () {
+        const { conversationId } = reading
+        if (Option.isSome(signal) && signal.value._tag === "Typing") {
+          return [{ type: "typing", conversationId } as const]
+        }
+        const runId = Option.isSome(signal) && signal.value._tag === "Changed" ? signal.value.runId : null
+        const events = runId === null ? [] : yield* runNews(conversationId, runId, told)
+        return [...events, ...(yield* news(reading, told))]
+      })
+
+    /** What the reader has seen already when it comes. */
+    const beginning = ({ by, conversationId }: Reading, lastMessageId: MessageId | null) =>
+      Effect.gen(function* () {
+        const head = yield* store.head(conversationId, lastMessageId, by)
+        if (Option.isNone(head)) return yield* new ConversationGone()
+        const { position, seen, state } = head.value
+        const told: Told =
+          lastMessageId === null
+            ? { position, state, run: null }
+            : { position: seen ?? 0, state: null, run: null }
+        return told
+      })
+
+    /**
+     * From now on, or from after `lastMessageId` on: then the state comes as well. An id that the conversation does not
+     * have stands for its beginning. Nothing is read ahead of the reader. After what the reader stands on is revoked, no
+     * message, state or event comes, and the stream fails at the next look.
+     */
+    const follow = (
+      reading: Reading,
+      lastMessageId: MessageId | null
+    ): Stream.Stream<Frame, ConversationGone> =>
+      Stream.unwrapScoped(
+        Effect.gen(function* () {
+          // Subscribed before the first look, so that nothing happens unnoticed between the two.
+          const signals = yield* realtime.subscribe(reading.conversationId)
+          const told = yield* beginning(reading, lastMessageId)
+          // Who begins now has seen all there is: what comes first is the first signal.
+          let more = lastMessageId !== null
+          let looked = yield* monotonicMillis
+          const next = Effect.gen(function* () {
+            const now = yield* monotonicMillis
+            const wait = Duration.toMillis(tick) - (now - looked)
+            // Signals that come without end do not keep the next look off.
+            const signal =
+              more || wait <= 0
+                ? Option.none<Signal>()
+                : yield* Queue.take(signals).pipe(Effect.timeoutOption(wait))
+            const frames = yield* answer(reading, told, signal)
+            if (Option.isNone(signal) || signal.value._tag === "Changed") {
+              looked = yield* monotonicMillis
+              more = frames.length >= pageSize
+            }
+            return frames
+          })
+          return Stream.repeatEffect(next).pipe(Stream.mapConcat((frames) => frames))
+        })
+      )
+
+    /** Says that messages, the state or the run's events have changed. Nobody waits for it. */
+    const changed = (conversationId: ConversationId | null, runId: RunId | null) =>
+      conversationId === null ? Effect.void : realtime.publish({ _tag: "Changed", conversationId, runId })
+
+    /** Says that a reply is being written. Nobody waits for it. */
+    const typing = (conversationId: ConversationId | null) =>
+      conversationId === null ? Effect.void : realtime.publish({ _tag: "Typing", conversationId })
+
+    return { follow, changed, typing } as const
+  })
+}) {}

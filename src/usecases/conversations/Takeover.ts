@@ -1,0 +1,139 @@
+/** Humans of the team who answer in place of the agent, from the dashboard. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { SessionUser } from "../../domain/accounts/Access.ts"
+import { outboundChannels } from "../../channels/Outbound.ts"
+import { MessagingChannel } from "../../domain/channels/Channel.ts"
+import type { ConversationChannel, ConversationScope, ConversationState } from "../../domain/conversations/Conversation.ts"
+import {
+  Conflict,
+  FileTooLarge,
+  NotFound,
+  UnsupportedAttachmentType,
+  ValidationError
+} from "../../domain/Errors.ts"
+import type { ConversationId } from "../../domain/Ids.ts"
+import { ConversationStore } from "../../store/conversations/Conversations.ts"
+import * as Content from "../channels/Content.ts"
+import { Ownership } from "./ConversationControl.ts"
+import { Attachments, type StagedFile } from "../chat/widget/Attachments.ts"
+
+type Act = "takeover" | "release" | "close" | "say"
+
+/** From where each leads to where; what is not here is 409. `CLOSED` is for good. */
+const transitions = {
+  takeover: { from: ["AI_ACTIVE", "HUMAN_REQUESTED"], to: "HUMAN_ACTIVE" },
+  release: { from: ["HUMAN_REQUESTED", "HUMAN_ACTIVE"], to: "AI_ACTIVE" },
+  close: { from: ["AI_ACTIVE", "HUMAN_REQUESTED", "HUMAN_ACTIVE"], to: "CLOSED" },
+  say: { from: ["AI_ACTIVE", "HUMAN_REQUESTED", "HUMAN_ACTIVE"], to: "HUMAN_ACTIVE" }
+} as const satisfies Record<
+  Act,
+  { readonly from: ReadonlyArray<ConversationState>; readonly to: ConversationState }
+>
+
+const missing = () => new NotFound({ message: "There is no such conversation." })
+
+const refused = (state: ConversationState) =>
+  new Conflict({ message: `The conversation is ${state}.`, details: { state } })
+
+const silent = () =>
+  new ValidationError({
+    message: "The request does not have the expected form.",
+    details: { issues: [{ path: ["content"], message: "Expected something to say, or files" }] }
+  })
+
+const isMessaging = Schema.is(MessagingChannel)
+
+/** Fails for a file that the conversation's channel cannot carry to its customer. */
+const carried = (channel: ConversationChannel, files: ReadonlyArray<StagedFile>) =>
+  Effect.gen(function* () {
+    if (!isMessaging(channel)) return
+    for (const { mimeType, staged } of files) {
+      const found = outboundChannels[channel].carries[mimeType]
+      if (found === undefined) {
+        return yield* new UnsupportedAttachmentType({
+          message: `The conversation's channel does not carry attachments of type ${mimeType}.`
+        })
+      }
+      if (staged.size > found.most) {
+        return yield* new FileTooLarge({
+          message: `The conversation's channel carries at most ${found.most} bytes of type ${mimeType}.`
+        })
+      }
+    }
+  })
+
+/** What somebody of the team says: something, or files, or both. */
+export interface Reply {
+  readonly content?: string
+  readonly files?: ReadonlyArray<StagedFile>
+}
+
+export class Takeover extends Effect.Service<Takeover>()("usecases/conversations/Takeover", {
+  effect: Effect.gen(function* () {
+    const ownership = yield* Ownership
+    const store = yield* ConversationStore
+    const attachments = yield* Attachments
+
+    const found = Effect.fn("Takeover.found")(function* (scope: ConversationScope, id: ConversationId) {
+      const row = yield* store.find(scope, id)
+      if (Option.isNone(row)) return yield* missing()
+      return row.value
+    })
+
+    const done = Effect.fn("Takeover.done")(function* <A>(
+      scope: ConversationScope,
+      id: ConversationId,
+      outcome: Option.Option<A>
+    ) {
+      if (Option.isSome(outcome)) return outcome.value
+      return yield* refused((yield* found(scope, id)).state)
+    })
+
+    const act = Effect.fn("Takeover.act")(function* (
+      { tenantId }: SessionUser,
+      id: ConversationId,
+      how: Exclude<Act, "say">
+    ) {
+      const change = { ...transitions[how], unanswered: "human" }
+      yield* done({ tenantId }, id, yield* ownership.change({ tenantId }, id, change, () => Effect.void))
+      return yield* found({ tenantId }, id)
+    })
+
+    /** The user answers from now on; what the agent is writing is not said. */
+    const takeover = (by: SessionUser, id: ConversationId) => act(by, id, "takeover")
+
+    /** The agent answers what is written from now on; it sees nothing of what was said before. */
+    const release = (by: SessionUser, id: ConversationId) => act(by, id, "release")
+
+    /** Nobody answers any more. A contact of a channel who writes again begins another conversation. */
+    const close = (by: SessionUser, id: ConversationId) => act(by, id, "close")
+
+    /** Says something as the user, who has taken over with it. Returns the message's id. */
+    const say = Effect.fn("Takeover.say")(function* (
+      { tenantId, userId }: SessionUser,
+      id: ConversationId,
+      { content = "", files = [] }: Reply
+    ) {
+      if (content === "" && files.length === 0) return yield* silent()
+      if (files.length > 0) yield* carried((yield* found({ tenantId }, id)).channel, files)
+      const { release, stored } = yield* attachments.keep(files)
+      const change = { ...transitions.say, unanswered: "human" }
+      const saying = {
+        content: content === "" ? Content.ofFiles(stored) : content,
+        sent: content,
+        attachments: stored,
+        author: "human",
+        userId
+      } as const
+      const said = yield* ownership
+        .change({ tenantId }, id, change, ({ epoch }) => ownership.say(id, epoch, saying))
+        .pipe(Effect.ensuring(release))
+      const messageId = yield* done({ tenantId }, id, said)
+      return { conversation: yield* found({ tenantId }, id), messageId }
+    })
+
+    return { takeover, release, close, say } as const
+  })
+}) {}

@@ -1,0 +1,150 @@
+/**
+ * Uploaded originals from their first byte to their last: kept for a source, and removed for good once no source refers to
+ * them. A removal is a durable job of queue `artifact-cleanup`; when all its attempts have failed, the sweep goes
+ * on, for as long as it takes.
+ */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import type * as Stream from "effect/Stream"
+import { ArtifactStore, type ArtifactStoreError, refOf, type Staged } from "../../capabilities/ArtifactStore.ts"
+import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
+import {
+  type FileTooLarge,
+  type PayloadTooLarge,
+  ServiceUnavailable,
+  type ValidationError
+} from "../../domain/Errors.ts"
+import { typeId } from "../../domain/Ids.ts"
+import { ArtifactRef } from "../../domain/knowledge/Source.ts"
+import { ArtifactRows, removalLasts } from "../../store/knowledge/ArtifactRows.ts"
+
+const Payload = Schema.Struct({ artifact: ArtifactRef })
+
+/** Well within the time for which the artifact is the remover's alone. */
+const removalTimeout = Duration.seconds(30)
+/** How long somebody who stores the bytes waits for somebody who removes them. */
+const patience = Duration.seconds(10)
+/** Originals that one sweep removes. */
+const sweepLimit = 1_000
+
+/** Stored bytes that stay until they are settled or released. */
+export interface Kept {
+  readonly ref: ArtifactRef
+  readonly claim: string
+}
+
+const unavailable = () =>
+  new ServiceUnavailable({ message: "The file cannot be stored now. Try again later." })
+
+const silent = () => new JobFailure({ message: "The artifact store did not answer.", fatal: false })
+const busy = () =>
+  new JobFailure({
+    message: "The artifact is being removed already.",
+    fatal: false,
+    retryAfter: removalLasts
+  })
+
+export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/Artifacts", {
+  effect: Effect.gen(function* () {
+    const rows = yield* ArtifactRows
+    const store = yield* ArtifactStore
+    const queue = yield* JobQueue
+
+    /** Queues the removal in the caller's transaction; what another source still needs stays. */
+    const release = (artifact: ArtifactRef) =>
+      queue.enqueue("artifact-cleanup", { artifact }, { serialKey: artifact })
+
+    /** {@link release} for many. */
+    const releaseAll = (refs: ReadonlyArray<ArtifactRef>) =>
+      queue.enqueueAll(
+        "artifact-cleanup",
+        refs.map((artifact) => ({ payload: { artifact }, options: { serialKey: artifact } }))
+      )
+
+    /** Gives up what was kept for a source that did not come to be. The sweep does it when this cannot. */
+    const abandon = ({ claim, ref }: Kept) =>
+      Effect.zipRight(rows.unclaim(claim), release(ref)).pipe(
+        Effect.catchAllCause((cause) =>
+          Effect.logWarning("An original that no source needs is left to the sweep", cause)
+        )
+      )
+
+    const claim = Effect.fn("Artifacts.claim")(function* (id: string, ref: ArtifactRef) {
+      yield* rows
+        .claim(id, ref)
+        .pipe(
+          Effect.repeat({ until: (claimed) => claimed, schedule: Schedule.spaced("50 millis") }),
+          Effect.timeoutFail({ duration: patience, onTimeout: unavailable })
+        )
+    })
+
+    const keepBy = Effect.fn("Artifacts.keep")(function* (
+      ref: ArtifactRef,
+      write: Effect.Effect<unknown, ArtifactStoreError>
+    ) {
+      const kept: Kept = { ref, claim: typeId("clm", yield* Clock.currentTimeMillis) }
+      yield* claim(kept.claim, kept.ref)
+      yield* write.pipe(
+        Effect.tapError((cause) => Effect.logError("An original could not be stored", cause)),
+        Effect.mapError(unavailable),
+        Effect.onError(() => abandon(kept))
+      )
+      return kept
+    })
+
+    /** Stores the bytes, and keeps them from being removed until they are settled or abandoned. Not for transactions. */
+    const keep = (bytes: Uint8Array) => keepBy(refOf(bytes), store.put(bytes))
+
+    /** Takes an upload in as it comes; it is gone with the scope unless it is kept. */
+    const stage = Effect.fn("Artifacts.stage")(function* (
+      bytes: Stream.Stream<Uint8Array, ValidationError | PayloadTooLarge | FileTooLarge>
+    ) {
+      return yield* Effect.catchTag(store.stage(bytes), "ArtifactStoreError", ({ message }) =>
+        Effect.zipRight(Effect.logError("A file could not be taken in", message), unavailable())
+      )
+    })
+
+    /** {@link keep} for bytes that came as a stream. */
+    const keepStaged = (staged: Staged) => keepBy(staged.ref, staged.store)
+
+    /** Part of the transaction that adds the source: from its commit on the source is what keeps the bytes. */
+    const settle = Effect.fn("Artifacts.settle")(function* ({ claim: id, ref }: Kept) {
+      if (!(yield* rows.settle(id, ref))) return yield* unavailable()
+    })
+
+    /** Removes the bytes unless somebody needs them. */
+    const remove = Effect.fn("Artifacts.remove")(function* (ref: ArtifactRef) {
+      const state = yield* rows.beginRemoval(ref)
+      if (state === "needed") return
+      if (state === "busy") return yield* busy()
+      // What was begun and not answered may still happen: until the minute is over nobody stores the bytes.
+      yield* store.remove(ref).pipe(
+        Effect.timeoutFail({ duration: removalTimeout, onTimeout: silent }),
+        Effect.catchTag("ArtifactStoreError", ({ message }) =>
+          Effect.zipRight(rows.endRemoval(ref, { removed: false }), new JobFailure({ message, fatal: false }))
+        )
+      )
+      yield* rows.endRemoval(ref, { removed: true })
+    })
+
+    /** Handler of queue `artifact-cleanup`. */
+    const process = Effect.fn("Artifacts.process")(function* (job: QueueJob) {
+      const { artifact } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+      yield* remove(artifact)
+    })
+
+    /** Removes every original that nobody needs, also those whose jobs were given up; one failure does not stop the rest. */
+    const sweep = Effect.gen(function* () {
+      for (const ref of yield* rows.orphans(sweepLimit)) {
+        yield* remove(ref).pipe(
+          Effect.catchAll(({ message }) => Effect.logWarning("An original could not be removed", message))
+        )
+      }
+    }).pipe(Effect.withSpan("Artifacts.sweep"))
+
+    return { keep, stage, keepStaged, settle, abandon, release, releaseAll, process, sweep } as const
+  })
+}) {}

@@ -1,0 +1,156 @@
+/** The ledger of one attempt: what readers tell goes to the store in batches, and what the last sync knew comes back. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { CrawlEntry } from "../../domain/knowledge/Crawl.ts"
+import { digestOf, fingerprintOf } from "../../readers/Fingerprint.ts"
+import type { Evidence, Journal, Known } from "../../readers/Journal.ts"
+import type { ReadDocument, ReaderError } from "../../readers/Reader.ts"
+import type { CrawlEntryStore, NewEntry, Remembered } from "../../store/knowledge/CrawlEntries.ts"
+import type { IngestionJobStore, IngestionTask } from "../../store/knowledge/IngestionJobs.ts"
+
+/** Raise it when parsing, packing or prints change: documents are read anew then. */
+const revision = 1
+const batch = 200
+/** Percentage points between two notes of a job's progress: each is a transaction. */
+const step = 5
+/** Lines of one job: a thousand pages, their redirects, and what was not asked for. */
+const maxLines = 8_000
+
+const knownOf = ({
+  url,
+  reason,
+  outcome,
+  target,
+  digest,
+  fingerprint,
+  parent: _,
+  ...rest
+}: Remembered): Known => ({
+  ...rest,
+  url,
+  uri: target,
+  repeats: outcome === "skipped" ? (reason ?? "same_content") : null,
+  digest: digest ?? "",
+  fingerprint: fingerprint ?? ""
+})
+
+/** By address; an address that redirected, this time or before, stands for the page where it led. */
+const memoryOf = (lines: ReadonlyArray<Remembered>): ReadonlyMap<string, Known> => {
+  const pages = new Map(
+    lines.filter(({ digest }) => digest !== null).map((line) => [line.url, knownOf(line)] as const)
+  )
+  const redirected = lines.flatMap(({ digest, outcome, url, target }) => {
+    const leads = digest === null && (outcome === "redirected" || outcome === "failed")
+    const page = leads ? pages.get(target) : undefined
+    return page === undefined ? [] : [[url, page] as const]
+  })
+  return new Map([...redirected, ...pages])
+}
+
+/** By the page or sitemap that led there. */
+const familiesOf = (lines: ReadonlyArray<Remembered>): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const families = new Map<string, Array<string>>()
+  for (const { parent, url } of lines) {
+    if (parent === null) continue
+    const found = families.get(parent)
+    if (found === undefined) families.set(parent, [url])
+    else found.push(url)
+  }
+  return families
+}
+
+const noEvidence = {
+  etag: null,
+  lastModified: null,
+  listedAt: null,
+  links: null,
+  digest: null,
+  fingerprint: null
+} as const
+
+/** `REINDEX` remembers nothing, so that everything is read again. */
+export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore, task: IngestionTask) =>
+  Effect.gen(function* () {
+    yield* store.clear(task)
+    const remembered = task.jobType === "INGEST" ? yield* store.remembered(task, revision) : []
+    const known = memoryOf(remembered)
+    const families = familiesOf(remembered)
+    const kept = new Set<string>()
+    const told = new Set<string>()
+    let place = 0
+    let waiting: Array<NewEntry> = []
+    let percent = 1
+
+    const flush = Effect.suspend(() => {
+      const entries = waiting
+      waiting = []
+      return store.add(task, entries)
+    })
+
+    const note = (entry: CrawlEntry, evidence?: Evidence) =>
+      Effect.gen(function* () {
+        if (entry.target !== null) told.add(entry.target)
+        if (place >= maxLines) return
+        const fetchedAt = yield* Clock.currentTimeMillis
+        waiting.push({ ...entry, place: place++, fetchedAt, ...(evidence ?? noEvidence), revision })
+        if (waiting.length >= batch) yield* flush
+      })
+
+    /** From 5 to 90: what is left is the swap. */
+    const progress = (settled: number, all: number) =>
+      Effect.suspend(() => {
+        const next = 5 + Math.floor((85 * settled) / Math.max(settled, all, 1))
+        if (next < percent + step) return Effect.void
+        percent = next
+        return jobs.progress(task.jobId, next)
+      })
+
+    const journal: Journal = {
+      known: (url) => known.get(url),
+      foundThrough: (parent) => families.get(parent) ?? [],
+      keep: (uri) => Effect.sync(() => kept.add(uri)),
+      spare: (uri) => Effect.sync(() => kept.add(uri)),
+      note,
+      progress
+    }
+
+    const line = (url: string, outcome: CrawlEntry["outcome"]): CrawlEntry => ({
+      url,
+      depth: 0,
+      parent: null,
+      outcome,
+      reason: null,
+      message: null,
+      httpStatus: null,
+      target: null
+    })
+
+    const evidenceOf = (document: ReadDocument): Effect.Effect<Evidence> =>
+      Effect.map(Clock.currentTimeMillis, (fetchedAt) => ({
+        ...noEvidence,
+        fetchedAt,
+        digest: digestOf(document),
+        fingerprint: fingerprintOf(document)
+      }))
+
+    /** Notes a document that its reader said nothing about. False when it stays as it is. */
+    const isChanged = (document: ReadDocument) =>
+      Effect.gen(function* () {
+        const { uri } = document
+        if (told.has(uri)) return true
+        const evidence = yield* evidenceOf(document)
+        if (known.get(uri)?.digest !== evidence.digest) {
+          yield* note({ ...line(uri, "indexed"), target: uri }, evidence)
+          return true
+        }
+        kept.add(uri)
+        yield* note({ ...line(uri, "unchanged"), reason: "same_content", target: uri }, evidence)
+        return false
+      })
+
+    /** Notes why nothing could be read where no address says so. */
+    const failed = (url: string, { code, message }: ReaderError) =>
+      place === 0 ? note({ ...line(url, "failed"), reason: code, message }) : Effect.void
+
+    return { journal, isChanged, failed, flush, kept: () => [...kept] } as const
+  })

@@ -1,0 +1,191 @@
+/** What crawls did, and what they would do. */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import {
+  type CrawlEntry,
+  type DryRun,
+  type DryRunLine,
+  type DryRunRequest,
+  isHttpUrl,
+  type ReportedJob
+} from "../../domain/knowledge/Crawl.ts"
+import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
+import { NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
+import { FairLimiter } from "../../concurrency/FairLimiter.ts"
+import type { SourceId } from "../../domain/Ids.ts"
+import { WorkBudget } from "../../concurrency/WorkBudget.ts"
+import { linkReason } from "../../readers/Crawl.ts"
+import { judge, type Patterns, type Verdict } from "../../readers/Glob.ts"
+import { type Journal, silent } from "../../readers/Journal.ts"
+import { read } from "../../readers/Readers.ts"
+import type { ReaderError, ReaderServices } from "../../readers/Reader.ts"
+import { type SkipReason, skipWords } from "../../readers/Visits.ts"
+import { CrawlEntryStore, type LineFilter, type ReportScope } from "../../store/knowledge/CrawlEntries.ts"
+
+/** Most pages that a dry run fetches, and how long it takes. */
+const pages = 50
+const time = "25 seconds"
+/** Most lines of its answer. */
+const maxLines = 1_000
+
+const nothing = { message: null, pattern: null, depth: null, parent: null, robots: null, httpStatus: null }
+
+const busy = () =>
+  new ServiceUnavailable({ message: "Too many dry runs are under way. Try again in half a minute." })
+
+/** A page of a report; `next` continues it. */
+export interface CrawlReport {
+  readonly job: ReportedJob | null
+  readonly entries: ReadonlyArray<CrawlEntry>
+  readonly next: string | null
+}
+
+const none: CrawlReport = { job: null, entries: [], next: null }
+
+/** Where the crawl of a URL source stays; a sitemap may list any site. */
+const rulesOf = ({ type, config }: DryRunRequest, budget: WorkBudget) => {
+  const verdict: (url: string) => Verdict = judge(config, budget)
+  if (type === "URL") return linkReason(new URL(config.url).origin, verdict)
+  return (url: string): { readonly reason: SkipReason | null; readonly pattern: string | null } =>
+    verdict(url)
+}
+
+/** Patterns alone: nothing is fetched. */
+const judged = Effect.fn("Crawls.judged")(function* (request: DryRunRequest, urls: ReadonlyArray<string>) {
+  const budget = new WorkBudget()
+  const reasonOf = rulesOf(request, budget)
+  const lineOf = (url: string): DryRunLine => {
+    if (!isHttpUrl(url)) {
+      const message = "Expected an absolute http or https URL."
+      return { ...nothing, url, included: false, reason: "invalid_url", message }
+    }
+    const href = new URL(url)
+    href.hash = ""
+    const { reason, pattern } = reasonOf(href.href)
+    const message = reason === null ? null : skipWords[reason]
+    return { ...nothing, url, included: reason === null, reason, message, pattern }
+  }
+  const lines: Array<DryRunLine> = []
+  for (const url of urls) {
+    if (budget.isDue) yield* budget.rest
+    lines.push(lineOf(url))
+  }
+  const dryRun: DryRun = {
+    urls: lines,
+    complete: lines.every(({ reason }) => reason !== "match_limit"),
+    error: null
+  }
+  return dryRun
+})
+
+const isJudged = ({ url, reason }: CrawlEntry) =>
+  isHttpUrl(url) && reason !== "other_origin" && reason !== "asset"
+
+const unasked: ReadonlySet<string | null> = new Set<SkipReason>(Object.keys(skipWords).filter(isSkip))
+
+function isSkip(name: string): name is SkipReason {
+  return name in skipWords
+}
+
+const robotsOf = ({ outcome, reason }: CrawlEntry): DryRunLine["robots"] => {
+  if (reason === "robots_disallowed") return "disallowed"
+  if (outcome === "skipped" && unasked.has(reason)) return null
+  return reason?.startsWith("robots_") === true ? null : "allowed"
+}
+
+const tried = Effect.fn("Crawls.tried")(function* (patterns: Patterns, entries: ReadonlyArray<CrawlEntry>) {
+  const budget = new WorkBudget()
+  const verdict = judge(patterns, budget)
+  const lines: Array<DryRunLine> = []
+  for (const entry of entries) {
+    if (budget.isDue) yield* budget.rest
+    lines.push({
+      url: entry.url,
+      included: entry.outcome === "indexed",
+      reason: entry.reason,
+      message: entry.message,
+      pattern: isJudged(entry) ? verdict(entry.url).pattern : null,
+      depth: entry.depth,
+      parent: entry.parent,
+      robots: robotsOf(entry),
+      httpStatus: entry.httpStatus
+    })
+  }
+  return lines
+})
+
+/** More was to be seen. */
+const limits: ReadonlySet<string | null> = new Set<SkipReason>(["page_limit", "match_limit"])
+
+export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls", {
+  effect: Effect.gen(function* () {
+    const store = yield* CrawlEntryStore
+    const services = yield* Effect.context<ReaderServices>()
+    const places = new FairLimiter({ name: "crawl-dry-runs", permits: 8, maxPermitsPerOwner: 4 })
+
+    /** The report of the job that runs or ended last, page by page. `after` continues an earlier page of the same job. */
+    const report = Effect.fn("Crawls.report")(function* (
+      scope: ReportScope,
+      sourceId: SourceId,
+      { limit, after, outcome }: Omit<LineFilter, "after"> & { readonly after?: string | undefined }
+    ) {
+      if (!(yield* store.exists(scope, sourceId)))
+        return yield* new NotFound({ message: "There is no such source." })
+      const found = yield* store.reported(scope, sourceId)
+      if (Option.isNone(found)) return none
+      const { generation, ...job } = found.value
+      const [listed, place] = (after ?? "").split(":").map(Number)
+      // A newer job has a report of its own, and the rest of the old one is gone.
+      const from = listed === generation ? place : undefined
+      const lines = yield* store.list(sourceId, generation, { limit, after: from, outcome })
+      const rows = lines.slice(0, limit)
+      const last = rows.at(-1)
+      const next = lines.length > limit && last !== undefined ? `${generation}:${last.place}` : null
+      const page: CrawlReport = { job, entries: rows, next }
+      return page
+    })
+
+    const crawl = (request: DryRunRequest) => {
+      const entries: Array<CrawlEntry> = []
+      const journal: Journal = {
+        ...silent,
+        note: (entry) =>
+          Effect.sync(() => {
+            if (entries.length < maxLines) entries.push(entry)
+          })
+      }
+      const config = { maxDocuments: pages, maxPages: pages, journal }
+      const run =
+        request.type === "URL"
+          ? read({ type: "URL", config: request.config }, config)
+          : read({ type: "SITEMAP", config: request.config }, config)
+      return run.pipe(
+        Stream.runDrain,
+        Effect.either,
+        Effect.timeoutOption(time),
+        Effect.flatMap((ended) => {
+          const failure = Option.flatMap(ended, Either.getLeft)
+          const limited = entries.some(({ reason }) => limits.has(reason)) || entries.length === maxLines
+          return Effect.map(tried(request.config, entries), (urls): DryRun => ({
+            urls,
+            complete: Option.isSome(ended) && !limited,
+            error: Option.getOrNull(
+              Option.map(failure, ({ code, message }: ReaderError) => `${code}: ${message}`)
+            )
+          }))
+        }),
+        Effect.provide(services)
+      )
+    }
+
+    /** What a sync would take, and why; with `urls` by patterns alone, else by a crawl of a few pages. Keeps nothing. */
+    const dryRun = Effect.fn("Crawls.dryRun")(function* (request: DryRunRequest) {
+      if (request.urls !== undefined) return yield* judged(request, request.urls)
+      return yield* withSharedPermit(places, busy)(crawl(request))
+    })
+
+    return { report, dryRun } as const
+  })
+}) {}

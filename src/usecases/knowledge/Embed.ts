@@ -1,0 +1,147 @@
+/**
+ * Adds vectors to live chunks that have none: batch by batch, each stored before the next begins, so that whatever stops
+ * a job, the next one goes on from there. Vectors are made for the profile that agents are moved to and,
+ * until an agent has moved, for the one it answers with.
+ */
+import * as Arr from "effect/Array"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
+import { Embedder, type EmbedderError, embedderOf, type EmbedderService } from "../../capabilities/Embedder.ts"
+import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
+import { SourceId } from "../../domain/Ids.ts"
+import { embeddingText } from "../../search/Packer.ts"
+import { EmbeddingProfileStore } from "../../store/knowledge/EmbeddingProfiles.ts"
+import { EmbeddingStore, type UnembeddedChunk } from "../../store/knowledge/Embeddings.ts"
+
+const Payload = Schema.Struct({ sourceId: SourceId })
+
+/** Batches of one source under way at a time. */
+const together = 4
+/** Before a job that got somewhere goes on, when the provider names no pause. */
+const breather = Duration.seconds(2)
+
+const embeddedChunks = Metric.counter("spoke_embedded_chunks_total", {
+  description: "Chunks that were given a vector",
+  incremental: true
+})
+
+export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
+  effect: Effect.gen(function* () {
+    const embeddings = yield* EmbeddingStore
+    const profiles = yield* EmbeddingProfileStore
+    const queue = yield* JobQueue
+    const current = yield* Embedder
+    const embedders = yield* embedderOf
+
+    const embedBatch = Effect.fn("Embed.batch")(function* (
+      { embedAll, profile }: EmbedderService,
+      chunks: Arr.NonEmptyReadonlyArray<UnembeddedChunk>
+    ) {
+      const vectors = yield* embedAll(chunks.map(embeddingText))
+      yield* embeddings.addVectors(
+        chunks[0].agentId,
+        profile,
+        vectors.flatMap((vector, place) => {
+          const chunk = chunks[place]
+          return chunk === undefined ? [] : [{ id: chunk.id, vector }]
+        })
+      )
+      yield* Metric.incrementBy(embeddedChunks, chunks.length)
+    })
+
+    /** The batches of `chunks`; one that fails does not keep the others from being stored. */
+    const embedTogether = (
+      embedder: EmbedderService,
+      chunks: ReadonlyArray<UnembeddedChunk>,
+      stored: Ref.Ref<number>
+    ) =>
+      Effect.gen(function* () {
+        const ends = yield* Effect.forEach(
+          Arr.chunksOf(chunks, embedder.maxBatch).filter(Arr.isNonEmptyReadonlyArray),
+          (batch) =>
+            embedBatch(embedder, batch).pipe(
+              Effect.zipRight(Ref.update(stored, (count) => count + 1)),
+              Effect.either
+            ),
+          { concurrency: together }
+        )
+        yield* Effect.all(ends, { discard: true })
+      })
+
+    /** Every vector that the source lacks; `stored` counts batches. */
+    const complete = (embedder: EmbedderService, sourceId: SourceId, stored: Ref.Ref<number>) =>
+      embeddings.unembedded(sourceId, embedder, embedder.maxBatch * together).pipe(
+        Effect.tap((chunks) => embedTogether(embedder, chunks, stored)),
+        Effect.repeat({ while: (chunks) => chunks.length > 0 }),
+        Effect.asVoid
+      )
+
+    /**
+     * A job that got somewhere leaves the rest to a new one, so that a provider which often asks for a pause never uses
+     * the attempts of a large source up.
+     */
+    const stopped = (sourceId: SourceId, profile: string, error: EmbedderError, stored: number) =>
+      Effect.gen(function* () {
+        const { message, retryable, retryAfter } = error
+        yield* profiles.noteFailure(sourceId, profile, message)
+        if (!retryable || stored === 0) {
+          return yield* new JobFailure({
+            message,
+            fatal: !retryable,
+            ...(retryAfter === undefined ? {} : { retryAfter })
+          })
+        }
+        yield* queue
+          .enqueue("embedding", { sourceId }, { serialKey: sourceId, delay: retryAfter ?? breather })
+          .pipe(Effect.mapError(() => new JobFailure({ message, fatal: false })))
+      })
+
+    /** True when everything of the source has its vector of `embedder`'s profile. */
+    const build = (embedder: EmbedderService, sourceId: SourceId) =>
+      Effect.gen(function* () {
+        const stored = yield* Ref.make(0)
+        return yield* complete(embedder, sourceId, stored).pipe(
+          Effect.as(true),
+          Effect.catchTag("EmbedderError", (error) =>
+            Effect.flatMap(Ref.get(stored), (count) =>
+              Effect.as(stopped(sourceId, embedder.profile, error, count), false)
+            )
+          )
+        )
+      })
+
+    /** New chunks of an agent that has not moved yet are found by meaning, too; when that fails, by their words. */
+    const keepUp = (active: string, sourceId: SourceId) =>
+      Effect.gen(function* () {
+        const embedder = yield* embedders(active)
+        if (Option.isNone(embedder)) return
+        const stored = yield* Ref.make(0)
+        yield* complete(embedder.value, sourceId, stored).pipe(
+          Effect.catchTag("EmbedderError", ({ message }) =>
+            Effect.logWarning("New chunks have no vector of the profile that still answers", message)
+          )
+        )
+      })
+
+    /** Handler of queue `embedding`: resumes where an earlier attempt stopped. */
+    const process = Effect.fn("Embed.process")(function* (job: QueueJob) {
+      const { sourceId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+      const place = yield* profiles.place(sourceId)
+      if (Option.isNone(place)) return
+      const { agentId, active, target } = place.value
+      // Another process has been started with another model: this one helps when it can, else makes its own.
+      const wanted = Option.getOrElse(yield* embedders(target ?? current.profile), () => current)
+      const built = yield* build(wanted, sourceId)
+      if (active !== null && active !== wanted.profile) yield* keepUp(active, sourceId)
+      if (!built) return
+      yield* profiles.clearFailure(sourceId)
+      if (wanted.profile === target) yield* profiles.move(agentId, wanted)
+    })
+
+    return { process } as const
+  })
+}) {}

@@ -1,0 +1,72 @@
+/**
+ * Moves agents to the embedding model of the configuration without a pause: queues what lacks vectors,
+ * a few sources at a time, moves the agents that are complete, and removes vectors that nobody went back to.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { Embedder } from "../../capabilities/Embedder.ts"
+import { JobQueue } from "../../capabilities/JobQueue.ts"
+import { EmbeddingProfileStore } from "../../store/knowledge/EmbeddingProfiles.ts"
+
+/** Embedding jobs that may wait before the sweep adds more. */
+const room = 20
+/** Before what failed for good is tried again: a key may have been mended. */
+const again = Duration.hours(1)
+/** How long vectors of the profile before stay, for the way back. */
+const kept = Duration.days(7)
+/** Vectors removed by one statement. */
+const removed = 2_000
+
+export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()("usecases/knowledge/EmbeddingProfiles", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const profiles = yield* EmbeddingProfileStore
+    const queue = yield* JobQueue
+    const embedder = yield* Embedder
+    const { profile } = embedder
+
+    /** To be called once, when a process starts: its model is the one that agents are moved to from now on. */
+    const aim = profiles.aim(profile)
+
+    const queueLacking = Effect.gen(function* () {
+      const counts = yield* queue.counts
+      const pending = counts.find(({ name }) => name === "embedding")
+      const free = room - (pending === undefined ? 0 : pending.waiting + pending.active + pending.delayed)
+      if (free <= 0) return room
+      return yield* Effect.gen(function* () {
+        if (!(yield* profiles.alone)) return 0
+        const sources = yield* profiles.lacking(embedder, free, again)
+        yield* Effect.forEach(
+          sources,
+          (sourceId) => queue.enqueue("embedding", { sourceId }, { serialKey: sourceId }),
+          { discard: true }
+        )
+        return sources.length
+      }).pipe(sql.withTransaction)
+    }).pipe(Effect.catchTag("SqlError", Effect.die))
+
+    /** True when there is more to do soon. Does nothing in a process whose model is not the one that was started last. */
+    const sweep = Effect.gen(function* () {
+      if ((yield* profiles.target) !== profile) return false
+      const agents = yield* profiles.behind(profile)
+      const moved = yield* Effect.forEach(agents, (agentId) => profiles.move(agentId, embedder))
+      for (const [place, agentId] of agents.entries()) {
+        if (moved[place] === true) {
+          yield* Effect.logInfo("An agent answers with another embedding model").pipe(
+            Effect.annotateLogs({ agentId, profile })
+          )
+        }
+      }
+      return (yield* queueLacking) > 0 || moved.includes(false)
+    }).pipe(Effect.withSpan("EmbeddingProfiles.sweep"))
+
+    /** Removes vectors that have answered for nobody for a week; true when there may be more. */
+    const forget = Effect.gen(function* () {
+      if ((yield* profiles.target) !== profile) return false
+      return (yield* profiles.forget(profile, kept, removed)) === removed
+    }).pipe(Effect.withSpan("EmbeddingProfiles.forget"))
+
+    return { aim, sweep, forget } as const
+  })
+}) {}

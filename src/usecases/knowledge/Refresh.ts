@@ -1,0 +1,47 @@
+/** Reads sources again by schedule (`config.refresh`): a job for each that is due, as if its owner had asked for a sync. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { RefreshStore } from "../../store/knowledge/Refreshes.ts"
+import { Sources } from "./Sources.ts"
+
+/** Sources that one sweep queues at most; the next one goes on. */
+const most = 200
+/** Before a source whose tenant has no ingestion job left is looked at again. */
+const held = Duration.hours(1)
+const usedUp = "The scheduled reading waits: the ingestion jobs of this period are used up."
+
+export class Refresh extends Effect.Service<Refresh>()("usecases/knowledge/Refresh", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const store = yield* RefreshStore
+    const sources = yield* Sources
+
+    /** One source in a transaction of its own; false when none is due. */
+    const one = Effect.gen(function* () {
+      const now = yield* DateTime.now
+      const due = yield* store.claim(now)
+      if (Option.isNone(due)) return false
+      const { id, ...scope } = due.value
+      yield* sources.sync(scope, id, { force: false }).pipe(
+        Effect.zipRight(store.queued(id, now)),
+        Effect.catchTags({
+          LIMIT_EXCEEDED: () => store.hold(id, now, held, usedUp),
+          NOT_FOUND: () => Effect.void
+        })
+      )
+      return true
+    }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+
+    /** Queues jobs for what is due, on any number of processes at once; returns how many sources it looked at. */
+    const sweep = Effect.fn("Refresh.sweep")(function* () {
+      let done = 0
+      while (done < most && (yield* one)) done++
+      return done
+    })
+
+    return { sweep } as const
+  })
+}) {}

@@ -1,0 +1,47 @@
+/**
+ * Indexes documents anew that an earlier version has indexed in another way: from their stored chunks, a few documents at a
+ * time, each in one transaction. Until its turn a document is found as it was.
+ */
+import * as Effect from "effect/Effect"
+import { Embedder } from "../../capabilities/Embedder.ts"
+import { pause } from "../../concurrency/YieldToEventLoop.ts"
+import { indexChunk } from "../../search/Indexing.ts"
+import { isEnglish } from "../../search/Language.ts"
+import { type IndexedChunk, type OutdatedDocument, ReindexStore } from "../../store/knowledge/Reindex.ts"
+
+/** Documents of one round. */
+const batch = 100
+/** Chunks that are made between two pauses, as when a document is first indexed. */
+const chunksBetweenPauses = 8
+/** Chunks that tell in which language a document is. */
+const languageSample = 20
+
+export class Reindex extends Effect.Service<Reindex>()("usecases/knowledge/Reindex", {
+  effect: Effect.gen(function* () {
+    const store = yield* ReindexStore
+    const embedder = yield* Embedder
+
+    const reindex = (document: OutdatedDocument) =>
+      Effect.gen(function* () {
+        const chunks = yield* store.chunks(document.id)
+        const sample = chunks.slice(0, languageSample).map(({ content }) => content)
+        const english = isEnglish(sample.join("\n\n")) ?? true
+        const rows: Array<IndexedChunk> = []
+        for (const [place, chunk] of chunks.entries()) {
+          const row = indexChunk({ title: document.title, ...chunk }, english)
+          rows.push({ id: chunk.id, ...row })
+          if (place % chunksBetweenPauses === 0) yield* pause
+        }
+        yield* store.replace(document, rows, embedder.englishOnly === true ? embedder.profile : null)
+      })
+
+    /** True when there may be more to do. */
+    const sweep = Effect.gen(function* () {
+      const documents = yield* store.outdated(batch)
+      yield* Effect.forEach(documents, reindex, { discard: true })
+      return documents.length === batch
+    }).pipe(Effect.withSpan("Reindex.sweep"))
+
+    return { sweep } as const
+  })
+}) {}

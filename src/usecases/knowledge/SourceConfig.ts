@@ -1,0 +1,54 @@
+/** A source's new config, checked as at its creation. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import { ValidationError } from "../../domain/Errors.ts"
+import { CreateSource, type Source, UploadedFileConfig } from "../../domain/knowledge/Source.ts"
+import { artifactOf } from "../../store/knowledge/ArtifactRows.ts"
+
+type Config = Readonly<Record<string, unknown>>
+
+const UploadedChange = Schema.Struct({ config: Schema.partialWith(UploadedFileConfig, { exact: true }) })
+
+const decodeCreate = Schema.decodeUnknown(CreateSource, { errors: "all" })
+const decodeUploaded = Schema.decodeUnknown(UploadedChange, { errors: "all", onExcessProperty: "error" })
+
+const issue = (path: ReadonlyArray<PropertyKey>, message: string) => ({
+  path: path.slice(0, 16).map((key) => (typeof key === "number" ? key : String(key).slice(0, 64))),
+  message: message.replace(/,? actual [\s\S]*$/u, "").slice(0, 300)
+})
+
+const invalid = (issues: ReadonlyArray<ReturnType<typeof issue>>) =>
+  new ValidationError({
+    message: "The request does not have the expected form.",
+    details: { issues: issues.slice(0, 50) }
+  })
+
+const refused = (error: ParseResult.ParseError) =>
+  invalid(ParseResult.ArrayFormatter.formatErrorSync(error).map(({ path, message }) => issue(path, message)))
+
+/**
+ * The whole config that replaces the source's. The document of an uploaded source stays what was uploaded: its file name
+ * and metadata can change, and a config that was read can be sent back.
+ */
+export const changed = Effect.fn("SourceConfig.changed")(function* (
+  { type, name, config: old }: Source,
+  config: Config
+) {
+  const stored = artifactOf(old)
+  if (Option.isNone(stored)) {
+    const created = yield* Effect.mapError(decodeCreate({ type, name, config }), refused)
+    const next: Config = created.config
+    return next
+  }
+  const given = yield* Effect.mapError(decodeUploaded({ config }), refused)
+  const { artifact, ...rest } = given.config
+  if (artifact !== undefined && artifact !== stored.value) {
+    return yield* invalid([
+      issue(["config", "artifact"], "The uploaded document stays: add a source for another one")
+    ])
+  }
+  const next: Config = { artifact: stored.value, fileName: old["fileName"], ...rest }
+  return next
+})

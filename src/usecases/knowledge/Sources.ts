@@ -1,0 +1,266 @@
+/** Knowledge sources: list, create, fetch, sync, and the jobs that ingest them. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { Staged } from "../../capabilities/ArtifactStore.ts"
+import { JobQueue, JobQueueError } from "../../capabilities/JobQueue.ts"
+import type { AgentKey, AgentScope } from "../../domain/accounts/Access.ts"
+import {
+  ArtifactDeleteConflict,
+  ArtifactDeleteUnavailable,
+  LimitExceeded,
+  NotFound,
+  ServiceUnavailable
+} from "../../domain/Errors.ts"
+import { type IngestionJobId, newId, type SourceId } from "../../domain/Ids.ts"
+import {
+  type CreateSource,
+  hasContent,
+  IngestionJob,
+  type IngestionJobType,
+  type PatchSource,
+  Source,
+  type SourceType
+} from "../../domain/knowledge/Source.ts"
+import { artifactOf } from "../../store/knowledge/ArtifactRows.ts"
+import { EntitlementStore } from "../../store/billing/Entitlements.ts"
+import { IdempotencyKeyStore } from "../../store/IdempotencyKeys.ts"
+import { IngestionJobStore } from "../../store/knowledge/IngestionJobs.ts"
+import { isDeadlock, isSqlError, type SourceFilter, SourceStore } from "../../store/knowledge/Sources.ts"
+import { Artifacts } from "./Artifacts.ts"
+import * as SourceConfig from "./SourceConfig.ts"
+
+/** A new source and its first job; null when `autoSync` is false. */
+export const Created = Schema.Struct({ source: Source, ingestionJob: Schema.NullOr(IngestionJob) })
+export type Created = typeof Created.Type
+
+/** A document that came with the request instead of by URL. */
+export interface Upload {
+  readonly name: string
+  readonly fileName: string
+  readonly labels?: ReadonlyArray<string>
+  /** All of them, or as they were taken in by `stage`. */
+  readonly bytes: Uint8Array | Staged
+}
+
+interface NewSource {
+  readonly type: SourceType
+  readonly name: string
+  readonly labels: ReadonlyArray<string>
+  readonly config: unknown
+  readonly autoSync: boolean
+}
+
+/** Of a config, what is read: all but what is said about the source. */
+const contentOf = ({ metadata: _, ...config }: Readonly<Record<string, unknown>>) =>
+  JSON.stringify(Object.entries(config).toSorted())
+
+const encodeCreated = Schema.encode(Created)
+const decodeCreated = Schema.decodeUnknown(Created)
+
+export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sources", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const store = yield* SourceStore
+    const jobs = yield* IngestionJobStore
+    const entitlements = yield* EntitlementStore
+    const idempotency = yield* IdempotencyKeyStore
+    const queue = yield* JobQueue
+    const artifacts = yield* Artifacts
+
+    const missing = () => new NotFound({ message: "There is no such source." })
+
+    const get = Effect.fn("Sources.get")(function* (scope: AgentScope, id: SourceId) {
+      const found = yield* store.find(scope, id)
+      if (found === null) return yield* missing()
+      return found
+    })
+
+    const list = (scope: AgentScope, filter: SourceFilter) => store.list(scope, filter)
+
+    const job = Effect.fn("Sources.job")(function* (scope: AgentScope, id: IngestionJobId) {
+      const found = yield* jobs.find(scope, id)
+      if (Option.isNone(found)) return yield* new NotFound({ message: "There is no such ingestion job." })
+      return found.value
+    })
+
+    /** A job of this source. */
+    const jobOf = Effect.fn("Sources.jobOf")(function* (
+      scope: AgentScope,
+      sourceId: SourceId,
+      id: IngestionJobId
+    ) {
+      const found = yield* job(scope, id)
+      if (found.sourceId !== sourceId)
+        return yield* new NotFound({ message: "There is no such ingestion job." })
+      return found
+    })
+
+    /** Adds a job to the caller's transaction, or names the one that already waits; that one then does what both ask for. */
+    const queueJob = Effect.fn("Sources.queueJob")(function* (
+      scope: AgentScope,
+      sourceId: SourceId,
+      type: IngestionJobType
+    ) {
+      const waiting = yield* jobs.queued(scope, sourceId)
+      if (Option.isSome(waiting) && (type === "INGEST" || waiting.value.type === type))
+        return waiting.value.id
+      const { id, inserted } = yield* jobs.insert(scope, { id: yield* newId.ingestionJob, sourceId, type })
+      if (!inserted) return id
+      if (!(yield* entitlements.reserveIngestionJob(scope))) {
+        return yield* new LimitExceeded({ message: "The ingestion jobs of this period are used up." })
+      }
+      yield* queue.enqueue("ingestion", { jobId: id }, { serialKey: sourceId })
+      return id
+    })
+
+    const unavailable = () =>
+      new ServiceUnavailable({ message: "Nothing can be queued now. Try again later." })
+
+    const insert = Effect.fn("Sources.insert")(function* (scope: AgentScope, source: NewSource) {
+      if (!(yield* entitlements.reserveSource(scope))) {
+        return yield* new LimitExceeded({ message: "The number of sources that the plan allows is reached." })
+      }
+      const id = yield* newId.source
+      const { config, labels, name, type } = source
+      yield* store.insert(scope, { id, type, name, labels, config })
+      const jobId = source.autoSync ? yield* queueJob(scope, id, "INGEST") : null
+      const created: Created = {
+        source: yield* Effect.orDie(get(scope, id)),
+        ingestionJob: jobId === null ? null : yield* Effect.orDie(job(scope, jobId))
+      }
+      return created
+    })
+
+    /** The answer that the key was given before, else what `make` creates; both in one transaction. */
+    const once = <E, R>(key: AgentKey, idempotencyKey: string, make: Effect.Effect<Created, E, R>) =>
+      Effect.gen(function* () {
+        const known = yield* idempotency.claim(key.keyId, idempotencyKey)
+        if (Option.isSome(known)) return yield* Effect.orDie(decodeCreated(known.value))
+        const created = yield* make
+        const answer = yield* Effect.orDie(encodeCreated(created))
+        yield* idempotency.answer(key.keyId, idempotencyKey, answer)
+        return created
+      })
+
+    const written = <A, E, R>(write: Effect.Effect<A, E | JobQueueError, R>) =>
+      write.pipe(
+        sql.withTransaction,
+        Effect.catchIf(isSqlError, Effect.die),
+        Effect.catchIf((error): error is JobQueueError => error instanceof JobQueueError, unavailable)
+      )
+
+    /** Adds a source, with its first job unless `autoSync` is false. */
+    const add = Effect.fn("Sources.add")(function* (
+      scope: AgentScope,
+      { type, name, labels = [], config, autoSync = true }: CreateSource
+    ) {
+      const make = insert(scope, { type, name, labels, config, autoSync })
+      return yield* written(make)
+    })
+
+    /** A repeat with the same `idempotencyKey` from the same API key returns the first answer for 24 hours. */
+    const create = Effect.fn("Sources.create")(function* (
+      key: AgentKey,
+      source: CreateSource,
+      idempotencyKey?: string
+    ) {
+      const make = add(key, source)
+      return yield* idempotencyKey === undefined ? make : written(once(key, idempotencyKey, make))
+    })
+
+    /** Stores the original and adds a source that reads it: a document, or a ZIP of documents. */
+    const upload = Effect.fn("Sources.upload")(function* (
+      scope: AgentScope,
+      type: "FILE" | "BULK_UPLOAD",
+      { name, fileName, labels = [], bytes }: Upload
+    ) {
+      const kept = yield* ArrayBuffer.isView(bytes) ? artifacts.keep(bytes) : artifacts.keepStaged(bytes)
+      const config = { artifact: kept.ref, fileName }
+      return yield* artifacts.settle(kept).pipe(
+        Effect.zipRight(insert(scope, { type, name, labels, config, autoSync: true })),
+        written,
+        Effect.onError(() => artifacts.abandon(kept))
+      )
+    })
+
+    /**
+     * Changes the name, the labels, the whole config. Labels act at once, a new config at the next sync, which is queued where the
+     * config holds the content itself.
+     */
+    const patch = Effect.fn("Sources.patch")(function* (
+      scope: AgentScope,
+      id: SourceId,
+      { name, labels, config }: PatchSource
+    ) {
+      const found = yield* get(scope, id)
+      const checked = config === undefined ? undefined : yield* SourceConfig.changed(found, config)
+      const rereads =
+        hasContent(found.type) && checked !== undefined && contentOf(checked) !== contentOf(found.config)
+      yield* Effect.gen(function* () {
+        if (!(yield* store.update(scope, id, { name, labels, config: checked }))) return yield* missing()
+        if (rereads) yield* queueJob(scope, id, "INGEST")
+      }).pipe(written)
+      return yield* get(scope, id)
+    })
+
+    /**
+     * Removes the source with all that was read from it: nothing of it is found again. The removal of its
+     * original is queued first; while a job of it runs it stays.
+     */
+    const remove = Effect.fn("Sources.remove")(function* (scope: AgentScope, id: SourceId) {
+      const { config } = yield* get(scope, id)
+      const artifact = artifactOf(config)
+      yield* Effect.gen(function* () {
+        const seized = yield* store.seize(scope, id)
+        if (Option.isNone(seized)) return yield* missing()
+        if (seized.value.running) {
+          return yield* new ArtifactDeleteConflict({
+            message: "An ingestion job of the source is running. Try again when it has ended."
+          })
+        }
+        if (Option.isSome(artifact)) yield* artifacts.release(artifact.value)
+        yield* store.remove(scope, id)
+      }).pipe(
+        sql.withTransaction,
+        Effect.retry({ times: 5, while: (error) => isDeadlock(error) }),
+        Effect.catchTags({
+          SqlError: Effect.die,
+          JobQueueError: () =>
+            new ArtifactDeleteUnavailable({
+              message: "The removal of the stored file cannot be queued now. Try again later."
+            })
+        })
+      )
+    })
+
+    /** Queues ingestion, or a full re-index with `force`; a job that already waits is returned instead. */
+    const sync = Effect.fn("Sources.sync")(function* (
+      scope: AgentScope,
+      id: SourceId,
+      { force }: { readonly force: boolean }
+    ) {
+      const { id: jobId, status } = yield* Effect.gen(function* () {
+        if (!(yield* store.hold(scope, id))) return yield* missing()
+        const queued = yield* queueJob(scope, id, force ? "REINDEX" : "INGEST")
+        return yield* Effect.orDie(job(scope, queued))
+      }).pipe(written)
+      return { jobId, status, sourceId: id }
+    })
+
+    return {
+      get,
+      list,
+      job,
+      jobOf,
+      add,
+      create,
+      stage: artifacts.stage,
+      upload,
+      patch,
+      remove,
+      sync
+    } as const
+  })
+}) {}

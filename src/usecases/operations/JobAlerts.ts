@@ -1,0 +1,58 @@
+/**
+ * Mails about jobs that failed for good. It looks at what failed instead of being told by workers, so
+ * that no mail server can hold up or fail a worker, and a failure is told of also when its process died.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { DedupeStore } from "../../capabilities/DedupeStore.ts"
+import { Mailer } from "../../capabilities/Mailer.ts"
+import { type Failures, jobsFailed, OutgoingMailStore } from "../../store/accounts/OutgoingMails.ts"
+
+/** Who is mailed; null for nobody. */
+export class AlertRecipient extends Context.Tag("usecases/AlertRecipient")<AlertRecipient, string | null>() {}
+
+/** At most one mail about a queue in this time, by all processes together. */
+const silence = "5 minutes"
+
+const textOf = ({ failed, ids, queue }: Failures) =>
+  [
+    `${failed} ${failed === 1 ? "job" : "jobs"} of queue ${queue} failed for good and will not be tried again by themselves.`,
+    "",
+    `The latest: ${ids.join(", ")}`,
+    "",
+    `GET /api/operator/queues/${queue}/jobs?state=failed says why;`,
+    `POST /api/operator/queues/${queue}/jobs/<id>/retry has one run again.`
+  ].join("\n")
+
+export class JobAlerts extends Effect.Service<JobAlerts>()("usecases/operations/JobAlerts", {
+  effect: Effect.gen(function* () {
+    const mailer = yield* Mailer
+    const dedupe = yield* DedupeStore
+    const mails = yield* OutgoingMailStore
+    const recipient = yield* AlertRecipient
+
+    const tell = Effect.fn("JobAlerts.tell")(function* (to: string, found: Failures) {
+      if (!(yield* dedupe.claim(`alert:${found.queue}`, silence))) return
+      const kind = jobsFailed(found.queue)
+      const id = yield* mails.queued({ tenantId: null, recipient: to, kind, createdAt: found.until })
+      const subject = `Spoke: ${found.failed} failed in ${found.queue}`
+      yield* mailer.send({ to, subject, text: textOf(found) }).pipe(
+        Effect.flatMap(({ messageId }) => mails.sent(id, messageId)),
+        Effect.catchTag("MailerError", ({ message }) =>
+          Effect.zipRight(
+            Effect.logWarning("An alert could not be mailed", message),
+            mails.failed(id, message)
+          )
+        )
+      )
+    })
+
+    /** Tells of what failed since the last mail, each queue in a mail of its own. Does nothing without recipient or server. */
+    const sweep = Effect.gen(function* () {
+      if (recipient === null || !mailer.configured) return
+      for (const found of yield* mails.failures) yield* tell(recipient, found)
+    }).pipe(Effect.withSpan("JobAlerts.sweep"))
+
+    return { sweep } as const
+  })
+}) {}

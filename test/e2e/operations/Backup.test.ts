@@ -1,0 +1,339 @@
+/** `spoke export` and `spoke import`: a populated store from engine to engine, compared row by row. */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import * as Pg from "pg"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { layerEmbedded, layerPostgres } from "../../../src/store/Database.ts"
+import * as ModelStub from "../../servers/ModelStub.ts"
+import { binaries } from "../../servers/PostgresServer.ts"
+import { serverUrl } from "../../TestDatabase.ts"
+import { ask, makeTenant, makeWorld, type World } from "../RouteWorld.ts"
+import { command, removeFolder, run, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
+
+const skipped = binaries === undefined && process.env["CI"] !== "true"
+const operatorToken = "operator"
+/** A server that has it, made by .ci/pgvector: an import fills the tables of the index, and searches go there. */
+const pgvector = process.env["SPOKE_TEST_PGVECTOR_URL"]
+
+/** Values that lose something on any way but as the database's own text; of tables that the server has left empty. */
+const awkward = `
+  insert into dedupe_keys (key, expires_at) values (E'quote " back \\\\ line \\n tab \\t \\u2028 é 漢 😀', '2199-01-01 00:00:00.123456+00');
+  insert into provider_pauses (provider, until) values ('p', 'infinity');
+  insert into billing_events (id, object_id, created, rank, fact, received_at)
+    values ('evt_1', 'sub_1', 9007199254740993, 1, '{"n": 12345678901234567890.10, "t": "\\u2028"}', '2026-01-02 03:04:05.678901+00');
+  insert into tenant_credits (tenant_id, granted, used) select id, 9007199254740993, 7 from tenants;
+  insert into channel_inbox (id, channel, account_id, message_id, event, raw, state, outcome, received_at, processed_at)
+    select 'inb_1', channel, external_id, 'wamid.1', '{"text": "\\u2028 é 漢 😀"}', '{"entry": [1.10, 1e400]}', 'processed', 'answered',
+      '2026-01-02 03:04:05.678901+00', 'infinity' from channels limit 1;
+  insert into channel_outbox (id, tenant_id, conversation_id, channel_id, message_id, part, author, epoch, body, media, state,
+      attempts, resent, provider_message_id, delivery, last_error, sent_at)
+    select 'out_1', c.tenant_id, c.id, h.id, m.id, 2, 'agent', 9007199254740993, E'two\\nlines \\\\ é 漢 😀', '{"type": "image"}', 'sent',
+      2, true, 'wamid.2', 'read', E'\\t', '2026-01-02 03:04:05.678901+00'
+    from conversations c join channels h using (agent_id) join messages m on m.conversation_id = c.id limit 1;
+  insert into end_user_aliases (tenant_id, channel, kind, value, end_user_id)
+    select tenant_id, 'whatsapp', 'phone', '491700000001', id from end_users limit 1;
+  insert into artifact_claims (id, ref, expires_at) select 'acl_1', ref, 'infinity' from artifacts limit 1;
+  insert into email_logs (id, recipient, kind, status) values ('eml_1', 'ops@example.com', 'job_failed', 'sent');
+  insert into embedding_failures (source_id, profile, message) select id, 'p', E'\\u0001' from sources limit 1;
+  insert into idempotency_keys (key_id, idempotency_key, response) select id, 'é', '{"n": 1.10}' from api_keys limit 1;
+  insert into login_failures (email, address) values ('nobody@example.com', '127.0.0.1');
+  insert into message_feedback (message_id, conversation_id, rating, comment) select id, conversation_id, -1, E'\\\\N' from messages limit 1;
+  insert into user_invitations (token_hash, user_id, invited_by, role, expires_at)
+    select '\\x00ff5c6e', id, id, 'agent', '2199-01-01' from users limit 1`
+
+/** Rows of processes that run, which nobody takes along. */
+const ofProcesses = ["instances", "rate_counters"]
+
+describe.skipIf(skipped)("A store goes from engine to engine", () => {
+  const folder = temporaryFolder()
+  const dataDir = (name: string) => Path.join(folder, name)
+  const file = (name: string) => Path.join(folder, `${name}.spoke`)
+  const address = new URL("postgres://127.0.0.1")
+  let world: World
+  let secret = ""
+  const scope = Effect.runSync(Scope.make())
+
+  const onServer = async (name: string) => {
+    const admin = new Pg.Client({ connectionString: address.href })
+    await admin.connect()
+    await admin.query(`create database ${name}`)
+    await admin.end()
+    const url = new URL(address)
+    url.pathname = `/${name}`
+    return {
+      DATABASE_URL: url.href,
+      SPOKE_DATA_DIR: dataDir(name),
+      SPOKE_SECRET: secret,
+      SPOKE_OPERATOR_TOKEN: operatorToken
+    }
+  }
+  const embedded = (name: string) => ({
+    SPOKE_DATA_DIR: dataDir(name),
+    SPOKE_OPERATOR_TOKEN: operatorToken
+  })
+
+  const inside = <A, E>(
+    variables: Readonly<Record<string, string>>,
+    work: Effect.Effect<A, E, SqlClient.SqlClient>
+  ) => {
+    const url = variables["DATABASE_URL"]
+    const database =
+      url === undefined
+        ? layerEmbedded({ dataDir: variables["SPOKE_DATA_DIR"] ?? "" })
+        : layerPostgres({ url: Redacted.make(url), maxConnections: 1 })
+    return Effect.runPromise(Effect.provide(work, database))
+  }
+
+  /** Every row of every table, as text. */
+  const contents = (variables: Readonly<Record<string, string>>) =>
+    inside(
+      variables,
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`set time zone 'UTC'`
+        const tables = yield* sql<{ name: string }>`
+          select tablename as name from pg_tables where schemaname = 'public' and tablename not like '%migrations%'
+            and tablename not like '%vector%' and tablename not in ('retrieval_recall', 'master_keys') order by 1`
+        const all: Record<string, ReadonlyArray<string>> = {}
+        for (const { name } of tables) {
+          const rows = yield* sql<{ row: string }>`select t::text as row from ${sql(name)} t`
+          all[name] = rows.map(({ row }) => row).toSorted()
+        }
+        return all
+      })
+    )
+
+  const good = async (args: ReadonlyArray<string>, variables: Readonly<Record<string, string>>) => {
+    const done = await run(args, variables)
+    expect([done.code, done.code === 0 ? "" : done.stderr]).toEqual([0, ""])
+    return done
+  }
+
+  const served = async <A>(
+    variables: Readonly<Record<string, string>>,
+    use: (spoke: Spoke) => Promise<A>
+  ) => {
+    const spoke = await start(variables["SPOKE_DATA_DIR"] ?? "", variables)
+    try {
+      return await use(spoke)
+    } finally {
+      await spoke.stop()
+    }
+  }
+
+  const retrieve = (spoke: Spoke) =>
+    ask(spoke, "POST", "/v1/retrieve", { key: world.key, body: { query: `secret of ${world.mark}` } })
+
+  /** What a client sees: the old key works, searches find the same, files open. */
+  const answers = async (spoke: Spoke) => {
+    // The engines of search add up cosines in different orders.
+    const found = JSON.parse((await retrieve(spoke)).text, (key, value) =>
+      key === "score" ? Number(value.toFixed(6)) : value
+    ).data
+    const conversation = await ask(spoke, "GET", `/v1/conversations/${world.ids.ConversationId}`, {
+      key: world.key
+    })
+    const original = await ask(spoke, "GET", `/v1/sources/${world.ids.SourceId}`, { key: world.key })
+    const attached = await ask(
+      spoke,
+      "GET",
+      `/api/sdk/attachments/${world.ids.attachment}?sessionId=${world.ids.SessionId}`,
+      { key: world.key }
+    )
+    expect([conversation.status, original.status, attached.status]).toEqual([200, 200, 200])
+    expect(attached.text).toContain(world.mark)
+    return {
+      attached: attached.text,
+      found,
+      conversation: JSON.parse(conversation.text).data,
+      original: JSON.parse(original.text).data
+    }
+  }
+
+  /** Its original is read anew, and found. */
+  const synced = async (spoke: Spoke) => {
+    const path = `/v1/sources/${world.ids.SourceId}`
+    const queued = await ask(spoke, "POST", `${path}/sync`, { key: world.key })
+    const { jobId } = JSON.parse(queued.text).data
+    const job = await until(
+      async () =>
+        JSON.parse((await ask(spoke, "GET", `/v1/ingestion-jobs/${jobId}`, { key: world.key })).text),
+      ({ data }) => !["QUEUED", "RUNNING"].includes(data.status)
+    )
+    expect(job.data).toMatchObject({ status: "SUCCEEDED", error: null })
+    expect(JSON.parse((await retrieve(spoke)).text).data.chunks[0].text).toContain(world.mark)
+  }
+
+  const secretOf = (name: string): string =>
+    JSON.parse(Fs.readFileSync(Path.join(dataDir(name), "secrets.json"), "utf8")).secret
+
+  const originals = (name: string) =>
+    Fs.readdirSync(Path.join(dataDir(name), "artifacts"), { recursive: true, encoding: "utf8" })
+      .filter((entry) => /[0-9a-f]{64}$/u.test(entry))
+      .toSorted()
+      .map((entry) => [entry, Fs.readFileSync(Path.join(dataDir(name), "artifacts", entry), "base64")])
+
+  const first = embedded("first")
+  let before: Awaited<ReturnType<typeof contents>>
+  let seen: Awaited<ReturnType<typeof answers>>
+
+  beforeAll(async () => {
+    address.href = pgvector ?? Redacted.value(await Effect.runPromise(serverUrl))
+    const stub = await Effect.runPromise(Scope.extend(ModelStub.make, scope))
+    const model = {
+      OPENAI_BASE_URL: stub.url,
+      OPENAI_API_KEY: "sk-stub",
+      SPOKE_CHAT_MODEL: "gpt-4.1-mini",
+      SPOKE_EMBEDDING_MODEL: "offline"
+    }
+    await served({ ...first, ...model }, async (spoke) => {
+      world = await makeWorld(spoke, await makeTenant(spoke, "moved"), "walnut")
+      await until(
+        () => retrieve(spoke),
+        ({ text }) => JSON.parse(text).data.chunks?.length > 0
+      )
+      // With all vectors: a search is scored differently while some are missing.
+      const embedding = `/v1/sources/${world.ids.SourceId}/embedding`
+      await until(
+        async () => JSON.parse((await ask(spoke, "GET", embedding, { key: world.key })).text),
+        ({ data }) => data.chunks > 0 && data.embedded === data.chunks,
+        120_000
+      )
+      seen = await answers(spoke)
+    })
+    secret = secretOf("first")
+    await inside(
+      first,
+      Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(awkward))
+    )
+    before = await contents(first)
+  }, 240_000)
+
+  afterAll(async () => {
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    removeFolder(folder)
+  })
+
+  it("from the embedded database to PostgreSQL, there again, and back, with every row and every original", async () => {
+    const empty = Object.entries(before).filter(([, rows]) => rows.length === 0)
+    expect(empty.map(([name]) => name).filter((name) => !ofProcesses.includes(name))).toEqual([])
+    expect(Object.keys(before).length).toBeGreaterThan(35)
+    const [second, third] = [await onServer("second"), await onServer("third")]
+    const fourth = { ...embedded("fourth"), SPOKE_SECRET: secret }
+    const way = [first, second, third, fourth] as const
+    for (const [index, from] of way.slice(0, -1).entries()) {
+      const to = way[index + 1] ?? from
+      const archive = file(`way-${index}`)
+      const { stdout } = await good(["export", archive], from)
+      expect(stdout).toMatch(/^\d+ rows and \d+ originals exported/u)
+      expect(Fs.statSync(archive).mode & 0o777).toBe(0o600)
+      await good(["import", archive], to)
+      expect(await contents(to)).toEqual(before)
+      expect(originals(Path.basename(to.SPOKE_DATA_DIR))).toEqual(originals("first"))
+    }
+    for (const to of [second, fourth]) {
+      expect(await served(to, answers)).toEqual(seen)
+      await served(to, synced)
+    }
+    if (pgvector !== undefined) {
+      const indexed = Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`select count(*) > 0 as filled from vector_profiles`
+      )
+      expect(await inside(second, indexed)).toEqual([{ filled: true }])
+    }
+    const counted = Effect.flatMap(
+      SqlClient.SqlClient,
+      (sql) => sql<{ on: boolean }>`
+        select nextval(pg_get_serial_sequence('queue_jobs', 'seq')) > max(seq) as on from queue_jobs`
+    )
+    expect(await inside(third, counted)).toEqual([{ on: true }])
+  }, 170_000)
+
+  /** Imports, and ends the command (-9) as soon as `told` is in what it prints: in the middle of the rows. */
+  const importKilled = async (archive: string, variables: Readonly<Record<string, string>>, told: string) => {
+    const child = spawn(process.execPath, [command, "import", archive], {
+      env: { ...process.env, ...variables },
+      stdio: ["ignore", "ignore", "pipe"]
+    })
+    let output = ""
+    child.stderr.on("data", (chunk: Buffer) => {
+      output += chunk.toString()
+      if (output.includes(told)) child.kill("SIGKILL")
+    })
+    await once(child, "close")
+    return child.signalCode
+  }
+
+  it("again after a command that was killed (-9) on its way: it has left nothing, and nothing is doubled", async () => {
+    const archive = file("killed")
+    await good(["export", archive], first)
+    const server = await onServer("killed")
+    await good(["migrate"], server)
+    // Keeps the import from going past the table.
+    const admin = new Pg.Client({ connectionString: server.DATABASE_URL })
+    await admin.connect()
+    await admin.query("begin; lock table users in share mode")
+    expect(await importKilled(archive, server, "tenant_usage")).toBe("SIGKILL")
+    await admin.query("rollback")
+    await admin.end()
+    const embeddedStore = { ...embedded("killed-embedded"), SPOKE_SECRET: secret }
+    expect(await importKilled(archive, embeddedStore, "agents")).toBe("SIGKILL")
+    for (const to of [server, embeddedStore]) {
+      await good(["import", archive], to)
+      expect(await contents(to)).toEqual(before)
+      expect(originals(Path.basename(to.SPOKE_DATA_DIR))).toEqual(originals("first"))
+    }
+  }, 120_000)
+
+  it("with its generated secret only where that was asked for", async () => {
+    const to = embedded("given")
+    await good(["export", file("without")], first)
+    const refused = await run(["import", file("without")], to)
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain("another master secret")
+    await good(["export", "--with-secret", file("with")], first)
+    await good(["import", file("with")], to)
+    expect(secretOf("given")).toBe(secret)
+    expect(Fs.statSync(Path.join(dataDir("given"), "secrets.json")).mode & 0o777).toBe(0o600)
+    expect(await contents(to)).toEqual(before)
+  }, 120_000)
+
+  it("not where there is something already, under another secret, or from a file that is not whole: nothing is changed", async () => {
+    const archive = file("refusals")
+    await good(["export", archive], first)
+    const again = await run(["export", archive], first)
+    expect(again.stderr).toContain("is there already")
+    const full = await run(["import", archive], first)
+    expect(full.code).toBe(1)
+    expect(full.stderr).toContain("The database is not empty")
+    expect(await contents(first)).toEqual(before)
+    const empty = await onServer("refusals")
+    const other = await run(["import", archive], {
+      ...empty,
+      SPOKE_SECRET: "thirty-two bytes that nobody has used"
+    })
+    expect(other.code).toBe(1)
+    expect(other.stderr).toContain("another master secret")
+    const bytes = Fs.readFileSync(archive)
+    for (const [name, part] of [
+      ["cut", bytes.subarray(0, bytes.length * 0.7)],
+      ["shorter", bytes.subarray(0, bytes.length - 9)],
+      ["turned", Buffer.from(bytes.map((byte, index) => (index === bytes.length >> 1 ? byte ^ 1 : byte)))]
+    ] as const) {
+      Fs.writeFileSync(file(name), part)
+      const { code, stderr } = await run(["import", file(name)], empty)
+      expect([name, code]).toEqual([name, 1])
+      expect(stderr).toContain("not a whole archive")
+    }
+    await good(["import", archive], empty)
+    expect(await contents(empty)).toEqual(before)
+  }, 120_000)
+})

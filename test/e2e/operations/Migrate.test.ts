@@ -1,0 +1,57 @@
+/** `spoke migrate` on an empty PostgreSQL database. */
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Pg from "pg"
+import { beforeAll, describe, expect, it } from "vitest"
+import { binaries } from "../../servers/PostgresServer.ts"
+import { serverUrl } from "../../TestDatabase.ts"
+import { run } from "../Spoke.ts"
+
+const skipped = binaries === undefined && process.env["CI"] !== "true"
+
+describe.skipIf(skipped)("The command spoke migrate", () => {
+  const variables = { DATABASE_URL: "", SPOKE_SECRET: "a secret of these tests, thirty-two bytes" }
+  let offered = false
+
+  const connected = async <A>(use: (client: Pg.Client) => Promise<A>): Promise<A> => {
+    const client = new Pg.Client({ connectionString: variables.DATABASE_URL })
+    await client.connect()
+    try {
+      return await use(client)
+    } finally {
+      await client.end()
+    }
+  }
+
+  beforeAll(async () => {
+    const server = new URL(Redacted.value(await Effect.runPromise(serverUrl)))
+    variables.DATABASE_URL = server.href
+    await connected((client) => client.query("create database migrated"))
+    server.pathname = "/migrated"
+    variables.DATABASE_URL = server.href
+    const { rows } = await connected((client) =>
+      client.query("select 1 from pg_available_extensions where name = 'vector'")
+    )
+    offered = rows.length > 0
+  }, 60_000)
+
+  it("applies what is missing, with pgvector's part where the server has it, and says where chunks are searched", async () => {
+    const first = await run(["migrate"], variables)
+    expect(first.stderr).toBe("")
+    expect(first.code).toBe(0)
+    expect(first.stdout).toContain("Applied:\n0001 ")
+    expect(first.stdout).toContain(`Chunks are searched by ${offered ? "pgvector" : "in-process"}: `)
+    const { rows } = await connected((client) =>
+      client.query("select to_regclass('vector_profiles') is not null as made")
+    )
+    expect(rows).toEqual([{ made: offered }])
+    expect((await run(["migrate"], variables)).stdout).toContain("The database is up to date.")
+  }, 60_000)
+
+  it("fails with what to do when pgvector was asked for by name and is not there", async () => {
+    if (offered) return
+    const { code, stderr, stdout } = await run(["migrate"], { ...variables, SPOKE_VECTOR: "pgvector" })
+    expect(code).toBe(1)
+    expect(stdout + stderr).toContain("install its package")
+  }, 60_000)
+})

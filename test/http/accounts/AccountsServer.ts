@@ -1,0 +1,215 @@
+/** The operator's and the dashboard's routes over real HTTP on a free port, on the worker's database. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServer from "@effect/platform/HttpServer"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { createServer } from "node:http"
+import { BlockList } from "node:net"
+import { layerTable } from "../../../src/capabilities/JobQueue/Table.ts"
+import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
+import type { Credentials } from "../../../src/capabilities/Credentials.ts"
+import { layerScrypt } from "../../../src/capabilities/Credentials/Scrypt.ts"
+import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
+import { layer as layerSecretBox } from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
+import * as Boundary from "../../../src/http/server/Boundary.ts"
+import { TrustedProxies } from "../../../src/http/server/ClientAddress.ts"
+import { AgentsApi } from "../../../src/http/hosted/agents/AgentsApi.ts"
+import { AgentsHandlers } from "../../../src/http/hosted/agents/AgentsHandlers.ts"
+import { AuditApi } from "../../../src/http/hosted/accounts/AuditApi.ts"
+import { AuditHandlers } from "../../../src/http/hosted/accounts/AuditHandlers.ts"
+import { EndUsersApi } from "../../../src/http/hosted/conversations/EndUsersApi.ts"
+import { EndUsersHandlers } from "../../../src/http/hosted/conversations/EndUsersHandlers.ts"
+import { KeysApi } from "../../../src/http/hosted/accounts/KeysApi.ts"
+import { KeysHandlers } from "../../../src/http/hosted/accounts/KeysHandlers.ts"
+import * as SessionAuth from "../../../src/http/hosted/accounts/SessionAuth.ts"
+import * as SessionCookie from "../../../src/http/hosted/accounts/SessionCookie.ts"
+import { SessionsApi } from "../../../src/http/hosted/accounts/SessionsApi.ts"
+import { SessionsHandlers } from "../../../src/http/hosted/accounts/SessionsHandlers.ts"
+import { HostedUsageApi } from "../../../src/http/hosted/billing/UsageApi.ts"
+import { HostedUsageHandlers } from "../../../src/http/hosted/billing/UsageHandlers.ts"
+import { UsersApi } from "../../../src/http/hosted/accounts/UsersApi.ts"
+import { UsersHandlers } from "../../../src/http/hosted/accounts/UsersHandlers.ts"
+import * as OperatorAuth from "../../../src/http/operator/OperatorAuth.ts"
+import { QueuesApi } from "../../../src/http/operator/QueuesApi.ts"
+import { QueuesHandlers } from "../../../src/http/operator/QueuesHandlers.ts"
+import { TenantsApi } from "../../../src/http/operator/TenantsApi.ts"
+import { TenantsHandlers } from "../../../src/http/operator/TenantsHandlers.ts"
+import { AgentStore } from "../../../src/store/agents/Agents.ts"
+import { ApiKeyStore } from "../../../src/store/accounts/ApiKeys.ts"
+import { EndUserStore } from "../../../src/store/conversations/EndUsers.ts"
+import { SessionStore } from "../../../src/store/accounts/Sessions.ts"
+import { SubscriptionStore } from "../../../src/store/billing/Subscriptions.ts"
+import { TeamStore } from "../../../src/store/accounts/Team.ts"
+import { TenantStore } from "../../../src/store/accounts/Tenants.ts"
+import { UsageStore } from "../../../src/store/billing/Usage.ts"
+import { UserStore } from "../../../src/store/accounts/Users.ts"
+import { Accounts } from "../../../src/usecases/accounts/Accounts.ts"
+import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
+import { EndUsers } from "../../../src/usecases/conversations/EndUsers.ts"
+import { Agents } from "../../../src/usecases/agents/Agents.ts"
+import { Keys } from "../../../src/usecases/accounts/Keys.ts"
+import { Queues } from "../../../src/usecases/operations/Queues.ts"
+import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
+import { Team } from "../../../src/usecases/accounts/Team.ts"
+import { UsageReport } from "../../../src/usecases/billing/UsageReport.ts"
+import { layerArtifacts } from "../../KeptArtifacts.ts"
+
+export const operatorToken = "operator-token-of-the-tests"
+export const appUrl = "https://app.example"
+
+const Surface = HttpApi.make("spoke")
+  .add(TenantsApi)
+  .add(QueuesApi)
+  .add(SessionsApi)
+  .add(AgentsApi)
+  .add(KeysApi)
+  .add(AuditApi)
+  .add(EndUsersApi)
+  .add(HostedUsageApi)
+  .add(UsersApi)
+
+const Stores = Layer.mergeAll(
+  AgentStore.Default,
+  ApiKeyStore.Default,
+  EndUserStore.Default,
+  TeamStore.Default,
+  UsageStore.Default,
+  SessionStore.Default,
+  SubscriptionStore.Default,
+  TenantStore.Default,
+  UserStore.Default
+)
+
+const UseCases = Layer.mergeAll(
+  Accounts.Default,
+  Agents.Default,
+  AuditTrail.Default,
+  EndUsers.Default,
+  Keys.Default,
+  Queues.Default,
+  Subscriptions.Default,
+  Team.Default,
+  UsageReport.Default
+).pipe(
+  Layer.provide(layerArtifacts),
+  Layer.provideMerge(Layer.mergeAll(layerSql, SqlAudit.layerSql, layerTable)),
+  Layer.provide(Stores)
+)
+
+export interface Options {
+  readonly token?: Option.Option<Redacted.Redacted>
+  readonly appUrl?: string
+  readonly credentials?: Layer.Layer<Credentials>
+  /** Whose `x-forwarded-for` is believed. */
+  readonly trustedProxies?: BlockList
+}
+
+/** `HttpServer`, and `KeyStore` as the server uses it. */
+export const accountsServer = (options: Options = {}) => {
+  const url = options.appUrl ?? appUrl
+  const handlers = Layer.mergeAll(
+    TenantsHandlers,
+    QueuesHandlers,
+    SessionsHandlers,
+    AgentsHandlers,
+    AuditHandlers,
+    EndUsersHandlers,
+    KeysHandlers,
+    HostedUsageHandlers,
+    UsersHandlers
+  ).pipe(
+    Layer.provide(SessionAuth.layer(Surface, url)),
+    Layer.provide(SessionCookie.layer(url)),
+    Layer.provide(Layer.succeed(TrustedProxies, options.trustedProxies ?? new BlockList())),
+    Layer.provide(OperatorAuth.layer(options.token ?? Option.some(Redacted.make(operatorToken)))),
+    Layer.provide(layerSecretBox([Redacted.make("a master secret of the tests, long enough")]))
+  )
+  return HttpApiBuilder.serve().pipe(
+    Layer.provide(Boundary.layer),
+    Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), handlers)),
+    Layer.provide(Layer.succeed(TrustedProxies, options.trustedProxies ?? new BlockList())),
+    Layer.provideMerge(
+      Layer.provideMerge(UseCases, options.credentials ?? layerScrypt({ log2N: 10, r: 8, p: 1 }))
+    ),
+    Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" }))
+  )
+}
+
+/** Whatever was sent: the assertions say what it has to be. */
+type Json = ReturnType<typeof JSON.parse>
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  /** The whole body. */
+  readonly text: string
+  /** `data` of the envelope. */
+  readonly data: Json
+  /** `error` of the envelope. */
+  readonly error: Json
+}
+
+export interface Call {
+  readonly body?: unknown
+  readonly raw?: string
+  readonly headers?: Record<string, string>
+  /** The session's cookie, as {@link cookieOf} reads it. */
+  readonly cookie?: string
+}
+
+/** One request as the app's own pages make it: with their origin, unless `headers` say otherwise; an empty header is not sent. */
+export const call = (method: string, path: string, { body, raw, headers = {}, cookie }: Call = {}) =>
+  Effect.flatMap(HttpServer.HttpServer, ({ address }) =>
+    Effect.promise(async (signal): Promise<Answer> => {
+      if (address._tag !== "TcpAddress") throw new Error("The server has no port.")
+      const text = raw ?? (body === undefined ? undefined : JSON.stringify(body))
+      const sent = {
+        ...(text === undefined ? {} : { "content-type": "application/json" }),
+        ...(method === "GET" ? {} : { origin: appUrl }),
+        ...(cookie === undefined ? {} : { cookie }),
+        ...headers
+      }
+      const response = await fetch(`http://127.0.0.1:${address.port}${path}`, {
+        method,
+        signal,
+        headers: Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== "")),
+        ...(text === undefined ? {} : { body: text })
+      })
+      const received = await response.text()
+      const isJson = response.headers.get("content-type")?.startsWith("application/json") === true
+      const parsed = isJson ? JSON.parse(received) : {}
+      return {
+        status: response.status,
+        headers: response.headers,
+        text: received,
+        data: parsed.data,
+        error: parsed.error
+      }
+    })
+  )
+
+/** As the operator. */
+export const operate = (method: string, path: string, options: Call = {}) =>
+  call(method, path, {
+    ...options,
+    headers: { authorization: `Bearer ${operatorToken}`, ...options.headers }
+  })
+
+export const cookieOf = (answer: Answer): string => answer.headers.getSetCookie()[0]?.split(";")[0] ?? ""
+
+export const password = "correct horse battery"
+
+/** A tenant and its owner's session. */
+export const signedIn = (email: string) =>
+  Effect.gen(function* () {
+    const made = yield* operate("POST", "/api/operator/tenants", {
+      body: { name: "Shop", owner: { email, password } }
+    })
+    const login = yield* call("POST", "/api/auth/login", { body: { email, password } })
+    const tenantId: string = made.data.tenant.id
+    return { tenantId, cookie: cookieOf(login) }
+  })

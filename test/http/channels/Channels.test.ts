@@ -1,0 +1,297 @@
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { createServer } from "node:http"
+import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
+import { layerScrypt } from "../../../src/capabilities/Credentials/Scrypt.ts"
+import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
+import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
+import { layer as layerSecretBox } from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
+import { ChannelId } from "../../../src/domain/Ids.ts"
+import * as Boundary from "../../../src/http/server/Boundary.ts"
+import { AgentsApi } from "../../../src/http/hosted/agents/AgentsApi.ts"
+import { AgentsHandlers } from "../../../src/http/hosted/agents/AgentsHandlers.ts"
+import { AuditApi } from "../../../src/http/hosted/accounts/AuditApi.ts"
+import { AuditHandlers } from "../../../src/http/hosted/accounts/AuditHandlers.ts"
+import { ChannelsApi } from "../../../src/http/hosted/channels/ChannelsApi.ts"
+import { ChannelsHandlers } from "../../../src/http/hosted/channels/ChannelsHandlers.ts"
+import * as SessionAuth from "../../../src/http/hosted/accounts/SessionAuth.ts"
+import * as SessionCookie from "../../../src/http/hosted/accounts/SessionCookie.ts"
+import { SessionsApi } from "../../../src/http/hosted/accounts/SessionsApi.ts"
+import { SessionsHandlers } from "../../../src/http/hosted/accounts/SessionsHandlers.ts"
+import * as OperatorAuth from "../../../src/http/operator/OperatorAuth.ts"
+import { TenantsApi } from "../../../src/http/operator/TenantsApi.ts"
+import { TenantsHandlers } from "../../../src/http/operator/TenantsHandlers.ts"
+import { AgentStore } from "../../../src/store/agents/Agents.ts"
+import { ChannelStore } from "../../../src/store/channels/Channels.ts"
+import { SessionStore } from "../../../src/store/accounts/Sessions.ts"
+import { SubscriptionStore } from "../../../src/store/billing/Subscriptions.ts"
+import { TenantStore } from "../../../src/store/accounts/Tenants.ts"
+import { UserStore } from "../../../src/store/accounts/Users.ts"
+import { Accounts } from "../../../src/usecases/accounts/Accounts.ts"
+import { Agents } from "../../../src/usecases/agents/Agents.ts"
+import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
+import { Channels } from "../../../src/usecases/channels/Channels.ts"
+import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
+import { layerArtifacts } from "../../KeptArtifacts.ts"
+import { eachEngineLive, reset } from "../../TestDatabase.ts"
+import { appUrl, call, operatorToken, signedIn } from "../accounts/AccountsServer.ts"
+import { expectVersioned } from "../Versions.ts"
+
+const Surface = HttpApi.make("spoke")
+  .add(TenantsApi)
+  .add(SessionsApi)
+  .add(AgentsApi)
+  .add(AuditApi)
+  .add(ChannelsApi)
+
+const Stores = Layer.mergeAll(
+  AgentStore.Default,
+  ChannelStore.Default,
+  SessionStore.Default,
+  SubscriptionStore.Default,
+  TenantStore.Default,
+  UserStore.Default
+)
+
+const Server = Layer.suspend(() => {
+  const handlers = Layer.mergeAll(
+    TenantsHandlers,
+    SessionsHandlers,
+    AgentsHandlers,
+    AuditHandlers,
+    ChannelsHandlers
+  ).pipe(
+    Layer.provide(SessionAuth.layer(Surface, appUrl)),
+    Layer.provide(SessionCookie.layer(appUrl)),
+    Layer.provide(OperatorAuth.layer(Option.some(Redacted.make(operatorToken))))
+  )
+  return HttpApiBuilder.serve().pipe(
+    Layer.provide(Boundary.layer),
+    Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), handlers)),
+    Layer.provide(Layer.mergeAll(Accounts.Default, Agents.Default, Channels.Default, Subscriptions.Default)),
+    Layer.provide(layerArtifacts),
+    Layer.provide(Layer.provide(AuditTrail.Default, SqlAudit.layerSql)),
+    Layer.provide(layerSql),
+    Layer.provide(layerScrypt({ log2N: 10, r: 8, p: 1 })),
+    Layer.provideMerge(Stores),
+    Layer.provideMerge(layerSecretBox([Redacted.make("a master secret of the tests, long enough")])),
+    Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" }))
+  )
+})
+
+const accessToken = "EAA-token-canary-90b2"
+const whatsapp = { channel: "whatsapp", externalId: "106540352242922", accessToken }
+
+const start = Effect.gen(function* () {
+  yield* reset
+  const { cookie } = yield* signedIn("ada@example.com")
+  const agent = yield* call("POST", "/api/agents", { cookie, body: { name: "Helper" } })
+  return { cookie, channels: `/api/agents/${agent.data.agent.id}/channels`, agentId: agent.data.agent.id }
+})
+
+const served = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.scoped(Effect.provide(effect, Server))
+
+eachEngineLive("Channel configurations", (it) => {
+  it.effect(
+    "are listed page by page, oldest first, by cursors that are good for one agent's list alone",
+    () =>
+      served(
+        Effect.gen(function* () {
+          const { channels, cookie } = yield* start
+          const accounts = ["11", "12", "13"]
+          for (const externalId of accounts) {
+            yield* call("POST", channels, { cookie, body: { ...whatsapp, externalId } })
+          }
+          const first = yield* call("GET", `${channels}?limit=2`, { cookie })
+          const cursor = `?limit=2&cursor=${encodeURIComponent(first.data.nextCursor)}`
+          const second = yield* call("GET", `${channels}${cursor}`, { cookie })
+          const listed = [...first.data.channels, ...second.data.channels]
+          expect(listed.map(({ externalId }) => externalId)).toEqual(accounts)
+          expect([first.data.channels.length, second.data.nextCursor]).toEqual([2, null])
+          const other = yield* call("POST", "/api/agents", { cookie, body: { name: "Second" } })
+          const others = `/api/agents/${other.data.agent.id}/channels`
+          expect((yield* call("GET", `${others}${cursor}`, { cookie })).status).toBe(400)
+        })
+      )
+  )
+
+  it.effect("are made, listed, changed and removed; the token is sealed and never returned", () =>
+    served(
+      Effect.gen(function* () {
+        const { cookie, channels, agentId } = yield* start
+        const made = yield* call("POST", channels, { cookie, body: whatsapp })
+        expect(made.status).toBe(201)
+        expect(made.data.channel).toEqual({
+          id: expect.stringMatching(/^chn_/),
+          agentId,
+          channel: "whatsapp",
+          externalId: "106540352242922",
+          active: true,
+          version: 1,
+          createdAt: expect.any(String),
+          updatedAt: expect.any(String)
+        })
+        const path = `/api/channels/${made.data.channel.id}`
+        const patched = yield* call("PATCH", path, { cookie, body: { active: false, externalId: "77" } })
+        expect(patched.data.channel).toMatchObject({ active: false, externalId: "77" })
+        const list = yield* call("GET", channels, { cookie })
+        expect(list.data).toEqual({ channels: [patched.data.channel], nextCursor: null })
+        const sql = yield* SqlClient.SqlClient
+        expect(JSON.stringify(yield* sql`select * from channels`)).not.toContain(accessToken)
+        for (const { text } of [made, patched, list]) expect(text).not.toContain(accessToken)
+        const stored = yield* (yield* ChannelStore).find(ChannelId.make(made.data.channel.id))
+        const sealed = Option.map(stored, (row) => row.accessToken).pipe(Option.getOrElse(() => ""))
+        expect(yield* (yield* SecretBox).open("channel-token", sealed)).toEqual(Option.some(accessToken))
+        yield* expectVersioned(path, "channel", cookie, (place) => ({ externalId: `${place}00` }))
+        const gone = yield* call("DELETE", path, { cookie })
+        expect(gone.data).toEqual({ id: made.data.channel.id, deleted: true })
+        expect((yield* call("DELETE", path, { cookie })).error.code).toBe("NOT_FOUND")
+        const { data } = yield* call("GET", "/api/audit", { cookie })
+        const actions = data.entries.map(({ action }: { readonly action: string }) => action)
+        expect(actions).toEqual(
+          expect.arrayContaining(["channel.create", "channel.update", "channel.delete"])
+        )
+      })
+    )
+  )
+
+  it.effect("are at most one active one an account, whoever's it is: a second is 409", () =>
+    served(
+      Effect.gen(function* () {
+        const { cookie, channels } = yield* start
+        const other = yield* signedIn("bob@example.com")
+        const agent = yield* call("POST", "/api/agents", { cookie: other.cookie, body: { name: "Other" } })
+        const theirs = `/api/agents/${agent.data.agent.id}/channels`
+        expect((yield* call("POST", channels, { cookie, body: whatsapp })).status).toBe(201)
+        for (const [path, session] of [
+          [channels, cookie],
+          [theirs, other.cookie]
+        ] as const) {
+          const second = yield* call("POST", path, { cookie: session, body: whatsapp })
+          expect([second.status, second.error.code]).toEqual([409, "CONFLICT"])
+        }
+        const idle = yield* call("POST", theirs, {
+          cookie: other.cookie,
+          body: { ...whatsapp, active: false }
+        })
+        expect(idle.status).toBe(201)
+        const waking = yield* call("PATCH", `/api/channels/${idle.data.channel.id}`, {
+          cookie: other.cookie,
+          body: { active: true }
+        })
+        expect([waking.status, waking.error.code]).toEqual([409, "CONFLICT"])
+        const page = yield* call("POST", channels, { cookie, body: { ...whatsapp, channel: "messenger" } })
+        expect(page.status).toBe(201)
+        const found = yield* (yield* ChannelStore).byAccount("whatsapp", whatsapp.externalId)
+        expect(found).toHaveLength(1)
+      })
+    )
+  )
+
+  it.effect("hand an account's conversations on to the tenant's next one, never to another tenant's", () =>
+    served(
+      Effect.gen(function* () {
+        const { cookie, channels } = yield* start
+        const other = yield* signedIn("bob@example.com")
+        const agent = yield* call("POST", "/api/agents", { cookie: other.cookie, body: { name: "Other" } })
+        const theirs = `/api/agents/${agent.data.agent.id}/channels`
+        const first = yield* call("POST", channels, { cookie, body: whatsapp })
+        const id: string = first.data.channel.id
+        const now = Effect.map(
+          Effect.flatMap(ChannelStore, (store) => store.find(ChannelId.make(id))),
+          Option.match({ onNone: () => null, onSome: (row) => row.id })
+        )
+        expect(yield* now).toBe(id)
+        yield* call("PATCH", `/api/channels/${id}`, { cookie, body: { active: false } })
+        const stolen = yield* call("POST", theirs, { cookie: other.cookie, body: whatsapp })
+        expect([stolen.status, yield* now]).toEqual([201, id])
+        yield* call("DELETE", `/api/channels/${stolen.data.channel.id}`, { cookie: other.cookie })
+        const next = yield* call("POST", channels, { cookie, body: whatsapp })
+        expect(yield* now).toBe(next.data.channel.id)
+      })
+    )
+  )
+
+  it.effect("that are made active at the same time have one winner", () =>
+    served(
+      Effect.gen(function* () {
+        const { cookie, channels } = yield* start
+        const idle = yield* Effect.forEach(Array.from({ length: 4 }), () =>
+          call("POST", channels, { cookie, body: { ...whatsapp, active: false } })
+        )
+        const answers = yield* Effect.all(
+          [
+            ...idle.map(({ data }) =>
+              call("PATCH", `/api/channels/${data.channel.id}`, { cookie, body: { active: true } })
+            ),
+            ...Array.from({ length: 4 }, () => call("POST", channels, { cookie, body: whatsapp }))
+          ],
+          { concurrency: "unbounded" }
+        )
+        const statuses = answers.map(({ status }) => status).toSorted()
+        expect(statuses.slice(1)).toEqual(Array.from({ length: 7 }, () => 409))
+        expect([200, 201]).toContain(statuses[0])
+      })
+    )
+  )
+
+  it.effect("belong to their tenant, are read by viewers and changed by admins", () =>
+    served(
+      Effect.gen(function* () {
+        const { cookie, channels } = yield* start
+        const made = yield* call("POST", channels, { cookie, body: whatsapp })
+        const path = `/api/channels/${made.data.channel.id}`
+        const other = yield* signedIn("eve@example.com")
+        for (const [method, address, body] of [
+          ["GET", channels, undefined],
+          ["POST", channels, { ...whatsapp, externalId: "2" }],
+          ["PATCH", path, { active: false }],
+          ["DELETE", path, undefined]
+        ] as const) {
+          const answer = yield* call(method, address, { cookie: other.cookie, body })
+          expect([method, answer.status, answer.error.code]).toEqual([method, 404, "NOT_FOUND"])
+        }
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`update users set role = 'viewer' where email = 'ada@example.com'`
+        expect((yield* call("GET", channels, { cookie })).status).toBe(200)
+        expect((yield* call("PATCH", path, { cookie, body: { active: false } })).error.code).toBe("FORBIDDEN")
+        expect((yield* call("GET", channels)).error.code).toBe("UNAUTHORIZED")
+      })
+    )
+  )
+
+  it.effect("refuse what cannot be one, without repeating it", () =>
+    served(
+      Effect.gen(function* () {
+        const { cookie, channels } = yield* start
+        for (const body of [
+          {},
+          { ...whatsapp, channel: "telegram" },
+          { ...whatsapp, externalId: "../me" },
+          { ...whatsapp, externalId: ".." },
+          { ...whatsapp, externalId: "" },
+          { ...whatsapp, accessToken: "" },
+          { ...whatsapp, accessToken: `${accessToken}\n` + "x" },
+          { ...whatsapp, active: null }
+        ]) {
+          const answer = yield* call("POST", channels, { cookie, body })
+          expect([answer.status, answer.error.code]).toEqual([400, "VALIDATION_ERROR"])
+          expect(answer.text).not.toContain(accessToken)
+        }
+        const made = yield* call("POST", channels, { cookie, body: whatsapp })
+        const moved = yield* call("PATCH", `/api/channels/${made.data.channel.id}`, {
+          cookie,
+          body: { channel: "messenger" }
+        })
+        expect([moved.status, moved.error.code]).toEqual([400, "VALIDATION_ERROR"])
+      })
+    )
+  )
+})

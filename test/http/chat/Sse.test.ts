@@ -1,0 +1,139 @@
+import { it } from "@effect/vitest"
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as FastCheck from "effect/FastCheck"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/TestClock"
+import { describe, expect } from "vitest"
+import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
+import { TurnFailed } from "../../../src/domain/Errors.ts"
+import * as Resume from "../../../src/http/Resume.ts"
+import * as Sse from "../../../src/http/Sse.ts"
+import { chunksOf, citation, event, type Parts, result, say, types } from "./UiStream.ts"
+
+describe("the stream of a turn", () => {
+  const text = (stream: Parts, full = true) => Stream.mkString(Stream.decodeText(Sse.body(stream, full)))
+
+  it.effect("says that it is alive at least every 15 seconds while nothing happens", () =>
+    Effect.gen(function* () {
+      const seen = yield* Sse.body(Stream.never, true).pipe(
+        Stream.decodeText(),
+        Stream.take(4),
+        Stream.runCollect,
+        Effect.fork
+      )
+      yield* TestClock.adjust("45 seconds")
+      const frames = Chunk.toReadonlyArray(yield* Fiber.join(seen))
+      expect(frames.filter((frame) => frame === ": keep-alive\n\n")).toHaveLength(3)
+    })
+  )
+
+  it.effect("says no more once it has been told to its end, however long nobody reads it", () =>
+    Effect.gen(function* () {
+      const pull = yield* Stream.toPull(Sse.body(Stream.make(say("Hi")), true))
+      const first = yield* pull
+      yield* TestClock.adjust("5 minutes")
+      const rest = yield* Stream.runCollect(Stream.fromPull(Effect.succeed(pull)))
+      const text = new TextDecoder().decode(Buffer.concat([...first, ...rest]))
+      expect([text.endsWith("data: [DONE]\n\n"), text.includes("keep-alive")]).toEqual([true, false])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "says so in a part that pages can see to whoever asks for it, and to the real client it is no part of a message",
+    () =>
+      Effect.gen(function* () {
+        const asking = Sse.wantsBeats({ "x-spoke-heartbeat": "data" })
+        expect([asking, Sse.wantsBeats({}), Sse.wantsBeats({ "x-spoke-heartbeat": "no" })]).toEqual([
+          true,
+          false,
+          false
+        ])
+        const slow = Stream.concat(
+          Stream.drain(Stream.fromEffect(Effect.sleep("30 seconds"))),
+          Stream.make(say("Hello"), { _tag: "Done", result } as const)
+        )
+        const whole = (beats: boolean) =>
+          Effect.gen(function* () {
+            const read = yield* Effect.fork(Stream.mkString(Stream.decodeText(Sse.body(slow, true, beats))))
+            yield* TestClock.adjust("30 seconds")
+            return yield* Fiber.join(read)
+          })
+        const beating = yield* whole(true)
+        const chunks = yield* Effect.promise(() => chunksOf(beating))
+        expect(chunks.filter(({ type }) => type === "data-heartbeat")).toEqual([
+          { type: "data-heartbeat", data: {}, transient: true },
+          { type: "data-heartbeat", data: {}, transient: true }
+        ])
+        const quiet = yield* whole(false)
+        expect(beating.replaceAll(/data: \{"type":"data-heartbeat".*\n\n/gu, "")).toBe(quiet)
+        // Whoever lost a stream need not have counted them.
+        const resumed = yield* Resume.skip(Stream.encodeText(Stream.make(beating)), 3).pipe(
+          Stream.decodeText(),
+          Stream.mkString
+        )
+        expect(resumed.match(/"text-(?:start|delta|end)"/gu)).toEqual(['"text-delta"', '"text-end"'])
+      })
+  )
+
+  it.effect("joins deltas that wait together", () =>
+    Effect.gen(function* () {
+      const deltas = Array.from({ length: 500 }, (_, place) => say(`${place} `))
+      const all = yield* text(Stream.fromIterable([...deltas, { _tag: "Done", result } as const]))
+      expect(all.match(/"text-delta"/g)).toHaveLength(1)
+      expect(all).toContain(deltas.map((part) => (part._tag === "TextDelta" ? part.delta : "")).join(""))
+    })
+  )
+
+  const unicode = FastCheck.string({ unit: "binary" })
+  const anyPart = FastCheck.oneof(
+    FastCheck.record({ _tag: FastCheck.constant("TextDelta" as const), delta: unicode }),
+    FastCheck.constantFrom<TurnPart>({ _tag: "StepStart" }, { _tag: "StepEnd" }, { _tag: "RunEvent", event }),
+    FastCheck.record({
+      _tag: FastCheck.constant("Citation" as const),
+      citation: FastCheck.constantFrom(
+        ...["https://example.test/", "artifact:x", "javascript:x"].map(citation)
+      )
+    }),
+    FastCheck.record({
+      _tag: FastCheck.constant("ToolCall" as const),
+      id: FastCheck.constantFrom("a", "b"),
+      name: unicode,
+      input: FastCheck.oneof(FastCheck.jsonValue(), FastCheck.constant(undefined))
+    })
+  )
+
+  it.effect.prop(
+    "is what the real client takes, whatever the turn does",
+    [
+      FastCheck.array(anyPart, { maxLength: 30 }),
+      FastCheck.constantFrom("done", "fail", "stop"),
+      FastCheck.boolean()
+    ],
+    ([random, ending, full]) =>
+      Effect.gen(function* () {
+        const last: Parts =
+          ending === "done"
+            ? Stream.make({ _tag: "Done", result } as const)
+            : ending === "fail"
+              ? Stream.fail(new TurnFailed({ message: "x" }))
+              : Stream.empty
+        const chunked = Stream.rechunk(Stream.fromIterable<TurnPart>(random), 3)
+        const chunks = yield* Effect.flatMap(text(Stream.concat(chunked, last), full), (all) =>
+          Effect.promise(() => chunksOf(all))
+        )
+        expect(types(chunks).filter((type) => type === "error" || type === "data-done")).toEqual([
+          ending === "done" ? "data-done" : "error"
+        ])
+        const open = new Set<unknown>()
+        for (const { type, id } of chunks) {
+          if (type === "text-start") open.add(id)
+          if (type === "text-delta" || type === "text-end") expect(open.has(id)).toBe(true)
+          if (type === "text-end") open.delete(id)
+        }
+        const said = chunks.flatMap(({ type, delta }) => (type === "text-delta" ? [delta] : [])).join("")
+        expect(said).toBe(random.flatMap((part) => (part._tag === "TextDelta" ? [part.delta] : [])).join(""))
+      })
+  )
+})

@@ -1,0 +1,30 @@
+/** What the dashboard reads of conversations, for tests of routes beside it. */
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
+import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
+import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
+import { AgentRunStore } from "../../../src/store/chat/AgentRuns.ts"
+import { ConversationStore } from "../../../src/store/conversations/Conversations.ts"
+import { InboxViewStore } from "../../../src/store/conversations/InboxView.ts"
+import { WidgetMessageStore } from "../../../src/store/chat/WidgetMessages.ts"
+import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
+import { RealtimeAccess } from "../../../src/usecases/chat/RealtimeAccess.ts"
+import { InboxView } from "../../../src/usecases/conversations/InboxView.ts"
+import { settings } from "../../usecases/chat/TurnHarness.ts"
+
+export const inboxView = InboxView.Default.pipe(
+  Layer.provide(Layer.mergeAll(AuditTrail.Default, RealtimeAccess.Default)),
+  Layer.provide(
+    Layer.mergeAll(
+      AgentRunStore.Default,
+      ConversationStore.Default,
+      DerivedKeys.layer([Redacted.make("the master secret of these tests, 32 bytes")]),
+      InboxViewStore.Default,
+      layerMemory,
+      settings(),
+      SqlAudit.layerSql,
+      WidgetMessageStore.Default
+    )
+  )
+)

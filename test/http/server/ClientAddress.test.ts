@@ -1,0 +1,59 @@
+import { BlockList } from "node:net"
+import { describe, expect, it } from "vitest"
+import { clientAddressOf, isProxy } from "../../../src/http/server/ClientAddress.ts"
+
+const proxies = new BlockList()
+proxies.addSubnet("10.0.0.0", 8, "ipv4")
+proxies.addAddress("192.0.2.7", "ipv4")
+proxies.addSubnet("fd00::", 8, "ipv6")
+
+const nobody = new BlockList()
+
+describe("The address of a client", () => {
+  it("is that of its connection where nobody is trusted, whatever the header says", () => {
+    expect(clientAddressOf(nobody, "10.0.0.1", "203.0.113.9")).toBe("10.0.0.1")
+    expect(clientAddressOf(nobody, "::ffff:10.0.0.1", "203.0.113.9")).toBe("10.0.0.1")
+    expect(clientAddressOf(nobody, "2001:db8::1", undefined)).toBe("2001:db8::1")
+    expect(clientAddressOf(nobody, undefined, "203.0.113.9")).toBe(undefined)
+  })
+
+  it("is that of its connection where it is no trusted proxy that sends the header", () => {
+    expect(clientAddressOf(proxies, "203.0.113.5", "198.51.100.1")).toBe("203.0.113.5")
+  })
+
+  it("is the last one in the header that is no trusted proxy: what stands before it was sent by the client", () => {
+    expect(clientAddressOf(proxies, "10.0.0.1", "203.0.113.9")).toBe("203.0.113.9")
+    expect(clientAddressOf(proxies, "10.0.0.1", "198.51.100.1, 203.0.113.9")).toBe("203.0.113.9")
+    expect(clientAddressOf(proxies, "10.0.0.1", "198.51.100.1, 203.0.113.9, 192.0.2.7,10.2.3.4")).toBe(
+      "203.0.113.9"
+    )
+    expect(clientAddressOf(proxies, "fd00::1", "2001:db8::5")).toBe("2001:db8::5")
+    expect(clientAddressOf(proxies, "::ffff:10.0.0.1", "::ffff:203.0.113.9")).toBe("203.0.113.9")
+  })
+
+  it("is read with and without a port", () => {
+    expect(clientAddressOf(proxies, "10.0.0.1", "203.0.113.9:4711")).toBe("203.0.113.9")
+    expect(clientAddressOf(proxies, "10.0.0.1", "[2001:db8::5]:4711")).toBe("2001:db8::5")
+    expect(clientAddressOf(proxies, "10.0.0.1", "[2001:db8::5]")).toBe("2001:db8::5")
+  })
+
+  it("is the proxy's where the header names none, or what is no address", () => {
+    expect(clientAddressOf(proxies, "10.0.0.1", undefined)).toBe("10.0.0.1")
+    expect(clientAddressOf(proxies, "10.0.0.1", "")).toBe("10.0.0.1")
+    expect(clientAddressOf(proxies, "10.0.0.1", "203.0.113.9, unknown")).toBe("10.0.0.1")
+    expect(clientAddressOf(proxies, "10.0.0.1", "203.0.113.9, 10.0.0.2, <script>, 10.0.0.3")).toBe("10.0.0.3")
+    expect(clientAddressOf(proxies, "10.0.0.1", "10.0.0.3, 10.0.0.2")).toBe("10.0.0.3")
+  })
+
+  it("takes a bounded look at a long header", () => {
+    const long = `203.0.113.9,${Array.from({ length: 1_000 }, () => "10.0.0.2").join()}`
+    expect(clientAddressOf(proxies, "10.0.0.1", long)).toBe("10.0.0.2")
+  })
+
+  it("tells connections of proxies from others", () => {
+    expect(isProxy(proxies, "10.1.1.1")).toBe(true)
+    expect(isProxy(proxies, "::ffff:10.1.1.1")).toBe(true)
+    expect(isProxy(proxies, "203.0.113.9")).toBe(false)
+    expect(isProxy(proxies, undefined)).toBe(false)
+  })
+})

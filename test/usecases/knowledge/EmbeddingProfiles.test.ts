@@ -1,0 +1,339 @@
+import { expect } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import {
+  Embedder,
+  EmbedderError,
+  type EmbedderService,
+  OtherEmbedders
+} from "../../../src/capabilities/Embedder.ts"
+import { JobQueue, type QueueJob } from "../../../src/capabilities/JobQueue.ts"
+import { layerTable } from "../../../src/capabilities/JobQueue/Table.ts"
+import { VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
+import { layerInProcess } from "../../../src/capabilities/VectorSearch/InProcess.ts"
+import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
+import { QueueJobId, type SourceId } from "../../../src/domain/Ids.ts"
+import { EmbeddingProfileStore } from "../../../src/store/knowledge/EmbeddingProfiles.ts"
+import { SourceStore } from "../../../src/store/knowledge/Sources.ts"
+import { Embed } from "../../../src/usecases/knowledge/Embed.ts"
+import { EmbeddingProfiles } from "../../../src/usecases/knowledge/EmbeddingProfiles.ts"
+import { ingest, page, source, stores } from "../../capabilities/VectorSearch/Knowledge.ts"
+import * as Fixtures from "../../Fixtures.ts"
+import { makeHashing } from "../../HashingEmbedder.ts"
+import { eachEngineLive, reset } from "../../TestDatabase.ts"
+
+const small = makeHashing({ dimensions: 64 })
+const large = makeHashing({ dimensions: 256 })
+
+/** A process whose configuration names `current`; `others` are models that it can still reach. */
+const started = (current: EmbedderService, others: ReadonlyArray<EmbedderService> = []) =>
+  Layer.mergeAll(
+    Embed.Default,
+    EmbeddingProfiles.Default,
+    layerInProcess({ maxBytes: 1e8, wordsFirstAbove: Infinity })
+  ).pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(stores, EmbeddingProfileStore.Default, SourceStore.Default, layerTable)
+    ),
+    Layer.provideMerge(
+      Layer.merge(
+        Layer.succeed(Embedder, current),
+        Layer.succeed(OtherEmbedders, {
+          of: (profile) =>
+            Effect.succeed(Option.fromNullable(others.find((other) => other.profile === profile)))
+        })
+      )
+    )
+  )
+
+const job = (sourceId: SourceId, lastAttempt = false): QueueJob => ({
+  id: QueueJobId.make("job_1"),
+  queue: "embedding",
+  payload: { sourceId },
+  attempt: 1,
+  lastAttempt
+})
+const embed = (sourceId: SourceId) => Effect.flatMap(Embed, ({ process }) => process(job(sourceId)))
+
+const search = (scope: ReadScope, text: string) =>
+  Effect.flatMap(VectorSearch, ({ search }) => search(scope, { text, topK: 5, minScore: 0 }))
+
+const state = (scope: ReadScope, id: SourceId) =>
+  Effect.flatMap(SourceStore, (sources) => Effect.map(sources.find(scope, id), (found) => found?.embedding))
+const activeOf = (scope: ReadScope) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.map(
+      sql<{ profile: string }>`select profile from agent_stats where agent_id = ${scope.agentId}`,
+      ([row]) => row?.profile
+    )
+  )
+const vectorsOf = (profile: string) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.map(
+      sql<{ count: number }>`select count(*)::int as count from chunk_embeddings where profile = ${profile}`,
+      ([row]) => row?.count
+    )
+  )
+
+/** What waits in the queue, done by this process. */
+const work = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{
+    id: string
+    source: SourceId
+  }>`select id, payload ->> 'sourceId' as source from queue_jobs where queue = 'embedding' and state = 'waiting'`
+  for (const { id, source: sourceId } of rows) {
+    yield* embed(sourceId)
+    yield* sql`delete from queue_jobs where id = ${id}`
+  }
+})
+const aim = Effect.flatMap(EmbeddingProfiles, (profiles) => profiles.aim)
+const sweep = Effect.flatMap(EmbeddingProfiles, (profiles) => profiles.sweep)
+
+/** An agent that answers with vectors of `small`. */
+const before = (texts: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    yield* reset
+    const scope = yield* Fixtures.agent()
+    const ids: Array<SourceId> = []
+    for (const text of texts) {
+      const id = yield* source(scope)
+      yield* ingest(scope, id, [page(text)])
+      yield* embed(id)
+      ids.push(id)
+    }
+    return { scope, ids }
+  }).pipe(Effect.provide(Layer.fresh(started(small))))
+
+eachEngineLive("Changing the embedding model", (it) => {
+  it.scoped(
+    "answers with the old vectors until all new ones are there, then moves in one step, and back at once",
+    () =>
+      Effect.gen(function* () {
+        const { scope } = yield* before(["restoring a backup", "renewing a passport"])
+        yield* Effect.gen(function* () {
+          yield* aim
+          const whole = yield* search(scope, "restore backups")
+          expect(whole.degraded).toBe(false)
+          expect(whole.chunks[0]?.semantic).toBeGreaterThan(0)
+          expect(yield* activeOf(scope)).toBe(small.profile)
+          expect(yield* sweep).toBe(true)
+          expect(yield* activeOf(scope)).toBe(small.profile)
+          const again = yield* search(scope, "restore backups")
+          expect(again).toEqual(whole)
+          yield* work
+          expect(yield* activeOf(scope)).toBe(large.profile)
+          const moved = yield* search(scope, "restore backups")
+          expect(moved.degraded).toBe(false)
+          expect(moved.chunks[0]?.text).toBe("restoring a backup")
+          expect(moved.chunks[0]?.semantic).not.toBe(whole.chunks[0]?.semantic)
+          expect(yield* sweep).toBe(false)
+          expect([yield* vectorsOf(small.profile), yield* vectorsOf(large.profile)]).toEqual([2, 2])
+        }).pipe(Effect.provide(Layer.fresh(started(large, [small]))))
+        // The variable is set back: the old vectors are still there, and nothing is embedded.
+        let asked = 0
+        const counted = {
+          ...small,
+          embedAll: (texts: ReadonlyArray<string>) => {
+            asked += texts.length
+            return small.embedAll(texts)
+          }
+        }
+        yield* Effect.gen(function* () {
+          yield* aim
+          yield* sweep
+          expect(yield* activeOf(scope)).toBe(small.profile)
+          expect((yield* search(scope, "restore backups")).degraded).toBe(false)
+          expect(asked).toBe(0)
+        }).pipe(Effect.provide(Layer.fresh(started(counted, [large]))))
+      })
+  )
+
+  it.scoped("answers by words alone, and says so, while nothing can embed queries for the old vectors", () =>
+    Effect.gen(function* () {
+      const { scope } = yield* before(["restoring a backup"])
+      yield* Effect.gen(function* () {
+        yield* aim
+        const found = yield* search(scope, "backup")
+        expect(found.degraded).toBe(true)
+        expect(found.chunks.map(({ semantic, text }) => [semantic, text])).toEqual([
+          [0, "restoring a backup"]
+        ])
+        yield* sweep
+        yield* work
+        expect((yield* search(scope, "backup")).degraded).toBe(false)
+      }).pipe(Effect.provide(Layer.fresh(started(large))))
+    })
+  )
+
+  it.scoped("loses nothing while sources are read at the same time", () =>
+    Effect.gen(function* () {
+      const { ids, scope } = yield* before(["restoring a backup", "renewing a passport", "baking bread"])
+      yield* Effect.gen(function* () {
+        yield* aim
+        const writers = yield* Effect.fork(
+          Effect.forEach(
+            ids,
+            (id, place) =>
+              Effect.gen(function* () {
+                for (let round = 0; round < 4; round++) {
+                  yield* ingest(scope, id, [
+                    page(`backup number ${round} of ${place}`),
+                    page("restoring a backup")
+                  ])
+                  yield* embed(id)
+                }
+              }),
+            { discard: true }
+          )
+        )
+        const degraded = yield* Ref.make(0)
+        const reader = yield* Effect.fork(
+          search(scope, "backup").pipe(
+            Effect.tap(({ chunks, degraded: words }) =>
+              words || chunks.length === 0 ? Ref.update(degraded, (count) => count + 1) : Effect.void
+            ),
+            Effect.zipRight(Effect.sleep("5 millis")),
+            Effect.forever
+          )
+        )
+        for (let round = 0; round < 5; round++) {
+          yield* sweep
+          yield* work
+        }
+        yield* Fiber.join(writers)
+        yield* sweep
+        yield* work
+        yield* sweep
+        yield* Fiber.interrupt(reader)
+        expect(yield* activeOf(scope)).toBe(large.profile)
+        expect(yield* vectorsOf(large.profile)).toBe(6)
+        expect(yield* Ref.get(degraded)).toBe(0)
+      }).pipe(Effect.provide(Layer.fresh(started(large, [small]))))
+    })
+  )
+
+  it.scoped("goes on where it stopped after a restart, and a process of the old model does not undo it", () =>
+    Effect.gen(function* () {
+      const { scope } = yield* before(["one", "two", "three"])
+      yield* Effect.gen(function* () {
+        yield* aim
+        yield* sweep
+        const sql = yield* SqlClient.SqlClient
+        const [first] = yield* sql<{ source: SourceId }>`
+          select payload ->> 'sourceId' as source from queue_jobs where queue = 'embedding' limit 1`
+        if (first !== undefined) yield* embed(first.source)
+        expect(yield* vectorsOf(large.profile)).toBe(1)
+        // Whatever was queued is lost with the queue.
+        yield* sql`delete from queue_jobs`
+      }).pipe(Effect.provide(Layer.fresh(started(large, [small]))))
+      yield* sweep.pipe(Effect.provide(Layer.fresh(started(small, [large]))))
+      expect(yield* activeOf(scope)).toBe(small.profile)
+      yield* Effect.gen(function* () {
+        yield* aim
+        yield* sweep
+        yield* work
+        expect(yield* activeOf(scope)).toBe(large.profile)
+        expect(yield* vectorsOf(large.profile)).toBe(3)
+      }).pipe(Effect.provide(Layer.fresh(started(large, [small]))))
+    })
+  )
+
+  it.scoped("removes the old vectors after a week, and not before", () =>
+    Effect.gen(function* () {
+      const { scope } = yield* before(["one"])
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { forget } = yield* EmbeddingProfiles
+        yield* aim
+        yield* sweep
+        yield* work
+        yield* forget
+        expect(yield* vectorsOf(small.profile)).toBe(1)
+        yield* sql`update agent_stats set profile_since = now() - interval '8 days' where agent_id = ${scope.agentId}`
+        yield* forget
+        expect([yield* vectorsOf(small.profile), yield* vectorsOf(large.profile)]).toEqual([0, 1])
+      }).pipe(Effect.provide(Layer.fresh(started(large, [small]))))
+    })
+  )
+})
+
+eachEngineLive("Embedding jobs", (it) => {
+  const pages = Array.from({ length: 10 }, (_, place) => page(`page number ${place}`))
+  const limited = (allowed: number) => {
+    let asked = 0
+    const embedder: EmbedderService = {
+      ...small,
+      maxBatch: 1,
+      embedAll: (texts) =>
+        Effect.suspend(() =>
+          ++asked > allowed
+            ? new EmbedderError({ message: "Slow down.", retryable: true, retryAfter: Duration.seconds(40) })
+            : small.embedAll(texts)
+        )
+    }
+    return embedder
+  }
+
+  it.scoped(
+    "a provider that asks for a pause costs a job that got somewhere no attempt, and the rest is done later",
+    () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        const id = yield* source(scope)
+        yield* ingest(scope, id, pages)
+        yield* embed(id)
+        const half = yield* state(scope, id)
+        expect(half).toMatchObject({ profile: small.profile, chunks: 10, error: "Slow down." })
+        expect(half?.embedded).toBeGreaterThan(0)
+        const [counts] = (yield* (yield* JobQueue).counts).filter(({ name }) => name === "embedding")
+        expect(counts).toMatchObject({ delayed: 1, waiting: 0 })
+        yield* Effect.gen(function* () {
+          yield* embed(id)
+          expect(yield* state(scope, id)).toEqual({
+            profile: small.profile,
+            chunks: 10,
+            embedded: 10,
+            error: null
+          })
+        }).pipe(Effect.provide(Layer.fresh(started(small))))
+      }).pipe(Effect.provide(Layer.fresh(started(limited(3)))))
+  )
+
+  it.scoped("a refusal is final, told to the source's owner, and tried again after an hour", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const scope = yield* Fixtures.agent()
+      const id = yield* source(scope)
+      yield* ingest(scope, id, pages)
+      yield* aim
+      const failure = yield* Effect.flip(embed(id))
+      expect(failure).toMatchObject({ fatal: true, message: "The key is refused." })
+      expect(yield* state(scope, id)).toMatchObject({
+        chunks: 10,
+        embedded: 0,
+        error: "The key is refused."
+      })
+      expect((yield* search(scope, "page number 3")).chunks.length).toBeGreaterThan(0)
+      expect(yield* sweep).toBe(false)
+      yield* sql`update embedding_failures set failed_at = now() - interval '2 hours'`
+      expect(yield* sweep).toBe(true)
+    }).pipe(
+      Effect.provide(
+        Layer.fresh(
+          started({
+            ...small,
+            embedAll: () => new EmbedderError({ message: "The key is refused.", retryable: false })
+          })
+        )
+      )
+    )
+  )
+})
