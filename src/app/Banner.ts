@@ -8,7 +8,7 @@ import type { Settings } from "./config/Config.ts"
 import type { FirstRun } from "./FirstRun.ts"
 
 /** The sample source is small: if it is not in by then, the banner is printed all the same. */
-const patience = "60 seconds"
+const sampleTimeout = "60 seconds"
 
 /** Waits for the sample source, so that the printed request is answered from it. */
 const ingested = ({ jobId, scope }: FirstRun) =>
@@ -21,7 +21,7 @@ const ingested = ({ jobId, scope }: FirstRun) =>
       .pipe(
         Effect.delay("50 millis"),
         Effect.repeat({ until: ({ status }) => status !== "QUEUED" && status !== "RUNNING" }),
-        Effect.timeout(patience),
+        Effect.timeout(sampleTimeout),
         Effect.ignore
       )
   })

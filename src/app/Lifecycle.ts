@@ -17,7 +17,7 @@ import { Readiness } from "../http/system/Readiness.ts"
 const redisCheck = "redis"
 
 /** Longest wait for the database's answer. */
-const patience = "2 seconds"
+const databaseTimeout = "2 seconds"
 
 export class Draining extends Effect.Service<Draining>()("app/Draining", {
   effect: Effect.gen(function* () {
@@ -46,7 +46,7 @@ export const readiness = Layer.effect(
     const search = yield* VectorSearch
     const answers = (query: Effect.Effect<unknown, unknown>) =>
       query.pipe(
-        Effect.timeout(patience),
+        Effect.timeout(databaseTimeout),
         Effect.as(true),
         Effect.catchAllCause(() => Effect.succeed(false))
       )
@@ -73,8 +73,8 @@ export const readiness = Layer.effect(
           { name: "migrations", ok: yield* answers(sql`select 1 from agent_usage limit 1`) },
           { name: "search", ok: yield* search.warm }
         ]
-        const waiting = yield* Effect.option(Effect.timeout(oldestWaiting, patience))
-        const queues = yield* Effect.option(Effect.timeout(ages, patience))
+        const waiting = yield* Effect.option(Effect.timeout(oldestWaiting, databaseTimeout))
+        const queues = yield* Effect.option(Effect.timeout(ages, databaseTimeout))
         return {
           ready: checks.every(({ name, ok }) => ok || name === redisCheck),
           checks,

@@ -11,13 +11,13 @@ import * as RealtimeRedis from "../capabilities/Realtime/Redis.ts"
 import { parseRedisAddress, type RedisAddress } from "./config/RedisAddress.ts"
 
 /** Milliseconds. */
-const patience = { connect: 5_000, command: 2_000, longestRetry: 2_000 }
+const timeoutsMs = { connect: 5_000, command: 2_000, longestRetry: 2_000 }
 
-const retryStrategy = (times: number) => Math.min(times * 100, patience.longestRetry)
+const retryStrategy = (times: number) => Math.min(times * 100, timeoutsMs.longestRetry)
 
 const options: RedisOptions = {
-  connectTimeout: patience.connect,
-  commandTimeout: patience.command,
+  connectTimeout: timeoutsMs.connect,
+  commandTimeout: timeoutsMs.command,
   maxRetriesPerRequest: 1
 }
 
@@ -28,7 +28,7 @@ const openCluster = ({ nodes, password, tls, username }: RedisAddress) =>
   new Cluster([...nodes], {
     enableOfflineQueue,
     clusterRetryStrategy: retryStrategy,
-    slotsRefreshTimeout: patience.command,
+    slotsRefreshTimeout: timeoutsMs.command,
     redisOptions: {
       ...options,
       ...(username === undefined ? {} : { username }),
@@ -72,7 +72,7 @@ export const connect = (url: Redacted.Redacted) =>
       const ready = () => resume(Effect.void)
       redis.once("ready", ready)
       return Effect.sync(() => redis.off("ready", ready))
-    }).pipe(Effect.timeoutOption(patience.connect))
+    }).pipe(Effect.timeoutOption(timeoutsMs.connect))
     return redis
   })
 

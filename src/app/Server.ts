@@ -27,7 +27,7 @@ import * as Workers from "./Workers.ts"
 export type Role = "all" | "api" | "worker"
 
 /** Open requests get this long after the listener has closed; a running turn settles within 30 seconds. */
-const grace = Duration.seconds(35)
+const shutdownTimeout = Duration.seconds(35)
 
 /**
  * Runs until it is interrupted; then workers take no more jobs, requests are served for the drain delay, turns settle.
@@ -68,7 +68,7 @@ export const run = (settings: Settings, role: Role) =>
     if (role !== "worker") {
       const served = Http.layer(settings).pipe(
         Layer.provide(
-          listen({ host: settings.host, port: settings.port, grace }).pipe(
+          listen({ host: settings.host, port: settings.port, grace: shutdownTimeout }).pipe(
             Layer.provide(Http.overload(settings))
           )
         ),

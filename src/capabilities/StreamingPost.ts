@@ -33,7 +33,7 @@ export interface Answered {
   /** The bytes that have come since the last read, once there are any; null after the end. One read at a time. */
   readonly read: Effect.Effect<ReadonlyArray<Uint8Array> | null, ExchangeError>
   /** The rest is of no interest, but the connection is: a short one is taken and dropped. */
-  readonly enough: Effect.Effect<void>
+  readonly noTokensLeft: Effect.Effect<void>
 }
 
 export class Exchange extends Context.Tag("capabilities/StreamingPost")<

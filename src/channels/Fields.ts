@@ -11,7 +11,7 @@ import { sanitize } from "../domain/Text.ts"
 export type Fields = Readonly<Record<string, unknown>>
 
 /** Ids longer than this are nobody's, and would not fit into an index. */
-const longestId = 512
+const maxIdCharacters = 512
 
 /** No provider's clock goes beyond these. */
 const [earliest, latest] = [DateTime.unsafeMake("2004-01-01"), DateTime.unsafeMake("2200-01-01")]
@@ -23,7 +23,7 @@ export const fieldsOf = (value: unknown): Fields => (Predicate.isRecord(value) ?
 export const itemsOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 /** An id or a name: trimmed, not empty, not longer than `longest`. Some ids are sent as numbers. */
-export const wordOf = (value: unknown, longest = longestId): string | undefined => {
+export const wordOf = (value: unknown, longest = maxIdCharacters): string | undefined => {
   const text = Number.isSafeInteger(value) ? String(value) : value
   if (typeof text !== "string") return undefined
   const word = sanitize(text).trim()

@@ -23,7 +23,7 @@ import { retryAfter } from "../domain/RetryAfter.ts"
 import type { JsonObject } from "../domain/Text.ts"
 
 /** One call has to be over by then. */
-const patience = Duration.seconds(10)
+const callTimeout = Duration.seconds(10)
 /** Answers are an id or the words of a refusal. */
 const maxAnswerBytes = 1_048_576
 
@@ -153,7 +153,7 @@ const read = (response: HttpClientResponse.HttpClientResponse) =>
     return yield* Either.mapLeft(Json.parse(body), unreadable)
   })
 
-/** One exchange with the provider, over within `patience`; the answer is whatever JSON came with a 2xx. */
+/** One exchange with the provider, over within `callTimeout`; the answer is whatever JSON came with a 2xx. */
 export const exchange = (
   http: HttpClient.HttpClient,
   request: HttpClientRequest.HttpClientRequest,
@@ -179,7 +179,7 @@ export const layerHttp = (base: string): Layer.Layer<Graph, never, HttpClient.Ht
             HttpClientRequest.bearerToken(token),
             HttpClientRequest.bodyUnsafeJson(body)
           ),
-          patience
+          callTimeout
         ).pipe(Effect.withSpan("Graph.post"))
     }))
   )

@@ -14,7 +14,7 @@ import { collect } from "../concurrency/Collect.ts"
 import { WholeNumber } from "../domain/Page.ts"
 import { exchange, fromTransport, GraphError, silence, unreadable } from "./Graph.ts"
 
-const patience = Duration.seconds(10)
+const transferTimeout = Duration.seconds(10)
 const transfer = Duration.seconds(30)
 
 const Located = Schema.Struct({
@@ -85,7 +85,7 @@ export const layerHttp = (base: string): Layer.Layer<GraphFiles, never, HttpClie
           HttpClientRequest.get(`${base}/${encodeURIComponent(id)}`, { acceptJson: true }).pipe(
             HttpClientRequest.bearerToken(token)
           ),
-          patience
+          transferTimeout
         ).pipe(
           Effect.flatMap((answer) => Effect.mapError(decode(answer), unreadable)),
           Effect.withSpan("GraphFiles.locate")

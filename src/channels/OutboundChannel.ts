@@ -23,7 +23,7 @@ export interface OutgoingFile extends Outgoing {
 /** How the channel shows a type of file, and the most bytes that it takes of it. */
 export interface Carried {
   readonly as: "image" | "document"
-  readonly most: number
+  readonly maxBytes: number
 }
 
 /** The form by which the provider is given a file: `POST {base}/{externalId}/{path}`. */

@@ -12,7 +12,11 @@ import type {
   SourceType
 } from "../domain/knowledge/Source.ts"
 import type { Usage } from "../domain/billing/Usage.ts"
-import type { ConversationDetail, ConversationPage, MessagePage } from "../http/public/conversations/ConversationsApi.ts"
+import type {
+  ConversationDetail,
+  ConversationPage,
+  MessagePage
+} from "../http/public/conversations/ConversationsApi.ts"
 import type { CrawlReport } from "../http/public/knowledge/CrawlApi.ts"
 import type {
   ChangedSource,

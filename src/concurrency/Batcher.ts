@@ -29,11 +29,11 @@ const shareOf = <B, E>(exit: Exit.Exit<ReadonlyArray<B>, E>, place: number): Exi
   })
 
 /**
- * Calls `run` with up to `most` items. `run` returns one result per item, in order, or fails for all of them. A batch is
+ * Calls `run` with up to `maxBatchSize` items. `run` returns one result per item, in order, or fails for all of them. A batch is
  * interrupted when all of its callers are interrupted, or when the scope closes.
  */
 export const makeTogether = <A, B, E>(
-  most: number,
+  maxBatchSize: number,
   run: (items: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E>
 ): Effect.Effect<(item: A) => Effect.Effect<B, E>, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
@@ -85,7 +85,7 @@ export const makeTogether = <A, B, E>(
 
     const join = (item: A): Effect.Effect<B, E> =>
       Effect.uninterruptibleMask((restore) => {
-        const first = open === null || open.waiters.size >= most
+        const first = open === null || open.waiters.size >= maxBatchSize
         const group: Group<A, B, E> = open === null || first ? { waiters: new Set(), serving: null } : open
         const waiter = { item, answer: Deferred.unsafeMake<B, E>(FiberId.none) }
         group.waiters.add(waiter)

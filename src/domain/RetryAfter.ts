@@ -3,7 +3,7 @@ import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 
 /** A longer pause is not a pause but an outage. */
-const longest = Duration.hours(1)
+const maxRetryAfter = Duration.hours(1)
 
 const decimal = /^\d{1,9}(?:\.\d{1,9})?$/
 
@@ -21,5 +21,5 @@ export const retryAfter = (
 ): Option.Option<Duration.Duration> => {
   const pause = millisecondsOf(headers, now)
   if (Number.isNaN(pause)) return Option.none()
-  return Option.some(Duration.min(Duration.millis(Math.max(0, pause)), longest))
+  return Option.some(Duration.min(Duration.millis(Math.max(0, pause)), maxRetryAfter))
 }

@@ -23,7 +23,7 @@ import * as Headers from "./server/Headers.ts"
 import * as Routes from "./Routes.ts"
 
 /** Longer ones are not looked up. */
-const longest = 512
+const maxKeyCharacters = 512
 
 const unauthorized = () =>
   new Unauthorized({
@@ -41,7 +41,9 @@ export const secretOf = ({ headers }: Visitor): Option.Option<Redacted.Redacted>
   const bearer = /^bearer +(\S+) *$/iu.exec(Headers.line(headers, "authorization") ?? "")
   // An empty header is what a proxy or a template makes of a key that is not there.
   const secret = Headers.line(headers, "x-api-key") || (bearer?.[1] ?? "")
-  return secret === "" || secret.length > longest ? Option.none() : Option.some(Redacted.make(secret))
+  return secret === "" || secret.length > maxKeyCharacters
+    ? Option.none()
+    : Option.some(Redacted.make(secret))
 }
 
 const mayCome = ({ allowedOrigins }: LiveKey, { ownOrigin }: KeyRequirements, origin: string | undefined) =>
@@ -55,10 +57,10 @@ const checkOrigin = (key: LiveKey, requirements: KeyRequirements, origin: string
     : Effect.fail(new Forbidden({ message: "This key may not be used from this origin." }))
 
 const checkPermission = ({ permissions }: LiveKey, { permission }: KeyRequirements) => {
-  const enough = typeof permission === "string" ? [permission] : permission
-  return enough.some((required) => allows(permissions, required))
+  const required = typeof permission === "string" ? [permission] : permission
+  return required.some((required) => allows(permissions, required))
     ? Effect.void
-    : Effect.fail(new Forbidden({ message: `This key lacks the permission ${enough.join(" or ")}.` }))
+    : Effect.fail(new Forbidden({ message: `This key lacks the permission ${required.join(" or ")}.` }))
 }
 
 const tell = ({ limit, remaining, reset }: Allowance) =>

@@ -9,11 +9,11 @@ export const digestOf = ({ title, content, format }: Words): string =>
   createHash("sha256").update(`${format}\n${title}\n${content}`).digest("base64")
 
 /** Shorter texts are compared word for word alone: in few words a single one can be all the difference. */
-const leastWords = 60
+const minWords = 60
 /** So are longer ones: to count their words takes a while, and no two pages of a site are that long and nearly the same. */
-const mostCharacters = 500_000
+const maxCharacters = 500_000
 /** Of 64: about one word in two hundred. */
-const mostBits = 3
+const maxDifferentBits = 3
 
 const offset = 0x811c9dc5
 const prime = 0x01000193
@@ -27,15 +27,15 @@ const mixed = (value: number): number => {
 
 const seeds = [0, 0x9e3779b9] as const
 /** A byte of each lane counts one bit; all of them are taken out before one of them is full. */
-const mostInLane = 255
+const maxLaneCount = 255
 
 /** How many of the codes have each of the 32 bits set. */
 const countBits = (codes: Int32Array): Uint32Array => {
   const counts = new Uint32Array(32)
   const lanes = new Uint32Array(8)
-  for (let from = 0; from < codes.length; from += mostInLane) {
+  for (let from = 0; from < codes.length; from += maxLaneCount) {
     lanes.fill(0)
-    for (const code of codes.subarray(from, from + mostInLane)) {
+    for (const code of codes.subarray(from, from + maxLaneCount)) {
       for (let lane = 0; lane < 8; lane++) lanes[lane] = (lanes[lane] ?? 0) + ((code >>> lane) & 0x01010101)
     }
     for (let bit = 0; bit < 32; bit++) {
@@ -80,9 +80,9 @@ const asciiWord = /[a-z0-9]+/g
 
 /** The title's hash and the SimHash of the text, `title:bits`; empty for short texts and for very long ones. */
 export const fingerprintOf = ({ title, content }: Words): string => {
-  if (content.length > mostCharacters) return ""
+  if (content.length > maxCharacters) return ""
   const words = content.toLowerCase().match(ascii.test(content) ? asciiWord : word) ?? []
-  if (words.length < leastWords) return ""
+  if (words.length < minWords) return ""
   const name = createHash("sha256").update(normalized(title)).digest("hex").slice(0, 16)
   return `${name}:${simHash(words)}`
 }
@@ -105,5 +105,5 @@ export const isNear = (a: string, b: string): boolean => {
   const [titleA, bitsA] = a.split(":")
   const [titleB, bitsB] = b.split(":")
   if (bitsA === undefined || bitsB === undefined || titleA !== titleB) return false
-  return bitsBetween(bitsA, bitsB) <= mostBits
+  return bitsBetween(bitsA, bitsB) <= maxDifferentBits
 }

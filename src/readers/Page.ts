@@ -13,17 +13,17 @@ import { type ReadDocument, ReaderError } from "./Reader.ts"
 import { allowAll, crawlDelay, mayFetch, parseRobots, type Robots } from "./Robots.ts"
 
 /** A host that asks for longer pauses gets these: a thousand pages must fit the time of a job. */
-const longestDelay = 5
+const maxCrawlDelaySeconds = 5
 const maxUri = 2_048
 /** A site that asks for a longer pause is not waited for: what it holds is left to the next sync. */
-const patience = Duration.seconds(30)
+const maxRetryDelay = Duration.seconds(30)
 /** How often a page is tried again, and one whose site asked for a pause. */
 const again = 1
 const againAfterPause = 3
 
 /** The pause that a site asked for, where it is worth waiting for. */
 const pauseOf = ({ retryAfter }: ReaderError): Duration.Duration | undefined =>
-  retryAfter !== undefined && Duration.lessThanOrEqualTo(retryAfter, patience) ? retryAfter : undefined
+  retryAfter !== undefined && Duration.lessThanOrEqualTo(retryAfter, maxRetryDelay) ? retryAfter : undefined
 
 export interface Page {
   readonly document: ReadDocument
@@ -72,7 +72,7 @@ const loadRobots = (origin: string) =>
 const makeSite = (origin: string) =>
   Effect.gen(function* () {
     const robots = yield* loadRobots(origin)
-    const delay = Math.min(crawlDelay(robots, agent), longestDelay)
+    const delay = Math.min(crawlDelay(robots, agent), maxCrawlDelaySeconds)
     const turn = yield* Effect.makeSemaphore(1)
     let resume = 0
     /** After the pause that the site asked for, whichever page it was asked about. */

@@ -19,7 +19,7 @@ const maxLocations = 50_000
 const pauseLocations = 250
 
 /** Characters between two line feeds that are looked at. */
-const longestLines = 4_194_304
+const maxLineCharacters = 4_194_304
 
 const entities: ReadonlyArray<readonly [string, string]> = [
   ["&lt;", "<"],
@@ -76,7 +76,7 @@ const linesIn = (text: string): ReadonlyArray<string> => {
     const feed = text.indexOf("\n", at)
     const end = feed === -1 ? text.length : feed
     // A line may end in a carriage return alone, as on systems of long ago.
-    for (const line of text.slice(at, Math.min(end, at + longestLines)).split("\r")) {
+    for (const line of text.slice(at, Math.min(end, at + maxLineCharacters)).split("\r")) {
       if (line.trim() !== "") lines.push(line.trim())
     }
     at = end + 1

@@ -48,7 +48,7 @@ const statusOf = (code: string): number | null => {
 }
 
 /** A page with more links is always fetched in full. */
-const mostLinks = 1_000
+const maxComparedLinks = 1_000
 
 export interface VisitsOptions {
   readonly sites: Sites
@@ -105,7 +105,7 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
         lastModified,
         listedAt,
         fetchedAt,
-        links: comparable && links.length < mostLinks ? links : null,
+        links: comparable && links.length < maxComparedLinks ? links : null,
         digest: digestOf(document),
         fingerprint: fingerprintOf(document)
       }

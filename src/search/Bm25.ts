@@ -85,18 +85,18 @@ export class Postings {
     const total = this.size
     const scores = new Float64Array(total)
     const average = this.#lengthSum / total
-    let most = 0
+    let maxScore = 0
     for (const [term, occurrences] of form) {
       const list = this.#lists.get(term) ?? []
       const weight = occurrences * idf(total, list.length)
-      most += weight * (k1 + 1)
+      maxScore += weight * (k1 + 1)
       for (const posting of list) {
         const slot = posting >> frequencyBits
         const part = weight * saturation(posting & maxFrequency, this.#lengths[slot] ?? 0, average)
         scores[slot] = (scores[slot] ?? 0) + part
       }
     }
-    if (most > 0) for (let slot = 0; slot < total; slot++) scores[slot] = (scores[slot] ?? 0) / most
+    if (maxScore > 0) for (let slot = 0; slot < total; slot++) scores[slot] = (scores[slot] ?? 0) / maxScore
     return scores
   }
 }

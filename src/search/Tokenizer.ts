@@ -29,15 +29,15 @@ const asciiLetters = /^[a-z]+$/
 
 /** Stems of the words that were seen last: text repeats its words. Short ones do not hold on to the text they stood in. */
 const stems = new Map<string, string>()
-const mostStems = 20_000
-const longestKept = 12
+const maxStems = 20_000
+const maxCachedTermLength = 12
 
 const stemOf = (term: string): string => {
   const known = stems.get(term)
   if (known !== undefined) return known
   const made = stem(term)
-  if (term.length <= longestKept) {
-    if (stems.size >= mostStems) stems.clear()
+  if (term.length <= maxCachedTermLength) {
+    if (stems.size >= maxStems) stems.clear()
     stems.set(term, made)
   }
   return made

@@ -20,7 +20,7 @@ const answer = (pieces: ReadonlyArray<Uint8Array>): Answered => {
     status: 200,
     headers: { "content-type": "text/event-stream" },
     read: Effect.sync(take),
-    enough: Effect.void
+    noTokensLeft: Effect.void
   }
 }
 

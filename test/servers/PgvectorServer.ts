@@ -13,7 +13,13 @@ import * as Fs from "node:fs"
 import * as Path from "node:path"
 import * as Pg from "pg"
 import { inject, it } from "vitest"
-import { type Database, layerMemory, layerPostgres, migrate, prepareVector } from "../../src/store/Database.ts"
+import {
+  type Database,
+  layerMemory,
+  layerPostgres,
+  migrate,
+  prepareVector
+} from "../../src/store/Database.ts"
 import { installations, startServer } from "./PostgresServer.ts"
 import { restoreIt } from "../setup.ts"
 import { forever, migrations, once } from "../TestDatabase.ts"

@@ -41,9 +41,9 @@ const decodeMark = Schema.decode(Mark)
 const encodeMark = Schema.encodeSync(Mark)
 
 /** Bytes of an original in one line. */
-export const piece = 393_216
+export const maxOriginalBytesPerLine = 393_216
 /** Nothing that was written is longer than this. */
-const longestLine = 512 * 1_048_576
+const maxLineBytes = 512 * 1_048_576
 
 const reason = (cause: unknown): string => (codeOf(cause) === "" ? "" : ` (${codeOf(cause)})`)
 
@@ -144,7 +144,7 @@ async function* linesOf(file: string): AsyncGenerator<ReadonlyArray<string>> {
       if (last < 0) {
         rest.push(chunk)
         held += chunk.length
-        if (held > longestLine) throw new Error("A line is too long.")
+        if (held > maxLineBytes) throw new Error("A line is too long.")
         continue
       }
       const whole = Buffer.concat([...rest, chunk.subarray(0, last)]).toString("utf8")

@@ -79,8 +79,8 @@ const writeOriginal = (out: Writer, ref: ArtifactRef) =>
     const bytes = yield* (yield* ArtifactStore).get(ref)
     if (Option.isNone(bytes)) return false
     yield* out.mark({ original: ref, size: bytes.value.length })
-    for (let at = 0; at < bytes.value.length; at += ArchiveFile.piece) {
-      const part = Buffer.from(bytes.value.subarray(at, at + ArchiveFile.piece))
+    for (let at = 0; at < bytes.value.length; at += ArchiveFile.maxOriginalBytesPerLine) {
+      const part = Buffer.from(bytes.value.subarray(at, at + ArchiveFile.maxOriginalBytesPerLine))
       yield* out.lines([JSON.stringify(part.toString("base64"))])
     }
     return true

@@ -23,11 +23,11 @@ const number =
     return value
   }
 
-/** For values from `least` to `most`. */
-export const wholeNumber = (least: number, most: number) =>
+/** For values from `min` to `max`. */
+export const wholeNumber = (min: number, max: number) =>
   number(
-    (value) => Number.isInteger(value) && value >= least && value <= most,
-    `a whole number from ${least} to ${most}`
+    (value) => Number.isInteger(value) && value >= min && value <= max,
+    `a whole number from ${min} to ${max}`
   )
 
 /** For values from 0 to 1. */

@@ -42,7 +42,7 @@ export const secretOf = (file: string | undefined, said: Redacted.Redacted | und
   file === undefined ? Effect.succeed(Option.fromNullable(said)) : Effect.asSome(secretIn(file))
 
 /** Longest wait for a response to begin. */
-export const patience = Duration.seconds(120)
+export const responseTimeout = Duration.seconds(120)
 
 const Issue = Schema.Struct({
   path: Schema.Array(Schema.Union(Schema.String, Schema.Number)),
@@ -137,7 +137,7 @@ export const connect = (flags: Flags) =>
     /** As {@link execute}; anything but 2xx fails. */
     const ask = (request: HttpClientRequest.HttpClientRequest) =>
       execute(request).pipe(
-        Effect.timeoutFail({ duration: patience, onTimeout: unreachable }),
+        Effect.timeoutFail({ duration: responseTimeout, onTimeout: unreachable }),
         Effect.filterOrElse(({ status }) => status >= 200 && status < 300, refused)
       )
     const send = (request: HttpClientRequest.HttpClientRequest) =>

@@ -22,10 +22,10 @@ import * as Output from "./Output.ts"
 import { explain } from "./Signals.ts"
 
 /** Lines of one request, and about as many bytes; a longer line goes alone. */
-const linesAtOnce = 500
-const bytesAtOnce = 1_048_576
+const maxBatchLines = 500
+const maxBatchBytes = 1_048_576
 /** The server takes no more than this at once. */
-const longestLine = 16 * 1_048_576
+const maxLineBytes = 16 * 1_048_576
 
 interface Flags {
   readonly url?: string | undefined
@@ -76,7 +76,7 @@ const sender = ({ agent, ...flags }: Flags) =>
           )
         )
         .pipe(
-          Effect.timeout(Connection.patience),
+          Effect.timeout(Connection.responseTimeout),
           Effect.mapError(
             () =>
               new Connection.CommandFailed({
@@ -122,7 +122,7 @@ const pieces = <E>(lines: Stream.Stream<string, E>): Stream.Stream<Piece, E> =>
       const bytes = Buffer.byteLength(line) + 1
       if (
         piece.lines.length === 0 ||
-        (piece.lines.length < linesAtOnce && piece.bytes + bytes <= bytesAtOnce)
+        (piece.lines.length < maxBatchLines && piece.bytes + bytes <= maxBatchBytes)
       ) {
         return [{ ...piece, lines: [...piece.lines, line], bytes: piece.bytes + bytes }, []]
       }
@@ -143,7 +143,7 @@ const tooLong: ImportReport = {
   imported: 0,
   messages: 0,
   repeated: 0,
-  problems: [{ line: 1, message: `Is longer than ${longestLine} bytes` }]
+  problems: [{ line: 1, message: `Is longer than ${maxLineBytes} bytes` }]
 }
 
 interface Progress {
@@ -157,7 +157,7 @@ const importAll = (file: string, send: Effect.Effect.Success<ReturnType<typeof s
       { done: { imported: 0, messages: 0, repeated: 0, problems: [] }, refused: 0 },
       ({ done, refused }, { bytes, first, lines }) =>
         Effect.gen(function* () {
-          const report = bytes > longestLine ? tooLong : yield* send(lines)
+          const report = bytes > maxLineBytes ? tooLong : yield* send(lines)
           yield* Effect.forEach(report.problems, ({ line, message }) =>
             Output.note(`line ${first + line - 1}: ${message}`)
           )

@@ -58,12 +58,9 @@ export const duration = parsed('a duration like "60 seconds"', (text) =>
 const decimalOf = (text: string): number =>
   /^\d{0,15}(?:\.\d{1,15})?$/u.test(text) && text !== "" ? Number(text) : Number.NaN
 
-export const count = (least: number, most: number) =>
-  parsed(`a whole number from ${least} to ${most}`, (text) =>
-    Option.liftPredicate(
-      decimalOf(text),
-      (value) => Number.isInteger(value) && value >= least && value <= most
-    )
+export const count = (min: number, max: number) =>
+  parsed(`a whole number from ${min} to ${max}`, (text) =>
+    Option.liftPredicate(decimalOf(text), (value) => Number.isInteger(value) && value >= min && value <= max)
   )
 export const secret = parsed("a secret of at least 32 bytes", (text) =>
   Buffer.byteLength(text) < 32 ? Option.none() : Option.some(Redacted.make(text))

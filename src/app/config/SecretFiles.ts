@@ -26,11 +26,11 @@ export const inFiles = [
 export const fileVariables: ReadonlyArray<string> = inFiles.map((name) => `${name}_FILE`)
 
 /** Larger than any secret. */
-const most = 65_536
+const maxFileBytes = 65_536
 
 const textOf = (file: string): string | null => {
   try {
-    return fs.statSync(file).size > most ? null : fs.readFileSync(file, "utf8").trim()
+    return fs.statSync(file).size > maxFileBytes ? null : fs.readFileSync(file, "utf8").trim()
   } catch {
     return null
   }

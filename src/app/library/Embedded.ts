@@ -47,12 +47,12 @@ export const layer = <A extends Replaceable = never, E = never, R = never>(
 export const workers = Workers.layer
 
 /** Open requests get this long once the listener has closed. */
-const grace = "35 seconds"
+const shutdownTimeout = "35 seconds"
 
 /** Serves every HTTP surface over {@link layer} at the host and port of `settings`. */
 export const server = (settings: Settings) =>
   Http.layer(settings).pipe(
-    Layer.provide(listen({ host: settings.host, port: settings.port, grace })),
+    Layer.provide(listen({ host: settings.host, port: settings.port, grace: shutdownTimeout })),
     Layer.provide(Http.overload(settings))
   )
 

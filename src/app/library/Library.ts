@@ -51,7 +51,7 @@ const settle = <A>(exit: Exit.Exit<A, unknown>): A => {
 }
 
 /** Calls get this long to be answered once the library closes. */
-const grace = "30 seconds"
+const closeTimeout = "30 seconds"
 
 const closedResponse = () =>
   Response.json(
@@ -140,7 +140,7 @@ const facade = (embedded: Embedded.Embedded, run: Run, end: () => Promise<void>)
 
   const answered = Effect.timeoutOption(
     Effect.promise(() => Promise.all(pending)),
-    grace
+    closeTimeout
   )
 
   const close = () =>

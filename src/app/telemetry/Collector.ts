@@ -14,7 +14,7 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 
-const patience = Duration.seconds(5)
+const requestTimeout = Duration.seconds(5)
 /** Batches that are under way or wait for another try; further ones are lost. */
 const atOnce = 4
 const retries = { schedule: Schedule.exponential("1 second"), times: 2 }
@@ -57,7 +57,7 @@ const make = (inner: HttpClient.HttpClient) => {
     const silence = () =>
       new HttpClientError.RequestError({ request, reason: "Transport", description: "No answer" })
     const attempt = response.pipe(
-      Effect.timeoutFail({ duration: patience, onTimeout: silence }),
+      Effect.timeoutFail({ duration: requestTimeout, onTimeout: silence }),
       Effect.filterOrFail(
         ({ status }) => status < 400,
         (answer): Refusal =>

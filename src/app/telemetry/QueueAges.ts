@@ -13,9 +13,9 @@ const oldest = Metric.gauge("spoke_queue_oldest_waiting_seconds", {
 })
 
 const every = Duration.seconds(15)
-const patience = Duration.seconds(5)
+const queryTimeout = Duration.seconds(5)
 /** Until the next try, when the database did not answer. */
-const soon = Duration.seconds(1)
+const retryDelay = Duration.seconds(1)
 
 interface Row {
   readonly queue: string
@@ -65,7 +65,10 @@ const tell = Effect.flatMap(read, (queues) =>
     },
     { discard: true }
   )
-).pipe(Effect.timeout(patience), Effect.matchCause({ onSuccess: () => every, onFailure: () => soon }))
+).pipe(
+  Effect.timeout(queryTimeout),
+  Effect.matchCause({ onSuccess: () => every, onFailure: () => retryDelay })
+)
 
 /**
  * Measures until the scope closes, the first time before it returns, so that whoever listens afterwards has figures; while

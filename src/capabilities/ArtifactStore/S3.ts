@@ -34,7 +34,7 @@ export interface S3Options {
 const contentType = "application/octet-stream"
 
 /** One attempt, body included. */
-const patience = Duration.seconds(60)
+const attemptTimeout = Duration.seconds(60)
 /** After an attempt that may go better the next time. */
 const retries = Schedule.intersect(Schedule.jittered(Schedule.exponential("200 millis")), Schedule.recurs(3))
 /** Larger than any original; what claims to be larger is not read. */
@@ -123,7 +123,7 @@ const make = (options: S3Options) =>
         const response = yield* Effect.mapError(client.execute(sent), () => failure("no answer", true))
         return yield* read(response)
       }).pipe(
-        Effect.timeoutFail({ duration: patience, onTimeout: () => failure("no answer in time", true) }),
+        Effect.timeoutFail({ duration: attemptTimeout, onTimeout: () => failure("no answer in time", true) }),
         Effect.retry({ schedule: retries, while: ({ transient }) => transient })
       )
 

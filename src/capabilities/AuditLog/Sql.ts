@@ -10,7 +10,7 @@ import { typeId } from "../../domain/Ids.ts"
 import { AuditEntry, AuditLog, type AuditRecord, AuditUnavailable } from "../AuditLog.ts"
 
 /** A log that is silent for longer counts as unavailable. */
-const patience = Duration.seconds(5)
+const writeTimeout = Duration.seconds(5)
 
 const Row = Schema.Struct({
   ...AuditEntry.fields,
@@ -35,7 +35,7 @@ export const layerSql = Layer.effect(
       yield* sql`
         insert into audit_entries (id, tenant_id, actor_type, actor_id, action, target, request_id)
         values (${id}, ${tenantId}, ${actor.type}, ${actor.id}, ${action}, ${target}, ${requestId})`.pipe(
-        Effect.timeout(patience),
+        Effect.timeout(writeTimeout),
         Effect.mapError((cause) => new AuditUnavailable({ cause }))
       )
     })

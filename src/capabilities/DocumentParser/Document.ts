@@ -10,7 +10,7 @@ import { parseMarkdown } from "./Markdown.ts"
 import { parsePdf } from "./Pdf.ts"
 import { parseCsv, parseJson, parseText } from "./PlainText.ts"
 import { parsePptx } from "./Pptx.ts"
-import { mostMarkup, sniff, type Sniffed, tooLong } from "./Sniff.ts"
+import { maxMarkupRatio, sniff, type Sniffed, tooLong } from "./Sniff.ts"
 import { parseXlsx } from "./Xlsx.ts"
 
 type Read = Omit<ParsedDocument, "mediaType" | "title"> & { readonly title?: string }
@@ -74,7 +74,8 @@ export const parseDocument = (
 ): Effect.Effect<ParsedDocument, ParseError> =>
   Effect.gen(function* () {
     const sniffed = yield* sniff(request, limits)
-    if ("text" in sniffed && sniffed.text.length > limits.maxCharacters * mostMarkup) return yield* tooLong
+    if ("text" in sniffed && sniffed.text.length > limits.maxCharacters * maxMarkupRatio)
+      return yield* tooLong
     const { title, ...found } = yield* read(sniffed, request, limits)
     const content = sanitize(found.content).trim()
     if (content === "") return yield* nothing(sniffed.kind)

@@ -37,14 +37,14 @@ const bodyHeight = (pages: ReadonlyArray<PdfPage>): number => {
   return [...characters].reduce((best, next) => (next[1] > best[1] ? next : best), [0, 0])[0]
 }
 
-const longestHeading = 200
+const maxHeadingCharacters = 200
 
 /** Heights of headings, the largest first; what is taller than the third level shares it. */
 const headingHeights = (pages: ReadonlyArray<PdfPage>, body: number): ReadonlyArray<number> => {
   const heights = pages
     .flat()
     .filter(
-      ({ height, text }) => height > body * 1.15 && text.length <= longestHeading && /\p{L}/u.test(text)
+      ({ height, text }) => height > body * 1.15 && text.length <= maxHeadingCharacters && /\p{L}/u.test(text)
     )
     .map(({ height }) => rounded(height))
   return [...new Set(heights)].toSorted((a, b) => b - a).slice(0, 3)
@@ -70,7 +70,7 @@ interface Layout {
 }
 
 const levelOf = ({ height, text }: PdfLine, { levels }: Layout): number =>
-  text.length > longestHeading ? 0 : levels.indexOf(rounded(height)) + 1
+  text.length > maxHeadingCharacters ? 0 : levels.indexOf(rounded(height)) + 1
 
 /** True when `next` begins a paragraph: a gap wider than the line distance, or a jump up into another column. */
 const breaks = (previous: PdfLine | undefined, next: PdfLine): boolean => {

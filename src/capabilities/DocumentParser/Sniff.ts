@@ -133,7 +133,7 @@ const sniffText = ({ bytes, fileName, contentType }: ParseRequest): Sniffed => {
 }
 
 /** How many times longer than its text a document may be; past that nothing is built from it. */
-export const mostMarkup = 3
+export const maxMarkupRatio = 3
 
 export const tooLong = new ParseError({
   code: "too_large",
@@ -165,6 +165,6 @@ export const sniff = (
     if (binary || (found !== undefined && (found.ext === "rtf" || hasBinaryMark(bytes)))) {
       return yield* unsupported(found?.mime ?? "application/octet-stream")
     }
-    if (bytes.length > maxCharacters * mostMarkup) return yield* tooLong
+    if (bytes.length > maxCharacters * maxMarkupRatio) return yield* tooLong
     return sniffText(request)
   })

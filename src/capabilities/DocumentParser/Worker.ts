@@ -65,7 +65,7 @@ const always = 96 * mebibyte
 const large = 4 * mebibyte
 
 /** Documents of a message, and their bytes together; a longer one goes alone. */
-const mostTogether = 4
+const maxBatchSize = 4
 const bytesTogether = 128 * 1024
 
 /** A document that waits for its answer. */
@@ -245,7 +245,7 @@ const make = (options: WorkerOptions) =>
       let left = bytesTogether - own.request.bytes.length
       for (const other of own.alone ? [] : waiting) {
         const { length } = other.request.bytes
-        if (batch.length === mostTogether) break
+        if (batch.length === maxBatchSize) break
         if (other === own || other.owner !== own.owner || other.alone || inThread.has(other)) continue
         if (other.answer !== undefined || length > left) continue
         batch.push(other)

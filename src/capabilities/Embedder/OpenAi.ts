@@ -42,9 +42,9 @@ const native: Readonly<Record<string, number>> = {
 /** All batches of a provider take at most 300,000 tokens, and a chunk of 1,600 characters may have 2,000 of them. */
 const maxBatch = 128
 /** The models take 8,192 tokens, of which one character may be more than one. */
-const readable = 6_000
+const maxInputCharacters = 6_000
 /** A longer pause is left to the job queue, which keeps no connection and no thread meanwhile. */
-const patience = Duration.seconds(20)
+const maxRetryDelay = Duration.seconds(20)
 /** A query waits so long for the end of a pause, then words alone decide. */
 const hurry = Duration.seconds(1)
 const attempts = 4
@@ -109,14 +109,15 @@ const toVectors = (
   return Effect.succeed(vectors)
 }
 
-const toReadable = (text: string): string => (text === "" ? " " : text.slice(0, readable).toWellFormed())
+const toReadable = (text: string): string =>
+  text === "" ? " " : text.slice(0, maxInputCharacters).toWellFormed()
 
 const retries = Schedule.exponential("500 millis").pipe(
   Schedule.jittered,
   Schedule.intersect(Schedule.recurs(attempts - 1)),
   Schedule.whileInput(
     ({ retryable, retryAfter: pause }: EmbedderError) =>
-      retryable && (pause === undefined || Duration.lessThanOrEqualTo(pause, patience))
+      retryable && (pause === undefined || Duration.lessThanOrEqualTo(pause, maxRetryDelay))
   )
 )
 
@@ -243,7 +244,7 @@ const make = (options: OpenAiOptions) =>
 
     // A query has a limit of its own with whoever asks, and its connection one for each part of the answer.
     const inTime = Effect.timeoutFail({
-      duration: Duration.sum(patience, timeout),
+      duration: Duration.sum(maxRetryDelay, timeout),
       onTimeout: () => failure("The embedding provider did not answer in time.", true)
     })
 
@@ -256,7 +257,7 @@ const make = (options: OpenAiOptions) =>
       queryTimeout: "2 seconds",
       embedQuery: (text) => Effect.flatten(asked(text)).pipe(Traced.span("Embedder.embedQuery")),
       embedAll: (texts) =>
-        Effect.zipRight(pause.learn, inTime(embed(texts, patience))).pipe(
+        Effect.zipRight(pause.learn, inTime(embed(texts, maxRetryDelay))).pipe(
           withSharedPermit(batches, tooMany),
           Effect.retry(retries),
           Effect.withSpan("Embedder.embedAll", { attributes: { texts: texts.length } })

@@ -25,7 +25,7 @@ const remembered = 500
 /** Keys that are remembered; the one remembered longest makes room. */
 const capacity = 10_000
 /** Longer than any secret we make: not worth a query. */
-const longestSecret = 200
+const maxSecretCharacters = 200
 
 const Row = Schema.Struct({
   keyId: KeyId,
@@ -149,7 +149,7 @@ const make = Effect.gen(function* () {
 
   const find = (secret: Redacted.Redacted) =>
     Effect.gen(function* () {
-      if (Redacted.value(secret).length > longestSecret) return Option.none<LiveKey>()
+      if (Redacted.value(secret).length > maxSecretCharacters) return Option.none<LiveKey>()
       const bytes = yield* credentials.fingerprint(secret)
       const fingerprint = Buffer.from(bytes).toString("base64url")
       const now = yield* monotonicMillis

@@ -15,7 +15,7 @@ export interface SmtpOptions {
 }
 
 /** Milliseconds. */
-const patience = { connection: 5_000, greeting: 5_000, socket: 10_000, dns: 5_000 }
+const timeoutsMs = { connection: 5_000, greeting: 5_000, socket: 10_000, dns: 5_000 }
 /** Of a mail, from the first byte to the server's answer. */
 const deadline = "20 seconds"
 /** Mails on their way at the same time. */
@@ -47,10 +47,10 @@ const transportOf = (url: URL) =>
     port: url.port === "" ? (url.protocol === "smtps:" ? 465 : 587) : Number(url.port),
     secure: url.protocol === "smtps:",
     ...(url.username === "" ? {} : { auth: secretsOf(url) }),
-    connectionTimeout: patience.connection,
-    greetingTimeout: patience.greeting,
-    socketTimeout: patience.socket,
-    dnsTimeout: patience.dns,
+    connectionTimeout: timeoutsMs.connection,
+    greetingTimeout: timeoutsMs.greeting,
+    socketTimeout: timeoutsMs.socket,
+    dnsTimeout: timeoutsMs.dns,
     disableFileAccess: true,
     disableUrlAccess: true
   })

@@ -61,7 +61,7 @@ export const partsOf = (answered: Answered, decoder: Decoder): Stream.Stream<Mod
           if (broken !== null || !decoder.isFinished)
             return Effect.succeed<Page>([chunk, Option.some(broken)])
           // The finish may come before the end of the connection, which the next request is to use.
-          return Effect.as(answered.enough, [chunk, Option.none()])
+          return Effect.as(answered.noTokensLeft, [chunk, Option.none()])
         })
   return Stream.paginateChunkEffect(null, next)
 }

@@ -14,7 +14,7 @@ const connections = 2_048
 const connectTimeout = Duration.seconds(10)
 /** Shorter than what servers and balancers allow: a connection that both sides close at once fails the next request. */
 const keepAlive = Duration.seconds(4)
-const keepAliveAtMost = Duration.minutes(1)
+const maxKeepAlive = Duration.minutes(1)
 
 const agent = Effect.acquireRelease(
   Effect.sync(
@@ -24,7 +24,7 @@ const agent = Effect.acquireRelease(
         pipelining: 1,
         connect: { timeout: Duration.toMillis(connectTimeout) },
         keepAliveTimeout: Duration.toMillis(keepAlive),
-        keepAliveMaxTimeout: Duration.toMillis(keepAliveAtMost)
+        keepAliveMaxTimeout: Duration.toMillis(maxKeepAlive)
       })
   ),
   (open) => Effect.promise(() => open.destroy())

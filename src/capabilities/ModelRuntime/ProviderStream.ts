@@ -31,7 +31,7 @@ const defaultTimeout = Duration.minutes(1)
 /** Bytes of an error's body that are looked at for its code. */
 const maxErrorBody = 16 * 1024
 /** How long the end of an error's body is waited for. */
-const patience = Duration.seconds(1)
+const errorBodyTimeout = Duration.seconds(1)
 
 const beginningOf = ({ read }: Answered): Effect.Effect<string> =>
   Effect.gen(function* () {
@@ -47,7 +47,7 @@ const beginningOf = ({ read }: Answered): Effect.Effect<string> =>
     }
     return text
   }).pipe(
-    Effect.timeoutTo({ duration: patience, onSuccess: (text) => text, onTimeout: () => "" }),
+    Effect.timeoutTo({ duration: errorBodyTimeout, onSuccess: (text) => text, onTimeout: () => "" }),
     Effect.catchAll(() => Effect.succeed(""))
   )
 

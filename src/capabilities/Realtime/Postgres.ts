@@ -19,9 +19,9 @@ const channel = "spoke_realtime"
 /** Signals that wait to be sent; the oldest go first. */
 const backlog = 4_096
 /** Signals of one statement. */
-const batch = 100
+const maxBatchSize = 100
 /** Longest wait for the database to take a batch. */
-const patience = "5 seconds"
+const batchTimeout = "5 seconds"
 
 /** What travels: at most 500 bytes, where PostgreSQL takes 8,000. */
 const Letter = Schema.parseJson(Schema.Struct({ from: Schema.String, signal: Signal }))
@@ -40,11 +40,15 @@ export const layerPostgres = Layer.scoped(
       const letters = Chunk.toReadonlyArray(signals).map((signal) => write({ from, signal }))
       return sql`
         select pg_notify(${channel}, letter) from jsonb_array_elements_text(${JSON.stringify(letters)}::jsonb) letter`.pipe(
-        Effect.timeout(patience),
+        Effect.timeout(batchTimeout),
         Effect.catchAllCause((cause) => Effect.logWarning("Other processes could not be told", cause))
       )
     }
-    yield* Queue.takeBetween(outgoing, 1, batch).pipe(Effect.flatMap(send), Effect.forever, Effect.forkScoped)
+    yield* Queue.takeBetween(outgoing, 1, maxBatchSize).pipe(
+      Effect.flatMap(send),
+      Effect.forever,
+      Effect.forkScoped
+    )
 
     /** An empty letter says that others may have been lost before it. */
     const receive = (letter: string) => {

@@ -25,7 +25,7 @@ export interface HttpOptions {
 
 const widen = 4
 /** After a failure nobody is made to wait for the next one so long. */
-const rest = Duration.seconds(10)
+const pauseAfterFailure = Duration.seconds(10)
 
 const Results = Schema.Struct({
   results: Schema.Array(Schema.Struct({ index: Schema.NonNegativeInt, relevance_score: Schema.Finite }))
@@ -87,7 +87,7 @@ const make = ({ apiKey, model, timeout = "2 seconds", url }: HttpOptions) =>
     }
 
     const begin = Effect.map(monotonicMillis, (now) => {
-      restUntil = now + Duration.toMillis(rest)
+      restUntil = now + Duration.toMillis(pauseAfterFailure)
     })
 
     const rerank = Effect.fn("Reranker.rerank")(function* (query: string, passages: ReadonlyArray<string>) {

@@ -114,7 +114,7 @@ class Call implements Dispatcher.DispatchHandler {
         status,
         headers: plain(headers),
         read: this.#read,
-        enough: this.#enough
+        noTokensLeft: this.#enough
       })
     )
   }

@@ -7,9 +7,9 @@ import { Recent } from "./InProcessRecent.ts"
 /** Searches are counted over a minute. */
 const period = 60_000
 /** Milliseconds from the end of one reading of an agent to the next: one that changes all the time is not read all the time. */
-const pause = 1_000
+const readIntervalMs = 1_000
 /** Agents that are counted. */
-const most = 10_000
+const maxAgents = 10_000
 
 interface Seen {
   readonly since: number
@@ -48,7 +48,7 @@ export const makeBusy = ({ forget, holds, remember }: Memory, { largest, often }
       const { after = 0, reading = false } = before ?? {}
       const seen = { since: now, count: 0, reading, after }
       agents.put(agentId, seen)
-      agents.keep(most)
+      agents.keep(maxAgents)
       return seen
     }
 
@@ -62,7 +62,7 @@ export const makeBusy = ({ forget, holds, remember }: Memory, { largest, often }
           Effect.sync(() => {
             const latest = agents.use(agentId) ?? seen
             latest.reading = false
-            latest.after = now + pause
+            latest.after = now + readIntervalMs
           })
         ),
         Effect.withSpan("VectorSearch.remember", { root: true, attributes: { agentId } }),

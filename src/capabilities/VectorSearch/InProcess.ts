@@ -36,11 +36,11 @@ export interface InProcessOptions {
 }
 
 /** Searches whose texts one statement reads at most. */
-const readTogether = 16
+const maxBatchSearches = 16
 /** The second catching up began after the search did, so that nothing committed before the search is missing. */
-const enough = 2
+const freshReads = 2
 /** A search gives up here on an agent whose chunks are replaced again and again, and returns those that are left. */
-const most = 5
+const maxReads = 5
 
 interface Asked {
   readonly forms: ReadonlyArray<QueryForm>
@@ -70,7 +70,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
     const current = yield* Embedder
     const embedders = yield* embedderOf
     const rows = makeRows(sql, current.profile)
-    const hits = yield* Together.makeTogether(readTogether, rows.hits)
+    const hits = yield* Together.makeTogether(maxBatchSearches, rows.hits)
     const dimensionsOf = (profile: string) =>
       Effect.map(embedders(profile), (found) => (Option.isSome(found) ? found.value.dimensions : 0))
     const agents = yield* makeAgents(rows, dimensionsOf, { maxBytes, wordsFirstAbove })
@@ -117,9 +117,9 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         const { version } = index
         const best = ranked(index, embedder, query, { forms, vector, sources })
         const found = yield* hits({ scope, filters, ids: idsOf(best) })
-        const fresh = found.version === version || refreshes >= enough
+        const fresh = found.version === version || refreshes >= freshReads
         const complete = found.hits.length === best.length
-        if ((fresh && complete) || refreshes >= most) {
+        if ((fresh && complete) || refreshes >= maxReads) {
           return {
             chunks: joined(best, found.hits),
             degraded: !whole || !index.comparable || (asked && Option.isNone(vector))

@@ -29,7 +29,7 @@ import { type Counts, counts, makeWeights } from "./PgvectorWeights.ts"
 import { filtersOf } from "./Visible.ts"
 
 /** Vectors of more dimensions have no index. */
-const mostIndexed = 4_000
+const maxIndexedDimensions = 4_000
 
 export interface PgvectorOptions extends InProcessOptions {
   /** Chunks up to which an agent is searched exactly, by `agent_stats`; 20,000 by default. */
@@ -67,7 +67,7 @@ const noAgent: Agent = {
 }
 
 /** Agents of which it is remembered whether they had vectors, and how many. */
-const mostCompared = 10_000
+const maxRememberedAgents = 10_000
 
 const make = (options: PgvectorOptions) =>
   Effect.gen(function* () {
@@ -99,7 +99,7 @@ const make = (options: PgvectorOptions) =>
             if (!vectors || its !== profile) compared.drop(agentId)
             else if (vectorCount !== null) {
               compared.put(agentId, { version, vectorCount })
-              compared.keep(mostCompared)
+              compared.keep(maxRememberedAgents)
             }
           })
         )
@@ -167,7 +167,7 @@ const make = (options: PgvectorOptions) =>
         topK,
         minScore,
         filters: filtersOf(scope, query),
-        approximate: agent.chunks > exactUpTo && dimensions <= mostIndexed && Option.isSome(vector)
+        approximate: agent.chunks > exactUpTo && dimensions <= maxIndexedDimensions && Option.isSome(vector)
       })
       return { chunks, degraded: agent.vectors && about && Option.isNone(vector) }
     }, Effect.orDie)

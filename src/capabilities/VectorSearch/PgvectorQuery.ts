@@ -16,8 +16,8 @@ const exhaustive = 1_000
 /** Candidates by words of larger agents. */
 const byWords = 150
 /** Fewest and most candidates by meaning of larger agents, and how many for each chunk that is wanted. */
-const leastNear = 40
-const mostNear = 150
+const minNearest = 40
+const maxNearest = 150
 const nearEach = 8
 /**
  * Agents up to these sizes, and how far the index looks around for the nearest of their chunks: so far that it finds 95 %
@@ -33,8 +33,8 @@ const widest = 600
  * Chunks that are looked at for their words; words that more have decide nothing, but count in the score. Where meaning
  * names candidates as well, words have fewer to name.
  */
-const mostLooked = 2_000
-const mostLookedBeside = 500
+const maxMatches = 2_000
+const maxMatchesBesideVectors = 500
 /** Words that put candidates in order, the most telling ones. */
 const deciding = 16
 
@@ -118,7 +118,7 @@ export type Found = typeof Found.Type
 
 /** Candidates by meaning that an approximate search asks for. */
 export const nearest = ({ topK }: Pick<HybridQuery, "topK">): number =>
-  Math.min(mostNear, Math.max(leastNear, nearEach * topK))
+  Math.min(maxNearest, Math.max(minNearest, nearEach * topK))
 
 /** Candidates that the index keeps while it looks for them: more in a larger graph, for the same recall. */
 const breadth = (query: HybridQuery): number => {
@@ -131,7 +131,7 @@ const literal = (vector: Float32Array): string => `[${vector.join(",")}]`
 /** Those of the query's words that candidates are looked for by: all in a small agent, else not the common ones. */
 const looked = ({ bounded, chunks, terms, vector }: HybridQuery) => {
   if (chunks <= exhaustive || bounded?.everyWord === true) return terms
-  const limit = vector === undefined || bounded !== undefined ? mostLooked : mostLookedBeside
+  const limit = vector === undefined || bounded !== undefined ? maxMatches : maxMatchesBesideVectors
   let sum = 0
   return terms.filter((term, place) => place === 0 || (sum += term.chunks) <= limit)
 }
@@ -215,7 +215,7 @@ const meaning = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: Hybri
     where agent_id = ${agentId} and ${within(sql, query)}
     -- The addition keeps the planner from the index, which would lose some.
     order by (embedding <=> qv.v) + 0
-    limit ${most(query, mostNear)}::int
+    limit ${most(query, maxNearest)}::int
   )`
 }
 

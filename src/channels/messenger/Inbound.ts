@@ -6,8 +6,8 @@ import { arrived, ignored, type Normalized, type Normalizer, together, told } fr
 import { contentOf } from "./Content.ts"
 
 const channel = "messenger"
-const longestAccount = 128
-const longestAlias = 256
+const maxAccountCharacters = 128
+const maxAliasCharacters = 256
 
 interface Event {
   readonly accountId: string
@@ -16,7 +16,7 @@ interface Event {
   readonly now: DateTime.Utc
 }
 
-const idOf = (party: unknown) => wordOf(fieldsOf(party)["id"], longestAlias)
+const idOf = (party: unknown) => wordOf(fieldsOf(party)["id"], maxAliasCharacters)
 
 const contact = (id: string): readonly [ContactAlias] => [{ kind: "page_scoped_id", value: id }]
 
@@ -108,7 +108,7 @@ const read = (event: Event): Normalized => {
 }
 
 const eventsOf = (entry: Fields, now: DateTime.Utc): ReadonlyArray<Normalized> => {
-  const accountId = wordOf(entry["id"], longestAccount)
+  const accountId = wordOf(entry["id"], maxAccountCharacters)
   const of = (items: unknown, standby: boolean) =>
     itemsOf(items).map((item) =>
       accountId === undefined ? ignored : read({ accountId, fields: fieldsOf(item), standby, now })

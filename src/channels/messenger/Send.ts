@@ -33,8 +33,8 @@ const decodeUpload = Schema.decodeUnknownOption(
 )
 
 const MiB = 1_048_576
-const picture = { as: "image", most: 8 * MiB } as const
-const document = { as: "document", most: 25 * MiB } as const
+const picture = { as: "image", maxBytes: 8 * MiB } as const
+const document = { as: "document", maxBytes: 25 * MiB } as const
 
 export const messenger: OutboundChannel = {
   limit: 2_000,

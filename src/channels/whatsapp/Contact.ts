@@ -7,7 +7,7 @@ import { type Fields, fieldsOf, itemsOf, wordOf } from "../Fields.ts"
 
 type Aliases = readonly [ContactAlias, ...ReadonlyArray<ContactAlias>]
 
-const longestAlias = 256
+const maxAliasCharacters = 256
 const scopedId = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/
 const parentId = /^[A-Z]{2}\.ENT\./
 
@@ -22,7 +22,7 @@ const alias = (kind: ContactAlias["kind"], value: string | undefined): ReadonlyA
 
 /** An id wherever it stands: whether it is a parent's can be read off it. */
 const scoped = (value: unknown, kind: "user_id" | "parent_user_id"): ReadonlyArray<ContactAlias> => {
-  const id = wordOf(value, longestAlias)
+  const id = wordOf(value, maxAliasCharacters)
   if (id === undefined || phoneOf(id) !== undefined) return []
   return alias(parentId.test(id) ? "parent_user_id" : kind, id)
 }

@@ -8,7 +8,7 @@ import { contentOf, sentContentOf } from "./Content.ts"
 import { statusOf } from "./Statuses.ts"
 
 /** Ids of accounts are digits; what is longer is none. */
-const longestAccount = 128
+const maxAccountCharacters = 128
 
 interface Change {
   readonly accountId: string
@@ -115,9 +115,9 @@ const kinds = {
 const changed = (entry: Fields, change: Fields, now: DateTime.Utc): Normalized => {
   const value = fieldsOf(change["value"])
   const accountId =
-    wordOf(fieldsOf(value["metadata"])["phone_number_id"], longestAccount) ??
+    wordOf(fieldsOf(value["metadata"])["phone_number_id"], maxAccountCharacters) ??
     // Names change for the whole business: it may be told without naming one of its numbers.
-    (itemsOf(value["user_id_update"]).length > 0 ? wordOf(entry["id"], longestAccount) : undefined)
+    (itemsOf(value["user_id_update"]).length > 0 ? wordOf(entry["id"], maxAccountCharacters) : undefined)
   const items = Object.entries(kinds).flatMap(([name, read]) =>
     itemsOf(value[name]).map((item) => ({ item: fieldsOf(item), read }))
   )

@@ -54,7 +54,7 @@ const file = ({ as, fileId, name, ...outgoing }: OutgoingFile) =>
 const decodeUpload = Schema.decodeUnknownOption(Schema.Struct({ id: Schema.NonEmptyString }))
 
 const MiB = 1_048_576
-const picture = { as: "image", most: 5 * MiB } as const
+const picture = { as: "image", maxBytes: 5 * MiB } as const
 
 export const whatsapp: OutboundChannel = {
   limit: 4_096,
@@ -64,7 +64,7 @@ export const whatsapp: OutboundChannel = {
   carries: {
     "image/jpeg": picture,
     "image/png": picture,
-    "application/pdf": { as: "document", most: 100 * MiB }
+    "application/pdf": { as: "document", maxBytes: 100 * MiB }
   },
   captionLimit: 1_024,
   upload: (_, mimeType) => ({

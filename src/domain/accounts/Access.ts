@@ -34,8 +34,8 @@ const accepted = (required: Requirement): ReadonlySet<Permission> => {
 
 /** True when a key that holds `held` may use a route that requires `required`. */
 export const allows = (held: ReadonlyArray<Permission>, required: Requirement): boolean => {
-  const enough = accepted(required)
-  return held.some((permission) => enough.has(permission))
+  const accepting = accepted(required)
+  return held.some((permission) => accepting.has(permission))
 }
 
 /** Where everything of an agent lives: the first argument of every query. */

@@ -21,7 +21,7 @@ export const ToolName = Schema.String.pipe(
   Schema.pattern(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, says("Expected a letter, then letters, digits, _ or -"))
 )
 
-const longestPointer = 500
+const maxPointerCharacters = 500
 const short = Text.pipe(Schema.maxLength(2_048))
 const headerName = Schema.String.pipe(
   Schema.pattern(/^[!#$%&'*+.^_`|~\w-]{1,100}$/, says("Expected a header's name"))
@@ -29,7 +29,7 @@ const headerName = Schema.String.pipe(
 
 /** A pointer of RFC 6901 to something inside the document. */
 const Pointer = Text.pipe(
-  Schema.maxLength(longestPointer),
+  Schema.maxLength(maxPointerCharacters),
   Schema.pattern(/^(?:\/(?:[^~/]|~[01])*)+$/, says("Expected a JSON pointer such as /account/id"))
 )
 
@@ -80,7 +80,9 @@ export const Binding = Schema.Struct({
     Schema.TemplateLiteral("path:", Schema.String),
     Schema.TemplateLiteral("body:/", Schema.String)
   ).pipe(
-    Schema.filter((to) => to.length <= longestPointer || `Expected at most ${longestPointer} characters`),
+    Schema.filter(
+      (to) => to.length <= maxPointerCharacters || `Expected at most ${maxPointerCharacters} characters`
+    ),
     Schema.filter(
       (to) =>
         /^(?:header:[!#$%&'*+.^_`|~\w-]{1,100}|query:.{1,200}|path:[A-Za-z_][\w-]{0,99}|body:(?:\/(?:[^~/]|~[01]){0,100})+)$/.test(

@@ -13,7 +13,7 @@ export const AttachmentType = Schema.Literal(
 export type AttachmentType = typeof AttachmentType.Type
 
 /** Files of one message. */
-export const mostAttachments = 10
+export const maxAttachments = 10
 
 const MiB = 1_048_576
 /** Most bytes of a file of each type. */

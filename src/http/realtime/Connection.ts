@@ -15,13 +15,13 @@ import { IncomingMessage } from "node:http"
 import type { Socket as NetSocket } from "node:net"
 
 /** Bytes that may wait to be sent before nothing more is read for the client. */
-const backlog = 256 * 1_024
+const maxBufferedBytes = 256 * 1_024
 /** A client that takes nothing for this long has gone. */
-const patience = Duration.seconds(30)
+const sendTimeout = Duration.seconds(30)
 /** Clients have nothing to say but pongs and a close: more bytes than these close the socket. */
-const incoming = 64 * 1_024
+const maxIncomingBytes = 64 * 1_024
 /** Longest wait for the client's side of the closing handshake. */
-const farewell = Duration.seconds(1)
+const closeTimeout = Duration.seconds(1)
 
 /** A ping without payload, as RFC 6455 5.5.2 frames it. */
 const pingFrame = Uint8Array.of(0x89, 0x00)
@@ -43,7 +43,7 @@ const connectionOf = (request: HttpServerRequest.HttpServerRequest): NetSocket =
 /** Returns when `connection` has sent what was waiting; never when it does not. */
 const drained = (connection: NetSocket) =>
   Effect.async<void>((resume) => {
-    if (connection.writableLength <= backlog) return resume(Effect.void)
+    if (connection.writableLength <= maxBufferedBytes) return resume(Effect.void)
     const onDrain = () => resume(Effect.void)
     connection.once("drain", onDrain)
     return Effect.sync(() => connection.off("drain", onDrain))
@@ -65,7 +65,7 @@ const flooded = (connection: NetSocket) =>
   Effect.async<void>((resume) => {
     const first = connection.bytesRead
     const onData = () => {
-      if (connection.bytesRead - first > incoming) resume(Effect.void)
+      if (connection.bytesRead - first > maxIncomingBytes) resume(Effect.void)
     }
     connection.on("data", onData)
     return Effect.sync(() => connection.off("data", onData))
@@ -87,7 +87,7 @@ const end = (
       : Effect.raceFirst(Fiber.await(reading), Effect.zipRight(write(goodbye), Effect.never))
   return handshake.pipe(
     Effect.ignore,
-    Effect.timeoutOption(farewell),
+    Effect.timeoutOption(closeTimeout),
     Effect.zipRight(Effect.sync(() => connection.destroy())),
     Effect.zipRight(Fiber.interruptFork(reading)),
     // In a fiber of its own, because one that is being interrupted cannot stop waiting.
@@ -132,7 +132,7 @@ export const serve = Effect.fn("Connection.serve")(function* (
   const use = ({ connection, reading, write }: Opened) => {
     const deliver = frames.pipe(
       Stream.runForEach((frame) =>
-        write(frame).pipe(Effect.zipRight(drained(connection)), Effect.timeout(patience))
+        write(frame).pipe(Effect.zipRight(drained(connection)), Effect.timeout(sendTimeout))
       ),
       Effect.zipRight(Effect.never),
       Effect.catchAll((ended) => Effect.succeed(Socket.isCloseEvent(ended) ? ended : null))

@@ -2,8 +2,8 @@
 import type { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import { ValidationError } from "../../domain/Errors.ts"
 
-const most = 50
-const longest = 300
+const maxIssues = 50
+const maxMessageCharacters = 300
 
 /** The library's words for what JSON has words for, and those of callers. */
 const translations: ReadonlyArray<readonly [library: RegExp, ours: string]> = [
@@ -28,7 +28,7 @@ const withoutInput = (message: string): string => {
     .replace(/^Unable to decode [\s\S]* into /u, "Expected ")
   return translations
     .reduce((text, [library, ours]) => text.replace(library, ours), expected)
-    .slice(0, longest)
+    .slice(0, maxMessageCharacters)
 }
 
 interface Issue {
@@ -54,7 +54,7 @@ const together = (issues: ReadonlyArray<Issue>): ReadonlyArray<Issue> =>
     const alternative = /^Expected (".*")$/u.exec(issue.message)?.[1]
     const same = last !== undefined && JSON.stringify(last.path) === JSON.stringify(issue.path)
     if (!same || alternative === undefined || !last.message.startsWith('Expected "')) return [...told, issue]
-    const message = `${last.message} | ${alternative}`.slice(0, longest)
+    const message = `${last.message} | ${alternative}`.slice(0, maxMessageCharacters)
     return [...told.slice(0, -1), { ...last, message }]
   }, [])
 
@@ -68,7 +68,7 @@ export const toError = ({ issues }: HttpApiDecodeError): ValidationError =>
     details: {
       issues: together(
         withoutNull(
-          issues.slice(0, most).map(({ path, message }) => ({
+          issues.slice(0, maxIssues).map(({ path, message }) => ({
             path: path.slice(0, 16).map(segment),
             message: withoutInput(message)
           }))

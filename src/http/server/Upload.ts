@@ -5,7 +5,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import { largestAttachment, mostAttachments } from "../../domain/channels/Attachment.ts"
+import { largestAttachment, maxAttachments } from "../../domain/channels/Attachment.ts"
 import { type PayloadTooLarge, ValidationError } from "../../domain/Errors.ts"
 import { sanitize } from "../../domain/Text.ts"
 import { jsonLimit, MiB } from "../Envelope.ts"
@@ -33,8 +33,8 @@ export interface Limits {
 
 /** Ten of the largest files, the fields, and what stands between them. */
 const attachments: Limits = {
-  bytes: mostAttachments * largestAttachment + jsonLimit + MiB,
-  files: mostAttachments,
+  bytes: maxAttachments * largestAttachment + jsonLimit + MiB,
+  files: maxAttachments,
   field: "files"
 }
 /** Where nobody else sees that a body has stopped coming. */
@@ -42,7 +42,7 @@ const idleTimeout = Duration.seconds(30)
 /** Shorter than what the listener gives a request as a whole. */
 const uploadTimeout = Duration.minutes(4)
 
-const longestName = 255
+const maxNameCharacters = 255
 
 const invalid = (field: string, message: string) =>
   new ValidationError({
@@ -53,7 +53,7 @@ const invalid = (field: string, message: string) =>
 const cutOff = () => new ValidationError({ message: "The body ended too early." })
 const tooSlow = () => new ValidationError({ message: "The upload took too long." })
 
-const nameOf = (name: string) => sanitize(name.slice(-longestName)) || "file"
+const nameOf = (name: string) => sanitize(name.slice(-maxNameCharacters)) || "file"
 
 /** As it comes; what a host hands over instead of a connection is bounded alike. */
 const bodyOf = (request: HttpServerRequest.HttpServerRequest, maxBytes: number): UploadedFile["content"] => {

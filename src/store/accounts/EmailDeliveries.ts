@@ -20,14 +20,16 @@ const PageOf = Schema.Struct({
   after: Schema.NullOr(Schema.String)
 })
 
-export class EmailDeliveryStore extends Effect.Service<EmailDeliveryStore>()("store/accounts/EmailDeliveries", {
-  effect: Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
+export class EmailDeliveryStore extends Effect.Service<EmailDeliveryStore>()(
+  "store/accounts/EmailDeliveries",
+  {
+    effect: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
 
-    /** All of them or none. Mails that are not ours are passed over; rows are locked in one order by everybody. */
-    const apply = Effect.fn("EmailDeliveryStore.apply")(function* (deliveries: ReadonlyArray<Delivery>) {
-      if (deliveries.length === 0) return
-      yield* sql`
+      /** All of them or none. Mails that are not ours are passed over; rows are locked in one order by everybody. */
+      const apply = Effect.fn("EmailDeliveryStore.apply")(function* (deliveries: ReadonlyArray<Delivery>) {
+        if (deliveries.length === 0) return
+        yield* sql`
         with given as (
           select id, max(array_position(${progress}::text[], status)) as place
           from jsonb_to_recordset(${toJsonb(deliveries)}::jsonb) as given (id text, status text) group by id
@@ -37,31 +39,32 @@ export class EmailDeliveryStore extends Effect.Service<EmailDeliveryStore>()("st
         )
         update email_logs l set status = (${progress}::text[])[known.place], updated_at = now() from known
         where l.id = known.id and known.place > coalesce(array_position(${progress}::text[], l.status), 0)`
-    }, Effect.orDie)
+      }, Effect.orDie)
 
-    const selectPage = SqlSchema.findAll({
-      Request: PageOf,
-      Result: Row,
-      execute: ({ after, limit, tenantId }) => sql`
+      const selectPage = SqlSchema.findAll({
+        Request: PageOf,
+        Result: Row,
+        execute: ({ after, limit, tenantId }) => sql`
         select id, recipient as "to", kind, status, sent_at as "sentAt", updated_at as "updatedAt" from email_logs
         where tenant_id = ${tenantId} and ${after === null ? sql`true` : sql`id < ${after}`}
         order by id desc limit ${limit}`
+      })
+
+      /** Newest first. */
+      const list = Effect.fn("EmailDeliveryStore.list")(function* (
+        { tenantId }: TenantScope,
+        { after, limit }: PageRequest
+      ) {
+        const found = yield* selectPage({ tenantId, limit: limit + 1, after: after ?? null })
+        const rows = found.slice(0, limit)
+        const page: Page<EmailLog> = {
+          rows,
+          next: found.length > limit ? (rows.at(-1)?.id ?? null) : null
+        }
+        return page
+      }, Effect.orDie)
+
+      return { apply, list } as const
     })
-
-    /** Newest first. */
-    const list = Effect.fn("EmailDeliveryStore.list")(function* (
-      { tenantId }: TenantScope,
-      { after, limit }: PageRequest
-    ) {
-      const found = yield* selectPage({ tenantId, limit: limit + 1, after: after ?? null })
-      const rows = found.slice(0, limit)
-      const page: Page<EmailLog> = {
-        rows,
-        next: found.length > limit ? (rows.at(-1)?.id ?? null) : null
-      }
-      return page
-    }, Effect.orDie)
-
-    return { apply, list } as const
-  })
-}) {}
+  }
+) {}

@@ -12,9 +12,9 @@ import { QueueName } from "../../domain/knowledge/Job.ts"
 export const jobsFailed = (queue: string) => `job_failed:${queue}`
 
 /** What failed while it was committed a moment later than it says is counted the next time. */
-const settling = "2 seconds"
+const commitDelay = "2 seconds"
 /** Older failures are not told of, however long nobody was. */
-const longestSilence = "24 hours"
+const maxReportedAge = "24 hours"
 
 const Failures = Schema.Struct({
   queue: QueueName,
@@ -64,14 +64,14 @@ export class OutgoingMailStore extends Effect.Service<OutgoingMailStore>()("stor
       Request: Schema.Void,
       Result: Failures,
       execute: () => sql`
-        with cut as (select date_trunc('milliseconds', clock_timestamp() - ${settling}::interval) as until)
+        with cut as (select date_trunc('milliseconds', clock_timestamp() - ${commitDelay}::interval) as until)
         select name as queue, count(*)::int as failed, (array_agg(id order by finished_at desc))[1:5] as ids, until
         from cut cross join unnest(${[...QueueName.literals]}::text[]) as names (name)
           join lateral (
             select max(created_at) as at from email_logs where kind = 'job_failed:' || name and status <> 'failed'
           ) told on true
           join queue_jobs on queue = name and state = 'failed' and finished_at <= until
-            and finished_at > greatest(told.at, until - ${longestSilence}::interval)
+            and finished_at > greatest(told.at, until - ${maxReportedAge}::interval)
         group by name, until`
     })
 

@@ -12,7 +12,7 @@ import { ToolDefinition, ToolId, ToolName } from "../../domain/agents/Tool.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 
 /** Most tools of one agent. */
-export const mostTools = 64
+export const maxTools = 64
 
 const Row = Schema.Struct({
   id: ToolId,
@@ -49,7 +49,7 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/agents/Tools",
         insert into tools (id, tenant_id, agent_id, name, definition, secret)
         select ${id}, tenant_id, id, ${name}, ${definition}::jsonb, ${secret} from agents
         where tenant_id = ${tenantId} and id = ${agentId}
-          and (select count(*) from tools where agent_id = ${agentId}) < ${mostTools}
+          and (select count(*) from tools where agent_id = ${agentId}) < ${maxTools}
         on conflict (agent_id, name) do nothing returning ${columns}`
     })
 
@@ -107,7 +107,7 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/agents/Tools",
 
     /** All of them, oldest first. */
     const list = ({ tenantId, agentId }: AgentScope): Effect.Effect<ReadonlyArray<StoredTool>> =>
-      Effect.orDie(selectPage({ tenantId, agentId, limit: mostTools, after: null }))
+      Effect.orDie(selectPage({ tenantId, agentId, limit: maxTools, after: null }))
 
     /** Oldest first. */
     const page = (

@@ -22,10 +22,10 @@ import { toJsonb } from "../Jsonb.ts"
 const queueName = "channel-inbound"
 
 /** How long after its delivery an event is kept. */
-const kept = Duration.days(30)
+const retention = Duration.days(30)
 
 /** Rows that one statement of tidying removes at most. */
-const handful = 1_000
+const tidyBatchSize = 1_000
 
 const Stored = Schema.Struct({
   event: InboundEvent,
@@ -179,17 +179,17 @@ export class Inbox extends Effect.Service<Inbox>()("store/channels/InboundEvents
     /** Forgets claims that have run out, and what was settled 30 days ago. True when there may be more. */
     const prune = Effect.gen(function* () {
       // Ids begin with the moment they were made.
-      const old = typeId("inb", (yield* Clock.currentTimeMillis) - Duration.toMillis(kept))
+      const old = typeId("inb", (yield* Clock.currentTimeMillis) - Duration.toMillis(retention))
       const keys = yield* sql`
         delete from dedupe_keys where key = any (array(
-          select key from dedupe_keys where expires_at <= now() order by key limit ${handful}::int for update skip locked
+          select key from dedupe_keys where expires_at <= now() order by key limit ${tidyBatchSize}::int for update skip locked
         )) returning key`
       const rows = yield* sql`
         delete from channel_inbox where id = any (array(
           select id from channel_inbox where id < ${old} and state <> 'queued' order by id
-          limit ${handful}::int for update skip locked
+          limit ${tidyBatchSize}::int for update skip locked
         )) returning id`
-      return keys.length === handful || rows.length === handful
+      return keys.length === tidyBatchSize || rows.length === tidyBatchSize
     })
 
     return { accept, event, processed, failed, moreWaiting, prune } as const

@@ -11,9 +11,9 @@ import { ConversationChannel, ConversationState } from "../../domain/conversatio
 import { AgentId, ConversationId, MessageId, TenantId } from "../../domain/Ids.ts"
 
 /** Most messages that one reply answers. */
-const burst = 50
+const maxMessagesPerReply = 50
 /** Conversations that one look at what was left behind takes. */
-const handful = 100
+const sweepBatchSize = 100
 
 const Held = Schema.Struct({ state: ConversationState })
 
@@ -45,7 +45,7 @@ export interface Unanswered {
   readonly state: ConversationState
   readonly busy: boolean
   readonly replies: number
-  /** Oldest first; of one episode with an agent that answers, the newest {@link burst}. */
+  /** Oldest first; of one episode with an agent that answers, the newest {@link maxMessagesPerReply}. */
   readonly messages: ReadonlyArray<typeof Message.Type>
 }
 
@@ -79,7 +79,7 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
             select id, content, attachments, position, created_at >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
             from messages
             where conversation_id = ${id} and role = 'user' and channel_message_id is not null and answered_by is null
-            order by position desc limit ${burst}
+            order by position desc limit ${maxMessagesPerReply}
           ) m order by m.position`
       })(undefined)
 
@@ -126,7 +126,7 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
               where r.conversation_id = c.id and r.status = 'running' and i.lease_until > now()
             )
           group by c.id having max(m.created_at) < ${DateTime.formatIso(before)}::timestamptz
-          order by c.id limit ${handful}`
+          order by c.id limit ${sweepBatchSize}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("UnansweredStore.forgotten"))
 
     return { hold, forgotten } as const

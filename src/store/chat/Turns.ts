@@ -14,7 +14,11 @@ import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
 import { GroundingMode, UnsupportedPolicy } from "../../domain/agents/Agent.ts"
 import { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { ExternalEndUserId } from "../../domain/chat/ChatTurn.ts"
-import { type ConversationChannel, ConversationState, MessageRole } from "../../domain/conversations/Conversation.ts"
+import {
+  type ConversationChannel,
+  ConversationState,
+  MessageRole
+} from "../../domain/conversations/Conversation.ts"
 import { type ConversationId, EndUserId, type MessageId, type RunId } from "../../domain/Ids.ts"
 import * as Traced from "../../concurrency/CheapSpans.ts"
 import { jsonbOf } from "../Jsonb.ts"

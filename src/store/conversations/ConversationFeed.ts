@@ -34,59 +34,62 @@ const EventRow = Schema.Struct({
   timestamp: Schema.DateTimeUtcFromDate
 })
 
-export class ConversationFeedStore extends Effect.Service<ConversationFeedStore>()("store/conversations/ConversationFeed", {
-  effect: Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
+export class ConversationFeedStore extends Effect.Service<ConversationFeedStore>()(
+  "store/conversations/ConversationFeed",
+  {
+    effect: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
 
-    /** True while what a reader of conversation `c` stands on has not been revoked. */
-    const stands = (by: Grantor | null) => {
-      if (by === null) return sql`true`
-      if ("key" in by) {
-        return sql`exists (
+      /** True while what a reader of conversation `c` stands on has not been revoked. */
+      const stands = (by: Grantor | null) => {
+        if (by === null) return sql`true`
+        if ("key" in by) {
+          return sql`exists (
           select from api_keys k where k.id = ${by.key} and k.tenant_id = c.tenant_id and k.status = 'ACTIVE'
             and (k.expires_at is null or k.expires_at > now()))`
-      }
-      return sql`exists (
+        }
+        return sql`exists (
         select from user_sessions s join users u on u.id = s.user_id
         where s.token_hash = ${Buffer.from(by.session, "base64url")}::bytea and s.expires_at > now()
           and u.tenant_id = c.tenant_id)`
-    }
+      }
 
-    /** None when the conversation is gone, or what its reader stands on. */
-    const head = (conversationId: ConversationId, seen: MessageId | null, by: Grantor | null) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Head,
-        execute: () => sql`
+      /** None when the conversation is gone, or what its reader stands on. */
+      const head = (conversationId: ConversationId, seen: MessageId | null, by: Grantor | null) =>
+        SqlSchema.findOne({
+          Request: Schema.Void,
+          Result: Head,
+          execute: () => sql`
           select c.state, c.message_count::int as position,
             (select m.position::int from messages m where m.conversation_id = c.id and m.id = ${seen}) as seen
           from conversations c where c.id = ${conversationId} and ${stands(by)}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.head"))
+        })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.head"))
 
-    /** At most {@link pageSize} messages after `position`, oldest first. */
-    const messagesAfter = (conversationId: ConversationId, position: number) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
+      /** At most {@link pageSize} messages after `position`, oldest first. */
+      const messagesAfter = (conversationId: ConversationId, position: number) =>
+        SqlSchema.findAll({
+          Request: Schema.Void,
+          Result: Row,
+          execute: () => sql`
           select id, role, content, created_at as "createdAt", position::int, citations
           from messages where conversation_id = ${conversationId} and position > ${position}
           order by position limit ${pageSize}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.messagesAfter"))
+        })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.messagesAfter"))
 
-    /** The stored events of a run of this conversation after `sequence`; payloads are not read. */
-    const eventsAfter = (conversationId: ConversationId, runId: RunId, sequence: number) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: EventRow,
-        execute: () => sql`
+      /** The stored events of a run of this conversation after `sequence`; payloads are not read. */
+      const eventsAfter = (conversationId: ConversationId, runId: RunId, sequence: number) =>
+        SqlSchema.findAll({
+          Request: Schema.Void,
+          Result: EventRow,
+          execute: () => sql`
           select e.run_id || ':' || e.sequence as id, e.run_id as "runId", e.sequence, e.type, e.status, e.label,
             e.at as timestamp
           from agent_run_events e join agent_runs r on r.id = e.run_id
           where r.conversation_id = ${conversationId} and r.id = ${runId} and e.sequence > ${sequence}
           order by e.sequence limit ${eventLimit}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.eventsAfter"))
+        })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.eventsAfter"))
 
-    return { head, messagesAfter, eventsAfter } as const
-  })
-}) {}
+      return { head, messagesAfter, eventsAfter } as const
+    })
+  }
+) {}

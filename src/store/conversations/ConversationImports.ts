@@ -35,16 +35,18 @@ type Outcome = typeof Outcome.Type
 
 const encode = jsonbOf(Schema.Array(NewConversation))
 
-export class ConversationImports extends Effect.Service<ConversationImports>()("store/conversations/ConversationImports", {
-  effect: Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
+export class ConversationImports extends Effect.Service<ConversationImports>()(
+  "store/conversations/ConversationImports",
+  {
+    effect: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
 
-    /** Stores what is new of `conversations` in one statement, each of them whole, and says of each what became of it. */
-    const insert = (conversations: ReadonlyArray<NewConversation>) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Outcome,
-        execute: () => sql`
+      /** Stores what is new of `conversations` in one statement, each of them whole, and says of each what became of it. */
+      const insert = (conversations: ReadonlyArray<NewConversation>) =>
+        SqlSchema.findAll({
+          Request: Schema.Void,
+          Result: Outcome,
+          execute: () => sql`
           with given as materialized (
             select g.*, a.tenant_id from jsonb_to_recordset(${encode(conversations)}::jsonb) as g (
               id text, "agentId" text, "importKey" text, "endUserId" text, "externalEndUserId" text,
@@ -90,8 +92,9 @@ export class ConversationImports extends Effect.Service<ConversationImports>()("
           )
           select g.id, g.tenant_id is not null as known, made.id is not null as fresh
           from given g left join made on made.id = g.id`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationImports.insert"))
+        })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationImports.insert"))
 
-    return { insert } as const
-  })
-}) {}
+      return { insert } as const
+    })
+  }
+) {}

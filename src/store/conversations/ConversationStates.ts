@@ -8,7 +8,11 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { StoredAttachment } from "../../domain/channels/Attachment.ts"
-import { ConversationChannel, type ConversationScope, ConversationState } from "../../domain/conversations/Conversation.ts"
+import {
+  ConversationChannel,
+  type ConversationScope,
+  ConversationState
+} from "../../domain/conversations/Conversation.ts"
 import { AgentId, type ConversationId, type MessageId, RunId, type UserId } from "../../domain/Ids.ts"
 import { jsonbOf } from "../Jsonb.ts"
 
@@ -34,28 +38,30 @@ export interface Change {
   readonly unanswered: string
 }
 
-export class ConversationStates extends Effect.Service<ConversationStates>()("store/conversations/ConversationStates", {
-  effect: Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
+export class ConversationStates extends Effect.Service<ConversationStates>()(
+  "store/conversations/ConversationStates",
+  {
+    effect: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
 
-    /** Messages that nobody has answered are taken off the agent's hands. */
-    const handled = (id: ConversationId, answeredBy: string) => sql`
+      /** Messages that nobody has answered are taken off the agent's hands. */
+      const handled = (id: ConversationId, answeredBy: string) => sql`
       update messages set answered_by = ${answeredBy}
       where conversation_id = ${id} and role = 'user' and channel_message_id is not null and answered_by is null`
 
-    /**
-     * None when the scope has no such conversation, or its state is not one of `from`. A conversation that goes back to its
-     * agent begins a new episode: the model does not see what led to the human.
-     */
-    const change = Effect.fn("ConversationStates.change")(function* (
-      { agentId, tenantId }: ConversationScope,
-      id: ConversationId,
-      { from, reason, to, unanswered }: Change
-    ) {
-      const changed = yield* SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Changed,
-        execute: () => sql`
+      /**
+       * None when the scope has no such conversation, or its state is not one of `from`. A conversation that goes back to its
+       * agent begins a new episode: the model does not see what led to the human.
+       */
+      const change = Effect.fn("ConversationStates.change")(function* (
+        { agentId, tenantId }: ConversationScope,
+        id: ConversationId,
+        { from, reason, to, unanswered }: Change
+      ) {
+        const changed = yield* SqlSchema.findOne({
+          Request: Schema.Void,
+          Result: Changed,
+          execute: () => sql`
           update conversations c set state = ${to}, epoch = c.epoch + 1, updated_at = now(),
             handoff_reason = ${reason === undefined ? sql`handoff_reason` : reason}
             ${to === "AI_ACTIVE" ? sql`, episode_start = c.message_count` : sql``}
@@ -65,30 +71,30 @@ export class ConversationStates extends Effect.Service<ConversationStates>()("st
             select m.content from messages m where m.conversation_id = c.id and m.role = 'user'
             order by m.position desc nulls last limit 1
           ), '') as "lastQuestion"`
-      })(undefined)
-      if (Option.isSome(changed)) yield* handled(id, unanswered)
-      return changed
-    }, Effect.orDie)
+        })(undefined)
+        if (Option.isSome(changed)) yield* handled(id, unanswered)
+        return changed
+      }, Effect.orDie)
 
-    /** From the transaction's commit on the conversation keeps the files from being removed. */
-    const keepFiles = (id: ConversationId, files: string) => sql`
+      /** From the transaction's commit on the conversation keeps the files from being removed. */
+      const keepFiles = (id: ConversationId, files: string) => sql`
       insert into conversation_artifacts (conversation_id, ref)
       select distinct ${id}, a.artifact from jsonb_to_recordset(${files}::jsonb) as a (artifact text)
       on conflict do nothing`
 
-    /** At the end of the conversation, by somebody of the team or the service itself. Within a transaction. */
-    const say = Effect.fn("ConversationStates.say")(function* (
-      id: ConversationId,
-      message: {
-        readonly id: MessageId
-        readonly content: string
-        readonly author: "human" | "system"
-        readonly userId: UserId | null
-        readonly attachments: ReadonlyArray<StoredAttachment>
-      }
-    ) {
-      const files = encodeFiles(message.attachments)
-      yield* sql`
+      /** At the end of the conversation, by somebody of the team or the service itself. Within a transaction. */
+      const say = Effect.fn("ConversationStates.say")(function* (
+        id: ConversationId,
+        message: {
+          readonly id: MessageId
+          readonly content: string
+          readonly author: "human" | "system"
+          readonly userId: UserId | null
+          readonly attachments: ReadonlyArray<StoredAttachment>
+        }
+      ) {
+        const files = encodeFiles(message.attachments)
+        yield* sql`
         with conversation as (
           update conversations set message_count = message_count + 1, updated_at = now()
           where id = ${id} returning id, agent_id, message_count
@@ -97,22 +103,23 @@ export class ConversationStates extends Effect.Service<ConversationStates>()("st
         select ${message.id}, id, agent_id, message_count, 'assistant', ${message.content}, ${message.author},
           ${message.userId}, ${files}::jsonb
         from conversation`
-      if (message.attachments.length > 0) yield* keepFiles(id, files)
-    }, Effect.orDie)
+        if (message.attachments.length > 0) yield* keepFiles(id, files)
+      }, Effect.orDie)
 
-    /**
-     * Asks the processes that run turns of the conversation to stop them. Not within the change's transaction: a turn that
-     * settles locks its run first and the conversation after it.
-     */
-    const stopTurns = (id: ConversationId) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Running,
-        execute: () => sql`
+      /**
+       * Asks the processes that run turns of the conversation to stop them. Not within the change's transaction: a turn that
+       * settles locks its run first and the conversation after it.
+       */
+      const stopTurns = (id: ConversationId) =>
+        SqlSchema.findAll({
+          Request: Schema.Void,
+          Result: Running,
+          execute: () => sql`
           update agent_runs set stop_requested = true where conversation_id = ${id} and status = 'running'
           returning id, agent_id as "agentId"`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationStates.stopTurns"))
+        })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationStates.stopTurns"))
 
-    return { change, say, stopTurns } as const
-  })
-}) {}
+      return { change, say, stopTurns } as const
+    })
+  }
+) {}

@@ -70,76 +70,78 @@ const keyed = ({
     ? []
     : [{ position, message: { id, role, content, createdAt, author } }]
 
-export class ConversationStore extends Effect.Service<ConversationStore>()("store/conversations/Conversations", {
-  effect: Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
+export class ConversationStore extends Effect.Service<ConversationStore>()(
+  "store/conversations/Conversations",
+  {
+    effect: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
 
-    const inScope = ({
-      agentId,
-      channel,
-      sourceScope = null,
-      tenantId
-    }: ConversationScope): ReadonlyArray<Fragment> => [
-      sql`c.tenant_id = ${tenantId}`,
-      readableUnder(sql, { sourceScope }, "c.source_scope"),
-      ...(agentId === undefined ? [] : [sql`c.agent_id = ${agentId}`]),
-      ...(channel === undefined ? [] : [sql`c.channel = ${channel}`])
-    ]
+      const inScope = ({
+        agentId,
+        channel,
+        sourceScope = null,
+        tenantId
+      }: ConversationScope): ReadonlyArray<Fragment> => [
+        sql`c.tenant_id = ${tenantId}`,
+        readableUnder(sql, { sourceScope }, "c.source_scope"),
+        ...(agentId === undefined ? [] : [sql`c.agent_id = ${agentId}`]),
+        ...(channel === undefined ? [] : [sql`c.channel = ${channel}`])
+      ]
 
-    const rows = (conditions: ReadonlyArray<Fragment>, limit: number) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
+      const rows = (conditions: ReadonlyArray<Fragment>, limit: number) =>
+        SqlSchema.findAll({
+          Request: Schema.Void,
+          Result: Row,
+          execute: () => sql`
           select c.id, c.agent_id as "agentId", c.end_user_id as "endUserId",
             (c.message_count + c.legacy_count)::int as "messageCount", c.created_at as "createdAt",
             c.updated_at as "updatedAt", c.state, c.channel, c.handoff_reason as "handoffReason"
           from conversations c where ${sql.and(conditions)} order by c.id desc limit ${limit}`
-      })(undefined).pipe(Effect.orDie)
+        })(undefined).pipe(Effect.orDie)
 
-    /** None when the scope has no such conversation. */
-    const find = (scope: ConversationScope, id: ConversationId) =>
-      rows([...inScope(scope), sql`c.id = ${id}`], 1).pipe(
-        Effect.map(([row]) => Option.fromNullable(row)),
-        Effect.withSpan("ConversationStore.find")
-      )
+      /** None when the scope has no such conversation. */
+      const find = (scope: ConversationScope, id: ConversationId) =>
+        rows([...inScope(scope), sql`c.id = ${id}`], 1).pipe(
+          Effect.map(([row]) => Option.fromNullable(row)),
+          Effect.withSpan("ConversationStore.find")
+        )
 
-    /** Newest first; those of the team's own tests only where they are asked for. */
-    const list = Effect.fn("ConversationStore.list")(function* (
-      scope: ConversationScope,
-      { after, endUserId, limit, state }: ConversationFilter
-    ) {
-      const found = yield* rows(
-        [
-          ...inScope(scope),
-          ...(scope.channel === undefined ? [sql`c.channel <> 'test'`] : []),
-          ...(after === undefined ? [] : [sql`c.id < ${after}`]),
-          ...(endUserId === undefined ? [] : [sql`c.end_user_id = ${endUserId}`]),
-          ...(state === undefined ? [] : [sql`c.state = ${state}`])
-        ],
-        limit + 1
-      )
-      const shown = found.slice(0, limit)
-      const page: Page<ConversationRow> = {
-        rows: shown,
-        next: found.length > limit ? (shown.at(-1)?.id ?? null) : null
-      }
-      return page
-    })
+      /** Newest first; those of the team's own tests only where they are asked for. */
+      const list = Effect.fn("ConversationStore.list")(function* (
+        scope: ConversationScope,
+        { after, endUserId, limit, state }: ConversationFilter
+      ) {
+        const found = yield* rows(
+          [
+            ...inScope(scope),
+            ...(scope.channel === undefined ? [sql`c.channel <> 'test'`] : []),
+            ...(after === undefined ? [] : [sql`c.id < ${after}`]),
+            ...(endUserId === undefined ? [] : [sql`c.end_user_id = ${endUserId}`]),
+            ...(state === undefined ? [] : [sql`c.state = ${state}`])
+          ],
+          limit + 1
+        )
+        const shown = found.slice(0, limit)
+        const page: Page<ConversationRow> = {
+          rows: shown,
+          next: found.length > limit ? (shown.at(-1)?.id ?? null) : null
+        }
+        return page
+      })
 
-    /**
-     * At most `limit` messages with keys after `after`, from the first where it is undefined. None when the scope has no
-     * such conversation. One statement, so that keys given meanwhile are all seen or none.
-     */
-    const messages = (
-      scope: ConversationScope,
-      id: ConversationId,
-      { after, limit }: { readonly after: number | undefined; readonly limit: number }
-    ) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: MessageRow,
-        execute: () => sql`
+      /**
+       * At most `limit` messages with keys after `after`, from the first where it is undefined. None when the scope has no
+       * such conversation. One statement, so that keys given meanwhile are all seen or none.
+       */
+      const messages = (
+        scope: ConversationScope,
+        id: ConversationId,
+        { after, limit }: { readonly after: number | undefined; readonly limit: number }
+      ) =>
+        SqlSchema.findAll({
+          Request: Schema.Void,
+          Result: MessageRow,
+          execute: () => sql`
           select k.pending, k.last::int, m.position::int, m.id, m.role, m.content, m.author, m.created_at as "createdAt"
           from conversations c
           cross join lateral (
@@ -153,21 +155,22 @@ export class ConversationStore extends Effect.Service<ConversationStore>()("stor
             order by n.position limit ${limit}
           ) m on true
           where ${sql.and([...inScope(scope), sql`c.id = ${id}`])} order by m.position`
-      })(undefined).pipe(
-        Effect.orDie,
-        Effect.map((found) => {
-          const [first] = found
-          if (first === undefined) return Option.none<MessagePage>()
-          const page: MessagePage = {
-            pending: first.pending,
-            last: first.last,
-            messages: found.flatMap(keyed)
-          }
-          return Option.some(page)
-        }),
-        Effect.withSpan("ConversationStore.messages")
-      )
+        })(undefined).pipe(
+          Effect.orDie,
+          Effect.map((found) => {
+            const [first] = found
+            if (first === undefined) return Option.none<MessagePage>()
+            const page: MessagePage = {
+              pending: first.pending,
+              last: first.last,
+              messages: found.flatMap(keyed)
+            }
+            return Option.some(page)
+          }),
+          Effect.withSpan("ConversationStore.messages")
+        )
 
-    return { find, list, messages } as const
-  })
-}) {}
+      return { find, list, messages } as const
+    })
+  }
+) {}

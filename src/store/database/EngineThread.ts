@@ -19,7 +19,7 @@ export type Word = typeof Word.Type
 const isWord = Schema.is(Word)
 
 /** Longest wait for the engine to write what it holds. */
-const patience = "10 seconds"
+const closeTimeout = "10 seconds"
 
 const start = (script: URL, opening: Opening) =>
   Effect.async<Worker, Error>((resume) => {
@@ -89,7 +89,7 @@ const engineOn = (worker: Worker, whenEnded: () => void) => {
     worker.postMessage(null)
   })
   const close = Effect.zipRight(
-    Effect.timeoutOption(ended, patience),
+    Effect.timeoutOption(ended, closeTimeout),
     Effect.promise(() => worker.terminate())
   )
   return { engine: { ask } satisfies Engine, close }

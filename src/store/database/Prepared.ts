@@ -4,11 +4,11 @@
  */
 
 /** Runs after which a statement is kept. */
-const often = 8
+const minRuns = 8
 /** Statements that are kept; each costs every connection of the pool some of the server's memory. */
-const most = 128
+const maxPrepared = 128
 /** Statements that are counted; those with changing texts must not fill the memory. */
-const mostCounted = 2_000
+const maxCounted = 2_000
 
 /** The plan is not there, is there already, or does not fit the tables any more: nothing was run. */
 const unusable = new Set(["26000", "42P05", "0A000"])
@@ -29,10 +29,10 @@ export class Prepared {
   nameOf(text: string): string | undefined {
     if (!this.#enabled) return undefined
     const known = this.#names.get(text)
-    if (known !== undefined || this.#names.size >= most) return known
+    if (known !== undefined || this.#names.size >= maxPrepared) return known
     const count = (this.#counts.get(text) ?? 0) + 1
-    if (count < often) {
-      if (this.#counts.size >= mostCounted) this.#counts.clear()
+    if (count < minRuns) {
+      if (this.#counts.size >= maxCounted) this.#counts.clear()
       this.#counts.set(text, count)
       return undefined
     }

@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 
 /** Bytes of log after which a checkpoint is worth it. */
-const mostLog = 48 * 1_048_576
+const maxLogBytes = 48 * 1_048_576
 
 /** How often is looked. */
 export const interval = "15 seconds"
@@ -40,7 +40,7 @@ const neglected = (sql: SqlClient) => sql<Table>`
   from measured where old or worn or changed order by name`
 
 /** Looks once; `log` is the bytes that one lets be. */
-export const look = (sql: SqlClient, log = mostLog) =>
+export const look = (sql: SqlClient, log = maxLogBytes) =>
   Effect.gen(function* () {
     const [written] = yield* sql<{ readonly bytes: number }>`
       select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::float8 as bytes from pg_control_checkpoint()`

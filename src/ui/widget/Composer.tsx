@@ -7,7 +7,7 @@ import { Icon } from "./Icon.tsx"
 import { Picture } from "./Picture.tsx"
 import type { View } from "./View.ts"
 
-const longest = 32_000
+const maxCharacters = 32_000
 
 export const Composer = ({
   chat,
@@ -100,7 +100,7 @@ export const Composer = ({
           ref={field}
           rows={1}
           dir="auto"
-          maxLength={longest}
+          maxLength={maxCharacters}
           aria-label={texts.message}
           placeholder={texts.placeholder}
           value={text}

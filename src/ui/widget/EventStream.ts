@@ -35,7 +35,7 @@ const framesOf = () => {
 }
 
 /** Milliseconds of silence after which a stream counts as dead; the server says something every 12 seconds. */
-const patience = 40_000
+const idleTimeoutMs = 40_000
 
 /**
  * Hands each part to `on` until the stream ends; rejects when it breaks or falls silent. Keep-alives count as life.
@@ -43,7 +43,7 @@ const patience = 40_000
 export const read = async (
   body: ReadableStream<Uint8Array>,
   on: (part: StreamPart) => void,
-  silence = patience
+  silence = idleTimeoutMs
 ): Promise<void> => {
   const reader = body.getReader()
   const decoder = new TextDecoder()

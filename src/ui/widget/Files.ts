@@ -3,7 +3,7 @@ import type { AttachmentType } from "../../domain/channels/Attachment.ts"
 import type { Texts } from "./Texts.ts"
 
 const megabyte = 1_048_576
-const most = 10
+const maxFiles = 10
 
 /** Most bytes of a file by its type. */
 const sizeLimits: Readonly<Record<string, number>> = {
@@ -26,6 +26,6 @@ const problemOf = ({ name, size, type }: File, texts: Texts) => {
 export const added = (files: ReadonlyArray<File>, more: ReadonlyArray<File>, texts: Texts) => {
   const problems = more.map((file) => problemOf(file, texts))
   const all = [...files, ...more.filter((_, place) => problems[place] === null)]
-  const problem = problems.find((found) => found !== null) ?? (all.length > most ? texts.fileCount : null)
-  return { files: all.slice(0, most), problem }
+  const problem = problems.find((found) => found !== null) ?? (all.length > maxFiles ? texts.fileCount : null)
+  return { files: all.slice(0, maxFiles), problem }
 }

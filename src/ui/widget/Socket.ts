@@ -10,8 +10,8 @@ interface Access {
 }
 
 /** Milliseconds; a server that is back is found within ten seconds. */
-const firstPause = 1_000
-const longestPause = 8_000
+const firstPauseMs = 1_000
+const maxPauseMs = 8_000
 
 /**
  * `access` is asked before each attempt, as tokens last an hour; null means later. `on` hears every frame. Returns what
@@ -19,14 +19,14 @@ const longestPause = 8_000
  */
 export const connect = (access: () => Promise<Access | null>, on: (frame: Frame) => void) => {
   let ended = false
-  let pause = firstPause
+  let pause = firstPauseMs
   let socket: WebSocket | null = null
   let timer: ReturnType<typeof setTimeout> | undefined
 
   const later = () => {
     if (ended) return
     timer = setTimeout(() => void attempt(), pause * (0.5 + Math.random() / 2))
-    pause = Math.min(pause * 2, longestPause)
+    pause = Math.min(pause * 2, maxPauseMs)
   }
 
   const attempt = async () => {
@@ -40,7 +40,7 @@ export const connect = (access: () => Promise<Access | null>, on: (frame: Frame)
       return later()
     }
     socket.addEventListener("message", ({ data }) => {
-      pause = firstPause
+      pause = firstPauseMs
       try {
         const frame: Frame = JSON.parse(String(data))
         on(frame)

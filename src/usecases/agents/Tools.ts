@@ -19,12 +19,12 @@ import {
 import { outdated } from "../../domain/Version.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
-import { mostTools, type StoredTool, ToolStore } from "../../store/agents/Tools.ts"
+import { maxTools, type StoredTool, ToolStore } from "../../store/agents/Tools.ts"
 
 const missing = () => new NotFound({ message: "There is no such tool." })
 const missingAgent = () => new NotFound({ message: "There is no such agent." })
 const taken = () =>
-  new Conflict({ message: `The agent has a tool of this name, or ${mostTools} tools already.` })
+  new Conflict({ message: `The agent has a tool of this name, or ${maxTools} tools already.` })
 
 const invalid = (field: string, message: string) =>
   new ValidationError({

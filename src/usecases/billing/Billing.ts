@@ -7,7 +7,13 @@ import { BillingProvider } from "../../capabilities/BillingProvider.ts"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Subscription } from "../../domain/agents/Agent.ts"
-import { type BillingEvent, creditsOf, type Plans, type Standing, standingOf } from "../../domain/billing/Billing.ts"
+import {
+  type BillingEvent,
+  creditsOf,
+  type Plans,
+  type Standing,
+  standingOf
+} from "../../domain/billing/Billing.ts"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
 import { BillingEventStore } from "../../store/billing/BillingEvents.ts"
 import { SubscriptionStore } from "../../store/billing/Subscriptions.ts"
@@ -19,7 +25,7 @@ export class PlanTable extends Context.Tag("usecases/PlanTable")<
 >() {}
 
 /** How long the database may take; the provider gives up soon after, and sends the event again. */
-const patience = "15 seconds"
+const databaseTimeout = "15 seconds"
 
 const later = () => new ServiceUnavailable({ message: "The event could not be applied. Send it again." })
 
@@ -95,7 +101,7 @@ export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing
       const event = yield* provider.read(body, signature)
       if (Option.isNone(event)) return { received: true } as const
       const tenants = yield* apply(event.value).pipe(
-        Effect.timeout(patience),
+        Effect.timeout(databaseTimeout),
         Effect.catchAllCause((cause) =>
           Effect.zipRight(Effect.logError("A billing event could not be applied", cause), later())
         )

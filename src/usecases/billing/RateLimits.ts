@@ -28,7 +28,7 @@ export interface Allowance {
 }
 
 /** Longest wait for the counts; a request is worth more than its being counted. */
-const patience = "500 millis"
+const countTimeout = "500 millis"
 /** Refusals that are remembered, so that a flood of refused requests costs nobody a round trip. */
 const capacity = 10_000
 /** Milliseconds between two lines about counts that cannot be reached. */
@@ -63,7 +63,7 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
     const count = (name: string, limit: RateLimit, now: number) =>
       limiter.take(name, limit).pipe(
         Effect.timeoutFail({
-          duration: patience,
+          duration: countTimeout,
           onTimeout: () => new RateLimiterError({ message: "The counts do not answer." })
         }),
         Effect.catchAll(() => Effect.as(tell(now), null))

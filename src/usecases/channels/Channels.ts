@@ -4,7 +4,11 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import type { ChannelConfiguration, CreateChannel, PatchChannel } from "../../domain/channels/ChannelConfiguration.ts"
+import type {
+  ChannelConfiguration,
+  CreateChannel,
+  PatchChannel
+} from "../../domain/channels/ChannelConfiguration.ts"
 import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
 import { type AgentId, type ChannelId, newId } from "../../domain/Ids.ts"
 import { outdated } from "../../domain/Version.ts"

@@ -14,7 +14,7 @@ import { FairQueue } from "../../concurrency/FairQueue.ts"
 import { pause } from "../../concurrency/YieldToEventLoop.ts"
 
 /** Most deliveries of one transaction. */
-const mostTogether = 128
+const maxBatchSize = 128
 /**
  * Deliveries that may wait, and their bytes together. Further ones are answered 503. Accounts are served round-robin; one account
  * may hold half of the bytes.
@@ -22,14 +22,14 @@ const mostTogether = 128
 const maxWaiting = 1_024
 const maxBytes = 64 * 1_048_576
 /** How long a batch waits for more deliveries when it has fewer than half as many as the batch before. */
-const gathering = Duration.millis(1)
+const batchDelay = Duration.millis(1)
 /** A transaction that takes longer is rolled back. */
-const patience = Duration.seconds(20)
+const transactionTimeout = Duration.seconds(20)
 /** Deliveries have paused after this many milliseconds without one. */
 const quietAfterMs = 5
 /** Poll interval and longest wait of background work for such a pause, in milliseconds. */
-const look = 20
-const longest = 200
+const quietPollMs = 20
+const maxQuietWaitMs = 200
 
 type Accept = (arrivals: ReadonlyArray<Arrival>) => Effect.Effect<ReadonlyArray<boolean>, unknown>
 
@@ -62,9 +62,9 @@ export const make = (accept: Accept) =>
     let last = Number.NEGATIVE_INFINITY
 
     /** Takes the next deliveries, round-robin over accounts. */
-    const take = (most: number): Array<Waiting> => {
+    const take = (size: number): Array<Waiting> => {
       const taken: Array<Waiting> = []
-      while (taken.length < most) {
+      while (taken.length < size) {
         const next = waiting.shift()
         if (next === null) break
         taken.push(next.item)
@@ -76,7 +76,7 @@ export const make = (accept: Accept) =>
     const attempt = (arrivals: ReadonlyArray<Arrival>) =>
       Effect.exit(
         Effect.timeoutFail(accept(arrivals), {
-          duration: patience,
+          duration: transactionTimeout,
           onTimeout: () => new Cause.TimeoutException()
         })
       )
@@ -126,13 +126,13 @@ export const make = (accept: Accept) =>
     /** Adds the deliveries that wait, and those that arrive within the batch delay after a larger batch. */
     const gather = (batch: Array<Waiting>, unanswered: Set<Waiting>) => {
       const others = Effect.sync(() => {
-        for (const one of take(mostTogether - batch.length)) {
+        for (const one of take(maxBatchSize - batch.length)) {
           batch.push(one)
           unanswered.add(one)
         }
       })
       const awaited = Effect.when(
-        Effect.zipRight(Effect.sleep(gathering), others),
+        Effect.zipRight(Effect.sleep(batchDelay), others),
         () => batch.length * 2 < before
       )
       return Effect.zipRight(Effect.zipRight(pause, others), awaited)
@@ -140,7 +140,7 @@ export const make = (accept: Accept) =>
 
     const round = Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(restore(some.await), () => {
-        const batch = take(mostTogether)
+        const batch = take(maxBatchSize)
         const unanswered = new Set(batch)
         const work = Effect.suspend(() => {
           before = batch.length
@@ -179,11 +179,13 @@ export const make = (accept: Accept) =>
       Effect.suspend(() => {
         const now = clock.unsafeCurrentTimeMillis()
         if (now >= until || (memory.held === 0 && now - last >= quietAfterMs)) return Effect.void
-        const wait = Math.min(first ? quietAfterMs : look, until - now)
+        const wait = Math.min(first ? quietAfterMs : quietPollMs, until - now)
         return Effect.zipRight(Effect.sleep(Duration.millis(wait)), waitForPause(until, false))
       })
     /** Waits for a pause in the deliveries, 200 milliseconds at most. Background work gives way to them. */
-    const calm = Effect.suspend(() => waitForPause(clock.unsafeCurrentTimeMillis() + longest, true))
+    const quietPeriod = Effect.suspend(() =>
+      waitForPause(clock.unsafeCurrentTimeMillis() + maxQuietWaitMs, true)
+    )
 
-    return { add, calm } as const
+    return { add, calm: quietPeriod } as const
   })

@@ -34,13 +34,13 @@ import { Posts } from "./ChannelSender.ts"
 import { Sent } from "./DeliveryReceipts.ts"
 
 /** A message that is older than this by the provider's clock is stored and put before a human. The agent does not answer it. */
-const patience = Duration.minutes(15)
+const maxReplyAge = Duration.minutes(15)
 /** An unanswered message of this age has lost its job: all attempts of the job are over by then. */
 const forgottenAfter = Duration.minutes(7)
 /** Number and interval of checks whether another turn of the conversation has ended. */
-const looks = 240
-const pause = Duration.millis(500)
-const farewell = Duration.seconds(5)
+const maxTurnPolls = 240
+const turnPollInterval = Duration.millis(500)
+const shutdownDelay = Duration.seconds(5)
 
 /** The conversation to answer. */
 const Place = Schema.Struct({
@@ -104,7 +104,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       if (state !== "AI_ACTIVE") return "human"
       const age = DateTime.distanceDuration(event.timestamp, yield* DateTime.now)
       const late = DateTime.lessThan(event.timestamp, yield* DateTime.now)
-      return late && Duration.greaterThan(age, patience) ? "stale" : null
+      return late && Duration.greaterThan(age, maxReplyAge) ? "stale" : null
     })
 
     /** A member of the team wrote it outside Spoke. Humans answer the conversation from now on. */
@@ -174,7 +174,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     })
 
     const turn = Effect.fn("Inbound.turn")(function* ({ agentId, channel, conversationId, tenantId }: Place) {
-      yield* posts.seen(conversationId).pipe(Effect.timeout(farewell), Effect.ignore, Effect.fork)
+      yield* posts.seen(conversationId).pipe(Effect.timeout(shutdownDelay), Effect.ignore, Effect.fork)
       for (let look = 1; ; look++) {
         const now = yield* DateTime.now
         const outcome = yield* chat.answer(
@@ -183,7 +183,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
             conversationId,
             channel,
             now,
-            patience,
+            queueTimeout: maxReplyAge,
             files: (stored) => attachments.ofConversation({ tenantId, agentId }, stored),
             post: ({ content, handedOff, id }, epoch) =>
               posts.post({
@@ -196,8 +196,8 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
               })
           }
         )
-        if (outcome._tag !== "Busy" || look >= looks) return outcome
-        yield* Effect.sleep(pause)
+        if (outcome._tag !== "Busy" || look >= maxTurnPolls) return outcome
+        yield* Effect.sleep(turnPollInterval)
       }
     })
 
@@ -280,7 +280,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       const now = yield* DateTime.now
       const found = yield* unanswered.forgotten(
         DateTime.subtractDuration(now, forgottenAfter),
-        DateTime.subtractDuration(now, patience)
+        DateTime.subtractDuration(now, maxReplyAge)
       )
       for (const { fresh, ...place } of found) {
         yield* fresh

@@ -14,7 +14,7 @@ import { GraphError } from "../../channels/Graph.ts"
 import { GraphFiles } from "../../channels/GraphFiles.ts"
 import {
   largestAttachment,
-  mostAttachments,
+  maxAttachments,
   sizeLimits,
   signatureLength,
   type StoredAttachment,
@@ -30,11 +30,11 @@ import { ChannelStore } from "../../store/channels/Channels.ts"
 import { Artifacts, type Kept } from "../knowledge/Artifacts.ts"
 
 /** All files of one message have to be there by then: the answer waits for them. */
-const patience = Duration.seconds(60)
-const transfer = Duration.seconds(30)
+const filesTimeout = Duration.seconds(60)
+const fileTimeout = Duration.seconds(30)
 /** Messages whose files are fetched at a time: each holds one file in memory. */
 const concurrentMessages = { permits: 8, maxPermitsPerOwner: 4, maxWaiting: 1_024 } as const
-const longestName = 200
+const maxNameCharacters = 200
 
 const passing = Schedule.exponential("500 millis").pipe(Schedule.intersect(Schedule.recurs(2)))
 
@@ -77,7 +77,7 @@ const typed = (bytes: Uint8Array, said: string | undefined) =>
   })
 
 const nameOf = ({ fileName, kind }: InboundMedia, mimeType: string) => {
-  const given = sanitize((fileName ?? "").trim().slice(-longestName))
+  const given = sanitize((fileName ?? "").trim().slice(-maxNameCharacters))
   const ending = endings[mimeType]
   return given === "" ? (ending === undefined ? kind : `${kind}.${ending}`) : given
 }
@@ -105,7 +105,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     /** Whatever address a file has, it is no way into this network. */
     const guarded = (url: string, headers: Readonly<Record<string, string>>) =>
       Effect.gen(function* () {
-        const request = { url, headers, maxBytes: largestAttachment, timeout: transfer }
+        const request = { url, headers, maxBytes: largestAttachment, timeout: fileTimeout }
         const { body, headers: answered, status } = yield* Effect.mapError(http.fetch(request), fromOutside)
         if (status === 200) return { body, contentType: answered["content-type"] }
         return yield* new GraphError({
@@ -174,10 +174,10 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
           Effect.tap((file) => Effect.sync(() => taken.push(file))),
           Effect.catchAll(({ message }) => lost(message))
         )
-      return Effect.forEach(event.media.slice(0, mostAttachments), one, { discard: true }).pipe(
+      return Effect.forEach(event.media.slice(0, maxAttachments), one, { discard: true }).pipe(
         withSharedPermit(places, () => "too many" as const),
         Effect.catchAll((reason) => lost(reason)),
-        Effect.timeoutTo({ duration: patience, onTimeout: () => true, onSuccess: () => false }),
+        Effect.timeoutTo({ duration: filesTimeout, onTimeout: () => true, onSuccess: () => false }),
         Effect.tap((late) => (late ? lost("The files took too long.") : Effect.void)),
         Effect.zipRight(
           Effect.suspend(() =>

@@ -25,7 +25,12 @@ import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import type { DeliveryStatus, InboundMessage } from "../../domain/channels/Channel.ts"
 import { type ConversationId, MessageId, newId } from "../../domain/Ids.ts"
-import { type Correspondent, type OutboxPart, OutboxStore, unknownOutcome } from "../../store/channels/Outbox.ts"
+import {
+  type Correspondent,
+  type OutboxPart,
+  OutboxStore,
+  unknownOutcome
+} from "../../store/channels/Outbox.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
 import { type Post, Posts } from "./ChannelSender.ts"

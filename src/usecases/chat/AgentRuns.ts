@@ -17,7 +17,7 @@ import { runtimeTimeout, turnFailed, turnInterrupted } from "./ModelStep.ts"
 import type { Replay } from "./Replay.ts"
 
 /** How long a stop is waited for; the run's status then says whether it has ended. */
-const patience = Duration.seconds(3)
+const stopTimeout = Duration.seconds(3)
 /** How often a run of another process is looked at. */
 const polling = Duration.millis(250)
 
@@ -144,7 +144,7 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
         Option.match({ onNone: () => Effect.fail(absent()), onSome: (outcome) => Effect.succeed(outcome) })
       )
 
-    /** Waits at most {@link patience} until the run, wherever it runs, has ended. */
+    /** Waits at most {@link stopTimeout} until the run, wherever it runs, has ended. */
     const ended = (scope: ReadScope, id: RunId) =>
       Effect.flatMap(
         live.find(scope, id),
@@ -152,7 +152,7 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
           onSome: (run) => Effect.zipRight(run.stop, run.ended),
           onNone: () => settled(outcomeOf(scope, id))
         })
-      ).pipe(Effect.timeoutOption(patience))
+      ).pipe(Effect.timeoutOption(stopTimeout))
 
     /**
      * Ends a running turn: what was said so far becomes the reply; a turn that had said nothing fails. A settled run

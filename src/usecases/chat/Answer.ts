@@ -216,7 +216,7 @@ const withFarewell = (turn: Turn, text: string) => {
 }
 
 /** The wish for a human stands, whatever became of the model afterwards. */
-export const farewell = Traced.fn("Answer.farewell")(function* (turn: Turn) {
+export const addHandoffNotice = Traced.fn("Answer.farewell")(function* (turn: Turn) {
   const answered: Answer = {
     reply: yield* withFarewell(turn, ""),
     citations: [],

@@ -227,7 +227,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       yield* Deferred.succeed(admitted, undefined)
       yield* typing(turn)
       const answered = yield* Effect.catchAll(Answer.run(means, turn, history), (failure) =>
-        turn.handoff === null ? Effect.fail(failure) : Answer.farewell(turn)
+        turn.handoff === null ? Effect.fail(failure) : Answer.addHandoffNotice(turn)
       )
       yield* conclude(turn, answered)
     })

@@ -94,20 +94,20 @@ const english: Language = {
 }
 
 /** Characters that are looked at. */
-const enough = 2_000
+const maxSampleCharacters = 2_000
 
 /** The language that `message` is written in. */
 const languageOf = (message: string): Language => {
-  const sample = message.slice(0, enough)
+  const sample = message.slice(0, maxSampleCharacters)
   const count = (language: Language) => (sample.match(language.words) ?? []).length
   let best = english
-  let most = count(english)
+  let bestCount = count(english)
   for (const language of languages) {
     const found = count(language)
     // Kana settles what Chinese characters leave open, so the later of two equals wins among those that were found.
-    if (found > most) {
+    if (found > bestCount) {
       best = language
-      most = found
+      bestCount = found
     }
   }
   return best

@@ -35,7 +35,7 @@ export const turnInterrupted = () =>
   })
 
 /** Longest pause that a provider may ask for before the turn gives up on it. */
-const patience = Duration.seconds(5)
+const maxRetryDelay = Duration.seconds(5)
 
 /** Pauses before the second and the third try, in milliseconds. */
 const pauses = [250, 500]
@@ -48,7 +48,7 @@ const persistently = <R>(
   Effect.catchAll(round, (error) => {
     const pause = pauses[tried]
     const asked = error.retryAfter ?? Duration.zero
-    if (!error.retryable || pause === undefined || Duration.greaterThan(asked, patience))
+    if (!error.retryable || pause === undefined || Duration.greaterThan(asked, maxRetryDelay))
       return Effect.fail(error)
     return Effect.zipRight(
       Effect.sleep(Duration.sum(asked, Duration.millis(pause))),

@@ -6,9 +6,9 @@ import { terms } from "../../search/Tokenizer.ts"
 import type { HistoryMessage } from "../../store/chat/Turns.ts"
 
 /** A message with this many words of its own stands by itself, unless it points back. */
-const standing = 4
+const minOwnWords = 4
 /** Longest text that is taken from the question before. */
-const longest = 300
+const maxContextCharacters = 300
 
 /** Words that point at something said before. */
 const pointing =
@@ -16,12 +16,12 @@ const pointing =
 
 const leansOn = (message: string): boolean => {
   const own = new Set(terms(message)).size
-  return own < standing || (own < standing * 2 && pointing.test(message))
+  return own < minOwnWords || (own < minOwnWords * 2 && pointing.test(message))
 }
 
 /** The text to search for: the message, with the user's last question before it when it cannot stand alone. */
 export const searchText = (message: string, history: ReadonlyArray<HistoryMessage>): string => {
   const before = history.findLast(({ role }) => role === "user")
   if (before === undefined || !leansOn(message)) return message
-  return `${message}\n${before.content.slice(0, longest).toWellFormed()}`
+  return `${message}\n${before.content.slice(0, maxContextCharacters).toWellFormed()}`
 }

@@ -10,8 +10,8 @@ import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 type Failure = TurnFailed | RuntimeTimeout
 
 /** Most characters of text, and most parts beside the text, that are kept of one turn. */
-const mostText = 1_048_576
-const mostParts = 4_096
+const maxCharacters = 1_048_576
+const maxParts = 4_096
 /** Characters after which another piece of text begins: what is read of a growing text is copied, all of it. */
 const blockLength = 4_096
 
@@ -41,7 +41,7 @@ export class Replay {
     if (part._tag === "TextDelta" && last?._tag === "TextDelta" && last.delta.length < blockLength) {
       this.parts[this.parts.length - 1] = { _tag: "TextDelta", delta: last.delta + part.delta }
     } else this.parts.push(part)
-    if (this.text > mostText || this.parts.length > mostParts) {
+    if (this.text > maxCharacters || this.parts.length > maxParts) {
       this.over = true
       this.parts = []
     }

@@ -30,7 +30,7 @@ export interface Stored {
   readonly channel: ConversationChannel
   readonly now: DateTime.Utc
   /** Nothing is answered when all of it is older than this. */
-  readonly patience: Duration.Duration
+  readonly queueTimeout: Duration.Duration
   /** The files of what is answered, oldest first, as the turn takes them. */
   readonly files: (stored: ReadonlyArray<StoredAttachment>) => Files
   /** Joins the transaction of the reply. */
@@ -38,10 +38,10 @@ export interface Stored {
 }
 
 /** Replies of one conversation within this time; who gets more of them talks to a machine, or is one. */
-const mostReplies = 100
+const maxRepliesPerWindow = 100
 const loopWindow = Duration.minutes(10)
 /** Characters that one reply answers: as many as one message of the API may have. */
-const mostOfBurst = 32_000
+const maxBurstCharacters = 32_000
 
 /** A turn that was cut off by its time-out is written within this time. */
 const settlingTime = Duration.seconds(30)
@@ -123,7 +123,7 @@ export const makeBeginning = Effect.gen(function* () {
   const stored = Traced.fn("Beginning.stored")(function* (scope: ReadScope, burst: Stored) {
     const { conversationId: id, now } = burst
     const since = {
-      fresh: DateTime.subtractDuration(now, burst.patience),
+      fresh: DateTime.subtractDuration(now, burst.queueTimeout),
       replies: DateTime.subtractDuration(now, loopWindow)
     }
     const work = Effect.gen(function* () {
@@ -132,11 +132,11 @@ export const makeBeginning = Effect.gen(function* () {
       const last = held.messages.at(-1)
       if (last === undefined || !held.messages.some(({ fresh }) => fresh)) return "Nothing" as const
       if (held.busy) return "Busy" as const
-      if (held.replies >= mostReplies) return "Looping" as const
+      if (held.replies >= maxRepliesPerWindow) return "Looping" as const
       const message = held.messages
         .map(({ content }) => content)
         .join("\n")
-        .slice(-mostOfBurst)
+        .slice(-maxBurstCharacters)
         .toWellFormed()
       const request: ChatTurnRequest = { message, conversationId: id, persist: true }
       const begun = yield* opened(burst.channel, request, noExtras)

@@ -8,7 +8,11 @@ import * as Option from "effect/Option"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { ConversationScope } from "../../domain/conversations/Conversation.ts"
 import { type ConversationId, newId, type UserId } from "../../domain/Ids.ts"
-import { type Change, type Changed, ConversationStates } from "../../store/conversations/ConversationStates.ts"
+import {
+  type Change,
+  type Changed,
+  ConversationStates
+} from "../../store/conversations/ConversationStates.ts"
 import { Posts } from "../channels/ChannelSender.ts"
 import { LiveRuns } from "../chat/RunningTurns.ts"
 import { RealtimeFeed } from "./RealtimeFeed.ts"

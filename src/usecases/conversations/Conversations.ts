@@ -6,10 +6,14 @@ import * as Stream from "effect/Stream"
 import type { ConversationFilter, ConversationScope } from "../../domain/conversations/Conversation.ts"
 import { NotFound, PaginationNotReady } from "../../domain/Errors.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
-import { ConversationStore, type KeyedMessage, type MessagePage } from "../../store/conversations/Conversations.ts"
+import {
+  ConversationStore,
+  type KeyedMessage,
+  type MessagePage
+} from "../../store/conversations/Conversations.ts"
 
 /** Most messages of one page, whatever was asked for. */
-const mostMessages = 1_000
+const maxMessages = 1_000
 /** Messages that a whole conversation is read by. */
 const readAtOnce = 200
 
@@ -44,12 +48,12 @@ export class Conversations extends Effect.Service<Conversations>()("usecases/con
       id: ConversationId,
       { after, limit }: { readonly after: number | undefined; readonly limit: number }
     ) {
-      const most = Math.min(limit, mostMessages)
-      const page = yield* pageOf(scope, id, { after, limit: most + 1 })
-      const shown = page.messages.slice(0, most)
+      const pageSize = Math.min(limit, maxMessages)
+      const page = yield* pageOf(scope, id, { after, limit: pageSize + 1 })
+      const shown = page.messages.slice(0, pageSize)
       return {
         rows: shown.map(({ message }) => message),
-        next: page.messages.length > most ? (shown.at(-1)?.position ?? null) : null
+        next: page.messages.length > pageSize ? (shown.at(-1)?.position ?? null) : null
       }
     })
 

@@ -6,16 +6,20 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import { ImportedConversation, type ImportProblem, type ImportReport } from "../../domain/conversations/ConversationImport.ts"
+import {
+  ImportedConversation,
+  type ImportProblem,
+  type ImportReport
+} from "../../domain/conversations/ConversationImport.ts"
 import { type AgentId, ConversationId, EndUserId, MessageId, typeId } from "../../domain/Ids.ts"
 import * as Json from "../../domain/Json.ts"
 import { ConversationImports, type NewConversation } from "../../store/conversations/ConversationImports.ts"
 
 /** Conversations of one statement, and about as many characters: other requests wait no longer than for one of them. */
-const mostAtOnce = 200
-const charactersAtOnce = 1_000_000
+const maxBatchConversations = 200
+const maxBatchCharacters = 1_000_000
 /** Problems that one report lists. */
-const mostProblems = 1_000
+const maxProblems = 1_000
 
 interface Line {
   readonly number: number
@@ -76,7 +80,11 @@ const batches = (placed: ReadonlyArray<Placed>): ReadonlyArray<ReadonlyArray<Pla
   for (const one of placed) {
     const current = all.at(-1)
     characters += one.line.text.length
-    if (current === undefined || current.length === mostAtOnce || characters > charactersAtOnce) {
+    if (
+      current === undefined ||
+      current.length === maxBatchConversations ||
+      characters > maxBatchCharacters
+    ) {
       all.push([one])
       characters = one.line.text.length
     } else current.push(one)
@@ -155,7 +163,7 @@ export class ImportConversations extends Effect.Service<ImportConversations>()(
           imported: total("imported"),
           messages: total("messages"),
           repeated: total("repeated"),
-          problems: problems.sort((a, b) => a.line - b.line).slice(0, mostProblems)
+          problems: problems.sort((a, b) => a.line - b.line).slice(0, maxProblems)
         }
         return report
       })

@@ -4,7 +4,11 @@ import * as Option from "effect/Option"
 import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
 import { grantorOfUser, type SessionUser } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import type { AuthoredMessage, ConversationFilter, ConversationScope } from "../../domain/conversations/Conversation.ts"
+import type {
+  AuthoredMessage,
+  ConversationFilter,
+  ConversationScope
+} from "../../domain/conversations/Conversation.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import type { AgentId, ConversationId, MessageId, RunId } from "../../domain/Ids.ts"
 import type { Glance } from "../../domain/conversations/InboxView.ts"

@@ -5,7 +5,11 @@ import * as Schema from "effect/Schema"
 import type { SessionUser } from "../../domain/accounts/Access.ts"
 import { outboundChannels } from "../../channels/Outbound.ts"
 import { MessagingChannel } from "../../domain/channels/Channel.ts"
-import type { ConversationChannel, ConversationScope, ConversationState } from "../../domain/conversations/Conversation.ts"
+import type {
+  ConversationChannel,
+  ConversationScope,
+  ConversationState
+} from "../../domain/conversations/Conversation.ts"
 import {
   Conflict,
   FileTooLarge,
@@ -56,9 +60,9 @@ const carried = (channel: ConversationChannel, files: ReadonlyArray<StagedFile>)
           message: `The conversation's channel does not carry attachments of type ${mimeType}.`
         })
       }
-      if (staged.size > found.most) {
+      if (staged.size > found.maxBytes) {
         return yield* new FileTooLarge({
-          message: `The conversation's channel carries at most ${found.most} bytes of type ${mimeType}.`
+          message: `The conversation's channel carries at most ${found.maxBytes} bytes of type ${mimeType}.`
         })
       }
     }

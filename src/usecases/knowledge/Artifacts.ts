@@ -9,7 +9,12 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
-import { ArtifactStore, type ArtifactStoreError, refOf, type Staged } from "../../capabilities/ArtifactStore.ts"
+import {
+  ArtifactStore,
+  type ArtifactStoreError,
+  refOf,
+  type Staged
+} from "../../capabilities/ArtifactStore.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
 import {
   type FileTooLarge,
@@ -26,7 +31,7 @@ const Payload = Schema.Struct({ artifact: ArtifactRef })
 /** Well within the time for which the artifact is the remover's alone. */
 const removalTimeout = Duration.seconds(30)
 /** How long somebody who stores the bytes waits for somebody who removes them. */
-const patience = Duration.seconds(10)
+const removalWait = Duration.seconds(10)
 /** Originals that one sweep removes. */
 const sweepLimit = 1_000
 
@@ -77,7 +82,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
         .claim(id, ref)
         .pipe(
           Effect.repeat({ until: (claimed) => claimed, schedule: Schedule.spaced("50 millis") }),
-          Effect.timeoutFail({ duration: patience, onTimeout: unavailable })
+          Effect.timeoutFail({ duration: removalWait, onTimeout: unavailable })
         )
     })
 

@@ -10,7 +10,12 @@ import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
-import { Embedder, type EmbedderError, embedderOf, type EmbedderService } from "../../capabilities/Embedder.ts"
+import {
+  Embedder,
+  type EmbedderError,
+  embedderOf,
+  type EmbedderService
+} from "../../capabilities/Embedder.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
 import { SourceId } from "../../domain/Ids.ts"
 import { embeddingText } from "../../search/Packer.ts"

@@ -18,55 +18,58 @@ const kept = Duration.days(7)
 /** Vectors removed by one statement. */
 const removed = 2_000
 
-export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()("usecases/knowledge/EmbeddingProfiles", {
-  effect: Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const profiles = yield* EmbeddingProfileStore
-    const queue = yield* JobQueue
-    const embedder = yield* Embedder
-    const { profile } = embedder
+export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
+  "usecases/knowledge/EmbeddingProfiles",
+  {
+    effect: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const profiles = yield* EmbeddingProfileStore
+      const queue = yield* JobQueue
+      const embedder = yield* Embedder
+      const { profile } = embedder
 
-    /** To be called once, when a process starts: its model is the one that agents are moved to from now on. */
-    const aim = profiles.aim(profile)
+      /** To be called once, when a process starts: its model is the one that agents are moved to from now on. */
+      const aim = profiles.aim(profile)
 
-    const queueLacking = Effect.gen(function* () {
-      const counts = yield* queue.counts
-      const pending = counts.find(({ name }) => name === "embedding")
-      const free = room - (pending === undefined ? 0 : pending.waiting + pending.active + pending.delayed)
-      if (free <= 0) return room
-      return yield* Effect.gen(function* () {
-        if (!(yield* profiles.alone)) return 0
-        const sources = yield* profiles.lacking(embedder, free, again)
-        yield* Effect.forEach(
-          sources,
-          (sourceId) => queue.enqueue("embedding", { sourceId }, { serialKey: sourceId }),
-          { discard: true }
-        )
-        return sources.length
-      }).pipe(sql.withTransaction)
-    }).pipe(Effect.catchTag("SqlError", Effect.die))
-
-    /** True when there is more to do soon. Does nothing in a process whose model is not the one that was started last. */
-    const sweep = Effect.gen(function* () {
-      if ((yield* profiles.target) !== profile) return false
-      const agents = yield* profiles.behind(profile)
-      const moved = yield* Effect.forEach(agents, (agentId) => profiles.move(agentId, embedder))
-      for (const [place, agentId] of agents.entries()) {
-        if (moved[place] === true) {
-          yield* Effect.logInfo("An agent answers with another embedding model").pipe(
-            Effect.annotateLogs({ agentId, profile })
+      const queueLacking = Effect.gen(function* () {
+        const counts = yield* queue.counts
+        const pending = counts.find(({ name }) => name === "embedding")
+        const free = room - (pending === undefined ? 0 : pending.waiting + pending.active + pending.delayed)
+        if (free <= 0) return room
+        return yield* Effect.gen(function* () {
+          if (!(yield* profiles.alone)) return 0
+          const sources = yield* profiles.lacking(embedder, free, again)
+          yield* Effect.forEach(
+            sources,
+            (sourceId) => queue.enqueue("embedding", { sourceId }, { serialKey: sourceId }),
+            { discard: true }
           )
+          return sources.length
+        }).pipe(sql.withTransaction)
+      }).pipe(Effect.catchTag("SqlError", Effect.die))
+
+      /** True when there is more to do soon. Does nothing in a process whose model is not the one that was started last. */
+      const sweep = Effect.gen(function* () {
+        if ((yield* profiles.target) !== profile) return false
+        const agents = yield* profiles.behind(profile)
+        const moved = yield* Effect.forEach(agents, (agentId) => profiles.move(agentId, embedder))
+        for (const [place, agentId] of agents.entries()) {
+          if (moved[place] === true) {
+            yield* Effect.logInfo("An agent answers with another embedding model").pipe(
+              Effect.annotateLogs({ agentId, profile })
+            )
+          }
         }
-      }
-      return (yield* queueLacking) > 0 || moved.includes(false)
-    }).pipe(Effect.withSpan("EmbeddingProfiles.sweep"))
+        return (yield* queueLacking) > 0 || moved.includes(false)
+      }).pipe(Effect.withSpan("EmbeddingProfiles.sweep"))
 
-    /** Removes vectors that have answered for nobody for a week; true when there may be more. */
-    const forget = Effect.gen(function* () {
-      if ((yield* profiles.target) !== profile) return false
-      return (yield* profiles.forget(profile, kept, removed)) === removed
-    }).pipe(Effect.withSpan("EmbeddingProfiles.forget"))
+      /** Removes vectors that have answered for nobody for a week; true when there may be more. */
+      const forget = Effect.gen(function* () {
+        if ((yield* profiles.target) !== profile) return false
+        return (yield* profiles.forget(profile, kept, removed)) === removed
+      }).pipe(Effect.withSpan("EmbeddingProfiles.forget"))
 
-    return { aim, sweep, forget } as const
-  })
-}) {}
+      return { aim, sweep, forget } as const
+    })
+  }
+) {}

@@ -40,17 +40,17 @@ const maxDocuments = 2_000
 /** A job that takes longer fails, whatever it is waiting for. */
 const deadline: Duration.DurationInput = "2 hours"
 /** A site that asks for a longer pause waits no longer for the next attempt: until it has ended the source stays as it is. */
-const longestPause = Duration.minutes(1)
+const maxRetryDelay = Duration.minutes(1)
 
 /**
  * Documents that are written with one transaction, by their chunks and one for each; a longer one goes alone. The first of
- * them waits no longer than `patience` for the others.
+ * them waits no longer than `batchDelay` for the others.
  */
-const mostTogether = 400
-const patience: Duration.DurationInput = "250 millis"
+const maxBatchCost = 400
+const batchDelay: Duration.DurationInput = "250 millis"
 const together = Sink.foldWeighted<ReadonlyArray<NewDocument>, NewDocument>({
   initial: [],
-  maxCost: mostTogether,
+  maxCost: maxBatchCost,
   cost: (_, { chunks }) => chunks.length + 1,
   body: (documents, document) => [...documents, document]
 })
@@ -68,7 +68,7 @@ const unexpected = new ReaderError({
 
 const workerStopped = "worker_stopped: The worker stopped before the job ended, each time it was tried."
 /** Jobs that one sweep ends. */
-const mostForsaken = 100
+const maxAbandonedPerSweep = 100
 
 /**
  * What reading needs of all that the service is made of: a context is copied for each span and compared for each fiber, a
@@ -158,7 +158,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
           Stream.filterEffect(ledger.isChanged),
           Stream.mapEffect(toDocument),
           Stream.filter(({ chunks }) => chunks.length > 0),
-          Stream.aggregateWithin(together, Schedule.spaced(patience)),
+          Stream.aggregateWithin(together, Schedule.spaced(batchDelay)),
           Stream.runFoldEffect(0, (done, documents) =>
             Effect.as(knowledge.addDocuments(task, documents), done + documents.length)
           ),
@@ -221,7 +221,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
         yield* final ? jobs.fail(task.jobId, message) : jobs.noteFailure(task.jobId, message)
         yield* knowledge.discard(task)
         yield* entries.prune(task)
-        const pause = retryAfter === undefined ? {} : { retryAfter: Duration.min(retryAfter, longestPause) }
+        const pause = retryAfter === undefined ? {} : { retryAfter: Duration.min(retryAfter, maxRetryDelay) }
         return yield* new JobFailure({ message, fatal: final, ...pause })
       })
 
@@ -263,10 +263,10 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
      * deleted.
      */
     const sweep = Effect.gen(function* () {
-      const left = yield* jobs.forsaken(mostForsaken)
+      const left = yield* jobs.forsaken(maxAbandonedPerSweep)
       yield* Effect.forEach(left, stopped, { discard: true })
       if (left.length > 0) yield* Effect.logWarning("Ingestion jobs that nobody runs were ended", left.length)
-      return left.length === mostForsaken
+      return left.length === maxAbandonedPerSweep
     }).pipe(Effect.withSpan("Ingest.sweep"))
 
     return { process, abandoned, sweep } as const

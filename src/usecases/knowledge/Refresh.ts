@@ -8,7 +8,7 @@ import { RefreshStore } from "../../store/knowledge/Refreshes.ts"
 import { Sources } from "./Sources.ts"
 
 /** Sources that one sweep queues at most; the next one goes on. */
-const most = 200
+const maxSourcesPerSweep = 200
 /** Before a source whose tenant has no ingestion job left is looked at again. */
 const held = Duration.hours(1)
 const usedUp = "The scheduled reading waits: the ingestion jobs of this period are used up."
@@ -38,7 +38,7 @@ export class Refresh extends Effect.Service<Refresh>()("usecases/knowledge/Refre
     /** Queues jobs for what is due, on any number of processes at once; returns how many sources it looked at. */
     const sweep = Effect.fn("Refresh.sweep")(function* () {
       let done = 0
-      while (done < most && (yield* one)) done++
+      while (done < maxSourcesPerSweep && (yield* one)) done++
       return done
     })
 

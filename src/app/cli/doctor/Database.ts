@@ -11,7 +11,7 @@ import type { Settings } from "../../config/Config.ts"
 import * as DataDirectory from "../../DataDirectory.ts"
 import { database } from "../../Live.ts"
 import * as Package from "../../Package.ts"
-import { type Finding, ok, patience, problem, warning } from "./Finding.ts"
+import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
 
 /** An embedded database in use is healthy when its server says so: nobody else may open it. */
 const running = (settings: Settings) =>
@@ -19,7 +19,7 @@ const running = (settings: Settings) =>
     const client = yield* HttpClient.HttpClient
     const kept = yield* DataDirectory.credentials.read(settings.dataDir)
     const url = Option.match(kept, { onNone: () => settings.appUrl, onSome: (found) => found.url })
-    const { status } = yield* client.get(`${url}/readyz`).pipe(Effect.timeout(patience))
+    const { status } = yield* client.get(`${url}/readyz`).pipe(Effect.timeout(answerTimeout))
     return status === 200
       ? ok("database", `embedded, in use by the server at ${url}, which is ready`)
       : problem("database", `embedded, in use by the server at ${url}, which is not ready (${status})`)
@@ -167,7 +167,7 @@ const found = (settings: Settings) =>
       ? Effect.succeed([ok("database", "embedded; the first start makes it")])
       : opened(settings).pipe(
           Effect.timeoutFail({
-            duration: patience,
+            duration: answerTimeout,
             onTimeout: () => ({ _tag: "NoAnswer", message: "The database does not answer in time." }) as const
           }),
           Effect.catchTag("DataDirectoryLocked", () => Effect.map(running(settings), (finding) => [finding])),

@@ -8,7 +8,7 @@ import { ArtifactStore, ArtifactStoreError } from "../../../capabilities/Artifac
 import type { Settings } from "../../config/Config.ts"
 import { artifactStore } from "../../Live.ts"
 import * as Package from "../../Package.ts"
-import { type Finding, ok, patience, problem, warning } from "./Finding.ts"
+import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
 
 /** A few bytes that nobody else has are kept, read and removed again. */
 const probed = Effect.gen(function* () {
@@ -36,7 +36,7 @@ export const checkArtifacts = (settings: Settings) => {
     Effect.as(ok("originals", `kept in ${where}, which takes them, gives them back and removes them`)),
     Effect.provide(artifactStore(settings)),
     Effect.timeoutFail({
-      duration: patience,
+      duration: answerTimeout,
       onTimeout: () => new ArtifactStoreError({ message: "No answer in time." })
     }),
     Effect.catchAll(({ message }) => Effect.succeed(problem("originals", `${where}: ${message}`)))

@@ -13,4 +13,4 @@ export const warning = (check: string, message: string): Finding => ({ status: "
 export const problem = (check: string, message: string): Finding => ({ status: "problem", check, message })
 
 /** Longest wait for one answer. */
-export const patience = Duration.seconds(10)
+export const answerTimeout = Duration.seconds(10)

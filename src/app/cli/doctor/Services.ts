@@ -10,7 +10,7 @@ import * as OpenAiEmbedder from "../../../capabilities/Embedder/OpenAi.ts"
 import { Reranker } from "../../../capabilities/Reranker.ts"
 import * as RerankHttp from "../../../capabilities/Reranker/Http.ts"
 import type { Settings } from "../../config/Config.ts"
-import { type Finding, ok, patience, problem, warning } from "./Finding.ts"
+import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
 
 /** Some text that is asked about: it costs next to nothing. */
 const probe = "spoke doctor"
@@ -84,7 +84,7 @@ export const checkModel = ({ model }: Settings) =>
       return warning("model", `the provider does not list ${model.chatModel}: is SPOKE_CHAT_MODEL right?`)
     return ok("model", `${model.chatModel} at ${model.baseUrl} (${model.api})`)
   }).pipe(
-    Effect.timeout(patience),
+    Effect.timeout(answerTimeout),
     Effect.orElseSucceed(() => problem("model", "the provider at OPENAI_BASE_URL does not answer"))
   )
 
@@ -93,7 +93,7 @@ export const checkEmbedding = ({ embedding, model }: Settings) => {
   const { apiKey, baseUrl } = model
   return Effect.flatMap(Embedder, ({ embedQuery }) => embedQuery(probe)).pipe(
     Effect.as([ok("embedding", `${embedding.model} answers with ${embedding.dimensions} dimensions`)]),
-    Effect.timeoutFail({ duration: patience, onTimeout: () => ({ message: "no answer in time" }) }),
+    Effect.timeoutFail({ duration: answerTimeout, onTimeout: () => ({ message: "no answer in time" }) }),
     Effect.catchAll(({ message }) =>
       Effect.succeed([
         problem(
@@ -112,7 +112,7 @@ export const checkRerank = ({ rerank }: Settings) =>
     : Effect.flatMap(Reranker, (reranker) => reranker.rerank(probe, [probe])).pipe(
         Effect.as([ok("reranker", `${rerank.model} answers`)]),
         Effect.catchAll(({ message }) => Effect.succeed([problem("reranker", message)])),
-        Effect.provide(RerankHttp.layerHttp({ ...rerank, timeout: patience }))
+        Effect.provide(RerankHttp.layerHttp({ ...rerank, timeout: answerTimeout }))
       )
 
 /** Says hello and who we are, and sends nothing. */
@@ -145,7 +145,7 @@ export const checkTelemetry = ({ telemetry }: Settings) =>
           ]
         return [ok("telemetry", "the collector answers")]
       }).pipe(
-        Effect.timeout(patience),
+        Effect.timeout(answerTimeout),
         Effect.orElseSucceed(() => [
           problem("telemetry", "the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not answer")
         ])

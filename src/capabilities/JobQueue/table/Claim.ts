@@ -12,7 +12,7 @@ import { JsonObject } from "../../../domain/Text.ts"
 const workerDied = "worker died"
 
 /** Owners that one claim looks at. */
-const mostOwners = 8
+const maxOwners = 8
 
 export const Claimed = Schema.Struct({
   id: QueueJobId,
@@ -126,7 +126,7 @@ export const makeClaim = (sql: PgClient) => {
               ${firstOwner}
             ) as owner offset 0
           ) next
-          where next.owner <> turns.first and turns.turn < ${sql.literal(String(mostOwners))}
+          where next.owner <> turns.first and turns.turn < ${sql.literal(String(maxOwners))}
         ), offered as (
           select id, round, turn from turns, held, lateral (
             select id, row_number() over (order by run_at, seq) as round from (
@@ -154,7 +154,7 @@ export const makeClaim = (sql: PgClient) => {
           returning j.id, payload, attempts, max_attempts, dead, owner, run_at, seq
         )
         select id, payload, attempts, max_attempts as "maxAttempts", dead, claimed.owner, turns.turn,
-          passed.owner as passed, coalesce(passed.turn = ${sql.literal(String(mostOwners))}, false) as "isPart"
+          passed.owner as passed, coalesce(passed.turn = ${sql.literal(String(maxOwners))}, false) as "isPart"
         from (select owner, turn from turns order by turn desc limit 1) passed
         full join claimed on true left join turns on turns.owner = claimed.owner
         order by run_at, seq`.unprepared

@@ -17,7 +17,7 @@ import { makeClaim } from "./Claim.ts"
 /** Where enqueueing is told; the payload is the queue's name. */
 export const channel = "queue_jobs"
 
-const longestError = 2_000
+const maxErrorCharacters = 2_000
 
 /** A claim: the rows of `id` belong to who knows `token`. */
 export interface Lease {
@@ -119,7 +119,7 @@ export const makeRows = (sql: PgClient) => {
       where id = ${id} and lease_token = ${token} and state = 'active' returning id`)
 
   const fail = ({ id, token }: Lease, message: string) => {
-    const error = sanitize(message).slice(0, longestError)
+    const error = sanitize(message).slice(0, maxErrorCharacters)
     return settled(sql`
       update queue_jobs set state = 'failed', finished_at = clock_timestamp(), lease_token = null, lease_until = null,
         last_error = ${error}, errors = ${attemptError(error)}
@@ -133,7 +133,7 @@ export const makeRows = (sql: PgClient) => {
       where id = ${id} and lease_token = ${token} and state = 'active' returning id`)
 
   const retry = ({ id, token }: Lease, message: string, delay: Duration.Duration) => {
-    const error = sanitize(message).slice(0, longestError)
+    const error = sanitize(message).slice(0, maxErrorCharacters)
     return settled(sql`
       update queue_jobs set state = 'waiting', run_at = ${after(delay)}, lease_token = null, lease_until = null,
         last_error = ${error}, errors = ${attemptError(error)}

@@ -47,14 +47,14 @@ interface State {
 
 type Worker<R> = WorkerOptions<R> & State
 
-const longestPoll = Duration.seconds(5)
+const maxPollInterval = Duration.seconds(5)
 /** Claims that are made in a row to find a job: each looks at some of the owners. */
-const mostClaims = 100
+const maxClaims = 100
 /** Milliseconds; what is due a moment from now is not worth a look before. */
-const shortestPoll = 20
+const minPollMs = 20
 const pruneEvery = Duration.seconds(1)
 /** What handlers that ignore interruption are given before the process goes on without them. */
-const farewell = Duration.seconds(5)
+const drainTimeout = Duration.seconds(5)
 
 const wake = ({ wakes }: State) => Effect.asVoid(Queue.offer(wakes, undefined))
 
@@ -125,7 +125,7 @@ const takeUp = <R>(worker: Worker<R>, most: number) =>
     )
     const { jobs: claimed } = yield* claim.pipe(
       // None of those that were looked at has a job that can be taken now; there are others.
-      Effect.repeat({ while: ({ isPart, jobs }) => isPart && jobs.length === 0, times: mostClaims }),
+      Effect.repeat({ while: ({ isPart, jobs }) => isPart && jobs.length === 0, times: maxClaims }),
       // Another worker has claimed a job of the same serial key in this very moment: look again.
       Effect.catchIf(isUniqueViolation, () => Effect.as(wake(worker), { jobs: [] }))
     )
@@ -144,9 +144,9 @@ const pause = (worker: State) =>
   Effect.gen(function* () {
     const next = yield* worker.rows.nextDue(worker.queue)
     const wait = Option.match(next, {
-      onNone: () => longestPoll,
+      onNone: () => maxPollInterval,
       onSome: (milliseconds) =>
-        Duration.min(longestPoll, Duration.millis(Math.max(shortestPoll, milliseconds)))
+        Duration.min(maxPollInterval, Duration.millis(Math.max(minPollMs, milliseconds)))
     })
     yield* Effect.timeoutOption(Queue.take(worker.wakes), wait)
   })
@@ -208,7 +208,7 @@ const stop = (worker: State) =>
   Effect.gen(function* () {
     yield* until(worker.idle.await, worker.policy.drain)
     for (const held of worker.running.values()) yield* endEarly(held, "stopped")
-    yield* until(worker.idle.await, farewell)
+    yield* until(worker.idle.await, drainTimeout)
   })
 
 /**

@@ -2,7 +2,11 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
-import { ChannelConfiguration, CreateChannel, PatchChannel } from "../../../domain/channels/ChannelConfiguration.ts"
+import {
+  ChannelConfiguration,
+  CreateChannel,
+  PatchChannel
+} from "../../../domain/channels/ChannelConfiguration.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId, ChannelId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"

@@ -12,8 +12,8 @@ import * as Cursor from "../../Cursor.ts"
 import { fileResponse } from "../conversations/FileResponse.ts"
 
 /** Messages of a page where none is asked for, and at most. */
-const usual = 50
-const most = 1_000
+const defaultMessages = 50
+const maxMessages = 1_000
 
 interface PageParams {
   readonly sessionId: SessionId
@@ -36,14 +36,14 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
 
     const page = Effect.fn("SdkHandlers.page")(function* (
       scope: AgentScope,
-      { cursor, limit = usual, sessionId }: PageParams
+      { cursor, limit = defaultMessages, sessionId }: PageParams
     ) {
       const session = yield* chat.session(scope, sessionId)
       const list = { scope: session.conversationId ?? "none", route: "/api/sdk/messages" }
       const after = yield* Cursor.open(list, cursor)
       const { next, rows } = yield* chat.page(session, {
         after: after === undefined ? undefined : Number(after),
-        limit: Math.min(limit, most)
+        limit: Math.min(limit, maxMessages)
       })
       const nextCursor = yield* Cursor.seal(list, next === null ? null : String(next))
       return { messages: rows, nextCursor, hasMore: nextCursor !== null }

@@ -3,7 +3,13 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
-import { CrawlEntry, CrawlOutcome, DryRun, DryRunRequest, ReportedJob } from "../../../domain/knowledge/Crawl.ts"
+import {
+  CrawlEntry,
+  CrawlOutcome,
+  DryRun,
+  DryRunRequest,
+  ReportedJob
+} from "../../../domain/knowledge/Crawl.ts"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { SourceId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"

@@ -42,7 +42,7 @@ export interface Filter {
 }
 
 /** How often a list is looked at anew, in milliseconds. */
-const soon = 5_000
+const refetchIntervalMs = 5_000
 
 export const conversations = ({ agentId, channel, state }: Filter) =>
   infiniteQueryOptions({
@@ -54,7 +54,7 @@ export const conversations = ({ agentId, channel, state }: Filter) =>
       }),
     initialPageParam: firstPage(),
     getNextPageParam: ({ nextCursor }) => nextCursor,
-    refetchInterval: soon
+    refetchInterval: refetchIntervalMs
   })
 
 const isUnderway = (page: typeof RecentMessages.Encoded | undefined) =>
@@ -72,7 +72,8 @@ export const conversation = (id: string, live: boolean) =>
     initialPageParam: firstPage(),
     getNextPageParam: ({ hasMore, messages }) => (hasMore ? (messages[0]?.id ?? null) : null),
     // No frame of the socket tells how far a message has come.
-    refetchInterval: ({ state: { data } }) => (live && !isUnderway(data?.pages[0]) ? 30_000 : soon)
+    refetchInterval: ({ state: { data } }) =>
+      live && !isUnderway(data?.pages[0]) ? 30_000 : refetchIntervalMs
   })
 
 /** The last messages, once. */
@@ -109,7 +110,7 @@ const sizeLimits: Readonly<Record<string, number>> = {
 
 /** Types of the files that may be attached, and how many. */
 export const attachable = Object.keys(sizeLimits).join(",")
-export const mostAttachments = 10
+export const maxAttachments = 10
 
 /** Whether the service would take the file. */
 export const isAttachable = ({ size, type }: File) => size <= (sizeLimits[type] ?? -1)

@@ -48,7 +48,7 @@ export const isMoving = ({ latestJob }: Watched): boolean =>
 export const isUntouched = ({ latestJob, status }: Watched): boolean =>
   status === "PENDING" && latestJob === null
 
-const soon = 1_000
+const refetchIntervalMs = 1_000
 
 export const sources = (agentId: string) =>
   infiniteQueryOptions({
@@ -62,14 +62,15 @@ export const sources = (agentId: string) =>
     getNextPageParam: ({ nextCursor }) => nextCursor,
     enabled: agentId !== "",
     refetchInterval: ({ state }) =>
-      state.data?.pages.some((page) => page.sources.some(isMoving)) === true ? soon : false
+      state.data?.pages.some((page) => page.sources.some(isMoving)) === true ? refetchIntervalMs : false
   })
 
 export const source = (id: string) =>
   queryOptions({
     queryKey: ["sources", "one", id],
     queryFn: ({ signal }) => call<SourceDetail>("GET", `/api/sources/${id}`, { signal }),
-    refetchInterval: ({ state }) => (state.data !== undefined && isMoving(state.data) ? soon : false)
+    refetchInterval: ({ state }) =>
+      state.data !== undefined && isMoving(state.data) ? refetchIntervalMs : false
   })
 
 export const createSource = (body: typeof CreateAgentSource.Encoded) =>

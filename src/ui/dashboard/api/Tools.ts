@@ -1,6 +1,11 @@
 /** Tools that an agent may call. */
 import { infiniteQueryOptions } from "@tanstack/react-query"
-import type { Binding as Bound, CreateTool, PatchTool, Tool as Declared } from "../../../domain/agents/Tool.ts"
+import type {
+  Binding as Bound,
+  CreateTool,
+  PatchTool,
+  Tool as Declared
+} from "../../../domain/agents/Tool.ts"
 import type { ToolPage } from "../../../http/hosted/agents/ToolsApi.ts"
 import { call, firstPage } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"

@@ -1,6 +1,6 @@
 /** Where a message is written, with the files that go along: Enter sends, Shift and Enter begins a line. */
 import { type FormEvent, type KeyboardEvent, type ReactNode, useRef, useState } from "react"
-import { attachable, isAttachable, mostAttachments } from "../api/Conversations.ts"
+import { attachable, isAttachable, maxAttachments } from "../api/Conversations.ts"
 import { useDraft } from "../forms/useDraft.ts"
 import { texts, useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
@@ -88,8 +88,8 @@ export const MessageForm = ({
   const add = (more: ReadonlyArray<File>) => {
     const bad = more.find((file) => !isAttachable(file))
     const all = [...files, ...more.filter(isAttachable)]
-    setFiles(all.slice(0, mostAttachments))
-    setProblem(bad === undefined ? (all.length > mostAttachments ? t.tooMany : "") : t.refused(bad.name))
+    setFiles(all.slice(0, maxAttachments))
+    setProblem(bad === undefined ? (all.length > maxAttachments ? t.tooMany : "") : t.refused(bad.name))
   }
   const remove = (file: File) => {
     setFiles(files.filter((other) => other !== file))

@@ -17,7 +17,7 @@ export interface KeptDraft {
   readonly at: number
 }
 
-const longestKept = 30 * 86_400_000
+const maxDraftAgeMs = 30 * 86_400_000
 
 const prefixOf = (userId: string) => `spoke.draft.${userId}.`
 
@@ -62,7 +62,7 @@ const listOf = (userId: string): ReadonlyArray<KeptDraft> => {
   const found = Object.keys(localStorage)
     .filter((name) => name.startsWith(prefixOf(userId)))
     .flatMap((name) => draftOf(localStorage.getItem(name)) ?? [])
-  const fresh = found.filter(({ at }) => Date.now() - at < longestKept)
+  const fresh = found.filter(({ at }) => Date.now() - at < maxDraftAgeMs)
   for (const { key } of found) {
     if (!fresh.some((draft) => draft.key === key)) localStorage.removeItem(prefixOf(userId) + key)
   }

@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import { WorkBudget } from "../../../concurrency/WorkBudget.ts"
 
 /** Most problems that are told at once. */
-const most = 8
+const maxProblems = 8
 /** Comparisons for each value that stands in the schema or in the arguments; what is left then is not checked. */
 const stepsPerValue = 256
 
@@ -140,7 +140,7 @@ export const complaints = (schema: JsonObject, input: JsonObject): ReadonlyArray
   const told: Array<string> = []
   for (const problem of problems(schema, input, "", work)) {
     told.push(problem())
-    if (told.length === most) break
+    if (told.length === maxProblems) break
   }
   return told
 }

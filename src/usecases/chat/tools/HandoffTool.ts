@@ -12,7 +12,7 @@ import type { Turn } from "../Turn.ts"
 const name = "hand_off_to_human"
 
 /** Characters of a reason that are kept. */
-const mostOfReason = 500
+const maxReasonCharacters = 500
 
 const declaration: ToolDeclaration = {
   name,
@@ -57,7 +57,7 @@ export const added = (turn: Turn, tools: TurnTools): TurnTools => {
         return Effect.fail(toolFailure("INVALID_ARGUMENTS", "INVALID_ARGUMENTS: reason: expected a text"))
       }
       return Effect.sync(() => {
-        turn.handoff = scrubber.text(reason.trim()).slice(0, mostOfReason).toWellFormed()
+        turn.handoff = scrubber.text(reason.trim()).slice(0, maxReasonCharacters).toWellFormed()
         return { state: "HUMAN_REQUESTED" }
       })
     }

@@ -6,7 +6,7 @@ import { sanitize } from "../../../domain/Text.ts"
 import { toolFailure } from "./Bindings.ts"
 
 /** Most bytes of an answer that are read. */
-const mostBytes = 256 * 1024
+const maxAnswerBytes = 256 * 1024
 
 export const textOf = ({ body }: OutboundResponse): string => sanitize(new TextDecoder().decode(body))
 
@@ -26,7 +26,7 @@ export const exchange = Effect.fn("HttpTool.exchange")(function* (
   seconds: number
 ) {
   const response = yield* http
-    .fetch({ ...request, maxBytes: mostBytes, timeout: `${seconds} seconds` })
+    .fetch({ ...request, maxBytes: maxAnswerBytes, timeout: `${seconds} seconds` })
     .pipe(
       Effect.mapError(({ reason, message }) =>
         reason === "TimedOut"

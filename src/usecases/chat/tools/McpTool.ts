@@ -12,8 +12,8 @@ import * as HttpTool from "./HttpTool.ts"
 
 const protocol = "2025-06-18"
 /** Most tools of one server, and most pages that its list may have. */
-const mostTools = 64
-const mostPages = 4
+const maxTools = 64
+const maxPages = 4
 /** Seconds that listing may take: the turn waits for it. */
 const listing = 5
 
@@ -121,7 +121,7 @@ export const open = Effect.fn("McpTool.open")(function* (
   const list = Effect.gen(function* () {
     const found: Array<RemoteTool> = []
     let cursor: string | undefined
-    for (let page = 0; page < mostPages; page++) {
+    for (let page = 0; page < maxPages; page++) {
       const [result] = yield* ask("tools/list", cursor === undefined ? {} : { cursor }, listing)
       const decoded = Option.getOrUndefined(decodePage(result))
       if (decoded === undefined)
@@ -130,7 +130,7 @@ export const open = Effect.fn("McpTool.open")(function* (
       cursor = decoded.nextCursor
       if (cursor === undefined) break
     }
-    return found.slice(0, mostTools)
+    return found.slice(0, maxTools)
   })
 
   const call = Effect.fn("McpTool.call")(function* (name: string, input: JsonObject) {

@@ -14,12 +14,12 @@ import type { TurnTools } from "./Tools.ts"
 import { emit, record, type Turn } from "../Turn.ts"
 
 /** Rounds of one turn; in the last one the model has no tools, so that it answers. */
-const mostSteps = 8
+const maxSteps = 8
 /** Calls of one round; the model is told that the others were not made. */
-const mostCalls = 16
-const atOnce = 4
+const maxCallsPerStep = 16
+const maxConcurrentCalls = 4
 /** Characters of one answer that the model is shown. */
-const mostShown = 32 * 1024
+const maxAnswerCharacters = 32 * 1024
 
 type Call = ModelStep.StepResult["calls"][number]
 
@@ -50,12 +50,12 @@ const answer = Traced.fn("ToolSteps.answer")(function* (
   yield* record(turn, "tool.started", "running", `Calling ${name}`, { ...about, input })
   yield* emit(turn, { _tag: "ToolCall", id: call.id, name, input })
   const made = refused
-    ? Effect.fail(toolFailure("TOOL_FAILED", `TOOL_FAILED: more than ${mostCalls} calls at once`))
+    ? Effect.fail(toolFailure("TOOL_FAILED", `TOOL_FAILED: more than ${maxCallsPerStep} calls at once`))
     : tools.call(call.name, call.input)
   return yield* Effect.matchEffect(made, {
     onSuccess: (value) =>
       Effect.gen(function* () {
-        const output = cut(value, mostShown)
+        const output = cut(value, maxAnswerCharacters)
         yield* record(turn, "tool.completed", "complete", `${name} answered`, { ...about, output })
         yield* emit(turn, { _tag: "ToolResult", id: call.id, output })
         return { call, isFailure: false, result: output } satisfies Answered
@@ -130,7 +130,7 @@ export const run = Traced.fn("ToolSteps.run")(function* (
   for (let round = 1; ; round++) {
     const separated = text === "" ? "" : "\n\n"
     let begun = false
-    const offered = round < mostSteps ? tools.declarations : []
+    const offered = round < maxSteps ? tools.declarations : []
     const say = (delta: string) => {
       const shown = begun ? delta : separated + delta
       begun = true
@@ -141,7 +141,7 @@ export const run = Traced.fn("ToolSteps.run")(function* (
     const result = yield* step(runtime, turn, asked, tools, say, round === 1)
     inputTokens += result.inputTokens
     outputTokens += result.outputTokens
-    if (result.calls.length === 0 || round === mostSteps) {
+    if (result.calls.length === 0 || round === maxSteps) {
       const whole: ModelStep.StepResult = { ...result, calls: [], text, inputTokens, outputTokens }
       return whole
     }
@@ -153,8 +153,8 @@ export const run = Traced.fn("ToolSteps.run")(function* (
     })
     const answers = yield* Effect.forEach(
       result.calls,
-      (call, place) => answer(turn, tools, call, place >= mostCalls),
-      { concurrency: atOnce }
+      (call, place) => answer(turn, tools, call, place >= maxCallsPerStep),
+      { concurrency: maxConcurrentCalls }
     )
     yield* emit(turn, { _tag: "StepEnd" })
     yield* emit(turn, { _tag: "StepStart" })

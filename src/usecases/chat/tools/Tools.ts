@@ -28,12 +28,12 @@ import * as McpTool from "./McpTool.ts"
 import { Scrubber } from "./Scrub.ts"
 
 /** Milliseconds that a server's list of tools is believed, and how many lists are kept. */
-const believed = 300_000
-const mostLists = 256
+const listTtlMs = 300_000
+const maxLists = 256
 /** Characters of a failure that are shown; cut after scrubbing, so that no half of a credential is left. */
-const mostOfFailure = 2_048
+const maxFailureCharacters = 2_048
 /** Credentials of a request that are looked for beside those that the tools use. */
-const mostCredentials = 256
+const maxCredentials = 256
 
 type Called = Effect.Effect<JsonValue, Bindings.ToolFailure>
 interface Callable {
@@ -146,9 +146,9 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       if (kept !== undefined && kept.until > now) return kept.tools
       const tools = yield* list
       lists.delete(key)
-      lists.set(key, { until: now + believed, tools })
+      lists.set(key, { until: now + listTtlMs, tools })
       for (const [oldest] of lists) {
-        if (lists.size <= mostLists) break
+        if (lists.size <= maxLists) break
         lists.delete(oldest)
       }
       return tools
@@ -191,7 +191,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       turn: CallingTurn
     ) {
       const tools = hasTools ? yield* store.list(scope) : []
-      const secrets = new Set(Object.values(request.toolCredentials ?? {}).slice(0, mostCredentials))
+      const secrets = new Set(Object.values(request.toolCredentials ?? {}).slice(0, maxCredentials))
       const prepared = yield* Effect.forEach(tools, (tool) =>
         Effect.map(credentialOf(tool, request), (credential) => {
           const bound = Bindings.resolve(tool.definition.bindings, request.toolContext)
@@ -205,7 +205,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       const scrubber = new Scrubber(secrets)
       const hidden = (failure: Bindings.ToolFailure) => ({
         ...failure,
-        message: scrubber.text(failure.message).slice(0, mostOfFailure).toWellFormed()
+        message: scrubber.text(failure.message).slice(0, maxFailureCharacters).toWellFormed()
       })
       const callables = new Map<string, Callable>()
       const unavailable: Array<TurnTools["unavailable"][number]> = []

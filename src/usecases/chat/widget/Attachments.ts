@@ -13,7 +13,7 @@ import type { AgentScope } from "../../../domain/accounts/Access.ts"
 import {
   agrees,
   type AttachmentType,
-  mostAttachments,
+  maxAttachments,
   signatureLength,
   sizeLimits,
   type StoredAttachment,
@@ -58,7 +58,7 @@ const MiB = 1_048_576
 const memory = { permits: 128, maxPermitsPerOwner: 64, maxWaiting: 1_024 } as const
 
 /** Bytes of files that come along with messages of a channel which one reply answers. */
-const mostOfBurst = 50 * MiB
+const maxBurstBytes = 50 * MiB
 
 const notAllowed = () =>
   new UnsupportedType({
@@ -176,7 +176,7 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/chat/wi
 
     /**
      * Files that their conversation keeps, as far as the agent's model can read them: the newest, ten of them and
-     * {@link mostOfBurst} bytes. The others stay what their messages say of them.
+     * {@link maxBurstBytes} bytes. The others stay what their messages say of them.
      */
     const ofConversation = (scope: AgentScope, stored: ReadonlyArray<StoredAttachment>): Files => ({
       stored: [],
@@ -185,10 +185,10 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/chat/wi
         const agent = yield* agents.find(scope, scope.agentId)
         if (Option.isNone(agent)) return []
         const readable: ReadonlyArray<string> = runtime.readable(agent.value.model)
-        let room = mostOfBurst
+        let room = maxBurstBytes
         const newest = stored
           .filter(({ mimeType }) => readable.includes(mimeType))
-          .slice(-mostAttachments)
+          .slice(-maxAttachments)
           .toReversed()
           .filter(({ size }) => (room -= size) >= 0)
         return yield* load(newest.toReversed())
