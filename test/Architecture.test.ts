@@ -239,7 +239,7 @@ const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
   "readers/SitemapXml.ts": ["parseSitemap"],
   "search/Packer.ts": ["packMarkdown"],
   "store/Database.ts": ["layerMemory"],
-  "store/database/Upkeep.ts": ["interval", "look"],
+  "store/database/EmbeddedMaintenance.ts": ["interval", "look"],
   "usecases/channels/GroupCommit.ts": ["Outcome"],
   "usecases/chat/TurnParts.ts": ["maxUnreadParts"]
 }

@@ -95,10 +95,10 @@ const doors = ({ appUrl }: Settings) =>
     Layer.unwrapEffect(Effect.map(Secrets, ({ operatorToken }) => OperatorAuth.layer(operatorToken)))
   )
 
-type Doors = Auth.AgentKeyAuth | Auth.CallerAuth | Auth.SessionAuth | Auth.OperatorAuth | SameOrigin
+type Guards = Auth.AgentKeyAuth | Auth.CallerAuth | Auth.SessionAuth | Auth.OperatorAuth | SameOrigin
 
 /** Every group with its handlers; `guards` says who gets in. */
-export const api = <E, R>(settings: Settings, guards: Layer.Layer<Doors, E, R>) =>
+export const api = <E, R>(settings: Settings, guards: Layer.Layer<Guards, E, R>) =>
   HttpApiBuilder.api(Api).pipe(
     Layer.provide(handlers),
     Layer.provide(Layer.merge(guards, SessionCookie.layer(settings.appUrl))),

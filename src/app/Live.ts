@@ -52,9 +52,9 @@ import { EmailDeliveryStore } from "../store/accounts/EmailDeliveries.ts"
 import { EntitlementStore } from "../store/billing/Entitlements.ts"
 import { EndUserStore } from "../store/conversations/EndUsers.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
-import { Inbox } from "../store/channels/InboundEvents.ts"
+import { InboundEvents } from "../store/channels/InboundEvents.ts"
 import { IngestionJobStore } from "../store/knowledge/IngestionJobs.ts"
-import { Instances } from "../store/chat/ProcessLeases.ts"
+import { ProcessLeases } from "../store/chat/ProcessLeases.ts"
 import { InboxViewStore } from "../store/conversations/InboxView.ts"
 import { KnowledgeStore } from "../store/knowledge/Knowledge.ts"
 import { LegacyMessages } from "../store/conversations/LegacyMessages.ts"
@@ -84,14 +84,14 @@ import { EndUsers } from "../usecases/conversations/EndUsers.ts"
 import { Billing, PlanTable } from "../usecases/billing/Billing.ts"
 import { Channels } from "../usecases/channels/Channels.ts"
 import { ChannelSettings } from "../usecases/channels/ChannelSettings.ts"
-import { Intake } from "../usecases/channels/WebhookIngress.ts"
+import { WebhookIngress } from "../usecases/channels/WebhookIngress.ts"
 import { Inbound } from "../usecases/channels/Inbound.ts"
 import { InboundFiles } from "../usecases/channels/InboundFiles.ts"
 import * as Outbound from "../usecases/channels/Outbound.ts"
 import { ChatRequests } from "../usecases/chat/ChatRequests.ts"
 import { ChatTurn } from "../usecases/chat/ChatTurn.ts"
-import { Instance } from "../usecases/chat/ProcessLease.ts"
-import { LiveRuns } from "../usecases/chat/RunningTurns.ts"
+import { ProcessLease } from "../usecases/chat/ProcessLease.ts"
+import { RunningTurns } from "../usecases/chat/RunningTurns.ts"
 import { RealtimeAccess } from "../usecases/chat/RealtimeAccess.ts"
 import { ChatTools } from "../usecases/chat/tools/Tools.ts"
 import { TurnSettings } from "../usecases/chat/TurnSettings.ts"
@@ -107,7 +107,7 @@ import { InboxView } from "../usecases/conversations/InboxView.ts"
 import { Ingest } from "../usecases/knowledge/Ingest.ts"
 import { AlertRecipient, JobAlerts } from "../usecases/operations/JobAlerts.ts"
 import { Keys } from "../usecases/accounts/Keys.ts"
-import { Ownership } from "../usecases/conversations/ConversationControl.ts"
+import { ConversationControl } from "../usecases/conversations/ConversationControl.ts"
 import { Queues } from "../usecases/operations/Queues.ts"
 import { RateLimits, RateLimitSettings } from "../usecases/billing/RateLimits.ts"
 import { RealtimeFeed } from "../usecases/conversations/RealtimeFeed.ts"
@@ -155,10 +155,10 @@ const ready = (settings: Settings) =>
       yield* refuseReadOnly
       yield* migrate(Package.migrations)
       if (settings.database !== null) return
-      yield* (yield* Instances).leaveAll
+      yield* (yield* ProcessLeases).leaveAll
       yield* QueueTable.expireLeases
     })
-  ).pipe(Layer.provideMerge(Instances.Default), Layer.provideMerge(database(settings)))
+  ).pipe(Layer.provideMerge(ProcessLeases.Default), Layer.provideMerge(database(settings)))
 
 const stores = Layer.mergeAll(
   AgentRunStore.Default,
@@ -325,9 +325,9 @@ const outbound = Layer.unwrapEffect(
 
 const turns = ChatRequests.Default.pipe(
   Layer.provideMerge(Layer.merge(ChatTurn.Default, AgentRuns.Default)),
-  Layer.provideMerge(LiveRuns.Default),
+  Layer.provideMerge(RunningTurns.Default),
   Layer.provideMerge(
-    Layer.mergeAll(ChatTools.Default, RealtimeAccess.Default, RealtimeFeed.Default, Instance.Default)
+    Layer.mergeAll(ChatTools.Default, RealtimeAccess.Default, RealtimeFeed.Default, ProcessLease.Default)
   )
 )
 
@@ -335,7 +335,7 @@ const turns = ChatRequests.Default.pipe(
 const answering = Inbound.Default.pipe(
   Layer.provide([InboundFiles.Default.pipe(Layer.provide(graphFiles)), Attachments.Default]),
   Layer.provideMerge(Layer.merge(Handoff.Default, Takeover.Default.pipe(Layer.provide(Attachments.Default)))),
-  Layer.provideMerge(Ownership.Default),
+  Layer.provideMerge(ConversationControl.Default),
   Layer.provideMerge(turns),
   Layer.provideMerge(outbound)
 )
@@ -374,7 +374,7 @@ export const layer = <E = never, R = never>(
     Reindex.Default,
     ImportConversations.Default,
     Ingest.Default,
-    Intake.Default.pipe(Layer.provide(outbound)),
+    WebhookIngress.Default.pipe(Layer.provide(outbound)),
     JobAlerts.Default.pipe(Layer.provide(Layer.succeed(AlertRecipient, settings.alertEmail))),
     Keys.Default,
     LegacyKeys.Default,
@@ -388,7 +388,7 @@ export const layer = <E = never, R = never>(
     UsageReport.Default,
     widget
   ).pipe(
-    Layer.provideMerge(Layer.mergeAll(Artifacts.Default, Inbox.Default, SourceScopes.Default)),
+    Layer.provideMerge(Layer.mergeAll(Artifacts.Default, InboundEvents.Default, SourceScopes.Default)),
     Layer.provideMerge(
       Layer.mergeAll(
         capabilities(settings, replace),

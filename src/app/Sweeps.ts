@@ -3,7 +3,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { Inbound } from "../usecases/channels/Inbound.ts"
-import { Inbox } from "../store/channels/InboundEvents.ts"
+import { InboundEvents } from "../store/channels/InboundEvents.ts"
 import { Ingest } from "../usecases/knowledge/Ingest.ts"
 import { EmbeddingProfiles } from "../usecases/knowledge/EmbeddingProfiles.ts"
 import { JobAlerts } from "../usecases/operations/JobAlerts.ts"
@@ -28,7 +28,7 @@ export const start = Effect.gen(function* () {
   const profiles = yield* EmbeddingProfiles
   const refresh = yield* Refresh
   const sessions = yield* WidgetSessions
-  const inbox = yield* Inbox
+  const inbox = yield* InboundEvents
   const inbound = yield* Inbound
   yield* profiles.aim
   yield* rounds("The sweep of embedding profiles", idle, profiles.sweep)

@@ -11,7 +11,7 @@ import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { TurnClaimStore } from "../store/chat/TurnClaims.ts"
 import { Artifacts } from "../usecases/knowledge/Artifacts.ts"
 import { Embed } from "../usecases/knowledge/Embed.ts"
-import { Intake } from "../usecases/channels/WebhookIngress.ts"
+import { WebhookIngress } from "../usecases/channels/WebhookIngress.ts"
 import { Inbound } from "../usecases/channels/Inbound.ts"
 import { Outbound } from "../usecases/channels/Outbound.ts"
 import { Ingest } from "../usecases/knowledge/Ingest.ts"
@@ -66,7 +66,7 @@ export const layer = Layer.scopedDiscard(
     const ingest = yield* Ingest
     const embed = yield* Embed
     const artifacts = yield* Artifacts
-    const intake = yield* Intake
+    const intake = yield* WebhookIngress
     const inbound = yield* Inbound
     const outbound = yield* Outbound
     const { work } = yield* LegacyKeys

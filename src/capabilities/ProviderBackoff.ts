@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
-export interface ProviderPausesService {
+export interface ProviderBackoffService {
   /** What is left of the provider's pause; zero when there is none, or when nobody can say. */
   readonly left: (provider: string) => Effect.Effect<Duration.Duration>
   /** Begins a pause; a longer one that runs stays. */
@@ -11,8 +11,8 @@ export interface ProviderPausesService {
 }
 
 /** Known to this process alone by default: who calls a provider remembers its pauses itself. */
-export class ProviderPauses extends Context.Reference<ProviderPauses>()("capabilities/ProviderBackoff", {
-  defaultValue: (): ProviderPausesService => ({
+export class ProviderBackoff extends Context.Reference<ProviderBackoff>()("capabilities/ProviderBackoff", {
+  defaultValue: (): ProviderBackoffService => ({
     left: () => Effect.succeed(Duration.zero),
     begin: () => Effect.void
   })

@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 
 /** Never carries a header, a body or an address. */
-export class ExchangeError extends Schema.TaggedError<ExchangeError>()("ExchangeError", {
+export class StreamingPostError extends Schema.TaggedError<StreamingPostError>()("StreamingPostError", {
   /** `Invalid`: the request could not be made. `Late`: no byte came in time. `Broken`: the connection failed. */
   reason: Schema.Literal("Invalid", "Late", "Broken"),
   /** Of Node or undici, such as `ECONNREFUSED`; empty when there is none. */
@@ -31,17 +31,17 @@ export interface Answered {
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string | undefined>>
   /** The bytes that have come since the last read, once there are any; null after the end. One read at a time. */
-  readonly read: Effect.Effect<ReadonlyArray<Uint8Array> | null, ExchangeError>
+  readonly read: Effect.Effect<ReadonlyArray<Uint8Array> | null, StreamingPostError>
   /** The rest is of no interest, but the connection is: a short one is taken and dropped. */
   readonly noTokensLeft: Effect.Effect<void>
 }
 
-export class Exchange extends Context.Tag("capabilities/StreamingPost")<
-  Exchange,
+export class StreamingPost extends Context.Tag("capabilities/StreamingPost")<
+  StreamingPost,
   {
     /** The answer, as soon as it begins. A request whose answer is not whole when the scope closes is aborted. */
-    readonly post: (posted: Posted) => Effect.Effect<Answered, ExchangeError, Scope.Scope>
+    readonly post: (posted: Posted) => Effect.Effect<Answered, StreamingPostError, Scope.Scope>
   }
 >() {}
 
-export type ExchangeService = Context.Tag.Service<typeof Exchange>
+export type StreamingPostService = Context.Tag.Service<typeof StreamingPost>

@@ -157,14 +157,14 @@ const read = (response: HttpClientResponse.HttpClientResponse) =>
 export const exchange = (
   http: HttpClient.HttpClient,
   request: HttpClientRequest.HttpClientRequest,
-  patience: Duration.DurationInput
+  timeout: Duration.DurationInput
 ): Effect.Effect<unknown, GraphError> =>
   http
     .execute(request)
     .pipe(
       Effect.mapError(fromTransport),
       Effect.flatMap(read),
-      Effect.timeoutFail({ duration: patience, onTimeout: silence })
+      Effect.timeoutFail({ duration: timeout, onTimeout: silence })
     )
 
 /** `base` is the configured address, such as `https://graph.facebook.com/v25.0`. */

@@ -8,7 +8,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import type * as Scope from "effect/Scope"
-import { pause } from "./YieldToEventLoop.ts"
+import { yieldToEventLoop } from "./YieldToEventLoop.ts"
 
 interface Waiter<A, B, E> {
   readonly item: A
@@ -32,7 +32,7 @@ const shareOf = <B, E>(exit: Exit.Exit<ReadonlyArray<B>, E>, place: number): Exi
  * Calls `run` with up to `maxBatchSize` items. `run` returns one result per item, in order, or fails for all of them. A batch is
  * interrupted when all of its callers are interrupted, or when the scope closes.
  */
-export const makeTogether = <A, B, E>(
+export const makeBatcher = <A, B, E>(
   maxBatchSize: number,
   run: (items: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E>
 ): Effect.Effect<(item: A) => Effect.Effect<B, E>, never, Scope.Scope> =>
@@ -64,7 +64,7 @@ export const makeTogether = <A, B, E>(
       })
 
     const begin = (group: Group<A, B, E>) =>
-      Effect.zipRight(pause, serve(group)).pipe(
+      Effect.zipRight(yieldToEventLoop, serve(group)).pipe(
         counted,
         Effect.exit,
         Effect.asVoid,

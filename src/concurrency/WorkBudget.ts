@@ -1,5 +1,5 @@
 import * as Effect from "effect/Effect"
-import { pause } from "./YieldToEventLoop.ts"
+import { yieldToEventLoop } from "./YieldToEventLoop.ts"
 
 /** Steps between two pauses: about a millisecond of comparisons. */
 const stepsPerPause = 500_000
@@ -37,6 +37,6 @@ export class WorkBudget {
   readonly rest: Effect.Effect<void> = Effect.suspend(() => {
     if (!this.isDue) return Effect.void
     this.#sincePause = 0
-    return pause
+    return yieldToEventLoop
   })
 }

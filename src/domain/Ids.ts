@@ -38,8 +38,8 @@ export const QueueJobId = id("QueueJobId")
 export type QueueJobId = typeof QueueJobId.Type
 export const ChannelId = id("ChannelId")
 export type ChannelId = typeof ChannelId.Type
-export const InboxId = id("InboxId")
-export type InboxId = typeof InboxId.Type
+export const InboundEventId = id("InboundEventId")
+export type InboundEventId = typeof InboundEventId.Type
 export const OutboxId = id("OutboxId")
 export type OutboxId = typeof OutboxId.Type
 
@@ -106,6 +106,6 @@ export const newId = {
   chunk: generator("chk", (text) => ChunkId.make(text)),
   queueJob: generator("qjb", (text) => QueueJobId.make(text)),
   channel: generator("chn", (text) => ChannelId.make(text)),
-  inbox: generator("inb", (text) => InboxId.make(text)),
+  inbox: generator("inb", (text) => InboundEventId.make(text)),
   outbox: generator("out", (text) => OutboxId.make(text))
 } as const

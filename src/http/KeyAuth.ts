@@ -16,7 +16,7 @@ import { type AgentKey, allows, type Requirement } from "../domain/accounts/Acce
 import { networkOf } from "../domain/ClientNetwork.ts"
 import { workFor } from "../concurrency/CurrentOwner.ts"
 import { Forbidden, InternalError, PlanRestricted, RateLimited, Unauthorized } from "../domain/Errors.ts"
-import * as Traced from "../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../concurrency/CheapSpans.ts"
 import { type Allowance, RateLimits } from "../usecases/billing/RateLimits.ts"
 import { AgentKeyAuth } from "./Auth.ts"
 import * as Headers from "./server/Headers.ts"
@@ -31,13 +31,13 @@ const unauthorized = () =>
   })
 
 /** What of a request says who sends it. */
-export interface Visitor {
+export interface Requester {
   readonly headers: Headers.Given
   readonly remoteAddress: Option.Option<string>
 }
 
 /** The key of a request: `x-api-key`, else the bearer token. */
-export const secretOf = ({ headers }: Visitor): Option.Option<Redacted.Redacted> => {
+export const secretOf = ({ headers }: Requester): Option.Option<Redacted.Redacted> => {
   const bearer = /^bearer +(\S+) *$/iu.exec(Headers.line(headers, "authorization") ?? "")
   // An empty header is what a proxy or a template makes of a key that is not there.
   const secret = Headers.line(headers, "x-api-key") || (bearer?.[1] ?? "")
@@ -72,10 +72,10 @@ const tell = ({ limit, remaining, reset }: Allowance) =>
     "ratelimit-policy": `${limit.requests};w=${limit.window}`
   }))
 
-const checkRate = Traced.fn("KeyAuth.checkRate")(function* (
+const checkRate = CheapSpans.fn("KeyAuth.checkRate")(function* (
   limits: RateLimits,
   live: LiveKey,
-  { remoteAddress }: Visitor
+  { remoteAddress }: Requester
 ) {
   const allowance = yield* limits.take(live, networkOf(Option.getOrUndefined(remoteAddress)))
   if (allowance === null) return
@@ -97,19 +97,19 @@ export interface KeyRequirements {
   readonly ownOrigin?: string
 }
 
-/** The live agent key of `visitor`. Fails in this order: key, plan, agent, origin, permission, rate limit. */
-export const authenticate = Traced.fn("KeyAuth.authenticate")(function* (
+/** The live agent key of `requester`. Fails in this order: key, plan, agent, origin, permission, rate limit. */
+export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
   keys: KeyStore["Type"],
   limits: RateLimits,
   requirements: KeyRequirements,
-  visitor: Visitor
+  requester: Requester
 ) {
-  const secret = secretOf(visitor)
+  const secret = secretOf(requester)
   if (Option.isNone(secret)) return yield* unauthorized()
   const found = yield* keys.find(secret.value)
   if (Option.isNone(found)) return yield* unauthorized()
   const live = found.value
-  yield* Traced.annotate({ keyId: live.keyId, tenantId: live.tenantId })
+  yield* CheapSpans.annotate({ keyId: live.keyId, tenantId: live.tenantId })
   yield* workFor(live.tenantId)
   if (requirements.publicApi && !live.publicApi) {
     return yield* new PlanRestricted({ message: "The plan does not include the public API." })
@@ -121,9 +121,9 @@ export const authenticate = Traced.fn("KeyAuth.authenticate")(function* (
     yield* Effect.logError("An agent key has no agent", { keyId: live.keyId })
     return yield* new InternalError({ message: "Something went wrong on our side." })
   }
-  yield* checkOrigin(live, requirements, Headers.line(visitor.headers, "origin"))
+  yield* checkOrigin(live, requirements, Headers.line(requester.headers, "origin"))
   yield* checkPermission(live, requirements)
-  if (limits.limitOf(live) !== null) yield* checkRate(limits, live, visitor)
+  if (limits.limitOf(live) !== null) yield* checkRate(limits, live, requester)
   const key: AgentKey = {
     keyId: live.keyId,
     tenantId: live.tenantId,

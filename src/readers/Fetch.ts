@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { OutboundHttp, type OutboundHttpError, type OutboundResponse } from "../capabilities/OutboundHttp.ts"
 import { retryAfter } from "../domain/RetryAfter.ts"
-import { HostPlaces } from "./HostLimiter.ts"
+import { HostLimiter } from "./HostLimiter.ts"
 import type { Known } from "./Journal.ts"
 import { ReaderError } from "./Reader.ts"
 
@@ -41,7 +41,7 @@ export const request = Effect.fn("Fetch.request")(function* (
   conditions: Readonly<Record<string, string>> = {}
 ) {
   const http = yield* OutboundHttp
-  const hosts = yield* HostPlaces
+  const hosts = yield* HostLimiter
   const response = yield* hosts
     .within(new URL(url).host, http.fetch({ url, headers: { ...headers, ...conditions }, ...limits }))
     .pipe(Effect.mapError(unreachable))

@@ -46,6 +46,6 @@ const make = () => {
 }
 
 /** One for the process unless a test provides its own. */
-export class HostPlaces extends Context.Reference<HostPlaces>()("readers/HostLimiter", {
+export class HostLimiter extends Context.Reference<HostLimiter>()("readers/HostLimiter", {
   defaultValue: make
 }) {}

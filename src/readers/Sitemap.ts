@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import { urlOf } from "../domain/Address.ts"
-import { pause } from "../concurrency/YieldToEventLoop.ts"
+import { yieldToEventLoop } from "../concurrency/YieldToEventLoop.ts"
 import type { SitemapConfig } from "../domain/knowledge/Source.ts"
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
 import { concurrency, failEmpty, maxPages, maxSkips } from "./Crawl.ts"
@@ -51,7 +51,7 @@ const parsed = (bytes: Uint8Array) =>
     for (;;) {
       const { done, value } = parsing.next()
       if (done === true) return value
-      yield* pause
+      yield* yieldToEventLoop
     }
   })
 

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import { Inflate } from "fflate"
-import { pause } from "../concurrency/YieldToEventLoop.ts"
+import { yieldToEventLoop } from "../concurrency/YieldToEventLoop.ts"
 import { ReaderError } from "./Reader.ts"
 
 export const zipLimits = {
@@ -189,7 +189,7 @@ const inflate = (data: Uint8Array, limit: number): Effect.Effect<Uint8Array, Rea
       })
       if (length > limit) return yield* entryTooLarge
       // A large entry shares the thread with everybody else.
-      yield* pause
+      yield* yieldToEventLoop
     }
     return joined(parts, length)
   })

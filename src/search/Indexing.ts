@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import { indexRow } from "./IndexRow.ts"
 import { isEnglish } from "./Language.ts"
 import { packing, type PackableDocument, type PackedChunk } from "./Packer.ts"
-import { pause } from "../concurrency/YieldToEventLoop.ts"
+import { yieldToEventLoop } from "../concurrency/YieldToEventLoop.ts"
 import type { TermVector } from "./Tokenizer.ts"
 
 export interface ChunkIndex extends TermVector {
@@ -25,7 +25,7 @@ export const indexChunk = (
   return { ...indexRow({ ...chunk, english: own }), english: own }
 }
 
-/** What `use` makes of each chunk and its index row, in reading order; interruption ends it at the next pause. */
+/** What `use` makes of each chunk and its index row, in reading order; interruption ends it at the next yieldToEventLoop. */
 export const indexDocument = <A>(
   document: PackableDocument,
   use: (chunk: PackedChunk, row: ChunkIndex) => Effect.Effect<A>
@@ -38,7 +38,7 @@ export const indexDocument = <A>(
       if (chunk !== undefined) {
         made.push(yield* use(chunk, indexChunk({ title: document.title, ...chunk }, english)))
       }
-      if (++step % steps === 0) yield* pause
+      if (++step % steps === 0) yield* yieldToEventLoop
     }
     return made
   })

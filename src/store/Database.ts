@@ -29,7 +29,7 @@ import type { Engine } from "./database/Engine.ts"
 import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory, refuseUsers } from "./database/Lock.ts"
 import { sqlStateOf } from "./database/Failure.ts"
 import { migrate, pendingMigrations } from "./database/Migrations.ts"
-import * as Upkeep from "./database/Upkeep.ts"
+import * as EmbeddedMaintenance from "./database/EmbeddedMaintenance.ts"
 import { prepareVector, VectorUnavailable, vectorVersions } from "./database/Vector.ts"
 
 export {
@@ -72,7 +72,7 @@ export const layerEmbedded = (
     Effect.zipRight(refuseUsers(options.dataDir)),
     Effect.zipRight(openDirectory(options.dataDir, options)),
     clientOf,
-    Effect.tap(Upkeep.keep),
+    Effect.tap(EmbeddedMaintenance.keep),
     layerOf
   )
 

@@ -1,12 +1,12 @@
 /** Entry of the embedded database's thread: a request a message, its answer back. It closes the database when it is sent null. */
 import { parentPort, workerData } from "node:worker_threads"
 import { types } from "node:util"
-import { engineOf, messageOf, openGlite, type Opening } from "../store/database/Engine.ts"
+import { engineOf, messageOf, openGlite, type EngineOpening } from "../store/database/Engine.ts"
 import type { Word } from "../store/database/EngineThread.ts"
 
 const say = (word: Word) => parentPort?.postMessage(word)
 
-const opening: Opening = workerData
+const opening: EngineOpening = workerData
 const opened = openGlite(opening)
 
 opened.then(

@@ -9,7 +9,7 @@ import * as Redacted from "effect/Redacted"
 import { describe } from "vitest"
 import { fromRecord, Variables } from "../../src/app/config/Config.ts"
 import { inFiles } from "../../src/app/config/SecretFiles.ts"
-import { strangers } from "../../src/app/config/UnknownVariables.ts"
+import { unknownVariables } from "../../src/app/config/UnknownVariables.ts"
 
 const problems = (environment: Readonly<Record<string, string>>) =>
   Effect.map(Effect.flip(fromRecord(environment, false)), (error) =>
@@ -68,7 +68,9 @@ describe("The configuration", () => {
       fs.rmSync(folder, { recursive: true })
       expect(Object.keys(found).toSorted()).toEqual(["OPENAI_API_KEY_FILE", "REDIS_URL_FILE", "SPOKE_SECRET"])
       expect(JSON.stringify(found)).not.toContain("canary")
-      expect(strangers({ SPOKE_SECRET_FILE: "a", SPOKE_SECRET_FILES: "b" })).toEqual(["SPOKE_SECRET_FILES"])
+      expect(unknownVariables({ SPOKE_SECRET_FILE: "a", SPOKE_SECRET_FILES: "b" })).toEqual([
+        "SPOKE_SECRET_FILES"
+      ])
     })
   )
 
@@ -250,7 +252,7 @@ describe("The configuration", () => {
 
   it("knows a misspelt variable", () => {
     expect(
-      strangers({ SPOKE_TURN_TIMOUT: "1 second", SPOKE_URL: "x", SPOKE_SECRET: "x", PATH: "x" })
+      unknownVariables({ SPOKE_TURN_TIMOUT: "1 second", SPOKE_URL: "x", SPOKE_SECRET: "x", PATH: "x" })
     ).toEqual(["SPOKE_TURN_TIMOUT"])
   })
 })

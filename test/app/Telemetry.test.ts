@@ -9,7 +9,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { exchange } from "../../src/app/Providers.ts"
-import { Exchange } from "../../src/capabilities/StreamingPost.ts"
+import { StreamingPost } from "../../src/capabilities/StreamingPost.ts"
 import * as ProviderHttp from "../../src/capabilities/ModelRuntime/ProviderHttp.ts"
 import { around } from "../../src/http/server/Span.ts"
 import { layer } from "../../src/app/telemetry/Telemetry.ts"
@@ -104,7 +104,7 @@ it.live(
         Effect.flatMap(HttpClient.HttpClient, (client) => client.get(`${url}${path}?key=${canary}`)).pipe(
           Effect.scoped
         )
-      const post = Effect.flatMap(Exchange, (exchange) =>
+      const post = Effect.flatMap(StreamingPost, (exchange) =>
         exchange.post({
           url: `${url}/provider?key=${canary}`,
           headers: {},

@@ -3,14 +3,14 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { ProviderPauses } from "../../src/capabilities/ProviderBackoff.ts"
+import { ProviderBackoff } from "../../src/capabilities/ProviderBackoff.ts"
 import { layerSql } from "../../src/capabilities/ProviderBackoff/Sql.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 
 /** A process of its own, as far as pauses are concerned. */
-const process = Effect.map(Layer.build(Layer.fresh(layerSql)), Context.get(ProviderPauses))
+const process = Effect.map(Layer.build(Layer.fresh(layerSql)), Context.get(ProviderBackoff))
 
-const left = (pauses: Context.Tag.Service<typeof ProviderPauses>, provider: string) =>
+const left = (pauses: Context.Tag.Service<typeof ProviderBackoff>, provider: string) =>
   Effect.map(pauses.left(provider), Duration.toSeconds)
 
 eachEngineLive("Pauses of providers", (it) => {

@@ -17,10 +17,10 @@ import { isSigned } from "../../src/channels/Signature.ts"
 import { phoneOf } from "../../src/channels/whatsapp/Contact.ts"
 import * as Json from "../../src/domain/Json.ts"
 import { InboundEvent } from "../../src/domain/channels/Channel.ts"
-import { Inbox } from "../../src/store/channels/InboundEvents.ts"
+import { InboundEvents } from "../../src/store/channels/InboundEvents.ts"
 import { ChannelSettings } from "../../src/usecases/channels/ChannelSettings.ts"
-import { Intake } from "../../src/usecases/channels/WebhookIngress.ts"
-import { Sent } from "../../src/usecases/channels/DeliveryReceipts.ts"
+import { WebhookIngress } from "../../src/usecases/channels/WebhookIngress.ts"
+import { DeliveryReceipts } from "../../src/usecases/channels/DeliveryReceipts.ts"
 
 const folder = Path.join(import.meta.dirname, "../fixtures/channels")
 const fixtures: ReadonlyArray<{ readonly channel: "whatsapp" | "messenger"; readonly body: unknown }> =
@@ -199,14 +199,14 @@ describe("The verifier", () => {
 
   it("stands before the parser: of 100,000 unverified bodies no byte is decoded or parsed", async () => {
     const next = random(7_071)
-    const layer = Intake.Default.pipe(
+    const layer = WebhookIngress.Default.pipe(
       Layer.provide(
-        Layer.mock(Inbox, {
+        Layer.mock(InboundEvents, {
           accept: () => Effect.dieMessage("Something unverified was accepted."),
           _tag: "store/channels/InboundEvents"
         })
       ),
-      Layer.provide(Layer.mock(Sent, {})),
+      Layer.provide(Layer.mock(DeliveryReceipts, {})),
       Layer.provide(
         Layer.succeed(ChannelSettings, { verifyToken: null, appSecret: secret, appId: null, graphUrl: "" })
       )
@@ -222,7 +222,7 @@ describe("The verifier", () => {
     try {
       const refused = await Effect.runPromise(
         Effect.gen(function* () {
-          const intake = yield* Intake
+          const intake = yield* WebhookIngress
           let count = 0
           for (let turn = 0; turn < 100_000; turn++) {
             const body = pick(next, bodies).slice()

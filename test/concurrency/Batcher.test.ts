@@ -3,7 +3,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Together from "../../src/concurrency/Batcher.ts"
+import * as Batcher from "../../src/concurrency/Batcher.ts"
 
 /** What was run; the first waits for its gate, the others for theirs where there is one. */
 const recorded = (most: number, answer: (item: number) => number | undefined = (item) => item * 10) =>
@@ -13,7 +13,7 @@ const recorded = (most: number, answer: (item: number) => number | undefined = (
     const first = yield* Deferred.make<void>()
     const begun = yield* Deferred.make<void>()
     const later = yield* Deferred.make<void>()
-    const ask = yield* Together.makeTogether(most, (items: ReadonlyArray<number>) =>
+    const ask = yield* Batcher.makeBatcher(most, (items: ReadonlyArray<number>) =>
       Effect.gen(function* () {
         runs.push(items)
         if (items.includes(13)) return yield* Effect.fail("unlucky" as const)
@@ -95,7 +95,7 @@ it.scopedLive("When the last of a group has gone, what is run for it is interrup
   Effect.gen(function* () {
     const started = yield* Deferred.make<void>()
     const interrupted = yield* Deferred.make<void>()
-    const ask = yield* Together.makeTogether(16, (items: ReadonlyArray<number>) =>
+    const ask = yield* Batcher.makeBatcher(16, (items: ReadonlyArray<number>) =>
       Effect.zipRight(
         items.length > 1 ? Deferred.succeed(started, undefined) : Effect.void,
         Effect.onInterrupt(Effect.never, () =>

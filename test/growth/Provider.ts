@@ -5,7 +5,11 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as Prompt from "@effect/ai/Prompt"
-import { type Answered, Exchange, type ExchangeService } from "../../src/capabilities/StreamingPost.ts"
+import {
+  type Answered,
+  StreamingPost,
+  type StreamingPostService
+} from "../../src/capabilities/StreamingPost.ts"
 import { ModelRuntime } from "../../src/capabilities/ModelRuntime.ts"
 import * as ChatCompletions from "../../src/capabilities/ModelRuntime/ChatCompletions.ts"
 import * as Responses from "../../src/capabilities/ModelRuntime/Responses.ts"
@@ -32,7 +36,7 @@ export const answered = (
   form: keyof typeof runtimes,
   pieces: ReadonlyArray<Uint8Array>
 ): Promise<unknown> => {
-  const service: ExchangeService = { post: () => Effect.sync(() => answer(pieces)) }
+  const service: StreamingPostService = { post: () => Effect.sync(() => answer(pieces)) }
   const read = Effect.gen(function* () {
     const runtime = yield* ModelRuntime
     let text = 0
@@ -55,6 +59,6 @@ export const answered = (
     return [text, parts, Either.isRight(ended)]
   })
   return Effect.runPromise(
-    Effect.provide(read, Layer.provide(runtimes[form](options), Layer.succeed(Exchange, service)))
+    Effect.provide(read, Layer.provide(runtimes[form](options), Layer.succeed(StreamingPost, service)))
   )
 }

@@ -10,7 +10,7 @@ import { normalize } from "../../src/channels/whatsapp/Inbound.ts"
 import type { AgentScope } from "../../src/domain/accounts/Access.ts"
 import { ConversationImports } from "../../src/store/conversations/ConversationImports.ts"
 import { EmailDeliveryStore } from "../../src/store/accounts/EmailDeliveries.ts"
-import { Inbox } from "../../src/store/channels/InboundEvents.ts"
+import { InboundEvents } from "../../src/store/channels/InboundEvents.ts"
 import { EmailDeliveries } from "../../src/usecases/accounts/EmailDeliveries.ts"
 import { ImportConversations } from "../../src/usecases/conversations/ImportConversations.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -20,7 +20,7 @@ import { eachEngineLive, reset } from "../TestDatabase.ts"
 import { addSource, layerIngest, sync } from "../usecases/knowledge/IngestHarness.ts"
 
 const services = Layer.mergeAll(
-  Inbox.Default.pipe(Layer.provide(layerTable)),
+  InboundEvents.Default.pipe(Layer.provide(layerTable)),
   EmailDeliveries.Default.pipe(Layer.provide(EmailDeliveryStore.Default)),
   ImportConversations.Default.pipe(Layer.provide(ConversationImports.Default)),
   layerIngest,
@@ -31,7 +31,7 @@ const numbered = <A>(count: number, make: (place: number) => A): ReadonlyArray<A
   Array.from({ length: count }, (_, place) => make(place))
 
 const delivery = (count: number) =>
-  Effect.flatMap(Inbox, (inbox) => {
+  Effect.flatMap(InboundEvents, (inbox) => {
     const body = whatsapp(numbered(count, (place) => `${count}-${place}`))
     return inbox.accept(normalize(body, DateTime.unsafeMake(0)).arrivals)
   })

@@ -39,13 +39,13 @@ describe("A layer in the place of ours", () => {
 
   it("takes the place of ours wherever it is required: how providers are asked, and when", async () => {
     const asked: Array<string> = []
-    const exchange = Layer.succeed(offered.Exchange, {
+    const exchange = Layer.succeed(offered.StreamingPost, {
       post: ({ url }) => {
         asked.push(url)
-        return new offered.ExchangeError({ reason: "Broken", code: "" })
+        return new offered.StreamingPostError({ reason: "Broken", code: "" })
       }
     })
-    const pauses = Layer.succeed(offered.ProviderPauses, {
+    const pauses = Layer.succeed(offered.ProviderBackoff, {
       left: (provider) =>
         Effect.sync(() => {
           asked.push(`pause of ${provider}`)

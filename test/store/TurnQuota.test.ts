@@ -5,15 +5,15 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import type { ReadScope } from "../../src/domain/accounts/Access.ts"
 import { newId } from "../../src/domain/Ids.ts"
-import { Instances } from "../../src/store/chat/ProcessLeases.ts"
+import { ProcessLeases } from "../../src/store/chat/ProcessLeases.ts"
 import { SubscriptionStore } from "../../src/store/billing/Subscriptions.ts"
-import { type Opening, Turns } from "../../src/store/chat/Turns.ts"
+import { type TurnStart, Turns } from "../../src/store/chat/Turns.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 
 const opening = (persist = true) =>
   Effect.gen(function* () {
-    const made: Opening = {
+    const made: TurnStart = {
       target: { _tag: "Anonymous" },
       persist,
       channel: "api",
@@ -47,7 +47,7 @@ const begin = (scope: ReadScope, persist = true) =>
     return { runId: made.runId, reserved, credited, periodStart }
   })
 
-const settle = (scope: ReadScope, runId: Opening["runId"], counted: boolean) =>
+const settle = (scope: ReadScope, runId: TurnStart["runId"], counted: boolean) =>
   Effect.flatMap(Turns, (turns) =>
     turns.settle(scope, { runId, counted, inputTokens: 0, outputTokens: 0, reply: null, events: [] })
   )
@@ -61,7 +61,7 @@ const stand = (scope: ReadScope) =>
     return { turns: row?.turns ?? 0, credited: row?.credited ?? 0, used }
   })
 
-const provided = Effect.provide([Turns.Default, Instances.Default, SubscriptionStore.Default])
+const provided = Effect.provide([Turns.Default, ProcessLeases.Default, SubscriptionStore.Default])
 
 eachEngineLive("The quota of turns", (it) => {
   it.effect("takes the period's turns first, then those that were bought, then none", () =>
@@ -156,7 +156,7 @@ eachEngineLive("The quota of turns", (it) => {
       const scope = yield* tenant({ turns: 1 }, 3)
       yield* Effect.forEach([1, 2, 3], () => begin(scope))
       expect(yield* stand(scope)).toEqual({ turns: 3, credited: 2, used: 2 })
-      expect(yield* (yield* Instances).sweep).toBe(3)
+      expect(yield* (yield* ProcessLeases).sweep).toBe(3)
       expect(yield* stand(scope)).toEqual({ turns: 0, credited: 0, used: 0 })
     }).pipe(provided)
   )

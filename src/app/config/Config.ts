@@ -33,7 +33,7 @@ import {
   url,
   Value
 } from "./ConfigValues.ts"
-import { contradictions, offline } from "./ConfigConstraints.ts"
+import { brokenConstraints, offline } from "./ConfigConstraints.ts"
 import { InvalidConfig } from "./InvalidConfig.ts"
 import { withFiles } from "./SecretFiles.ts"
 import type { Settings } from "./Settings.ts"
@@ -335,7 +335,7 @@ export const fromRecord = (environment: Readonly<Record<string, string | undefin
     const problems = [
       ...unread,
       ...(Either.isLeft(decoded) ? issues(decoded.left) : unknownPlan(decoded.right)),
-      ...contradictions(given)
+      ...brokenConstraints(given)
     ]
     if (Either.isLeft(decoded) || problems.length > 0) return yield* new InvalidConfig({ problems })
     return settingsOf(decoded.right, terminal)

@@ -4,7 +4,7 @@
 export const offline = "offline"
 
 /** What one variable demands of another, asked of what was set: whether it can be read or not. */
-export const contradictions = (given: Readonly<Record<string, string | undefined>>) => [
+export const brokenConstraints = (given: Readonly<Record<string, string | undefined>>) => [
   ...(given["DATABASE_URL"] !== undefined && given["SPOKE_SECRET"] === undefined
     ? [{ variable: "SPOKE_SECRET", message: "Required with DATABASE_URL: at least 32 random bytes" }]
     : []),

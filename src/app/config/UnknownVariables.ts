@@ -13,12 +13,14 @@ const known: ReadonlySet<string> = new Set([
 ])
 
 /** Names that look like ours and are not: most likely misspelt. */
-export const strangers = (environment: Readonly<Record<string, string | undefined>>): ReadonlyArray<string> =>
+export const unknownVariables = (
+  environment: Readonly<Record<string, string | undefined>>
+): ReadonlyArray<string> =>
   Object.keys(environment).filter((name) => name.startsWith("SPOKE_") && !known.has(name))
 
 /** Warns of misspelt variables of this process, which would silently do nothing. */
 export const warnOfStrangers = Effect.flatMap(environment, (given) =>
-  Effect.forEach(strangers(given), (name) => Effect.logWarning(`${name} is not a variable of Spoke`), {
+  Effect.forEach(unknownVariables(given), (name) => Effect.logWarning(`${name} is not a variable of Spoke`), {
     discard: true
   })
 )

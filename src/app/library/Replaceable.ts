@@ -9,14 +9,14 @@ import { Credentials } from "../../capabilities/Credentials.ts"
 import { DedupeStore } from "../../capabilities/DedupeStore.ts"
 import { DocumentParser } from "../../capabilities/DocumentParser.ts"
 import { Embedder, OtherEmbedders } from "../../capabilities/Embedder.ts"
-import { Exchange } from "../../capabilities/StreamingPost.ts"
+import { StreamingPost } from "../../capabilities/StreamingPost.ts"
 import { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
 import { JobQueue } from "../../capabilities/JobQueue.ts"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
 import { Mailer } from "../../capabilities/Mailer.ts"
 import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
-import { ProviderPauses } from "../../capabilities/ProviderBackoff.ts"
+import { ProviderBackoff } from "../../capabilities/ProviderBackoff.ts"
 import { RateLimiter } from "../../capabilities/RateLimiter.ts"
 import { Realtime } from "../../capabilities/Realtime.ts"
 import { Reranker } from "../../capabilities/Reranker.ts"
@@ -33,7 +33,7 @@ const tags = {
   DedupeStore,
   DocumentParser,
   Embedder,
-  Exchange,
+  StreamingPost,
   GroundingChecker,
   JobQueue,
   KeyStore,
@@ -41,7 +41,7 @@ const tags = {
   ModelRuntime,
   OtherEmbedders,
   OutboundHttp,
-  ProviderPauses,
+  ProviderBackoff,
   RateLimiter,
   Realtime,
   Reranker,

@@ -12,11 +12,11 @@ import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { retryAfter } from "../../domain/RetryAfter.ts"
-import * as Together from "../../concurrency/Batcher.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import * as Batcher from "../../concurrency/Batcher.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { Embedder, EmbedderError } from "../Embedder.ts"
-import { Exchange } from "../StreamingPost.ts"
-import { ProviderPauses, type ProviderPausesService } from "../ProviderBackoff.ts"
+import { StreamingPost } from "../StreamingPost.ts"
+import { ProviderBackoff, type ProviderBackoffService } from "../ProviderBackoff.ts"
 import { type Asked, type Embedding, makeAsk, type WireFailure } from "./OpenAiWire.ts"
 import { toUnit } from "./UnitVector.ts"
 
@@ -173,7 +173,7 @@ const pauses = Metric.counter("spoke_provider_pauses_total", {
  * The pause that a provider asked for, which holds for everybody, in every process. Documents ask the others before they
  * go; a query, which somebody waits for, knows what this process knows.
  */
-const makePause = (provider: string, shared: ProviderPausesService) => {
+const makePause = (provider: string, shared: ProviderBackoffService) => {
   let until = 0
   const hold = (millis: number) =>
     Effect.map(monotonicMillis, (now) => {
@@ -208,9 +208,9 @@ const make = (options: OpenAiOptions) =>
   Effect.gen(function* () {
     const { model, timeout = "30 seconds", concurrency = 4 } = options
     const dimensions = options.dimensions ?? native[model] ?? 1_536
-    const send = makeAsk(yield* Exchange, options.baseUrl, options.apiKey, Duration.decode(timeout))
+    const send = makeAsk(yield* StreamingPost, options.baseUrl, options.apiKey, Duration.decode(timeout))
     const ask = makeNaming(options, dimensions)
-    const pause = makePause(options.baseUrl, yield* ProviderPauses)
+    const pause = makePause(options.baseUrl, yield* ProviderBackoff)
     const batches = new FairLimiter({ name: "embedding-batches", permits: concurrency, maxWaiting: 1_024 })
 
     const embed = (texts: ReadonlyArray<string>, limit: Duration.Duration) => {
@@ -240,7 +240,7 @@ const make = (options: OpenAiOptions) =>
           () => Effect.forEach(texts, (text) => Effect.exit(embedOne(text)), { concurrency: askedTogether })
         )
       )
-    const asked = yield* Together.makeTogether(askedTogether, embedEach)
+    const asked = yield* Batcher.makeBatcher(askedTogether, embedEach)
 
     // A query has a limit of its own with whoever asks, and its connection one for each part of the answer.
     const inTime = Effect.timeoutFail({
@@ -255,7 +255,7 @@ const make = (options: OpenAiOptions) =>
       minScore: 0.35,
       maxBatch,
       queryTimeout: "2 seconds",
-      embedQuery: (text) => Effect.flatten(asked(text)).pipe(Traced.span("Embedder.embedQuery")),
+      embedQuery: (text) => Effect.flatten(asked(text)).pipe(CheapSpans.span("Embedder.embedQuery")),
       embedAll: (texts) =>
         Effect.zipRight(pause.learn, inTime(embed(texts, maxRetryDelay))).pipe(
           withSharedPermit(batches, tooMany),

@@ -6,7 +6,7 @@ import * as Either from "effect/Either"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Json from "../../domain/Json.ts"
-import type { Answered, ExchangeError, ExchangeService } from "../StreamingPost.ts"
+import type { Answered, StreamingPostError, StreamingPostService } from "../StreamingPost.ts"
 
 export interface Asked {
   readonly model: string
@@ -73,7 +73,8 @@ const embeddingsOf = (text: string): Effect.Effect<ReadonlyArray<Embedding>, Wir
   return Effect.succeed(all)
 }
 
-const failed = ({ reason }: ExchangeError): WireFailure => (reason === "Invalid" ? unreadable : unreachable)
+const failed = ({ reason }: StreamingPostError): WireFailure =>
+  reason === "Invalid" ? unreadable : unreachable
 
 /** The whole answer, which cannot be longer than what was asked for. */
 const textOf = ({ read }: Answered): Effect.Effect<string, WireFailure> => {
@@ -91,7 +92,7 @@ const textOf = ({ read }: Answered): Effect.Effect<string, WireFailure> => {
 
 /** Calls the provider at `baseUrl`, such as `https://api.openai.com/v1`; `timeout` is for each part of the answer. */
 export const makeAsk = (
-  exchange: ExchangeService,
+  exchange: StreamingPostService,
   baseUrl: string,
   apiKey: Redacted.Redacted,
   timeout: Duration.Duration

@@ -16,7 +16,7 @@ import { Permission } from "../../domain/accounts/Access.ts"
 import { AgentId, KeyId, TenantId } from "../../domain/Ids.ts"
 import { RateLimit } from "../../domain/accounts/RateLimit.ts"
 import { SourceScope } from "../../domain/knowledge/SourceScope.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { Credentials } from "../Credentials.ts"
 import { KeyStore, type LiveKey, type Touched } from "../KeyStore.ts"
 
@@ -132,7 +132,7 @@ const make = Effect.gen(function* () {
         and (k.expires_at is null or k.expires_at > now())`
   })
 
-  const lookUp = Traced.fn("KeyStore.lookUp")(function* (
+  const lookUp = CheapSpans.fn("KeyStore.lookUp")(function* (
     bytes: Uint8Array,
     fingerprint: string,
     now: number

@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { estimateTokens } from "../../domain/Tokens.ts"
 import { typeId } from "../../domain/Ids.ts"
-import { Exchange } from "../StreamingPost.ts"
+import { StreamingPost } from "../StreamingPost.ts"
 import {
   type FinishReason,
   type ModelError,
@@ -136,7 +136,7 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
 export const layer = (options: ProviderStream.ProviderOptions) =>
   Layer.effect(
     ModelRuntime,
-    Effect.map(Exchange, (exchange): ModelRuntimeService => ({
+    Effect.map(StreamingPost, (exchange): ModelRuntimeService => ({
       defaultModel: options.defaultModel,
       contextWindow: options.contextWindow ?? ProviderStream.defaultContextWindow,
       readsPassages: false,

@@ -5,7 +5,7 @@
 import * as Option from "effect/Option"
 import { retryAfter } from "../../domain/RetryAfter.ts"
 import type { ProviderProblem } from "../../domain/chat/AgentRun.ts"
-import type { ExchangeError } from "../StreamingPost.ts"
+import type { StreamingPostError } from "../StreamingPost.ts"
 import { ModelError } from "../ModelRuntime.ts"
 import { isObject, parseObject } from "./WireJson.ts"
 
@@ -70,7 +70,7 @@ export const fromStatus = (
 }
 
 /** The connection failed; `received` is true when a part of the answer had arrived. */
-export const fromTransport = ({ reason, code }: ExchangeError, received: boolean): ModelError => {
+export const fromTransport = ({ reason, code }: StreamingPostError, received: boolean): ModelError => {
   if (reason === "Invalid") {
     return new ModelError({
       reason: "Rejected",

@@ -6,7 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
-import type { Answered, ExchangeService } from "../StreamingPost.ts"
+import type { Answered, StreamingPostService } from "../StreamingPost.ts"
 import type { ModelError, ModelPart } from "../ModelRuntime.ts"
 import { type Decoder, partsOf } from "./ProviderAnswer.ts"
 import * as Failure from "./ProviderFailure.ts"
@@ -62,7 +62,7 @@ const isEvents = ({ headers }: Answered) => /^\s*text\/event-stream\b/i.test(hea
 
 /** Posts `body` to `path`: the parts that `decoder` reads of the answer. Interruption aborts the request. */
 export const parts = (
-  exchange: ExchangeService,
+  exchange: StreamingPostService,
   options: ProviderOptions,
   path: string,
   body: object,

@@ -3,7 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { ProviderPauses } from "../ProviderBackoff.ts"
+import { ProviderBackoff } from "../ProviderBackoff.ts"
 
 /** A database that fails tells of no pause: the provider will, again. */
 const unknown = Effect.catchAllCause((cause: unknown) =>
@@ -12,7 +12,7 @@ const unknown = Effect.catchAllCause((cause: unknown) =>
 
 /** Over the table `provider_pauses`. */
 export const layerSql = Layer.effect(
-  ProviderPauses,
+  ProviderBackoff,
   Effect.map(SqlClient.SqlClient, (sql) => ({
     left: (provider: string) =>
       sql<{ readonly left: number }>`
@@ -20,7 +20,7 @@ export const layerSql = Layer.effect(
         from provider_pauses where provider = ${provider}`.pipe(
         Effect.map(([row]) => Duration.millis(row?.left ?? 0)),
         unknown,
-        Effect.withSpan("ProviderPauses.left")
+        Effect.withSpan("ProviderBackoff.left")
       ),
     begin: (provider: string, pause: Duration.Duration) =>
       sql`
@@ -30,7 +30,7 @@ export const layerSql = Layer.effect(
         Effect.as(Duration.zero),
         unknown,
         Effect.asVoid,
-        Effect.withSpan("ProviderPauses.begin")
+        Effect.withSpan("ProviderBackoff.begin")
       )
   }))
 )

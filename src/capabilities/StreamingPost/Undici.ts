@@ -1,5 +1,5 @@
 /**
- * {@link Exchange} by undici's own callbacks, on the connections of {@link NodeHttpClient.Dispatcher}. Through `HttpClient` an
+ * {@link StreamingPost} by undici's own callbacks, on the connections of {@link NodeHttpClient.Dispatcher}. Through `HttpClient` an
  * answer of 50 pieces takes 1.26 ms of CPU, through this 0.7 ms: every turn reads two answers.
  */
 import type { IncomingHttpHeaders } from "node:http"
@@ -18,7 +18,7 @@ import type { Dispatcher } from "undici"
 import { urlOf } from "../../domain/Address.ts"
 import { currentOwner } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
-import { type Answered, Exchange, ExchangeError, type Posted } from "../StreamingPost.ts"
+import { type Answered, StreamingPost, StreamingPostError, type Posted } from "../StreamingPost.ts"
 
 /** Bytes that may wait for a slow reader before the provider has to. */
 const maxUnreadBytes = 1024 * 1024
@@ -33,7 +33,7 @@ const providerConnections = {
   maxWait: "30 seconds"
 } as const
 
-const tooMany = () => new ExchangeError({ reason: "Late", code: "" })
+const tooMany = () => new StreamingPostError({ reason: "Late", code: "" })
 
 const late = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"])
 const nativeCode = /^[A-Z][A-Z_]{2,40}$/u
@@ -47,8 +47,8 @@ const codeOf = (error: unknown, depth = 4): string => {
 
 const failureOf = (error: unknown) => {
   const code = codeOf(error)
-  if (late.has(code)) return new ExchangeError({ reason: "Late", code })
-  return new ExchangeError({ reason: code === "UND_ERR_INVALID_ARG" ? "Invalid" : "Broken", code })
+  if (late.has(code)) return new StreamingPostError({ reason: "Late", code })
+  return new StreamingPostError({ reason: code === "UND_ERR_INVALID_ARG" ? "Invalid" : "Broken", code })
 }
 
 const plain = (headers: IncomingHttpHeaders): Readonly<Record<string, string | undefined>> =>
@@ -62,18 +62,18 @@ class Call implements Dispatcher.DispatchHandler {
   readonly #posted: Posted
   readonly #trace: Readonly<Record<string, string>>
   #controller: Dispatcher.DispatchController | null = null
-  readonly #unread: Mailbox.Mailbox<Uint8Array, ExchangeError>
+  readonly #unread: Mailbox.Mailbox<Uint8Array, StreamingPostError>
   #size = 0
   #paused = false
   #over = false
   #left = false
-  #onAnswer: (answer: Effect.Effect<Answered, ExchangeError>) => void = () => {}
+  #onAnswer: (answer: Effect.Effect<Answered, StreamingPostError>) => void = () => {}
 
   constructor(
     dispatcher: Dispatcher,
     posted: Posted,
     trace: Readonly<Record<string, string>>,
-    unread: Mailbox.Mailbox<Uint8Array, ExchangeError>
+    unread: Mailbox.Mailbox<Uint8Array, StreamingPostError>
   ) {
     this.#dispatcher = dispatcher
     this.#posted = posted
@@ -82,11 +82,11 @@ class Call implements Dispatcher.DispatchHandler {
   }
 
   /** Sends the request; nothing is sent before. */
-  readonly answered: Effect.Effect<Answered, ExchangeError> = Effect.async((resume) => {
+  readonly answered: Effect.Effect<Answered, StreamingPostError> = Effect.async((resume) => {
     this.#onAnswer = resume
     const { body, first, headers, next, url } = this.#posted
     const address = urlOf(url)
-    if (address === null) return resume(new ExchangeError({ reason: "Invalid", code: "" }))
+    if (address === null) return resume(new StreamingPostError({ reason: "Invalid", code: "" }))
     const { origin, pathname, search } = address
     this.#dispatcher.dispatch(
       {
@@ -140,7 +140,7 @@ class Call implements Dispatcher.DispatchHandler {
     this.#end(Exit.fail(failureOf(error)))
   }
 
-  #end(exit: Exit.Exit<void, ExchangeError>): void {
+  #end(exit: Exit.Exit<void, StreamingPostError>): void {
     this.#over = true
     this.#unread.unsafeDone(exit)
     if (Exit.isFailure(exit)) this.#onAnswer(Effect.failCause(exit.cause))
@@ -192,8 +192,8 @@ const traceOf = (context: Context.Context<never>): Readonly<Record<string, strin
     : {}
 }
 
-export const layer: Layer.Layer<Exchange, never, NodeHttpClient.Dispatcher> = Layer.effect(
-  Exchange,
+export const layer: Layer.Layer<StreamingPost, never, NodeHttpClient.Dispatcher> = Layer.effect(
+  StreamingPost,
   Effect.map(NodeHttpClient.Dispatcher, (dispatcher) => {
     const connections = new FairLimiter({ name: "provider-connections", ...providerConnections })
     return {
@@ -201,7 +201,7 @@ export const layer: Layer.Layer<Exchange, never, NodeHttpClient.Dispatcher> = La
         Effect.withFiberRuntime((fiber) => {
           const trace = fiber.getFiberRef(FiberRef.currentTracerEnabled) ? traceOf(fiber.currentContext) : {}
           return Effect.mapError(connections.acquire(fiber.getFiberRef(currentOwner)), tooMany).pipe(
-            Effect.zipRight(Mailbox.make<Uint8Array, ExchangeError>()),
+            Effect.zipRight(Mailbox.make<Uint8Array, StreamingPostError>()),
             Effect.map((unread) => new Call(dispatcher, posted, trace, unread)),
             Effect.tap((call) => Effect.addFinalizer(() => call.release)),
             Effect.flatMap((call) => call.answered)

@@ -14,8 +14,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
 import type { AgentId } from "../../domain/Ids.ts"
-import * as Together from "../../concurrency/Batcher.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import * as Batcher from "../../concurrency/Batcher.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import type { Ranked } from "../../search/Fusion.ts"
 import { mayBeEnglish } from "../../search/Language.ts"
 import { type QueryForm, queryForms } from "../../search/Query.ts"
@@ -70,7 +70,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
     const current = yield* Embedder
     const embedders = yield* embedderOf
     const rows = makeRows(sql, current.profile)
-    const hits = yield* Together.makeTogether(maxBatchSearches, rows.hits)
+    const hits = yield* Batcher.makeBatcher(maxBatchSearches, rows.hits)
     const dimensionsOf = (profile: string) =>
       Effect.map(embedders(profile), (found) => (Option.isSome(found) ? found.value.dimensions : 0))
     const agents = yield* makeAgents(rows, dimensionsOf, { maxBytes, wordsFirstAbove })
@@ -89,9 +89,9 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
     const visible = (scope: ReadScope, filters: string | null) =>
       filters === null ? Effect.succeed(undefined) : rows.visible(scope, filters)
 
-    const search = Traced.fn("VectorSearch.search")(function* (scope: ReadScope, query: SearchQuery) {
+    const search = CheapSpans.fn("VectorSearch.search")(function* (scope: ReadScope, query: SearchQuery) {
       const { agentId } = scope
-      yield* Traced.annotate({ agentId })
+      yield* CheapSpans.annotate({ agentId })
       const { text } = query
       const filters = filtersOf(scope, query)
       const forms = queryForms(text)

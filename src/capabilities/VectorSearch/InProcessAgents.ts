@@ -12,7 +12,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { generationKey, InProcessIndex } from "./InProcessIndex.ts"
-import { Recent } from "./InProcessRecent.ts"
+import { LruCache } from "./LruCache.ts"
 import type { Rows } from "./InProcessRows.ts"
 
 /** An agent with very much to read is given up after this, and read again by the next search. */
@@ -162,7 +162,7 @@ export const makeAgents = (
   { maxBytes, wordsFirstAbove }: AgentsOptions
 ): Effect.Effect<Agents, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
-    const all = new Recent<Held>()
+    const all = new LruCache<Held>()
     const turns = new FairLimiter({ name: "search-index-reads", permits: readings, maxWaiting })
     const vectorTurns = new FairLimiter({ name: "search-vector-reads", permits: vectorReadings, maxWaiting })
     /** Whether whoever comes now would have a turn at once. */

@@ -1,9 +1,9 @@
 /** Vectors of queries, remembered: the same question comes again, and embedding one takes longer than the search. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { EmbedderError, type EmbedderService } from "../Embedder.ts"
-import { Recent } from "./InProcessRecent.ts"
+import { LruCache } from "./LruCache.ts"
 
 /** Queries remembered. */
 const capacity = 1_000
@@ -15,7 +15,7 @@ const areFinite = (numbers: Float32Array): boolean => {
 
 /** Embeds a query within the embedder's `queryTimeout`; none when that fails, which is logged without the text. */
 export const makeQueryVectors = () => {
-  const known = new Recent<Float32Array>()
+  const known = new LruCache<Float32Array>()
   const embed = (embedder: EmbedderService, text: string, key: string) =>
     embedder.embedQuery(text).pipe(
       Effect.timeoutFail({
@@ -37,7 +37,7 @@ export const makeQueryVectors = () => {
           Option.none<Float32Array>()
         )
       ),
-      Traced.span("VectorSearch.embedQuery")
+      CheapSpans.span("VectorSearch.embedQuery")
     )
   return (embedder: EmbedderService, text: string): Effect.Effect<Option.Option<Float32Array>> =>
     Effect.suspend(() => {

@@ -15,13 +15,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { queryForms } from "../../search/Query.ts"
 import { Embedder } from "../Embedder.ts"
 import { type SearchQuery, VectorSearch } from "../VectorSearch.ts"
-import { makeBusy } from "./Busy.ts"
+import { makeHotAgents } from "./HotAgents.ts"
 import { type InProcessOptions, isAbout, makeInProcess } from "./InProcess.ts"
-import { Recent } from "./InProcessRecent.ts"
+import { LruCache } from "./LruCache.ts"
 import { exactly, hybrid, type HybridQuery, isCertain, nearest } from "./PgvectorQuery.ts"
 import { makeRecall } from "./PgvectorRecall.ts"
 import { makeTable } from "./PgvectorTables.ts"
@@ -77,9 +77,9 @@ const make = (options: PgvectorOptions) =>
     const { dimensions, lexicalWeight, profile } = embedder
     const inProcess = yield* makeInProcess(options)
     const { queryVector } = inProcess
-    const busy = yield* makeBusy(inProcess, { often, largest: heldUpTo })
+    const busy = yield* makeHotAgents(inProcess, { often, largest: heldUpTo })
     const weights = makeWeights(sql)
-    const compared = new Recent<{ readonly version: number; readonly vectorCount: number }>()
+    const compared = new LruCache<{ readonly version: number; readonly vectorCount: number }>()
     const { filled, table } = yield* makeTable(sql, profile, dimensions)
     const sample = yield* makeRecall(sql, sampleRate)
 
@@ -132,9 +132,9 @@ const make = (options: PgvectorOptions) =>
         return found
       })
 
-    const search = Traced.fn("VectorSearch.search")(function* (scope: ReadScope, query: SearchQuery) {
+    const search = CheapSpans.fn("VectorSearch.search")(function* (scope: ReadScope, query: SearchQuery) {
       const { minScore, text, topK } = query
-      yield* Traced.annotate({ agentId: scope.agentId })
+      yield* CheapSpans.annotate({ agentId: scope.agentId })
       const none = { chunks: [], degraded: false }
       if (text.trim() === "") return none
       const forms = queryForms(text)

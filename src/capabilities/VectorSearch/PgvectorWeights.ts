@@ -8,7 +8,7 @@ import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { idf } from "../../search/Bm25.ts"
 import type { QueryForm } from "../../search/Query.ts"
 import { pieceMark } from "../../search/Tokenizer.ts"
-import { Recent } from "./InProcessRecent.ts"
+import { LruCache } from "./LruCache.ts"
 import type { WeighedTerm } from "./PgvectorQuery.ts"
 
 /** Words that are remembered of all agents together. */
@@ -67,7 +67,7 @@ const sharesOf = (form: QueryForm, worth: (term: string) => number): ReadonlyMap
 
 /** Weighs a query's terms for an agent, the most telling first; without those that no chunk has. */
 export const makeWeights = (sql: SqlClient.SqlClient) => {
-  const agents = new Recent<Counted>()
+  const agents = new LruCache<Counted>()
 
   const countedOf = (agentId: string, { chunks, length, version }: Chunks, now: number): Counted => {
     const before = agents.use(agentId)

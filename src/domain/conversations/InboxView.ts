@@ -8,7 +8,7 @@ import { RunId } from "../Ids.ts"
 import { Rating } from "../chat/Widget.ts"
 
 /** What a line of the list says of a conversation. */
-export const Glance = Schema.Struct({
+export const ConversationPreview = Schema.Struct({
   /** Your own id of the end user, else their number or id at the provider; null where there is neither. */
   customer: Schema.NullOr(Schema.String),
   /** The first characters of the last message. */
@@ -18,7 +18,7 @@ export const Glance = Schema.Struct({
   /** How many replies the customer found helpful, and how many not. */
   ratings: Schema.Struct({ helpful: Schema.Int, unhelpful: Schema.Int })
 })
-export type Glance = typeof Glance.Type
+export type ConversationPreview = typeof ConversationPreview.Type
 
 /** How far a message has come that went out through a channel; `reason` says why it was not delivered. */
 const MessageDelivery = Schema.Struct({

@@ -30,8 +30,8 @@ export const TenantsHandlers = HttpApiBuilder.group(Api, "tenants", (handlers) =
             actor: { type: "operator" as const, id: "operator" },
             requestId: yield* RequestId
           }
-          const deed = subscriptions.put({ tenantId: path.id }, payload)
-          return { subscription: yield* audit.change(by, "subscription.update", deed, () => path.id) }
+          const change = subscriptions.put({ tenantId: path.id }, payload)
+          return { subscription: yield* audit.change(by, "subscription.update", change, () => path.id) }
         })
       )
       .handle("getSubscription", ({ path }) => subscriptions.get({ tenantId: path.id }))

@@ -2,14 +2,14 @@
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import { MessagingChannel } from "../../domain/channels/Channel.ts"
-import { Intake } from "../../usecases/channels/WebhookIngress.ts"
+import { WebhookIngress } from "../../usecases/channels/WebhookIngress.ts"
 import { webhookLimit } from "../Envelope.ts"
 import * as Headers from "../server/Headers.ts"
 import * as RawRequests from "../server/RawRequests.ts"
 
 const signatureOf = ({ headers }: RawRequests.RawRequest) => Headers.line(headers, "x-hub-signature-256")
 
-const routes = Effect.map(Intake, (intake): ReadonlyArray<RawRequests.RawRoute> =>
+const routes = Effect.map(WebhookIngress, (intake): ReadonlyArray<RawRequests.RawRoute> =>
   MessagingChannel.literals.map((channel) => ({
     path: `/api/webhooks/${channel}`,
     maxBodyBytes: webhookLimit,

@@ -1,12 +1,12 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import { Intake } from "../../usecases/channels/WebhookIngress.ts"
+import { WebhookIngress } from "../../usecases/channels/WebhookIngress.ts"
 import { Api } from "../Api.ts"
 
 /** Challenges of messaging providers. */
 export const MessagingHandlers = HttpApiBuilder.group(Api, "messaging", (handlers) =>
   Effect.gen(function* () {
-    const intake = yield* Intake
+    const intake = yield* WebhookIngress
     const challenge = ({
       urlParams
     }: {

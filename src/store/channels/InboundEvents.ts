@@ -14,8 +14,8 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { JobQueue, type PreparedJobs } from "../../capabilities/JobQueue.ts"
 import { type Arrival, InboundEvent } from "../../domain/channels/Channel.ts"
-import { InboxId, typeId } from "../../domain/Ids.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import { InboundEventId, typeId } from "../../domain/Ids.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { toJsonb } from "../Jsonb.ts"
 
 /** Whose jobs process what is kept here. */
@@ -35,7 +35,7 @@ const Stored = Schema.Struct({
 
 /** A row of `given` below. */
 interface Given {
-  readonly id: InboxId
+  readonly id: InboundEventId
   readonly key: string
   readonly serial_key: string
   readonly owner: string
@@ -47,7 +47,7 @@ interface Given {
 }
 
 /** The database refused what it was given, or lost it to others: in smaller parts it may go. */
-export class InboxRefusal extends Schema.TaggedError<InboxRefusal>()("InboxRefusal", {
+export class InboundEventRefused extends Schema.TaggedError<InboundEventRefused>()("InboundEventRefused", {
   cause: Schema.Defect
 }) {}
 
@@ -75,7 +75,7 @@ const dedupeKeyOf = (event: InboundEvent) =>
     : `inbound:${serialKeyOf(event)}:${event.timestamp.epochMillis}`
 
 const givenOf = ({ event, raw }: Arrival, now: number): Given => ({
-  id: InboxId.make(typeId("inb", now)),
+  id: InboundEventId.make(typeId("inb", now)),
   key: dedupeKeyOf(event),
   serial_key: serialKeyOf(event),
   owner: `${event.channel}:${event.accountId}`,
@@ -86,7 +86,7 @@ const givenOf = ({ event, raw }: Arrival, now: number): Given => ({
   raw
 })
 
-export class Inbox extends Effect.Service<Inbox>()("store/channels/InboundEvents", {
+export class InboundEvents extends Effect.Service<InboundEvents>()("store/channels/InboundEvents", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const queue = yield* JobQueue
@@ -128,7 +128,7 @@ export class Inbox extends Effect.Service<Inbox>()("store/channels/InboundEvents
      * Keeps and queues what is new, all of it or nothing; answers for each arrival whether it was new. Their ids must be
      * free of NUL and lone surrogates; other texts lose them. Joins the transaction of the caller.
      */
-    const accept = Traced.fn("Inbox.accept")(
+    const accept = CheapSpans.fn("InboundEvents.accept")(
       function* (arrivals: ReadonlyArray<Arrival>) {
         if (arrivals.length === 0) return []
         const now = yield* Clock.currentTimeMillis
@@ -138,22 +138,22 @@ export class Inbox extends Effect.Service<Inbox>()("store/channels/InboundEvents
         if (fresh.size > 0) yield* jobs.inserted
         return given.map(({ id }) => fresh.has(id))
       },
-      Effect.catchIf(isRefused, (cause) => new InboxRefusal({ cause }))
+      Effect.catchIf(isRefused, (cause) => new InboundEventRefused({ cause }))
     )
 
     const find = SqlSchema.findOne({
-      Request: InboxId,
+      Request: InboundEventId,
       Result: Stored,
       execute: (id) =>
         sql`select event, received_at as "receivedAt", state from channel_inbox where id = ${id}`
     })
 
     /** Null when it is gone. */
-    const event = Effect.fn("Inbox.event")(function* (id: InboxId) {
+    const event = Effect.fn("InboundEvents.event")(function* (id: InboundEventId) {
       return Option.getOrNull(yield* Effect.orDie(find(id)))
     })
 
-    const settle = (id: InboxId, state: "processed" | "failed", outcome: string | null) =>
+    const settle = (id: InboundEventId, state: "processed" | "failed", outcome: string | null) =>
       sql`
         update channel_inbox set state = ${state}, outcome = ${outcome}, processed_at = now() where id = ${id}`.pipe(
         Effect.orDie,
@@ -161,10 +161,10 @@ export class Inbox extends Effect.Service<Inbox>()("store/channels/InboundEvents
       )
 
     /** `outcome` says why it was not answered; null when it was. Joins the transaction of the caller. */
-    const processed = (id: InboxId, outcome: string | null) => settle(id, "processed", outcome)
+    const processed = (id: InboundEventId, outcome: string | null) => settle(id, "processed", outcome)
 
     /** It could not be routed, or was tried too often; it can still be processed later. Joins the caller's transaction. */
-    const failed = (id: InboxId, reason: string) => settle(id, "failed", reason)
+    const failed = (id: InboundEventId, reason: string) => settle(id, "failed", reason)
 
     /** True when another message of the event's contact still waits to be processed. */
     const moreWaiting = (event: InboundEvent) =>

@@ -10,7 +10,7 @@ import { orUnstorable } from "../Unstorable.ts"
 /** Runs that one sweep ends at most. */
 const sweepLimit = 1_000
 
-export class Instances extends Effect.Service<Instances>()("store/chat/ProcessLeases", {
+export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/ProcessLeases", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
@@ -21,7 +21,7 @@ export class Instances extends Effect.Service<Instances>()("store/chat/ProcessLe
         values (${id}, now() + make_interval(secs => ${Duration.toSeconds(lease)}))
         on conflict (id) do update set lease_until = excluded.lease_until`.pipe(
         Effect.asVoid,
-        Effect.withSpan("Instances.renew")
+        Effect.withSpan("ProcessLeases.renew")
       )
 
     /** The process has stopped, and its runs with it. */
@@ -103,7 +103,7 @@ export class Instances extends Effect.Service<Instances>()("store/chat/ProcessLe
       if (ids.length === 0) return 0
       const ended = yield* Effect.catchTag(orUnstorable(end(ids)), "Unstorable", () => endApart(ids))
       return ended.length
-    }).pipe(Effect.withSpan("Instances.sweep"))
+    }).pipe(Effect.withSpan("ProcessLeases.sweep"))
 
     return { renew, leave, leaveAll, sweep } as const
   })

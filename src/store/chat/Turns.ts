@@ -20,7 +20,7 @@ import {
   MessageRole
 } from "../../domain/conversations/Conversation.ts"
 import { type ConversationId, EndUserId, type MessageId, type RunId } from "../../domain/Ids.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { jsonbOf } from "../Jsonb.ts"
 import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
 import { isDeadlock } from "../knowledge/Sources.ts"
@@ -49,7 +49,7 @@ export type Target =
   | { readonly _tag: "Conversation"; readonly id: ConversationId }
 
 /** What a turn is begun with; ids of what may have to be created are made beforehand. */
-export interface Opening {
+export interface TurnStart {
   readonly target: Target
   readonly persist: boolean
   readonly channel: ConversationChannel
@@ -96,7 +96,7 @@ const Settings = Schema.Struct({
   hasCurated: Schema.Boolean
 })
 
-const Admission = Schema.Struct({
+const StartedTurn = Schema.Struct({
   ...Settings.fields,
   /** False when the quota is used up, or when the target is missing. */
   reserved: Schema.Boolean,
@@ -116,7 +116,7 @@ const Admission = Schema.Struct({
   /** Oldest first. */
   history: Schema.Array(HistoryMessage)
 })
-export type Admission = typeof Admission.Type
+export type StartedTurn = typeof StartedTurn.Type
 
 const Place = Schema.Struct({
   clear: Schema.Boolean,
@@ -169,7 +169,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       ) m`
 
     /** Names the end user: found, upserted by the caller's own id, or fresh. Rows only when a turn was reserved. */
-    const identity = (scope: AgentScope, { target, persist, endUserId }: Opening) => {
+    const identity = (scope: AgentScope, { target, persist, endUserId }: TurnStart) => {
       if (target._tag === "EndUser") {
         return sql`
           select e.id from end_users e, reserved where e.tenant_id = ${scope.tenantId} and e.id = ${target.id}`
@@ -187,7 +187,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
     }
 
     /** From now on the conversation is what keeps the files of the message. */
-    const keptFiles = ({ attachments = [] }: Opening, from: Fragment) =>
+    const keptFiles = ({ attachments = [] }: TurnStart, from: Fragment) =>
       attachments.length === 0
         ? sql``
         : sql`
@@ -199,7 +199,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           ),`
 
     /** The run with the user's message, and its first event. */
-    const runRows = (scope: ReadScope, opening: Opening, from: Fragment) => sql`
+    const runRows = (scope: ReadScope, opening: TurnStart, from: Fragment) => sql`
       run as (
         insert into agent_runs (
           id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message, period_start, credited,
@@ -235,7 +235,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       coalesce((select credited from reserved), false) as credited`
 
     /** A turn that starts a conversation, or has none. */
-    const open = (scope: ReadScope, opening: Opening) => {
+    const open = (scope: ReadScope, opening: TurnStart) => {
       const known =
         opening.target._tag === "EndUser"
           ? sql`exists (select 1 from end_users where tenant_id = ${scope.tenantId} and id = ${opening.target.id})`
@@ -260,7 +260,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
     }
 
     /** A turn that continues a conversation that began under the same scope; a persistent one takes a ticket. */
-    const resume = (scope: ReadScope, opening: Opening, id: ConversationId) => {
+    const resume = (scope: ReadScope, opening: TurnStart, id: ConversationId) => {
       const rows = sql`
         , ticketed as (
           update conversations c set tickets = c.tickets + 1 from reserved
@@ -302,11 +302,11 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
      * Checks the target, reserves a turn of the quota and writes what the turn starts with, in one statement. Nothing is
      * written when the target is missing or the quota is used up.
      */
-    const begin = Traced.fn("Turns.begin")(function* (scope: ReadScope, opening: Opening) {
+    const begin = CheapSpans.fn("Turns.begin")(function* (scope: ReadScope, opening: TurnStart) {
       const { target } = opening
       const execute = () =>
         target._tag === "Conversation" ? resume(scope, opening, target.id) : open(scope, opening)
-      return yield* SqlSchema.single({ Request: Schema.Void, Result: Admission, execute })(undefined).pipe(
+      return yield* SqlSchema.single({ Request: Schema.Void, Result: StartedTurn, execute })(undefined).pipe(
         again
       )
     }, Effect.orDie)
@@ -325,14 +325,14 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
             where r.conversation_id = c.id and r.ticket < ${ticket} and r.status = 'running'
           ) earlier
           where c.agent_id = ${scope.agentId} and c.id = ${conversationId}`
-      })(undefined).pipe(Effect.orDie, Traced.span("Turns.place"))
+      })(undefined).pipe(Effect.orDie, CheapSpans.span("Turns.place"))
 
     /**
      * Writes how the turn ended, once. A reply is written only while the agent answers the conversation and nobody else has
      * since the turn began; `posting` joins its transaction. Fails when its content cannot be stored, and then has written
      * nothing.
      */
-    const settle = Traced.fn("Turns.settle")(function* (
+    const settle = CheapSpans.fn("Turns.settle")(function* (
       scope: AgentScope,
       settlement: Settlement,
       posting: Posting | null = null
@@ -355,7 +355,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
     }, orUnstorable)
 
     /** Ends a run that cannot be settled with its content, as failed: nothing of what was said is written. */
-    const settleEmpty = Traced.fn("Turns.settleEmpty")(function* (
+    const settleEmpty = CheapSpans.fn("Turns.settleEmpty")(function* (
       scope: AgentScope,
       runId: RunId,
       counted: boolean
@@ -368,7 +368,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
     const count = (scope: AgentScope, periodStart: Date) =>
       sql`
         with settled as (select ${scope.agentId}::text as agent_id, ${periodStart}::timestamptz as period_start)
-        ${counters(sql, nothingSaid)}`.pipe(Effect.orDie, Effect.asVoid, Traced.span("Turns.count"))
+        ${counters(sql, nothingSaid)}`.pipe(Effect.orDie, Effect.asVoid, CheapSpans.span("Turns.count"))
 
     /** Gives a reserved turn back: it failed before the model was called, and nothing of it is stored. */
     const release = (
@@ -380,7 +380,11 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           select ${scope.tenantId}::text as tenant_id, ${reserved.periodStart}::timestamptz as period_start,
             ${reserved.credited}::boolean as credited
         ),
-        ${released(sql, sql`ended`)} select 1`.pipe(Effect.orDie, Effect.asVoid, Traced.span("Turns.release"))
+        ${released(sql, sql`ended`)} select 1`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        CheapSpans.span("Turns.release")
+      )
 
     return { begin, place, settle, settleEmpty, count, release } as const
   })

@@ -7,11 +7,19 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { Glance, InboxMessage, LastRun, PostedMessage } from "../../domain/conversations/InboxView.ts"
+import {
+  ConversationPreview,
+  InboxMessage,
+  LastRun,
+  PostedMessage
+} from "../../domain/conversations/InboxView.ts"
 import { AgentId, ConversationId, MessageId, type RunId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
 
-const GlanceRow = Schema.Struct({ conversationId: ConversationId, ...Glance.fields })
+const ConversationPreviewRow = Schema.Struct({
+  conversationId: ConversationId,
+  ...ConversationPreview.fields
+})
 
 const MessageRow = Schema.Struct({ ...InboxMessage.fields, createdAt: Schema.DateTimeUtcFromDate })
 
@@ -55,7 +63,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
     const glances = (ids: ReadonlyArray<ConversationId>) =>
       SqlSchema.findAll({
         Request: Schema.Void,
-        Result: GlanceRow,
+        Result: ConversationPreviewRow,
         execute: () => sql`
           select c.id as "conversationId",
             coalesce(p.external_id, (

@@ -8,7 +8,7 @@ import type * as Scope from "effect/Scope"
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
 import * as v8 from "node:v8"
-import { type Engine, engineOf, messageOf, openGlite, type Opening } from "./Engine.ts"
+import { type Engine, engineOf, messageOf, openGlite, type EngineOpening } from "./Engine.ts"
 import { openThread } from "./EngineThread.ts"
 
 /** The database cannot be opened or reached. `message` is short and names neither credentials nor address. */
@@ -74,7 +74,7 @@ const ending = Effect.map(Effect.runtime<never>(), (runtime) => {
 })
 
 /** The engine on this thread, and PGlite itself. */
-const openHere = (opening: Opening) =>
+const openHere = (opening: EngineOpening) =>
   Effect.acquireRelease(
     Effect.gen(function* () {
       const whenEnded = yield* ending
@@ -95,7 +95,7 @@ const openHere = (opening: Opening) =>
   )
 
 const open = (
-  opening: Opening,
+  opening: EngineOpening,
   thread: URL | undefined
 ): Effect.Effect<Engine, DatabaseUnavailable, Scope.Scope> =>
   Effect.gen(function* () {
@@ -143,7 +143,7 @@ export const openDirectory = (dataDir: string, options: EngineOptions) =>
       const now = yield* Clock.currentTimeMillis
       if (yield* exists(directory)) yield* files(() => Fs.rename(directory, `${directory}.unfinished.${now}`))
     }
-    const opening: Opening = { directory, seed: null, vector: options.vector === true }
+    const opening: EngineOpening = { directory, seed: null, vector: options.vector === true }
     const found = yield* exists(Path.join(directory, "PG_VERSION"))
     if (found) return yield* open(opening, options.thread)
 
@@ -157,7 +157,7 @@ export const openDirectory = (dataDir: string, options: EngineOptions) =>
     return engine
   }).pipe(Effect.catchTag("DatabaseUnavailable", orNoRoom(dataDir)))
 
-const inMemory = ({ seed, vector }: EngineOptions): Opening => ({
+const inMemory = ({ seed, vector }: EngineOptions): EngineOpening => ({
   directory: null,
   seed: seed ?? null,
   vector: vector === true

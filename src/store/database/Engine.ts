@@ -10,7 +10,7 @@ import * as Path from "node:path"
 import { isError } from "../../domain/Thrown.ts"
 
 /** How an engine is opened; plain data, which crosses to a thread. */
-export interface Opening {
+export interface EngineOpening {
   /** Where its files are; null for one that is gone with the process. */
   readonly directory: string | null
   /** A gzipped tar of a data directory, unpacked into a directory that has none. */
@@ -29,7 +29,7 @@ export interface Engine {
 
 /**
  * For one connection in a process that others share: the defaults would hold 128 MB of pages that the operating system
- * keeps anyway, and up to 1 GB of log that nobody reads any more (Upkeep). ANALYZE holds everybody else up, so it reads a tenth
+ * keeps anyway, and up to 1 GB of log that nobody reads any more (EmbeddedMaintenance). ANALYZE holds everybody else up, so it reads a tenth
  * of what it would.
  */
 const settings = [
@@ -73,7 +73,7 @@ const note = () =>
   `Spoke uses this database, process ${process.pid}: opened a second time, it would be damaged.\n`
 
 /** The caller holds the directory's lock: what is noted there is what a dead process left. */
-export const openGlite = async (opening: Opening): Promise<PGlite> => {
+export const openGlite = async (opening: EngineOpening): Promise<PGlite> => {
   const { directory } = opening
   if (directory === null) return await open(opening)
   await Fs.rm(noteOf(directory), { force: true })
@@ -82,7 +82,7 @@ export const openGlite = async (opening: Opening): Promise<PGlite> => {
   return db
 }
 
-const open = async ({ directory, seed, vector }: Opening): Promise<PGlite> => {
+const open = async ({ directory, seed, vector }: EngineOpening): Promise<PGlite> => {
   // Loaded here and not above, so that a process on a server never reads the embedded engine.
   const { PGlite } = await import("@electric-sql/pglite")
   const options = {

@@ -4,7 +4,7 @@ import { types } from "node:util"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { crashed, type Engine, type Opening } from "./Engine.ts"
+import { crashed, type Engine, type EngineOpening } from "./Engine.ts"
 
 /** What the thread says beside its answers, which are bytes, one for each request and in their order. */
 const Word = Schema.Union(
@@ -21,7 +21,7 @@ const isWord = Schema.is(Word)
 /** Longest wait for the engine to write what it holds. */
 const closeTimeout = "10 seconds"
 
-const start = (script: URL, opening: Opening) =>
+const start = (script: URL, opening: EngineOpening) =>
   Effect.async<Worker, Error>((resume) => {
     const worker = new Worker(script, { workerData: opening, env: {}, argv: [], execArgv: [] })
     const settle = (outcome: Effect.Effect<Worker, Error>) => {
@@ -98,7 +98,7 @@ const engineOn = (worker: Worker, whenEnded: () => void) => {
 /** `whenEnded` is called once, when the engine has ended by itself. Fails with what the engine says when it does not open. */
 export const openThread = (
   script: URL,
-  opening: Opening,
+  opening: EngineOpening,
   whenEnded: () => void
 ): Effect.Effect<Engine, Error, Scope.Scope> =>
   Effect.acquireRelease(

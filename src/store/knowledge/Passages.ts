@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
 import { DocumentId } from "../../domain/Ids.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { sourceScopeJson } from "./SourceScopeColumns.ts"
 
@@ -55,7 +55,7 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
     })
 
     /** The chunks of the same sections near `places`, themselves included, in one statement; of live documents that the scope may read. */
-    const around = Traced.fn("PassageStore.around")(function* (
+    const around = CheapSpans.fn("PassageStore.around")(function* (
       { agentId, sourceScope, tenantId }: ReadScope,
       places: ReadonlyArray<Place>
     ) {

@@ -23,7 +23,7 @@ export class AuditTrail extends Effect.Service<AuditTrail>()("usecases/accounts/
     /** SERVICE_UNAVAILABLE when it could not be written down. */
     const record = Effect.fn("AuditTrail.record")(function* (by: By, action: string, target: string) {
       yield* log.record({ ...by, action, target }).pipe(
-        Effect.tapErrorCause((cause) => Effect.logError("A deed could not be audited", { action }, cause)),
+        Effect.tapErrorCause((cause) => Effect.logError("A change could not be audited", { action }, cause)),
         Effect.mapError(
           () =>
             new ServiceUnavailable({
@@ -34,16 +34,16 @@ export class AuditTrail extends Effect.Service<AuditTrail>()("usecases/accounts/
     })
 
     /**
-     * `deed`, then its entry, then its outcome is shown. Nobody who goes away in between leaves a deed without its entry.
-     * A deed that fails leaves none.
+     * `change`, then its entry, then its outcome is shown. Nobody who goes away in between leaves a change without its entry.
+     * A change that fails leaves none.
      */
     const change = <A, E, R>(
       by: By,
       action: string,
-      deed: Effect.Effect<A, E, R>,
+      change: Effect.Effect<A, E, R>,
       target: (outcome: A) => string
     ): Effect.Effect<A, E | ServiceUnavailable, R> =>
-      Effect.uninterruptible(Effect.tap(deed, (outcome) => record(by, action, target(outcome))))
+      Effect.uninterruptible(Effect.tap(change, (outcome) => record(by, action, target(outcome))))
 
     return { list, record, change } as const
   })

@@ -10,7 +10,7 @@ import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { LiveKey } from "../../capabilities/KeyStore.ts"
 import { RateLimiter, RateLimiterError, type Taken } from "../../capabilities/RateLimiter.ts"
 import type { RateLimit } from "../../domain/accounts/RateLimit.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 
 /** The limit of keys that have none of their own. */
 export class RateLimitSettings extends Context.Tag("usecases/RateLimitSettings")<
@@ -53,7 +53,7 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
 
     const limitOf = (key: Pick<LiveKey, "rateLimit">): RateLimit | null => key.rateLimit ?? settings.rateLimit
 
-    const tell = Traced.fn("RateLimits.tell")(function* (now: number) {
+    const tell = CheapSpans.fn("RateLimits.tell")(function* (now: number) {
       yield* Metric.increment(failures)
       if (now - told < quiet) return
       told = now
@@ -85,7 +85,7 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
     })
 
     /** Counts one request of `key` by the caller at `address`; null when it is not limited, or cannot be counted. */
-    const take = Traced.fn("RateLimits.take")(function* (key: LiveKey, address: string) {
+    const take = CheapSpans.fn("RateLimits.take")(function* (key: LiveKey, address: string) {
       const limit = limitOf(key)
       if (limit === null) return null
       const name = key.allowedOrigins.length === 0 ? key.keyId : `${key.keyId}@${address}`

@@ -17,8 +17,8 @@ export interface Post {
   readonly attachments?: ReadonlyArray<StoredAttachment>
 }
 
-export class Posts extends Context.Tag("usecases/channels/ChannelSender")<
-  Posts,
+export class ChannelSender extends Context.Tag("usecases/channels/ChannelSender")<
+  ChannelSender,
   {
     /** Joins the transaction of the caller; nothing for a conversation without a channel. */
     readonly post: (post: Post) => Effect.Effect<void>

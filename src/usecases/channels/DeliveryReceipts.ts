@@ -3,8 +3,8 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { DeliveryStatus, InboundMessage } from "../../domain/channels/Channel.ts"
 
-export class Sent extends Context.Tag("usecases/channels/DeliveryReceipts")<
-  Sent,
+export class DeliveryReceipts extends Context.Tag("usecases/channels/DeliveryReceipts")<
+  DeliveryReceipts,
   {
     /** True when `echo` repeats a message that this service has sent. */
     readonly ours: (echo: InboundMessage) => Effect.Effect<boolean>

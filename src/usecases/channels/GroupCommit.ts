@@ -11,7 +11,7 @@ import type { Arrival } from "../../domain/channels/Channel.ts"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
 import { FairLimiter, type Permit } from "../../concurrency/FairLimiter.ts"
 import { FairQueue } from "../../concurrency/FairQueue.ts"
-import { pause } from "../../concurrency/YieldToEventLoop.ts"
+import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
 
 /** Most deliveries of one transaction. */
 const maxBatchSize = 128
@@ -27,7 +27,7 @@ const batchDelay = Duration.millis(1)
 const transactionTimeout = Duration.seconds(20)
 /** Deliveries have paused after this many milliseconds without one. */
 const quietAfterMs = 5
-/** Poll interval and longest wait of background work for such a pause, in milliseconds. */
+/** Poll interval and longest wait of background work for such a yieldToEventLoop, in milliseconds. */
 const quietPollMs = 20
 const maxQuietWaitMs = 200
 
@@ -46,7 +46,7 @@ const notQueued = () => new ServiceUnavailable({ message: "Nothing could be queu
 
 /** True when one delivery's data may have caused the failure. The deliveries are then stored one by one. */
 const mayBeOneOfThem = (cause: Cause.Cause<unknown>): boolean =>
-  Cause.isDie(cause) || Predicate.isTagged(Cause.squash(cause), "InboxRefusal")
+  Cause.isDie(cause) || Predicate.isTagged(Cause.squash(cause), "InboundEventRefused")
 
 /** Runs until the scope closes. `accept` stores all of its arrivals or none, and returns for each whether it was new. */
 export const make = (accept: Accept) =>
@@ -135,7 +135,7 @@ export const make = (accept: Accept) =>
         Effect.zipRight(Effect.sleep(batchDelay), others),
         () => batch.length * 2 < before
       )
-      return Effect.zipRight(Effect.zipRight(pause, others), awaited)
+      return Effect.zipRight(Effect.zipRight(yieldToEventLoop, others), awaited)
     }
 
     const round = Effect.uninterruptibleMask((restore) =>
@@ -182,7 +182,7 @@ export const make = (accept: Accept) =>
         const wait = Math.min(first ? quietAfterMs : quietPollMs, until - now)
         return Effect.zipRight(Effect.sleep(Duration.millis(wait)), waitForPause(until, false))
       })
-    /** Waits for a pause in the deliveries, 200 milliseconds at most. Background work gives way to them. */
+    /** Waits for a yieldToEventLoop in the deliveries, 200 milliseconds at most. Background work gives way to them. */
     const quietPeriod = Effect.suspend(() =>
       waitForPause(clock.unsafeCurrentTimeMillis() + maxQuietWaitMs, true)
     )

@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
 import type { AliasUpdate, InboundMessage } from "../../domain/channels/Channel.ts"
 import { ConversationChannel } from "../../domain/conversations/Conversation.ts"
-import { AgentId, ConversationId, type EndUserId, InboxId, newId, TenantId } from "../../domain/Ids.ts"
+import { AgentId, ConversationId, type EndUserId, InboundEventId, newId, TenantId } from "../../domain/Ids.ts"
 import {
   ChannelConversationStore,
   type Correspondence,
@@ -20,18 +20,18 @@ import {
 } from "../../store/channels/ChannelConversations.ts"
 import { ContactStore } from "../../store/channels/Contacts.ts"
 import { ConversationStates } from "../../store/conversations/ConversationStates.ts"
-import { Inbox } from "../../store/channels/InboundEvents.ts"
+import { InboundEvents } from "../../store/channels/InboundEvents.ts"
 import { UnansweredStore } from "../../store/channels/Unanswered.ts"
 import { ChatTurn } from "../chat/ChatTurn.ts"
 import { Handoff } from "../conversations/Handoff.ts"
-import { Ownership } from "../conversations/ConversationControl.ts"
+import { ConversationControl } from "../conversations/ConversationControl.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import { Attachments } from "../chat/widget/Attachments.ts"
 import * as Content from "./Content.ts"
 import { workFor } from "../../concurrency/CurrentOwner.ts"
 import { InboundFiles } from "./InboundFiles.ts"
-import { Posts } from "./ChannelSender.ts"
-import { Sent } from "./DeliveryReceipts.ts"
+import { ChannelSender } from "./ChannelSender.ts"
+import { DeliveryReceipts } from "./DeliveryReceipts.ts"
 
 /** A message that is older than this by the provider's clock is stored and put before a human. The agent does not answer it. */
 const maxReplyAge = Duration.minutes(15)
@@ -51,7 +51,7 @@ const Place = Schema.Struct({
 })
 type Place = typeof Place.Type
 
-const Payload = Schema.Union(Schema.Struct({ inboxId: InboxId }), Place)
+const Payload = Schema.Union(Schema.Struct({ inboxId: InboundEventId }), Place)
 const decode = Schema.decodeUnknown(Payload)
 
 const fatal = (message: string) => new JobFailure({ message, fatal: true })
@@ -67,24 +67,24 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const queue = yield* JobQueue
-    const inbox = yield* Inbox
+    const inbox = yield* InboundEvents
     const contacts = yield* ContactStore
     const conversations = yield* ChannelConversationStore
     const states = yield* ConversationStates
     const unanswered = yield* UnansweredStore
     const chat = yield* ChatTurn
     const handoff = yield* Handoff
-    const ownership = yield* Ownership
+    const ownership = yield* ConversationControl
     const feed = yield* RealtimeFeed
-    const posts = yield* Posts
-    const sent = yield* Sent
+    const sender = yield* ChannelSender
+    const sent = yield* DeliveryReceipts
     const files = yield* InboundFiles
     const attachments = yield* Attachments
 
     const inOne = <A, E>(work: Effect.Effect<A, E>) =>
       sql.withTransaction(work).pipe(Effect.catchTag("SqlError", Effect.die))
 
-    const routed = Effect.fn("Inbound.routed")(function* (id: InboxId, from: Correspondence) {
+    const routed = Effect.fn("Inbound.routed")(function* (id: InboundEventId, from: Correspondence) {
       const route = yield* conversations.route(from)
       if (Option.isSome(route)) {
         yield* workFor(route.value.tenantId)
@@ -150,7 +150,11 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
      * Stores the contact, the conversation and the message with one transaction, and marks the event as stored. Of several events
      * that are processed at the same time, the last one finds no other waiting and answers for all.
      */
-    const store = Effect.fn("Inbound.store")(function* (id: InboxId, route: Route, event: InboundMessage) {
+    const store = Effect.fn("Inbound.store")(function* (
+      id: InboundEventId,
+      route: Route,
+      event: InboundMessage
+    ) {
       const from = { tenantId: route.tenantId, ...correspondence(event) }
       const freshUser = yield* newId.endUser
       const freshConversation = yield* newId.conversation
@@ -174,7 +178,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     })
 
     const turn = Effect.fn("Inbound.turn")(function* ({ agentId, channel, conversationId, tenantId }: Place) {
-      yield* posts.seen(conversationId).pipe(Effect.timeout(shutdownDelay), Effect.ignore, Effect.fork)
+      yield* sender.seen(conversationId).pipe(Effect.timeout(shutdownDelay), Effect.ignore, Effect.fork)
       for (let look = 1; ; look++) {
         const now = yield* DateTime.now
         const outcome = yield* chat.answer(
@@ -186,7 +190,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
             queueTimeout: maxReplyAge,
             files: (stored) => attachments.ofConversation({ tenantId, agentId }, stored),
             post: ({ content, handedOff, id }, epoch) =>
-              posts.post({
+              sender.post({
                 conversationId,
                 messageId: id,
                 // What tells the customer of the human is said whoever comes first.
@@ -231,7 +235,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
 
     const message = Effect.fn("Inbound.message")(function* (
       job: QueueJob,
-      id: InboxId,
+      id: InboundEventId,
       event: InboundMessage
     ) {
       const route = yield* routed(id, correspondence(event))
@@ -248,7 +252,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       yield* inbox.processed(id, outcome ?? answered)
     })
 
-    const event = Effect.fn("Inbound.event")(function* (job: QueueJob, id: InboxId) {
+    const event = Effect.fn("Inbound.event")(function* (job: QueueJob, id: InboundEventId) {
       const found = yield* inbox.event(id)
       if (found === null) return
       if (found.event._tag === "Message") return yield* message(job, id, found.event)

@@ -33,8 +33,8 @@ import {
 } from "../../store/channels/Outbox.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
-import { type Post, Posts } from "./ChannelSender.ts"
-import { Sent } from "./DeliveryReceipts.ts"
+import { type Post, ChannelSender } from "./ChannelSender.ts"
+import { DeliveryReceipts } from "./DeliveryReceipts.ts"
 
 const decode = Schema.decodeUnknown(Schema.Struct({ messageId: MessageId }))
 
@@ -269,13 +269,13 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
 }) {}
 
 /** What those who write messages, and those who take deliveries, see of it. */
-export const layerPorts: Layer.Layer<Posts | Sent, never, Outbound> = Layer.merge(
+export const layerPorts: Layer.Layer<ChannelSender | DeliveryReceipts, never, Outbound> = Layer.merge(
   Layer.effect(
-    Posts,
+    ChannelSender,
     Effect.map(Outbound, ({ post, seen }) => ({ post, seen }))
   ),
   Layer.effect(
-    Sent,
+    DeliveryReceipts,
     Effect.map(Outbound, ({ delivered, ours }) => ({ delivered, ours }))
   )
 )

@@ -20,10 +20,10 @@ import {
   ValidationError
 } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
-import { Inbox } from "../../store/channels/InboundEvents.ts"
+import { InboundEvents } from "../../store/channels/InboundEvents.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
 import * as GroupCommit from "./GroupCommit.ts"
-import { Sent } from "./DeliveryReceipts.ts"
+import { DeliveryReceipts } from "./DeliveryReceipts.ts"
 
 /** What a provider sends to find out whether an address is ours; any of them may be missing. */
 export interface Challenge {
@@ -55,15 +55,15 @@ const countsOf = (arrivals: ReadonlyArray<Arrival>, fresh: ReadonlyArray<boolean
 
 type Refusal = NotConfigured | Unauthorized | ValidationError | ServiceUnavailable
 
-export class Intake extends Effect.Service<Intake>()("usecases/channels/WebhookIngress", {
+export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/channels/WebhookIngress", {
   scoped: Effect.gen(function* () {
     const settings = yield* ChannelSettings
-    const inbox = yield* Inbox
-    const sent = yield* Sent
+    const inbox = yield* InboundEvents
+    const sent = yield* DeliveryReceipts
     const { add: accept, calm } = yield* GroupCommit.make(inbox.accept)
 
     /** The text to answer a subscription with. */
-    const challenge = Effect.fn("Intake.challenge")(function* (given: Challenge) {
+    const challenge = Effect.fn("WebhookIngress.challenge")(function* (given: Challenge) {
       if (settings.verifyToken === null) return yield* unverifiable("CHANNEL_VERIFY_TOKEN")
       const expected = digest(Redacted.value(settings.verifyToken))
       const matches = timingSafeEqual(digest(given.verifyToken ?? ""), expected)
@@ -106,7 +106,7 @@ export class Intake extends Effect.Service<Intake>()("usecases/channels/WebhookI
     }
 
     /** `signature` is the header `x-hub-signature-256`. */
-    const deliver = Effect.fn("Intake.deliver")(function* (
+    const deliver = Effect.fn("WebhookIngress.deliver")(function* (
       channel: MessagingChannel,
       signature: string | undefined,
       body: Uint8Array

@@ -12,7 +12,7 @@ import type { RunId } from "../../domain/Ids.ts"
 import { AgentRunStore, type Outcome } from "../../store/chat/AgentRuns.ts"
 import type { RunningTurn } from "./ChatTurn.ts"
 import { Telling } from "./grounding/Citations.ts"
-import { LiveRuns } from "./RunningTurns.ts"
+import { RunningTurns } from "./RunningTurns.ts"
 import { runtimeTimeout, turnFailed, turnInterrupted } from "./ModelStep.ts"
 import type { Replay } from "./Replay.ts"
 
@@ -104,7 +104,7 @@ const settled = <E>(look: Effect.Effect<Outcome, E>): Effect.Effect<Outcome, E> 
 export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentRuns", {
   effect: Effect.gen(function* () {
     const store = yield* AgentRunStore
-    const live = yield* LiveRuns
+    const live = yield* RunningTurns
     const audit = yield* AuditLog
 
     /** One page of the trace, after an audit entry says who reads it; without the entry nothing is shown. */

@@ -7,7 +7,7 @@ import type { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import type { CallingTurn } from "../../capabilities/ToolSource.ts"
 import type { VectorSearch } from "../../capabilities/VectorSearch.ts"
 import type { Citation, TurnPart } from "../../domain/chat/ChatTurn.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import type { PassageStore } from "../../store/knowledge/Passages.ts"
 import type { HistoryMessage } from "../../store/chat/Turns.ts"
 import * as Citations from "./grounding/Citations.ts"
@@ -37,7 +37,7 @@ export interface Answer {
 }
 
 /** What answering needs of the outside. */
-export interface Means {
+export interface TurnServices {
   readonly search: Context.Tag.Service<typeof VectorSearch>
   readonly texts: PassageStore
   readonly embedder: Context.Tag.Service<typeof Embedder>
@@ -50,8 +50,8 @@ export interface Means {
 const sourcesShare = 0.25
 
 /** What is found for `query` and was not shown `before`, within `tokens`; the search stands in the trace. */
-const searched = Traced.fn("Answer.searched")(function* (
-  { embedder, runtime, search, texts }: Means,
+const searched = CheapSpans.fn("Answer.searched")(function* (
+  { embedder, runtime, search, texts }: TurnServices,
   turn: Turn,
   query: string,
   tokens: number,
@@ -87,12 +87,12 @@ const searched = Traced.fn("Answer.searched")(function* (
 })
 
 /** Tokens of sources that a turn may show. */
-const budgetOf = ({ runtime }: Means, { admission }: Turn): number =>
+const budgetOf = ({ runtime }: TurnServices, { admission }: Turn): number =>
   Math.min(admission.contextTokens, runtime.contextWindow * sourcesShare)
 
 /** The turn's tools, and the search of sources where the agent allows it; all searches together show as much as the first may. */
 const withSearches = (
-  means: Means,
+  means: TurnServices,
   turn: Turn,
   tools: TurnTools,
   passages: ReadonlyArray<Passages.Passage>,
@@ -122,8 +122,8 @@ const groundingOf = ({ admission }: Turn, passages: ReadonlyArray<Passages.Passa
   admission.hasSources || passages.length > 0 ? admission.groundingMode : null
 
 /** The model's reply, or as much of it as there was when the turn was stopped. */
-const write = Traced.fn("Answer.write")(function* (
-  { runtime }: Means,
+const write = CheapSpans.fn("Answer.write")(function* (
+  { runtime }: TurnServices,
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>,
   passages: ReadonlyArray<Passages.Passage>,
@@ -186,8 +186,8 @@ const maxWithheldLength = 8_000
  * The reply as it is sent, with its citations. Where the agent's policy may replace it, `held` is all of it: nothing of a
  * reply that is withheld has been told.
  */
-const settled = Traced.fn("Answer.settled")(function* (
-  { checker, runtime }: Means,
+const settled = CheapSpans.fn("Answer.settled")(function* (
+  { checker, runtime }: TurnServices,
   turn: Turn,
   telling: Citations.Telling,
   held: ReadonlyArray<TurnPart> | null
@@ -216,7 +216,7 @@ const withFarewell = (turn: Turn, text: string) => {
 }
 
 /** The wish for a human stands, whatever became of the model afterwards. */
-export const addHandoffNotice = Traced.fn("Answer.farewell")(function* (turn: Turn) {
+export const addHandoffNotice = CheapSpans.fn("Answer.addHandoffNotice")(function* (turn: Turn) {
   const answered: Answer = {
     reply: yield* withFarewell(turn, ""),
     citations: [],
@@ -235,8 +235,8 @@ const callingTurn = ({ admission, conversationId, opening, scope }: Turn): Calli
 })
 
 /** Fails when the model does, and when the turn is stopped before anything was said. */
-export const run = Traced.fn("Answer.run")(function* (
-  means: Means,
+export const run = CheapSpans.fn("Answer.run")(function* (
+  means: TurnServices,
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>
 ) {

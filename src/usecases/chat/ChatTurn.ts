@@ -28,18 +28,18 @@ import {
 import type { ConversationChannel } from "../../domain/conversations/Conversation.ts"
 import { type ConversationNotActive, RuntimeDataUnavailable } from "../../domain/Errors.ts"
 import type { ConversationId, EndUserId, RunId } from "../../domain/Ids.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import type { TurnClaim } from "../../store/chat/TurnClaims.ts"
 import { PassageStore } from "../../store/knowledge/Passages.ts"
-import { type Opening, Turns } from "../../store/chat/Turns.ts"
+import { type TurnStart, Turns } from "../../store/chat/Turns.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
-import { type Admit, type Begun, makeBeginning, type Stored } from "./StartTurn.ts"
-import { makeEnding } from "./SettleTurn.ts"
-import { type Extras, noExtras } from "./TurnOptions.ts"
+import { type Admit, type Begun, makeStartTurn, type Stored } from "./StartTurn.ts"
+import { makeSettleTurn } from "./SettleTurn.ts"
+import { type TurnOptions, noTurnOptions } from "./TurnOptions.ts"
 import * as Identity from "./Identity.ts"
-import { Instance } from "./ProcessLease.ts"
-import { LiveRuns } from "./RunningTurns.ts"
+import { ProcessLease } from "./ProcessLease.ts"
+import { RunningTurns } from "./RunningTurns.ts"
 import * as ModelStep from "./ModelStep.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
 import { Replay } from "./Replay.ts"
@@ -73,9 +73,9 @@ const lean = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
 export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn", {
   scoped: Effect.gen(function* () {
     const turns = yield* Turns
-    const beginning = yield* makeBeginning
-    const instance = yield* Instance
-    const means: Answer.Means = {
+    const beginning = yield* makeStartTurn
+    const instance = yield* ProcessLease
+    const means: Answer.TurnServices = {
       search: yield* VectorSearch,
       texts: yield* PassageStore,
       embedder: yield* Embedder,
@@ -86,20 +86,20 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const settings = yield* TurnSettings
     const realtime = yield* RealtimeAccess
     const feed = yield* RealtimeFeed
-    const live = yield* LiveRuns
+    const live = yield* RunningTurns
     const fibers = yield* FiberSet.make()
-    const { abandon, conclude } = yield* makeEnding
+    const { abandon, conclude } = yield* makeSettleTurn
     // Registered after the set, so it runs before the set interrupts what is left.
     yield* Effect.addFinalizer(() =>
       FiberSet.awaitEmpty(fibers).pipe(Effect.timeout(settings.drain), Effect.ignore)
     )
 
-    const admitted = Traced.fn("ChatTurn.admitted")(function* (
+    const admitted = CheapSpans.fn("ChatTurn.admitted")(function* (
       scope: ReadScope,
       request: ChatTurnRequest,
       { opening, started, trace }: Begun,
       admission: Turn["admission"],
-      { endUserId, files, history }: Extras,
+      { endUserId, files, history }: TurnOptions,
       post: Turn["post"] = null
     ) {
       const turn: Turn = {
@@ -132,11 +132,11 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return turn
     })
 
-    const begin = Traced.fn("ChatTurn.begin")(function* <E>(
+    const begin = CheapSpans.fn("ChatTurn.begin")(function* <E>(
       scope: ReadScope,
       channel: ConversationChannel,
       request: ChatTurnRequest,
-      extras: Extras,
+      extras: TurnOptions,
       admit: Admit<E>
     ) {
       if (hasRuntimeData(request) && !settings.runtimeData) {
@@ -146,7 +146,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return yield* admitted(scope, request, begun, yield* admit(scope, begun.opening), extras)
     })
 
-    const beginStored = Traced.fn("ChatTurn.beginStored")(function* (scope: ReadScope, stored: Stored) {
+    const beginStored = CheapSpans.fn("ChatTurn.beginStored")(function* (scope: ReadScope, stored: Stored) {
       const found = yield* beginning.stored(scope, stored)
       if (typeof found === "string") return found
       const { admission, begun, files, request } = found
@@ -161,7 +161,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       (admission.ticket === null || !(admission.clear || opening.answers !== undefined))
 
     /** Waits until every earlier turn of the conversation has ended, and returns the history as they left it. */
-    const takePlace = Traced.fn("ChatTurn.takePlace")(function* (turn: Turn) {
+    const takePlace = CheapSpans.fn("ChatTurn.takePlace")(function* (turn: Turn) {
       const { admission, conversationId, scope } = turn
       const { ticket } = admission
       if (conversationId === null) return admission.history
@@ -279,11 +279,11 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
     }
 
-    const begun = Traced.fn("ChatTurn.start")(function* <E>(
+    const begun = CheapSpans.fn("ChatTurn.start")(function* <E>(
       scope: ReadScope,
       request: ChatTurnRequest,
       channel: ConversationChannel,
-      extras: Extras,
+      extras: TurnOptions,
       admit: Admit<E>,
       claim: TurnClaim | null = null
     ) {
@@ -316,15 +316,15 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       scope: ReadScope,
       request: ChatTurnRequest,
       channel: ConversationChannel = "api",
-      extras: Extras = noExtras
+      extras: TurnOptions = noTurnOptions
     ) => Effect.map(begun(scope, request, channel, extras, beginning.admit), running)
 
     /** {@link start} over the API, for the first request with its Idempotency-Key alone. */
     const startOnce = (scope: ReadScope, request: ChatTurnRequest, claim: TurnClaim) =>
-      Effect.map(begun(scope, request, "api", noExtras, beginning.admitOnce(claim), claim), running)
+      Effect.map(begun(scope, request, "api", noTurnOptions, beginning.admitOnce(claim), claim), running)
 
     /** `result` as a complete reply, with a realtime token when a conversation exists. */
-    const completed = Traced.fn("ChatTurn.completed")(function* (
+    const completed = CheapSpans.fn("ChatTurn.completed")(function* (
       key: Caller,
       request: CompleteRequest,
       runId: RunId | null,
@@ -335,7 +335,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return { ...complete, ...(yield* realtime.issue(result.conversationId, grantorOfKey(key))) }
     })
 
-    const awaited = Traced.fn("ChatTurn.complete")(function* (
+    const awaited = CheapSpans.fn("ChatTurn.complete")(function* (
       key: Caller,
       request: CompleteRequest,
       turn: Turn
@@ -348,13 +348,13 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
 
     /** The complete reply, with a realtime token when a conversation exists. */
     const complete = (key: Caller, request: CompleteRequest) =>
-      Effect.flatMap(begun(key, request, "api", noExtras, beginning.admit), (turn) =>
+      Effect.flatMap(begun(key, request, "api", noTurnOptions, beginning.admit), (turn) =>
         awaited(key, request, turn)
       )
 
     /** {@link complete} for the first request with its Idempotency-Key alone. */
     const completeOnce = (key: Caller, request: CompleteRequest, claim: TurnClaim) =>
-      Effect.flatMap(begun(key, request, "api", noExtras, beginning.admitOnce(claim), claim), (turn) =>
+      Effect.flatMap(begun(key, request, "api", noTurnOptions, beginning.admitOnce(claim), claim), (turn) =>
         awaited(key, request, turn)
       )
 
@@ -362,7 +362,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
      * Answers what is stored of a channel's conversation and not answered yet, all of it with one reply, and returns once
      * that is settled. An interrupted caller leaves the turn to settle by itself.
      */
-    const answer = Traced.fn("ChatTurn.answer")(function* (agent: AgentScope, stored: Stored) {
+    const answer = CheapSpans.fn("ChatTurn.answer")(function* (agent: AgentScope, stored: Stored) {
       const scope: ReadScope = { ...agent, sourceScope: null }
       const reported = yield* Deferred.make<void, Failure | ConversationNotActive>()
       const turn = yield* beginStored(scope, stored).pipe(
@@ -389,7 +389,7 @@ const running = (turn: Turn): RunningTurn => ({
   parts: Stream.ensuring(turn.parts.stream, left(turn))
 })
 
-const conversationOf = ({ target, persist, conversationId }: Opening): ConversationId | null => {
+const conversationOf = ({ target, persist, conversationId }: TurnStart): ConversationId | null => {
   if (target._tag === "Conversation") return target.id
   return persist ? conversationId : null
 }

@@ -6,8 +6,8 @@ import {
   EndUserNotFound,
   TurnLimitExceeded
 } from "../../domain/Errors.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
-import type { Admission, Target } from "../../store/chat/Turns.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
+import type { StartedTurn, Target } from "../../store/chat/Turns.ts"
 
 /** At most one identity field is set: the request's schema sees to it. */
 export const targetOf = ({ conversationId, endUserId, externalEndUserId }: ChatTurnRequest): Target => {
@@ -23,7 +23,10 @@ export const notActive = () =>
   })
 
 /** Fails when the target is missing (404), the conversation is not active (409) or the quota is used up (429). */
-export const admitted = Traced.fn("Identity.admitted")(function* (target: Target, admission: Admission) {
+export const admitted = CheapSpans.fn("Identity.admitted")(function* (
+  target: Target,
+  admission: StartedTurn
+) {
   if (target._tag === "Conversation") {
     if (!admission.known) {
       return yield* new ConversationNotFound({ message: "The conversation does not exist for this agent." })
@@ -38,5 +41,5 @@ export const admitted = Traced.fn("Identity.admitted")(function* (target: Target
 })
 
 /** The end user as the result names it: not for conversation-targeted turns. */
-export const visibleEndUser = (target: Target, { endUserId }: Admission) =>
+export const visibleEndUser = (target: Target, { endUserId }: StartedTurn) =>
   target._tag === "Conversation" ? null : endUserId

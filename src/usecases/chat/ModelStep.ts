@@ -12,7 +12,7 @@ import {
 } from "../../capabilities/ModelRuntime.ts"
 import type { ProviderProblem } from "../../domain/chat/AgentRun.ts"
 import { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 
 export interface StepResult {
   readonly text: string
@@ -40,7 +40,7 @@ const maxRetryDelay = Duration.seconds(5)
 /** Pauses before the second and the third try, in milliseconds. */
 const pauses = [250, 500]
 
-/** `round` again, while nothing of its answer has come and the provider does not ask for more patience than there is. */
+/** `round` again, while nothing of its answer has come and the provider does not ask for a longer pause than {@link maxRetryDelay}. */
 const persistently = <R>(
   round: Effect.Effect<void, ModelError, R>,
   tried = 0
@@ -71,7 +71,7 @@ const documented = (error: ModelError, onProblem: (problem: ProviderProblem) => 
  * Streams one reply. `onDelta` runs for each piece of text before the next is read. `repeatable` is false once a tool has run:
  * a second attempt could call the tool twice. `onProblem` gets what an operator may know of the failure, before the failure.
  */
-export const run = Traced.fn("ModelStep.run")(function* (
+export const run = CheapSpans.fn("ModelStep.run")(function* (
   runtime: ModelRuntimeService,
   request: ModelRequest,
   onDelta: (delta: string) => Effect.Effect<void>,

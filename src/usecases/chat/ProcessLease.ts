@@ -6,15 +6,15 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { typeId } from "../../domain/Ids.ts"
-import { Instances } from "../../store/chat/ProcessLeases.ts"
+import { ProcessLeases } from "../../store/chat/ProcessLeases.ts"
 
 const lease = Duration.seconds(20)
 const renewal = Duration.seconds(5)
 const sweeping = Duration.seconds(10)
 
-export class Instance extends Effect.Service<Instance>()("usecases/chat/ProcessLease", {
+export class ProcessLease extends Effect.Service<ProcessLease>()("usecases/chat/ProcessLease", {
   scoped: Effect.gen(function* () {
-    const instances = yield* Instances
+    const instances = yield* ProcessLeases
     const id = typeId("ins", yield* Effect.clockWith((clock) => clock.currentTimeMillis))
     const quietly = <A, E>(what: string, effect: Effect.Effect<A, E>) =>
       Effect.catchAllCause(effect, (cause) => Effect.logWarning(what, cause))

@@ -12,7 +12,7 @@ import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { Grantor } from "../../domain/accounts/Access.ts"
 import { currentOwner } from "../../concurrency/CurrentOwner.ts"
 import { ConversationId } from "../../domain/Ids.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
 const validity = Duration.hours(1)
@@ -38,7 +38,7 @@ export class RealtimeAccess extends Effect.Service<RealtimeAccess>()("usecases/c
     const box = yield* SecretBox
     const { realtimeUrl } = yield* TurnSettings
     /** A signed token and where to use it, for whom the fiber works for; `by` is what it stands on. */
-    const issue = Traced.fn("RealtimeAccess.issue")(function* (
+    const issue = CheapSpans.fn("RealtimeAccess.issue")(function* (
       conversationId: ConversationId,
       by: Grantor | null
     ) {
@@ -48,7 +48,7 @@ export class RealtimeAccess extends Effect.Service<RealtimeAccess>()("usecases/c
       return { realtimeToken, realtimeUrl }
     })
     /** What `token` grants, or none when it is not ours or its hour is over. */
-    const verify = Traced.fn("RealtimeAccess.verify")(function* (token: string) {
+    const verify = CheapSpans.fn("RealtimeAccess.verify")(function* (token: string) {
       const text = yield* box.verify("realtime", token)
       const now = yield* Clock.currentTimeMillis
       return Option.filter(Option.flatMap(text, read), ({ expires }) => expires > now)

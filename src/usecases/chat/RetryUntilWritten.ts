@@ -9,7 +9,7 @@ const again = Schedule.recurUpTo("10 minutes").pipe(Schedule.addDelay(() => "1 s
  * Ends a failed turn. While this process lives nobody else ends its runs: should it fail, it goes on trying in `scope` until
  * the database is back, and the caller does not wait for that.
  */
-export const insist =
+export const retryUntilWritten =
   (scope: Scope.Scope) =>
   <A, E, R>(ending: Effect.Effect<A, E, R>): Effect.Effect<void, never, R> =>
     ending.pipe(

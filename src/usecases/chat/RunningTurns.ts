@@ -12,7 +12,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { RunEvent } from "../../domain/chat/AgentRun.ts"
 import type { RunId } from "../../domain/Ids.ts"
 import { AgentRunStore } from "../../store/chat/AgentRuns.ts"
-import { Instance } from "./ProcessLease.ts"
+import { ProcessLease } from "./ProcessLease.ts"
 import type { Replay } from "./Replay.ts"
 import type * as Trace from "./Trace.ts"
 
@@ -32,10 +32,10 @@ export interface LiveRun {
   readonly ended: Effect.Effect<void>
 }
 
-export class LiveRuns extends Effect.Service<LiveRuns>()("usecases/chat/RunningTurns", {
+export class RunningTurns extends Effect.Service<RunningTurns>()("usecases/chat/RunningTurns", {
   scoped: Effect.gen(function* () {
     const store = yield* AgentRunStore
-    const instance = yield* Instance
+    const instance = yield* ProcessLease
     const runs = new Map<RunId, LiveRun & { readonly since: number }>()
 
     const add = (run: LiveRun) =>

@@ -5,12 +5,12 @@ import * as Effect from "effect/Effect"
 import type { ChatTurnResult } from "../../domain/chat/ChatTurn.ts"
 import type { ConversationNotActive } from "../../domain/Errors.ts"
 import { newId } from "../../domain/Ids.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { type Settled, type Settlement, Turns } from "../../store/chat/Turns.ts"
 import type { Unstorable } from "../../store/Unstorable.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import type * as Answer from "./Answer.ts"
-import { insist } from "./RetryUntilWritten.ts"
+import { retryUntilWritten } from "./RetryUntilWritten.ts"
 import * as ModelStep from "./ModelStep.ts"
 import { emit, type Failure, record, type Turn } from "./Turn.ts"
 import * as TurnMetrics from "./TurnMetrics.ts"
@@ -22,13 +22,13 @@ interface Outcome extends Pick<Settlement, "reply" | "inputTokens" | "outputToke
 const nothingSaid = { reply: null, inputTokens: 0, outputTokens: 0 } as const
 
 /** What {@link ChatTurn} ends its turns with. */
-export const makeEnding = Effect.gen(function* () {
+export const makeSettleTurn = Effect.gen(function* () {
   const turns = yield* Turns
   const feed = yield* RealtimeFeed
-  const inTheEnd = insist(yield* Effect.scope)
+  const inTheEnd = retryUntilWritten(yield* Effect.scope)
   TurnMetrics.begin()
 
-  const settle = Traced.fn("Ending.settle")(function* (turn: Turn, outcome: Outcome) {
+  const settle = CheapSpans.fn("Ending.settle")(function* (turn: Turn, outcome: Outcome) {
     const { admission, opening, scope } = turn
     const tokens = { inputTokens: outcome.inputTokens, outputTokens: outcome.outputTokens }
     // Without a ticket no run was written: the conversation was taken over while the turn was being begun.
@@ -69,7 +69,7 @@ export const makeEnding = Effect.gen(function* () {
     )
 
   /** Somebody else answers by now: what the model wrote is not said. */
-  const takenOver = Traced.fn("Ending.takenOver")(function* (turn: Turn, answer: Answer.Answer) {
+  const takenOver = CheapSpans.fn("Ending.takenOver")(function* (turn: Turn, answer: Answer.Answer) {
     turn.takenOver = true
     const { inputTokens, outputTokens } = answer
     yield* record(turn, "run.failed", "failed", "Somebody else took over", { code: "TAKEN_OVER" })
@@ -78,7 +78,7 @@ export const makeEnding = Effect.gen(function* () {
   }, Effect.uninterruptible)
 
   /** Settles first, then says so: nothing leaves as done that is not stored. */
-  const conclude = Traced.fn("Ending.conclude")(function* (turn: Turn, answer: Answer.Answer) {
+  const conclude = CheapSpans.fn("Ending.conclude")(function* (turn: Turn, answer: Answer.Answer) {
     const { citations, inputTokens, outputTokens, reply } = answer
     const event = yield* turn.trace.draft("run.completed", "complete", answer.label)
     const id = yield* newId.message
@@ -105,7 +105,7 @@ export const makeEnding = Effect.gen(function* () {
   })
 
   /** Whoever takes over stops the turn, maybe before anything was said. */
-  const stoppedByOthers = Traced.fn("Ending.stoppedByOthers")(function* (turn: Turn) {
+  const stoppedByOthers = CheapSpans.fn("Ending.stoppedByOthers")(function* (turn: Turn) {
     const { admission, conversationId, scope } = turn
     if (conversationId === null || admission.ticket === null) return false
     if (!(yield* Deferred.isDone(turn.cancellation))) return false

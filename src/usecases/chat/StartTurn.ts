@@ -13,13 +13,13 @@ import type { ChatTurnRequest } from "../../domain/chat/ChatTurn.ts"
 import type { ConversationChannel } from "../../domain/conversations/Conversation.ts"
 import { Conflict } from "../../domain/Errors.ts"
 import { type ConversationId, newId, type RunId } from "../../domain/Ids.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { type TurnClaim, TurnClaimStore } from "../../store/chat/TurnClaims.ts"
-import { type Opening, Turns } from "../../store/chat/Turns.ts"
+import { type TurnStart, Turns } from "../../store/chat/Turns.ts"
 import { UnansweredStore } from "../../store/channels/Unanswered.ts"
-import { type Extras, type Files, noExtras } from "./TurnOptions.ts"
+import { type TurnOptions, type Files, noTurnOptions } from "./TurnOptions.ts"
 import * as Identity from "./Identity.ts"
-import { Instance } from "./ProcessLease.ts"
+import { ProcessLease } from "./ProcessLease.ts"
 import * as Trace from "./Trace.ts"
 import type { Reply, Turn } from "./Turn.ts"
 import { TurnSettings } from "./TurnSettings.ts"
@@ -48,7 +48,7 @@ const settlingTime = Duration.seconds(30)
 
 /** An opening with the trace of its run, and the run's first event. */
 export interface Begun {
-  readonly opening: Opening
+  readonly opening: TurnStart
   readonly started: RunEvent
   readonly trace: Trace.Trace
 }
@@ -59,27 +59,27 @@ export class AlreadyBegun extends Data.TaggedError("AlreadyBegun")<{ readonly ru
 /** Reserves a turn and writes its first rows, or says why there is none. */
 export type Admit<E> = (
   scope: ReadScope,
-  opening: Opening
+  opening: TurnStart
 ) => Effect.Effect<Turn["admission"], Effect.Effect.Error<ReturnType<typeof Identity.admitted>> | E>
 
 /** What {@link ChatTurn} begins its turns with. */
-export const makeBeginning = Effect.gen(function* () {
+export const makeStartTurn = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const turns = yield* Turns
   const claims = yield* TurnClaimStore
   const unanswered = yield* UnansweredStore
-  const instance = yield* Instance
+  const instance = yield* ProcessLease
   const settings = yield* TurnSettings
 
-  const opened = Traced.fn("Beginning.opened")(function* (
+  const opened = CheapSpans.fn("Beginning.opened")(function* (
     channel: ConversationChannel,
     request: ChatTurnRequest,
-    { files, retryOf, userMessageId }: Extras
+    { files, retryOf, userMessageId }: TurnOptions
   ) {
     const runId = yield* newId.run
     const trace = Trace.make(runId)
     const started = yield* trace.record("run.started", "running", "Run started")
-    const opening: Opening = {
+    const opening: TurnStart = {
       target: Identity.targetOf(request),
       persist: request.persist,
       channel,
@@ -116,11 +116,11 @@ export const makeBeginning = Effect.gen(function* () {
       }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
   /** Gives the key of a turn back that was refused after it had begun. */
-  const unclaim = (scope: AgentScope, claim: TurnClaim, { runId }: Opening) =>
+  const unclaim = (scope: AgentScope, claim: TurnClaim, { runId }: TurnStart) =>
     claims.release(scope, claim, runId)
 
   /** Begins the turn that answers what is stored; how many read it at the same time, one begins. */
-  const stored = Traced.fn("Beginning.stored")(function* (scope: ReadScope, burst: Stored) {
+  const stored = CheapSpans.fn("Beginning.stored")(function* (scope: ReadScope, burst: Stored) {
     const { conversationId: id, now } = burst
     const since = {
       fresh: DateTime.subtractDuration(now, burst.queueTimeout),
@@ -139,9 +139,9 @@ export const makeBeginning = Effect.gen(function* () {
         .slice(-maxBurstCharacters)
         .toWellFormed()
       const request: ChatTurnRequest = { message, conversationId: id, persist: true }
-      const begun = yield* opened(burst.channel, request, noExtras)
+      const begun = yield* opened(burst.channel, request, noTurnOptions)
       const answers = held.messages.map((row) => row.id)
-      const opening: Opening = { ...begun.opening, userMessageId: last.id, answers }
+      const opening: TurnStart = { ...begun.opening, userMessageId: last.id, answers }
       const files = burst.files(held.messages.flatMap(({ attachments }) => attachments))
       return { request, files, begun: { ...begun, opening }, admission: yield* turns.begin(scope, opening) }
     })

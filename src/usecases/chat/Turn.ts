@@ -7,7 +7,7 @@ import type { ProviderProblem } from "../../domain/chat/AgentRun.ts"
 import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/chat/ChatTurn.ts"
 import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 import type { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
-import type { Admission, Opening } from "../../store/chat/Turns.ts"
+import type { StartedTurn, TurnStart } from "../../store/chat/Turns.ts"
 import type { Files } from "./TurnOptions.ts"
 import type { Replay } from "./Replay.ts"
 import type * as Trace from "./Trace.ts"
@@ -28,8 +28,8 @@ export type Failure = TurnFailed | RuntimeTimeout
 export interface Turn {
   readonly scope: ReadScope
   readonly request: ChatTurnRequest
-  readonly opening: Opening
-  readonly admission: Admission & { readonly periodStart: Date }
+  readonly opening: TurnStart
+  readonly admission: StartedTurn & { readonly periodStart: Date }
   /** Null for a turn without one. */
   readonly conversationId: ConversationId | null
   readonly endUserId: EndUserId | null

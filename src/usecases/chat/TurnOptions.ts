@@ -20,7 +20,7 @@ export interface Files {
 
 export const noFiles: Files = { stored: [], load: Effect.succeed([]), release: Effect.void }
 
-export interface Extras {
+export interface TurnOptions {
   readonly files: Files
   /** Whom the surface knows the turn to be for, though it names a conversation. */
   readonly endUserId?: EndUserId
@@ -32,4 +32,4 @@ export interface Extras {
   readonly history?: ReadonlyArray<HistoryMessage>
 }
 
-export const noExtras: Extras = { files: noFiles }
+export const noTurnOptions: TurnOptions = { files: noFiles }

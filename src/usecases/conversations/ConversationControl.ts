@@ -13,8 +13,8 @@ import {
   type Changed,
   ConversationStates
 } from "../../store/conversations/ConversationStates.ts"
-import { Posts } from "../channels/ChannelSender.ts"
-import { LiveRuns } from "../chat/RunningTurns.ts"
+import { ChannelSender } from "../channels/ChannelSender.ts"
+import { RunningTurns } from "../chat/RunningTurns.ts"
 import { RealtimeFeed } from "./RealtimeFeed.ts"
 
 export interface Saying {
@@ -27,56 +27,59 @@ export interface Saying {
   readonly sent?: string
 }
 
-export class Ownership extends Effect.Service<Ownership>()("usecases/conversations/ConversationControl", {
-  effect: Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const states = yield* ConversationStates
-    const posts = yield* Posts
-    const live = yield* LiveRuns
-    const feed = yield* RealtimeFeed
+export class ConversationControl extends Effect.Service<ConversationControl>()(
+  "usecases/conversations/ConversationControl",
+  {
+    effect: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const states = yield* ConversationStates
+      const sender = yield* ChannelSender
+      const live = yield* RunningTurns
+      const feed = yield* RealtimeFeed
 
-    /** Stores a message and sends it where the conversation has a channel. Within a transaction that holds the conversation. */
-    const say = Effect.fn("Ownership.say")(function* (
-      id: ConversationId,
-      epoch: number,
-      { attachments = [], author, content, sent = content, userId }: Saying
-    ) {
-      const messageId = yield* newId.message
-      yield* states.say(id, { id: messageId, content, author, userId, attachments })
-      yield* posts.post({ conversationId: id, messageId, author, epoch, text: sent, attachments })
-      return messageId
+      /** Stores a message and sends it where the conversation has a channel. Within a transaction that holds the conversation. */
+      const say = Effect.fn("ConversationControl.say")(function* (
+        id: ConversationId,
+        epoch: number,
+        { attachments = [], author, content, sent = content, userId }: Saying
+      ) {
+        const messageId = yield* newId.message
+        yield* states.say(id, { id: messageId, content, author, userId, attachments })
+        yield* sender.post({ conversationId: id, messageId, author, epoch, text: sent, attachments })
+        return messageId
+      })
+
+      /** Ends the turns that run in the conversation, and tells everybody to look at it. */
+      const announce = Effect.fn("ConversationControl.announce")(function* (
+        tenantId: ConversationScope["tenantId"],
+        id: ConversationId
+      ) {
+        for (const run of yield* states.stopTurns(id)) {
+          const found = yield* live.find({ tenantId, agentId: run.agentId }, run.id)
+          if (Option.isSome(found)) yield* found.value.stop
+        }
+        yield* feed.changed(id, null)
+      })
+
+      /** None when the conversation is missing or its state is another; `saying` joins the change's transaction. */
+      const change = <A, E>(
+        scope: ConversationScope,
+        id: ConversationId,
+        change: Change,
+        saying: (changed: Changed) => Effect.Effect<A, E>
+      ) =>
+        Effect.gen(function* () {
+          const changed = yield* states.change(scope, id, change)
+          return Option.isNone(changed) ? Option.none<A>() : Option.some(yield* saying(changed.value))
+        }).pipe(
+          sql.withTransaction,
+          Effect.catchTag("SqlError", Effect.die),
+          Effect.tap((done) => (Option.isSome(done) ? announce(scope.tenantId, id) : Effect.void)),
+          Effect.uninterruptible,
+          Effect.withSpan("ConversationControl.change", { attributes: { id, to: change.to } })
+        )
+
+      return { change, say, announce } as const
     })
-
-    /** Ends the turns that run in the conversation, and tells everybody to look at it. */
-    const announce = Effect.fn("Ownership.announce")(function* (
-      tenantId: ConversationScope["tenantId"],
-      id: ConversationId
-    ) {
-      for (const run of yield* states.stopTurns(id)) {
-        const found = yield* live.find({ tenantId, agentId: run.agentId }, run.id)
-        if (Option.isSome(found)) yield* found.value.stop
-      }
-      yield* feed.changed(id, null)
-    })
-
-    /** None when the conversation is missing or its state is another; `saying` joins the change's transaction. */
-    const change = <A, E>(
-      scope: ConversationScope,
-      id: ConversationId,
-      change: Change,
-      saying: (changed: Changed) => Effect.Effect<A, E>
-    ) =>
-      Effect.gen(function* () {
-        const changed = yield* states.change(scope, id, change)
-        return Option.isNone(changed) ? Option.none<A>() : Option.some(yield* saying(changed.value))
-      }).pipe(
-        sql.withTransaction,
-        Effect.catchTag("SqlError", Effect.die),
-        Effect.tap((done) => (Option.isSome(done) ? announce(scope.tenantId, id) : Effect.void)),
-        Effect.uninterruptible,
-        Effect.withSpan("Ownership.change", { attributes: { id, to: change.to } })
-      )
-
-    return { change, say, announce } as const
-  })
-}) {}
+  }
+) {}

@@ -4,7 +4,7 @@ import * as Option from "effect/Option"
 import type { ConversationScope } from "../../domain/conversations/Conversation.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
 import { sentenceFor } from "../chat/HandoffNotice.ts"
-import { Ownership } from "./ConversationControl.ts"
+import { ConversationControl } from "./ConversationControl.ts"
 
 export interface HandoffOptions {
   /** Why, for the team to read. */
@@ -19,7 +19,7 @@ export interface HandoffOptions {
 
 export class Handoff extends Effect.Service<Handoff>()("usecases/conversations/Handoff", {
   effect: Effect.gen(function* () {
-    const ownership = yield* Ownership
+    const ownership = yield* ConversationControl
 
     /**
      * The conversation is `HUMAN_REQUESTED` from now on, and the customer is told so. False, and nothing happens, when its

@@ -11,7 +11,7 @@ import type {
 } from "../../domain/conversations/Conversation.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import type { AgentId, ConversationId, MessageId, RunId } from "../../domain/Ids.ts"
-import type { Glance } from "../../domain/conversations/InboxView.ts"
+import type { ConversationPreview } from "../../domain/conversations/InboxView.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { AgentRunStore } from "../../store/chat/AgentRuns.ts"
 import { ConversationStore } from "../../store/conversations/Conversations.ts"
@@ -20,7 +20,7 @@ import { WidgetMessageStore } from "../../store/chat/WidgetMessages.ts"
 import { AuditTrail, type By } from "../accounts/AuditTrail.ts"
 import { RealtimeAccess } from "../chat/RealtimeAccess.ts"
 
-const unseen: Glance = {
+const unseen: ConversationPreview = {
   customer: null,
   preview: null,
   failure: null,

@@ -15,7 +15,7 @@ import type { Grantor } from "../../domain/accounts/Access.ts"
 import type { ConversationState } from "../../domain/conversations/Conversation.ts"
 import type { ConversationId, MessageId, RunId } from "../../domain/Ids.ts"
 import type { Frame } from "../../domain/conversations/RealtimeFrame.ts"
-import * as Traced from "../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { ConversationFeedStore, pageSize } from "../../store/conversations/ConversationFeed.ts"
 
 /** How often the database is looked at when no signal comes. */
@@ -45,7 +45,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
     const store = yield* ConversationFeedStore
 
     /** A page of what is new, oldest first; empty when nothing is. */
-    const news = Traced.fn("RealtimeFeed.news")(function* ({ by, conversationId }: Reading, told: Told) {
+    const news = CheapSpans.fn("RealtimeFeed.news")(function* ({ by, conversationId }: Reading, told: Told) {
       const head = yield* store.head(conversationId, null, by)
       if (Option.isNone(head)) return yield* new ConversationGone()
       const frames: Array<Frame> = []
@@ -68,7 +68,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
       return frames
     })
 
-    const runNews = Traced.fn("RealtimeFeed.runNews")(function* (
+    const runNews = CheapSpans.fn("RealtimeFeed.runNews")(function* (
       conversationId: ConversationId,
       runId: RunId,
       told: Told

@@ -20,7 +20,7 @@ import {
 import type { ConversationId } from "../../domain/Ids.ts"
 import { ConversationStore } from "../../store/conversations/Conversations.ts"
 import * as Content from "../channels/Content.ts"
-import { Ownership } from "./ConversationControl.ts"
+import { ConversationControl } from "./ConversationControl.ts"
 import { Attachments, type StagedFile } from "../chat/widget/Attachments.ts"
 
 type Act = "takeover" | "release" | "close" | "say"
@@ -76,7 +76,7 @@ export interface Reply {
 
 export class Takeover extends Effect.Service<Takeover>()("usecases/conversations/Takeover", {
   effect: Effect.gen(function* () {
-    const ownership = yield* Ownership
+    const ownership = yield* ConversationControl
     const store = yield* ConversationStore
     const attachments = yield* Attachments
 

@@ -24,12 +24,12 @@ import { TextRecognition } from "../../capabilities/TextRecognition.ts"
 import { IngestionJobId, newId } from "../../domain/Ids.ts"
 import { StoredSourceConfig } from "../../domain/knowledge/Source.ts"
 import { uploadUri } from "../../readers/File.ts"
-import { HostPlaces } from "../../readers/HostLimiter.ts"
+import { HostLimiter } from "../../readers/HostLimiter.ts"
 import { read } from "../../readers/Readers.ts"
 import { ReaderError, type ReaderServices, type ReadDocument } from "../../readers/Reader.ts"
 import { indexDocument } from "../../search/Indexing.ts"
 import { embeddingText } from "../../search/Packer.ts"
-import { pause } from "../../concurrency/YieldToEventLoop.ts"
+import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
 import { CrawlEntryStore } from "../../store/knowledge/CrawlEntries.ts"
 import { type IngestionTask, IngestionJobStore } from "../../store/knowledge/IngestionJobs.ts"
 import { KnowledgeStore, type NewDocument } from "../../store/knowledge/Knowledge.ts"
@@ -39,7 +39,7 @@ import { makeCrawlLedger } from "./CrawlLedger.ts"
 const maxDocuments = 2_000
 /** A job that takes longer fails, whatever it is waiting for. */
 const deadline: Duration.DurationInput = "2 hours"
-/** A site that asks for a longer pause waits no longer for the next attempt: until it has ended the source stays as it is. */
+/** A site that asks for a longer yieldToEventLoop waits no longer for the next attempt: until it has ended the source stays as it is. */
 const maxRetryDelay = Duration.minutes(1)
 
 /**
@@ -80,7 +80,7 @@ const needed = Context.pick(
   TextRecognition,
   ModelRuntime,
   ArtifactStore,
-  HostPlaces,
+  HostLimiter,
   Tracer.ParentSpan
 )
 
@@ -100,7 +100,7 @@ const sha256OfLong = (text: string) =>
       const half = /[\ud800-\udbff]/.test(text.charAt(at + piece - 1)) ? 1 : 0
       hash.update(text.slice(at, at + piece - half))
       at += piece - half
-      if (at < text.length) yield* pause
+      if (at < text.length) yield* yieldToEventLoop
     }
     return hash.digest("hex")
   })

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import { Embedder } from "../../capabilities/Embedder.ts"
-import { pause } from "../../concurrency/YieldToEventLoop.ts"
+import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
 import { indexChunk } from "../../search/Indexing.ts"
 import { isEnglish } from "../../search/Language.ts"
 import { type IndexedChunk, type OutdatedDocument, ReindexStore } from "../../store/knowledge/Reindex.ts"
@@ -30,7 +30,7 @@ export class Reindex extends Effect.Service<Reindex>()("usecases/knowledge/Reind
         for (const [place, chunk] of chunks.entries()) {
           const row = indexChunk({ title: document.title, ...chunk }, english)
           rows.push({ id: chunk.id, ...row })
-          if (place % chunksBetweenPauses === 0) yield* pause
+          if (place % chunksBetweenPauses === 0) yield* yieldToEventLoop
         }
         yield* store.replace(document, rows, embedder.englishOnly === true ? embedder.profile : null)
       })

@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import { layerOpenAi, type OpenAiOptions } from "../../../src/capabilities/Embedder/OpenAi.ts"
 import { exchange } from "../../../src/app/Providers.ts"
-import type { Exchange } from "../../../src/capabilities/StreamingPost.ts"
+import type { StreamingPost } from "../../../src/capabilities/StreamingPost.ts"
 import * as ModelStub from "../../servers/ModelStub.ts"
 
 class Stub extends Context.Tag("test/Stub")<Stub, ModelStub.ModelStub>() {}
@@ -19,7 +19,7 @@ const environment = Layer.merge(Layer.scoped(Stub, ModelStub.make), exchange)
 const withModel = <A, E>(
   options: Partial<OpenAiOptions>,
   body: Effect.Effect<A, E, Embedder | Stub>
-): Effect.Effect<A, E, Stub | Exchange> =>
+): Effect.Effect<A, E, Stub | StreamingPost> =>
   Effect.flatMap(Stub, ({ url, reset }) => {
     reset()
     return Effect.provide(

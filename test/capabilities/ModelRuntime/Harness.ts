@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import { exchange } from "../../../src/app/Providers.ts"
-import type { Exchange } from "../../../src/capabilities/StreamingPost.ts"
+import type { StreamingPost } from "../../../src/capabilities/StreamingPost.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime } from "../../../src/capabilities/ModelRuntime.ts"
 import * as ChatCompletions from "../../../src/capabilities/ModelRuntime/ChatCompletions.ts"
 import type { ProviderOptions } from "../../../src/capabilities/ModelRuntime/ProviderStream.ts"
@@ -20,7 +20,7 @@ export class Stub extends Context.Tag("test/Stub")<Stub, ModelStub.ModelStub>() 
 export const key = "sk-canary-0123456789"
 
 export const runtimeOf = (
-  make: (options: ProviderOptions) => Layer.Layer<ModelRuntime, never, Exchange>,
+  make: (options: ProviderOptions) => Layer.Layer<ModelRuntime, never, StreamingPost>,
   options: Partial<ProviderOptions> = {}
 ) =>
   Layer.unwrapEffect(

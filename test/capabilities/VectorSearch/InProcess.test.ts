@@ -11,7 +11,7 @@ import { VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import { layerInProcess } from "../../../src/capabilities/VectorSearch/InProcess.ts"
 import { makeAgents } from "../../../src/capabilities/VectorSearch/InProcessAgents.ts"
 import { InProcessIndex } from "../../../src/capabilities/VectorSearch/InProcessIndex.ts"
-import { Recent } from "../../../src/capabilities/VectorSearch/InProcessRecent.ts"
+import { LruCache } from "../../../src/capabilities/VectorSearch/LruCache.ts"
 import type { Rows } from "../../../src/capabilities/VectorSearch/InProcessRows.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import { AgentId } from "../../../src/domain/Ids.ts"
@@ -253,7 +253,7 @@ it.scoped("Indexes that were not used for longest are forgotten when memory is s
 )
 
 it("A map of recent things keeps the last one however large it is", () => {
-  const recent = new Recent<number>()
+  const recent = new LruCache<number>()
   for (const size of [1, 2, 100]) recent.put(String(size), size)
   recent.fit(10, (size) => size)
   expect([recent.use("1"), recent.use("2"), recent.use("100")]).toEqual([undefined, undefined, 100])

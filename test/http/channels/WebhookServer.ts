@@ -14,10 +14,10 @@ import * as Deliveries from "../../../src/http/webhooks/Deliveries.ts"
 import { MessagingApi } from "../../../src/http/webhooks/MessagingApi.ts"
 import { MessagingHandlers } from "../../../src/http/webhooks/MessagingHandlers.ts"
 import type { Database } from "../../../src/store/Database.ts"
-import { Inbox } from "../../../src/store/channels/InboundEvents.ts"
+import { InboundEvents } from "../../../src/store/channels/InboundEvents.ts"
 import { ChannelSettings } from "../../../src/usecases/channels/ChannelSettings.ts"
-import { Intake } from "../../../src/usecases/channels/WebhookIngress.ts"
-import { Sent } from "../../../src/usecases/channels/DeliveryReceipts.ts"
+import { WebhookIngress } from "../../../src/usecases/channels/WebhookIngress.ts"
+import { DeliveryReceipts } from "../../../src/usecases/channels/DeliveryReceipts.ts"
 
 export const verifyToken = "verify-token-canary-51c0"
 export const appSecret = "app-secret-canary-77aa"
@@ -32,7 +32,7 @@ export interface Options {
   readonly delivered?: (status: DeliveryStatus) => Effect.Effect<void>
   /** Deliveries are answered raw, and nothing is traced; else through the router. */
   readonly raw?: boolean
-  readonly inbox?: Layer.Layer<Inbox, never, Database>
+  readonly inbox?: Layer.Layer<InboundEvents, never, Database>
 }
 
 const secret = (given: string | null | undefined, otherwise: string) =>
@@ -45,10 +45,10 @@ export const webhookServer = (options: Options = {}) =>
     Layer.merge(
       options.raw === true ? Layer.provide(Deliveries.layer, Layer.setTracerEnabled(false)) : Layer.empty
     ),
-    Layer.provide(Intake.Default),
-    Layer.provideMerge(options.inbox ?? Inbox.Default.pipe(Layer.provideMerge(layerTable))),
+    Layer.provide(WebhookIngress.Default),
+    Layer.provideMerge(options.inbox ?? InboundEvents.Default.pipe(Layer.provideMerge(layerTable))),
     Layer.provide(
-      Layer.succeed(Sent, {
+      Layer.succeed(DeliveryReceipts, {
         ours: (echo) => Effect.sync(() => options.ours?.(echo) ?? false),
         delivered: (status) => options.delivered?.(status) ?? Effect.void
       })

@@ -6,7 +6,7 @@ import * as Layer from "effect/Layer"
 import { JobQueue, JobQueueError } from "../../../src/capabilities/JobQueue.ts"
 import { layerTable } from "../../../src/capabilities/JobQueue/Table.ts"
 import type { DeliveryStatus } from "../../../src/domain/channels/Channel.ts"
-import { Inbox, InboxRefusal } from "../../../src/store/channels/InboundEvents.ts"
+import { InboundEvents, InboundEventRefused } from "../../../src/store/channels/InboundEvents.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import {
   type Answer,
@@ -295,7 +295,7 @@ for (const raw of [true, false])
             expectFailure(yield* deliver("whatsapp", whatsapp(["a", "b"])), 503, "SERVICE_UNAVAILABLE")
             expect(yield* stored).toEqual({ inbox: [], jobs: [], keys: [] })
           }),
-          { inbox: Inbox.Default.pipe(Layer.provide(failingQueue)) }
+          { inbox: InboundEvents.Default.pipe(Layer.provide(failingQueue)) }
         ).pipe(Effect.provide(layerTable))
         yield* served(
           Effect.map(deliver("whatsapp", whatsapp(["a", "b"])), (answer) =>
@@ -421,9 +421,9 @@ for (const raw of [true, false])
           const open = yield* Deferred.make<void>()
           const sizes: Array<number> = []
           const slow = Layer.effect(
-            Inbox,
-            Effect.map(Inbox, (inbox) =>
-              Inbox.make({
+            InboundEvents,
+            Effect.map(InboundEvents, (inbox) =>
+              InboundEvents.make({
                 ...inbox,
                 accept: (arrivals) =>
                   Effect.gen(function* () {
@@ -433,12 +433,12 @@ for (const raw of [true, false])
                     const refused = arrivals.some(
                       ({ event }) => event._tag === "Message" && event.messageId === "poison"
                     )
-                    if (refused) return yield* new InboxRefusal({ cause: "poison" })
+                    if (refused) return yield* new InboundEventRefused({ cause: "poison" })
                     return yield* inbox.accept(arrivals)
                   })
               })
             )
-          ).pipe(Layer.provide(Inbox.Default), Layer.provideMerge(layerTable))
+          ).pipe(Layer.provide(InboundEvents.Default), Layer.provideMerge(layerTable))
           yield* served(
             Effect.gen(function* () {
               const send = (id: string) => Effect.fork(deliver("whatsapp", whatsapp([id])))

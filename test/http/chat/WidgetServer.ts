@@ -30,9 +30,9 @@ import { WidgetSessionStore } from "../../../src/store/chat/WidgetSessions.ts"
 import { Accounts } from "../../../src/usecases/accounts/Accounts.ts"
 import { AgentRuns } from "../../../src/usecases/chat/AgentRuns.ts"
 import { Artifacts } from "../../../src/usecases/knowledge/Artifacts.ts"
-import { Posts } from "../../../src/usecases/channels/ChannelSender.ts"
+import { ChannelSender } from "../../../src/usecases/channels/ChannelSender.ts"
 import { Handoff } from "../../../src/usecases/conversations/Handoff.ts"
-import { Ownership } from "../../../src/usecases/conversations/ConversationControl.ts"
+import { ConversationControl } from "../../../src/usecases/conversations/ConversationControl.ts"
 import { SourceScopes } from "../../../src/usecases/knowledge/SourceScopes.ts"
 import { Attachments } from "../../../src/usecases/chat/widget/Attachments.ts"
 import { Callers } from "../../../src/usecases/chat/widget/Callers.ts"
@@ -92,12 +92,14 @@ const stores = Layer.mergeAll(
   WidgetSessionStore.Default
 )
 
-const posts = Layer.succeed(Posts, { post: () => Effect.void, seen: () => Effect.void })
+const sender = Layer.succeed(ChannelSender, { post: () => Effect.void, seen: () => Effect.void })
 
 const useCases = (artifacts: Layer.Layer<ArtifactStore>) =>
   Layer.mergeAll(HostedTurn.Default, WidgetChat.Default, AgentRuns.Default).pipe(
     Layer.provideMerge(Layer.mergeAll(Attachments.Default, Callers.Default, WidgetSessions.Default)),
-    Layer.provideMerge(Handoff.Default.pipe(Layer.provide(Ownership.Default), Layer.provide(posts))),
+    Layer.provideMerge(
+      Handoff.Default.pipe(Layer.provide(ConversationControl.Default), Layer.provide(sender))
+    ),
     Layer.provideMerge(Layer.mergeAll(SourceScopes.Default, Artifacts.Default)),
     Layer.provideMerge(Layer.mergeAll(artifacts, QueueTable.layerTable)),
     Layer.provideMerge(Layer.merge(stores, Layer.merge(AgentRunStore.Default, SqlAudit.layerSql))),

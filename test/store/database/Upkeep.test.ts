@@ -9,7 +9,7 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { describe, inject } from "vitest"
 import { layerEmbedded } from "../../../src/store/Database.ts"
-import { interval, look } from "../../../src/store/database/Upkeep.ts"
+import { interval, look } from "../../../src/store/database/EmbeddedMaintenance.ts"
 
 const temporary = Effect.acquireRelease(
   Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-upkeep-"))),

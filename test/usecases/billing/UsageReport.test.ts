@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import { AgentId, MessageId, newId } from "../../../src/domain/Ids.ts"
 import { EntitlementStore } from "../../../src/store/billing/Entitlements.ts"
-import { Instances } from "../../../src/store/chat/ProcessLeases.ts"
+import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { Turns } from "../../../src/store/chat/Turns.ts"
 import { UsageStore } from "../../../src/store/billing/Usage.ts"
 import { UsageReport } from "../../../src/usecases/billing/UsageReport.ts"
@@ -16,7 +16,7 @@ import { eachEngineLive, reset } from "../../TestDatabase.ts"
 
 const Live = UsageReport.Default.pipe(
   Layer.provideMerge(
-    Layer.mergeAll(UsageStore.Default, Turns.Default, EntitlementStore.Default, Instances.Default)
+    Layer.mergeAll(UsageStore.Default, Turns.Default, EntitlementStore.Default, ProcessLeases.Default)
   )
 )
 

@@ -12,8 +12,8 @@ import { ModelError, type ModelPart } from "../../../src/capabilities/ModelRunti
 import type { AliasUpdate } from "../../../src/domain/channels/Channel.ts"
 import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
 import { ConversationId, newId, UserId } from "../../../src/domain/Ids.ts"
-import { Inbox } from "../../../src/store/channels/InboundEvents.ts"
-import { Instances } from "../../../src/store/chat/ProcessLeases.ts"
+import { InboundEvents } from "../../../src/store/channels/InboundEvents.ts"
+import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { Inbound } from "../../../src/usecases/channels/Inbound.ts"
 import { Takeover } from "../../../src/usecases/conversations/Takeover.ts"
@@ -368,7 +368,7 @@ eachEngineLive("A delivery", (it) => {
 
   it.scoped("that was settled is forgotten thirty days after it came, and one that waits is not", () =>
     Effect.gen(function* () {
-      const inbox = yield* Inbox
+      const inbox = yield* InboundEvents
       const now = yield* Clock.currentTimeMillis
       const daysAgo = (days: number) => at(now - days * 86_400_000)
       const [settled, waiting] = yield* daysAgo(31)(accept(yield* message(), yield* message()))
@@ -678,7 +678,7 @@ eachEngineLive("A stored message whose job has died", (it) => {
         yield* Ref.set(reply, says("Back again."))
         yield* inbound.process(job(id, { attempt: 2 }))
         expect(yield* transcript).toEqual(["1 user: Hi", "2 agent: Back again."])
-        const { sweep } = yield* Instances
+        const { sweep } = yield* ProcessLeases
         expect(yield* sweep).toBe(1)
         // What was stored already does not join the conversation again.
         expect(yield* transcript).toHaveLength(2)

@@ -14,7 +14,7 @@ import { GraphError } from "../../../src/channels/Graph.ts"
 import { GraphFiles } from "../../../src/channels/GraphFiles.ts"
 import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
 import type { ContactAlias, InboundEvent, InboundMessage } from "../../../src/domain/channels/Channel.ts"
-import { InboxId, newId, OutboxId, QueueJobId } from "../../../src/domain/Ids.ts"
+import { InboundEventId, newId, OutboxId, QueueJobId } from "../../../src/domain/Ids.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
 import { ArtifactRows } from "../../../src/store/knowledge/ArtifactRows.ts"
 import { ChannelConversationStore } from "../../../src/store/channels/ChannelConversations.ts"
@@ -22,27 +22,27 @@ import { ChannelStore } from "../../../src/store/channels/Channels.ts"
 import { ContactStore } from "../../../src/store/channels/Contacts.ts"
 import { ConversationStore } from "../../../src/store/conversations/Conversations.ts"
 import { ConversationStates } from "../../../src/store/conversations/ConversationStates.ts"
-import { Inbox } from "../../../src/store/channels/InboundEvents.ts"
+import { InboundEvents } from "../../../src/store/channels/InboundEvents.ts"
 import { Artifacts } from "../../../src/usecases/knowledge/Artifacts.ts"
 import { Inbound } from "../../../src/usecases/channels/Inbound.ts"
 import { InboundFiles } from "../../../src/usecases/channels/InboundFiles.ts"
-import { Posts } from "../../../src/usecases/channels/ChannelSender.ts"
-import { Sent } from "../../../src/usecases/channels/DeliveryReceipts.ts"
+import { ChannelSender } from "../../../src/usecases/channels/ChannelSender.ts"
+import { DeliveryReceipts } from "../../../src/usecases/channels/DeliveryReceipts.ts"
 import { Handoff } from "../../../src/usecases/conversations/Handoff.ts"
-import { Ownership } from "../../../src/usecases/conversations/ConversationControl.ts"
+import { ConversationControl } from "../../../src/usecases/conversations/ConversationControl.ts"
 import { Takeover } from "../../../src/usecases/conversations/Takeover.ts"
 import { Attachments } from "../../../src/usecases/chat/widget/Attachments.ts"
 import { turnLayer } from "../chat/TurnHarness.ts"
 
 /** Our own sends say so. */
-const sent = Layer.succeed(Sent, {
+const sent = Layer.succeed(DeliveryReceipts, {
   ours: (echo) => Effect.succeed(echo.origin?.outboxId === "out_ours"),
   delivered: () => Effect.void
 })
 
 /** Rows as they are to be sent, written with the message or not at all. */
-const posts = Layer.effect(
-  Posts,
+const sender = Layer.effect(
+  ChannelSender,
   Effect.map(SqlClient.SqlClient, (sql) => ({
     seen: () => Effect.void,
     post: ({ author, conversationId, epoch, messageId, text }) =>
@@ -86,16 +86,18 @@ const kept = Attachments.Default.pipe(
 /** Who answers conversations. */
 export const ownershipLayer = (timeout?: Duration.DurationInput) =>
   Layer.merge(Handoff.Default, Takeover.Default.pipe(Layer.provideMerge(kept))).pipe(
-    Layer.provideMerge(Ownership.Default),
+    Layer.provideMerge(ConversationControl.Default),
     Layer.provideMerge(turnLayer(timeout)),
-    Layer.provideMerge(Layer.mergeAll(posts, sent, ConversationStates.Default, ConversationStore.Default))
+    Layer.provideMerge(Layer.mergeAll(sender, sent, ConversationStates.Default, ConversationStore.Default))
   )
 
 export const inboundLayer = (timeout?: Duration.DurationInput) =>
   Inbound.Default.pipe(
     Layer.provideMerge(InboundFiles.Default.pipe(Layer.provide([graphFiles, ChannelStore.Default]))),
     Layer.provideMerge(ownershipLayer(timeout)),
-    Layer.provideMerge(Layer.mergeAll(Inbox.Default, ContactStore.Default, ChannelConversationStore.Default)),
+    Layer.provideMerge(
+      Layer.mergeAll(InboundEvents.Default, ContactStore.Default, ChannelConversationStore.Default)
+    ),
     Layer.provideMerge(QueueTable.layerTable)
   )
 
@@ -140,17 +142,17 @@ export const ours = { outboxId: OutboxId.make("out_ours") }
 export const accept = (...events: ReadonlyArray<InboundEvent>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const inbox = yield* Inbox
+    const inbox = yield* InboundEvents
     const before = yield* sql<{ readonly id: string }>`select id from channel_inbox`
     const known = new Set(before.map(({ id }) => id))
     yield* inbox.accept(events.map((event, place) => ({ event, raw: { place } })))
     const after = yield* sql<{
       readonly id: string
     }>`select id from channel_inbox order by received_at, (raw ->> 'place')::int`
-    return after.filter(({ id }) => !known.has(id)).map(({ id }) => InboxId.make(id))
+    return after.filter(({ id }) => !known.has(id)).map(({ id }) => InboundEventId.make(id))
   })
 
-export const job = (inboxId: InboxId, fields: Partial<QueueJob> = {}): QueueJob => ({
+export const job = (inboxId: InboundEventId, fields: Partial<QueueJob> = {}): QueueJob => ({
   id: QueueJobId.make("qjb_1"),
   queue: "channel-inbound",
   payload: { inboxId },

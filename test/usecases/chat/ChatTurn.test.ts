@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import { ModelError, type ModelPart } from "../../../src/capabilities/ModelRuntime.ts"
-import { Instances } from "../../../src/store/chat/ProcessLeases.ts"
+import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
@@ -416,7 +416,7 @@ eachEngineLive("A chat turn", (it) => {
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
-      const instances = yield* Instances
+      const instances = yield* ProcessLeases
       const sql = yield* SqlClient.SqlClient
       const { conversationId } = yield* chat.complete(scope, request())
       const files = [{ artifact: `sha256:${"0".repeat(64)}`, mimeType: "image/png", name: "a.png", size: 1 }]
@@ -489,7 +489,7 @@ eachEngineLive("A chat turn", (it) => {
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
-      const instances = yield* Instances
+      const instances = yield* ProcessLeases
       const { requests } = yield* Script
       const sql = yield* SqlClient.SqlClient
       const { conversationId } = yield* chat.complete(scope, request())

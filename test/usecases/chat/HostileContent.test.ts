@@ -15,7 +15,7 @@ import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
 import { type ConversationId, EndUserId } from "../../../src/domain/Ids.ts"
 import { newToolId, ToolDefinition } from "../../../src/domain/agents/Tool.ts"
 import { EndUserStore } from "../../../src/store/conversations/EndUsers.ts"
-import { Instances } from "../../../src/store/chat/ProcessLeases.ts"
+import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { ToolStore } from "../../../src/store/agents/Tools.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import * as Fixtures from "../../Fixtures.ts"
@@ -325,7 +325,7 @@ eachEngineLive("A run that was left running", (it) => {
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
-      const instances = yield* Instances
+      const instances = yield* ProcessLeases
       const one = yield* chat.complete(scope, request({ message: "One" }))
       const other = yield* chat.complete(scope, request({ message: "Other" }))
       yield* refusing("messages", "new.content like 'Poison%'", "54000")
@@ -346,7 +346,7 @@ eachEngineLive("A run that was left running", (it) => {
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
-      const instances = yield* Instances
+      const instances = yield* ProcessLeases
       const sql = yield* SqlClient.SqlClient
       const { conversationId } = yield* chat.complete(scope, request())
       yield* instances.renew("ins_alive", "5 minutes")

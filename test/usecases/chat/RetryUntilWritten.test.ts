@@ -4,7 +4,7 @@ import * as Exit from "effect/Exit"
 import * as Ref from "effect/Ref"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
-import { insist } from "../../../src/usecases/chat/RetryUntilWritten.ts"
+import { retryUntilWritten } from "../../../src/usecases/chat/RetryUntilWritten.ts"
 
 it.scoped("A failed turn is settled once the database is back, and nobody waits for it", () =>
   Effect.gen(function* () {
@@ -13,7 +13,7 @@ it.scoped("A failed turn is settled once the database is back, and nobody waits 
       Ref.updateAndGet(attempts, (count) => count + 1),
       (count) => (count < 4 ? Effect.die("The database is away.") : Effect.void)
     )
-    yield* insist(yield* Effect.scope)(ending)
+    yield* retryUntilWritten(yield* Effect.scope)(ending)
     expect(yield* Ref.get(attempts)).toBeLessThan(4)
     yield* TestClock.adjust("5 seconds")
     expect(yield* Ref.get(attempts)).toBe(4)
@@ -28,7 +28,7 @@ it.effect("A failed turn is given up with the scope of the service", () =>
       Ref.update(attempts, (count) => count + 1),
       Effect.die("The database is away.")
     )
-    yield* insist(scope)(ending)
+    yield* retryUntilWritten(scope)(ending)
     yield* TestClock.adjust("2 seconds")
     yield* Scope.close(scope, Exit.void)
     const made = yield* Ref.get(attempts)

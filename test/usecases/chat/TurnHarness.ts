@@ -25,15 +25,15 @@ import { CompleteTurnRequest } from "../../../src/domain/chat/ChatTurn.ts"
 import { ChunkId, DocumentId, SourceId } from "../../../src/domain/Ids.ts"
 import { AgentRunStore } from "../../../src/store/chat/AgentRuns.ts"
 import { ConversationFeedStore } from "../../../src/store/conversations/ConversationFeed.ts"
-import { Instances } from "../../../src/store/chat/ProcessLeases.ts"
+import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { PassageStore } from "../../../src/store/knowledge/Passages.ts"
 import { ToolStore } from "../../../src/store/agents/Tools.ts"
 import { TurnClaimStore } from "../../../src/store/chat/TurnClaims.ts"
 import { Turns } from "../../../src/store/chat/Turns.ts"
 import { UnansweredStore } from "../../../src/store/channels/Unanswered.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
-import { Instance } from "../../../src/usecases/chat/ProcessLease.ts"
-import { LiveRuns } from "../../../src/usecases/chat/RunningTurns.ts"
+import { ProcessLease } from "../../../src/usecases/chat/ProcessLease.ts"
+import { RunningTurns } from "../../../src/usecases/chat/RunningTurns.ts"
 import { RealtimeAccess } from "../../../src/usecases/chat/RealtimeAccess.ts"
 import { ChatTools } from "../../../src/usecases/chat/tools/Tools.ts"
 import { TurnSettings } from "../../../src/usecases/chat/TurnSettings.ts"
@@ -138,9 +138,9 @@ export const settings = (timeout: Duration.DurationInput = "10 seconds", runtime
 /** One process that runs turns. */
 export const turnLayer = (timeout?: Duration.DurationInput, runtimeData?: boolean) =>
   ChatTurn.Default.pipe(
-    Layer.provideMerge(LiveRuns.Default),
+    Layer.provideMerge(RunningTurns.Default),
     Layer.provideMerge(
-      Layer.mergeAll(ChatTools.Default, RealtimeAccess.Default, RealtimeFeed.Default, Instance.Default)
+      Layer.mergeAll(ChatTools.Default, RealtimeAccess.Default, RealtimeFeed.Default, ProcessLease.Default)
     ),
     Layer.provideMerge(
       Layer.mergeAll(
@@ -164,7 +164,7 @@ export const turnLayer = (timeout?: Duration.DurationInput, runtimeData?: boolea
         PassageStore.Default,
         Turns.Default,
         UnansweredStore.Default,
-        Instances.Default
+        ProcessLeases.Default
       )
     )
   )

@@ -24,26 +24,26 @@ export const KeysHandlers = HttpApiBuilder.group(Api, "keys", (handlers) =>
       )
       .handle("create", ({ path, payload }) =>
         Effect.gen(function* () {
-          const deed = keys.create(yield* CurrentUser, path.id, payload)
-          return yield* audit.change(yield* actor, "key.create", deed, ({ key }) => key.id)
+          const change = keys.create(yield* CurrentUser, path.id, payload)
+          return yield* audit.change(yield* actor, "key.create", change, ({ key }) => key.id)
         })
       )
       .handle("createOrg", ({ payload }) =>
         Effect.gen(function* () {
-          const deed = keys.createOrg(yield* CurrentUser, payload)
-          return yield* audit.change(yield* actor, "key.create", deed, ({ key }) => key.id)
+          const change = keys.createOrg(yield* CurrentUser, payload)
+          return yield* audit.change(yield* actor, "key.create", change, ({ key }) => key.id)
         })
       )
       .handle("patch", ({ headers, path, payload }) =>
         Effect.gen(function* () {
-          const deed = keys.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
-          return { key: yield* audit.change(yield* actor, "key.update", deed, ({ id }) => id) }
+          const change = keys.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
+          return { key: yield* audit.change(yield* actor, "key.update", change, ({ id }) => id) }
         })
       )
       .handle("remove", ({ path: { id } }) =>
         Effect.gen(function* () {
-          const deed = keys.revoke(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "key.revoke", deed, () => id)
+          const change = keys.revoke(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "key.revoke", change, () => id)
           return { id, deleted: true } as const
         })
       )

@@ -24,26 +24,26 @@ export const UsersHandlers = HttpApiBuilder.group(Api, "users", (handlers) =>
       )
       .handle("create", ({ payload }) =>
         Effect.gen(function* () {
-          const deed = team.create(yield* CurrentUser, payload)
-          return yield* audit.change(yield* actor, "user.create", deed, ({ user }) => user.id)
+          const change = team.create(yield* CurrentUser, payload)
+          return yield* audit.change(yield* actor, "user.create", change, ({ user }) => user.id)
         })
       )
       .handle("invite", ({ path: { id } }) =>
         Effect.gen(function* () {
-          const deed = team.invite(yield* CurrentUser, id)
-          return yield* audit.change(yield* actor, "user.invite", deed, () => id)
+          const change = team.invite(yield* CurrentUser, id)
+          return yield* audit.change(yield* actor, "user.invite", change, () => id)
         })
       )
       .handle("patch", ({ path: { id }, payload }) =>
         Effect.gen(function* () {
-          const deed = team.patch(yield* CurrentUser, id, payload)
-          return { user: yield* audit.change(yield* actor, "user.update", deed, () => id) }
+          const change = team.patch(yield* CurrentUser, id, payload)
+          return { user: yield* audit.change(yield* actor, "user.update", change, () => id) }
         })
       )
       .handle("remove", ({ path: { id } }) =>
         Effect.gen(function* () {
-          const deed = team.remove(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "user.delete", deed, () => id)
+          const change = team.remove(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "user.delete", change, () => id)
           return { id, deleted: true } as const
         })
       )
@@ -54,7 +54,7 @@ export const UsersHandlers = HttpApiBuilder.group(Api, "users", (handlers) =>
           const by = { tenantId: user.tenantId, actor: { type: "user" as const, id: user.id }, requestId }
           yield* audit.record(by, "user.password", user.id)
           return { user }
-          // Nobody who goes away in between leaves a deed without its entry.
+          // Nobody who goes away in between leaves a change without its entry.
         }).pipe(Effect.uninterruptible)
       )
   })

@@ -24,8 +24,8 @@ export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
       )
       .handle("create", ({ payload }) =>
         Effect.gen(function* () {
-          const deed = agents.create(yield* CurrentUser, payload)
-          return { agent: yield* audit.change(yield* actor, "agent.create", deed, ({ id }) => id) }
+          const change = agents.create(yield* CurrentUser, payload)
+          return { agent: yield* audit.change(yield* actor, "agent.create", change, ({ id }) => id) }
         })
       )
       .handle("get", ({ path }) =>
@@ -35,14 +35,14 @@ export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
       )
       .handle("patch", ({ headers, path, payload }) =>
         Effect.gen(function* () {
-          const deed = agents.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
-          return { agent: yield* audit.change(yield* actor, "agent.update", deed, ({ id }) => id) }
+          const change = agents.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
+          return { agent: yield* audit.change(yield* actor, "agent.update", change, ({ id }) => id) }
         })
       )
       .handle("remove", ({ path: { id } }) =>
         Effect.gen(function* () {
-          const deed = agents.remove(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "agent.delete", deed, () => id)
+          const change = agents.remove(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "agent.delete", change, () => id)
           return { id, deleted: true } as const
         })
       )

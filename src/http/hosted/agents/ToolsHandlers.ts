@@ -24,20 +24,20 @@ export const ToolsHandlers = HttpApiBuilder.group(Api, "tools", (handlers) =>
       )
       .handle("create", ({ path, payload }) =>
         Effect.gen(function* () {
-          const deed = tools.create(yield* CurrentUser, path.id, payload)
-          return { tool: yield* audit.change(yield* actor, "tool.create", deed, ({ id }) => id) }
+          const change = tools.create(yield* CurrentUser, path.id, payload)
+          return { tool: yield* audit.change(yield* actor, "tool.create", change, ({ id }) => id) }
         })
       )
       .handle("patch", ({ headers, path, payload }) =>
         Effect.gen(function* () {
-          const deed = tools.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
-          return { tool: yield* audit.change(yield* actor, "tool.update", deed, ({ id }) => id) }
+          const change = tools.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
+          return { tool: yield* audit.change(yield* actor, "tool.update", change, ({ id }) => id) }
         })
       )
       .handle("remove", ({ path: { id } }) =>
         Effect.gen(function* () {
-          const deed = tools.remove(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "tool.delete", deed, () => id)
+          const change = tools.remove(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "tool.delete", change, () => id)
           return { id, deleted: true } as const
         })
       )

@@ -24,20 +24,20 @@ export const ChannelsHandlers = HttpApiBuilder.group(Api, "channels", (handlers)
       )
       .handle("create", ({ path, payload }) =>
         Effect.gen(function* () {
-          const deed = channels.create(yield* CurrentUser, path.id, payload)
-          return { channel: yield* audit.change(yield* actor, "channel.create", deed, ({ id }) => id) }
+          const change = channels.create(yield* CurrentUser, path.id, payload)
+          return { channel: yield* audit.change(yield* actor, "channel.create", change, ({ id }) => id) }
         })
       )
       .handle("patch", ({ headers, path, payload }) =>
         Effect.gen(function* () {
-          const deed = channels.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
-          return { channel: yield* audit.change(yield* actor, "channel.update", deed, ({ id }) => id) }
+          const change = channels.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
+          return { channel: yield* audit.change(yield* actor, "channel.update", change, ({ id }) => id) }
         })
       )
       .handle("remove", ({ path: { id } }) =>
         Effect.gen(function* () {
-          const deed = channels.remove(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "channel.delete", deed, () => id)
+          const change = channels.remove(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "channel.delete", change, () => id)
           return { id, deleted: true } as const
         })
       )

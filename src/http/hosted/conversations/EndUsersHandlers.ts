@@ -40,8 +40,8 @@ export const EndUsersHandlers = HttpApiBuilder.group(Api, "endUsers", (handlers)
       )
       .handle("remove", ({ path: { id } }) =>
         Effect.gen(function* () {
-          const deed = endUsers.erase(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "end_user.delete", deed, () => id)
+          const change = endUsers.erase(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "end_user.delete", change, () => id)
           return { id, deleted: true } as const
         })
       )

@@ -7,7 +7,7 @@ import { RunTrace } from "../../../domain/chat/AgentRun.ts"
 import { ConversationChannel, ConversationState } from "../../../domain/conversations/Conversation.ts"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId, MessageId, RunId } from "../../../domain/Ids.ts"
-import { Glance, InboxMessage, LastRun } from "../../../domain/conversations/InboxView.ts"
+import { ConversationPreview, InboxMessage, LastRun } from "../../../domain/conversations/InboxView.ts"
 import { cursorParam, limitParam, WholeNumber } from "../../../domain/Page.ts"
 import { ArtifactRef } from "../../../domain/knowledge/Source.ts"
 import { RequiredRole, SessionAuth } from "../../Auth.ts"
@@ -17,7 +17,10 @@ import { HostedConversation } from "./ConversationsApi.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-export const InboxConversation = Schema.Struct({ ...HostedConversation.fields, ...Glance.fields })
+export const InboxConversation = Schema.Struct({
+  ...HostedConversation.fields,
+  ...ConversationPreview.fields
+})
 
 export const InboxPage = Schema.Struct({
   conversations: Schema.Array(InboxConversation),

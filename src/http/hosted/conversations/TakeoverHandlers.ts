@@ -17,27 +17,29 @@ export const TakeoverHandlers = HttpApiBuilder.group(Api, "takeover", (handlers)
     return handlers
       .handle("takeover", ({ path: { id } }) =>
         Effect.gen(function* () {
-          const deed = takeover.takeover(yield* CurrentUser, id)
-          return { conversation: yield* audit.change(yield* actor, "conversation.takeover", deed, () => id) }
+          const change = takeover.takeover(yield* CurrentUser, id)
+          return {
+            conversation: yield* audit.change(yield* actor, "conversation.takeover", change, () => id)
+          }
         })
       )
       .handle("release", ({ path: { id } }) =>
         Effect.gen(function* () {
-          const deed = takeover.release(yield* CurrentUser, id)
-          return { conversation: yield* audit.change(yield* actor, "conversation.release", deed, () => id) }
+          const change = takeover.release(yield* CurrentUser, id)
+          return { conversation: yield* audit.change(yield* actor, "conversation.release", change, () => id) }
         })
       )
       .handle("close", ({ path: { id } }) =>
         Effect.gen(function* () {
-          const deed = takeover.close(yield* CurrentUser, id)
-          return { conversation: yield* audit.change(yield* actor, "conversation.close", deed, () => id) }
+          const change = takeover.close(yield* CurrentUser, id)
+          return { conversation: yield* audit.change(yield* actor, "conversation.close", change, () => id) }
         })
       )
       .handleRaw("say", ({ path: { id }, request }) =>
         Effect.gen(function* () {
           const reply = yield* ReplyForm.read(request, attachments.stage)
-          const deed = takeover.say(yield* CurrentUser, id, reply)
-          return yield* audit.change(yield* actor, "conversation.message", deed, () => id)
+          const change = takeover.say(yield* CurrentUser, id, reply)
+          return yield* audit.change(yield* actor, "conversation.message", change, () => id)
           // What was taken in and not kept goes before the answer does.
         }).pipe(Effect.scoped)
       )

@@ -44,8 +44,8 @@ export const SourcesHandlers = HttpApiBuilder.group(Api, "hostedSources", (handl
           sources.stage(content)
         )
         const scope = yield* scopes.ofAgent(yield* CurrentUser, yield* agentOf(fields))
-        const deed = sources.upload(scope, type, document)
-        return yield* audit.change(yield* actor, "source.create", deed, idOf)
+        const change = sources.upload(scope, type, document)
+        return yield* audit.change(yield* actor, "source.create", change, idOf)
       }).pipe(Effect.scoped)
 
     return handlers
@@ -73,21 +73,21 @@ export const SourcesHandlers = HttpApiBuilder.group(Api, "hostedSources", (handl
       )
       .handle("patch", ({ path: { id }, payload }) =>
         Effect.gen(function* () {
-          const deed = sources.patch(yield* scopes.ofSource(yield* CurrentUser, id), id, payload)
-          return yield* audit.change(yield* actor, "source.update", deed, () => id)
+          const change = sources.patch(yield* scopes.ofSource(yield* CurrentUser, id), id, payload)
+          return yield* audit.change(yield* actor, "source.update", change, () => id)
         })
       )
       .handle("remove", ({ path: { id } }) =>
         Effect.gen(function* () {
-          const deed = sources.remove(yield* scopes.ofSource(yield* CurrentUser, id), id)
-          yield* audit.change(yield* actor, "source.delete", deed, () => id)
+          const change = sources.remove(yield* scopes.ofSource(yield* CurrentUser, id), id)
+          yield* audit.change(yield* actor, "source.delete", change, () => id)
           return { id, deleted: true } as const
         })
       )
       .handle("sync", ({ path: { id }, payload }) =>
         Effect.gen(function* () {
-          const deed = sources.sync(yield* scopes.ofSource(yield* CurrentUser, id), id, payload)
-          return yield* audit.change(yield* actor, "source.sync", deed, () => id)
+          const change = sources.sync(yield* scopes.ofSource(yield* CurrentUser, id), id, payload)
+          return yield* audit.change(yield* actor, "source.sync", change, () => id)
         })
       )
       .handle("job", ({ path: { id, jobId } }) =>

@@ -82,8 +82,8 @@ export const recentMessages = (id: string, limit: number) =>
     ({ messages }) => messages
   )
 
-export const act = (id: string, deed: "takeover" | "release" | "close") =>
-  call("POST", `/api/conversations/${id}/${deed}`)
+export const act = (id: string, change: "takeover" | "release" | "close") =>
+  call("POST", `/api/conversations/${id}/${change}`)
 
 const formOf = (content: string, files: ReadonlyArray<File>) => {
   const form = new FormData()

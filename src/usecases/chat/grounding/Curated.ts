@@ -3,7 +3,7 @@ import type { Context } from "effect"
 import type { FoundChunk, VectorSearch } from "../../../capabilities/VectorSearch.ts"
 import type { ReadScope } from "../../../domain/accounts/Access.ts"
 import type { RetrieveFilter } from "../../../domain/knowledge/Chunk.ts"
-import * as Traced from "../../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
 import { likeness } from "../../../search/QuestionLikeness.ts"
 
 /** Chunks that are compared: an answer of the greatest length, among questions that have words in common with it. */
@@ -37,7 +37,7 @@ const chosen = (asked: string, chunks: ReadonlyArray<FoundChunk>): CuratedAnswer
 }
 
 /** Looks for a written answer among the sources that the scope and the filter leave. */
-export const find = Traced.fn("Curated.find")(function* (
+export const find = CheapSpans.fn("Curated.find")(function* (
   { search }: Context.Tag.Service<typeof VectorSearch>,
   scope: ReadScope,
   asked: string,

@@ -2,7 +2,7 @@
 import type { Context } from "effect"
 import type { GroundingChecker, Verdict } from "../../../capabilities/GroundingChecker.ts"
 import type { Citation, Supported } from "../../../domain/chat/ChatTurn.ts"
-import * as Traced from "../../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
 import { claimsOf, type MarkedClaim } from "./Claims.ts"
 
 export interface Grounding {
@@ -52,7 +52,7 @@ export const unchecked = (citations: ReadonlyArray<Citation>): Grounding => ({
 })
 
 /** Checks every statement of `reply` that cites one of `citations`. */
-export const checked = Traced.fn("Grounding.checked")(function* (
+export const checked = CheapSpans.fn("Grounding.checked")(function* (
   checker: Context.Tag.Service<typeof GroundingChecker>,
   reply: string,
   citations: ReadonlyArray<Citation>

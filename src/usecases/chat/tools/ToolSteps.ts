@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type { ModelRequest, ModelRuntimeService } from "../../../capabilities/ModelRuntime.ts"
 import type { ProviderProblem } from "../../../domain/chat/AgentRun.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
-import * as Traced from "../../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
 import { toolFailure, written } from "./Bindings.ts"
 import * as ModelStep from "../ModelStep.ts"
 import type { TurnTools } from "./Tools.ts"
@@ -38,7 +38,7 @@ const cut = (value: JsonValue, limit: number): JsonValue => {
 }
 
 /** Calls one tool and tells everybody what came of it; what it says is scrubbed already. */
-const answer = Traced.fn("ToolSteps.answer")(function* (
+const answer = CheapSpans.fn("ToolSteps.answer")(function* (
   turn: Turn,
   tools: TurnTools,
   call: Call,
@@ -85,7 +85,7 @@ const reminded = (prompt: Prompt.Prompt, text: string, answers: ReadonlyArray<An
 }
 
 /** One round whose text is scrubbed before anybody sees it. */
-const step = Traced.fn("ToolSteps.step")(function* (
+const step = CheapSpans.fn("ToolSteps.step")(function* (
   runtime: ModelRuntimeService,
   turn: Turn,
   request: ModelRequest,
@@ -112,7 +112,7 @@ const step = Traced.fn("ToolSteps.step")(function* (
  * Runs the model with the turn's tools and returns the whole reply with the tokens of all its rounds. `onDelta` sees each
  * piece of text as it may be shown, once and at once; the events of every round but the last are recorded here.
  */
-export const run = Traced.fn("ToolSteps.run")(function* (
+export const run = CheapSpans.fn("ToolSteps.run")(function* (
   runtime: ModelRuntimeService,
   turn: Turn,
   tools: TurnTools,

@@ -18,9 +18,9 @@ import type { ChatTurnRequest } from "../../../domain/chat/ChatTurn.ts"
 import * as Json from "../../../domain/Json.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import { slotOf } from "../../../domain/agents/Tool.ts"
-import * as Traced from "../../../concurrency/CheapSpans.ts"
+import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
 import { type StoredTool, ToolStore } from "../../../store/agents/Tools.ts"
-import type { Admission } from "../../../store/chat/Turns.ts"
+import type { StartedTurn } from "../../../store/chat/Turns.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Bindings from "./Bindings.ts"
 import * as HttpTool from "./HttpTool.ts"
@@ -127,7 +127,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       bound: Either.Either<ReadonlyArray<Bindings.Bound>, Bindings.ToolFailure>
     ): Callable => {
       const { description, http: target, parameters, timeout } = tool.definition
-      const call = Traced.fn("ChatTools.http")(function* (input: JsonObject) {
+      const call = CheapSpans.fn("ChatTools.http")(function* (input: JsonObject) {
         if (target === undefined) return null
         const request = yield* Bindings.requestOf(target, input, yield* bound)
         const headers = { ...request.headers, ...headersFor(tool, yield* credential) }
@@ -137,7 +137,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       return { declaration: { name: tool.name, description, parameters }, call }
     }
 
-    const listed = Traced.fn("ChatTools.listed")(function* <E>(
+    const listed = CheapSpans.fn("ChatTools.listed")(function* <E>(
       key: string,
       list: Effect.Effect<ReadonlyArray<McpTool.RemoteTool>, E>
     ) {
@@ -155,7 +155,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
     })
 
     /** Every tool of the server; the session is opened when it is first needed in the turn. */
-    const overMcp = Traced.fn("ChatTools.mcp")(function* (
+    const overMcp = CheapSpans.fn("ChatTools.mcp")(function* (
       tool: StoredTool,
       url: string,
       credential: Either.Either<string, Bindings.ToolFailure>,
@@ -184,10 +184,10 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
     })
 
     /** The tools of the agent, when it has any, with what this request brings for them. */
-    const forTurn = Traced.fn("ChatTools.forTurn")(function* (
+    const forTurn = CheapSpans.fn("ChatTools.forTurn")(function* (
       scope: AgentScope,
       request: ChatTurnRequest,
-      { hasTools, sourceTools }: Pick<Admission, "hasTools" | "sourceTools">,
+      { hasTools, sourceTools }: Pick<StartedTurn, "hasTools" | "sourceTools">,
       turn: CallingTurn
     ) {
       const tools = hasTools ? yield* store.list(scope) : []
@@ -239,7 +239,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         } else if (!callables.has(name)) callables.set(name, ofSource(found, turn))
       }
 
-      const call = Traced.fn("ChatTools.call")(function* (name: string, input: JsonObject | null) {
+      const call = CheapSpans.fn("ChatTools.call")(function* (name: string, input: JsonObject | null) {
         const found = callables.get(name)
         const refused = (code: Bindings.ToolFailure["code"], message: string) =>
           Effect.fail(Bindings.toolFailure(code, `${code}: ${message}`))

@@ -15,7 +15,7 @@ import { ConversationStore } from "../../../store/conversations/Conversations.ts
 import { WidgetMessageStore } from "../../../store/chat/WidgetMessages.ts"
 import { RealtimeAccess } from "../RealtimeAccess.ts"
 import { TurnSettings } from "../TurnSettings.ts"
-import * as Farewell from "../HandoffNotice.ts"
+import * as HandoffNotice from "../HandoffNotice.ts"
 import { Handoff } from "../../conversations/Handoff.ts"
 import type { Standing } from "./Callers.ts"
 import { WidgetSessions } from "./Sessions.ts"
@@ -101,7 +101,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
           ...message,
           // Whoever wrote it: a model that hands over without a word is given the same sentence.
           notice:
-            message.role === "assistant" && Farewell.isSentence(message.content)
+            message.role === "assistant" && HandoffNotice.isSentence(message.content)
               ? ("handoff" as const)
               : null,
           media: attachments.map(mediaOf)

@@ -1,7 +1,7 @@
 /** What the trail's deeds are called; one that is not here is shown by its name. */
 import type { Language } from "../../text/Language.tsx"
 
-/** By the deed's name, what it is called in English and in German. */
+/** By the change's name, what it is called in English and in German. */
 const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "agent.create": { en: "Agent created", de: "Agent angelegt" },
   "agent.delete": { en: "Agent deleted", de: "Agent gelöscht" },

@@ -56,7 +56,7 @@ const Buttons = ({ found }: { readonly found: Found }) => {
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: ["conversations"] })
   const change = useMutation({
-    mutationFn: (deed: "takeover" | "release") => act(found.id, deed),
+    mutationFn: (change: "takeover" | "release") => act(found.id, change),
     // A refusal too says that it is not as it looks here.
     onSettled: refresh
   })

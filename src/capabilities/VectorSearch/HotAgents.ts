@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { AgentId } from "../../domain/Ids.ts"
-import { Recent } from "./InProcessRecent.ts"
+import { LruCache } from "./LruCache.ts"
 
 /** Searches are counted over a minute. */
 const period = 60_000
@@ -19,7 +19,7 @@ interface Seen {
   after: number
 }
 
-export interface BusyOptions {
+export interface HotAgentsOptions {
   /** Searches within a minute. */
   readonly often: number
   /** Chunks that an agent may have. */
@@ -38,9 +38,9 @@ export interface Memory {
  * To be told of every search that the memory could not answer: has the agent read when it is asked often, and what has
  * changed of one that is held.
  */
-export const makeBusy = ({ forget, holds, remember }: Memory, { largest, often }: BusyOptions) =>
+export const makeHotAgents = ({ forget, holds, remember }: Memory, { largest, often }: HotAgentsOptions) =>
   Effect.map(Effect.scope, (scope) => {
-    const agents = new Recent<Seen>()
+    const agents = new LruCache<Seen>()
 
     const seenOf = (agentId: AgentId, now: number): Seen => {
       const before = agents.use(agentId)

@@ -1,5 +1,5 @@
 /** A map that remembers the order of use and lets go of what was not used for longest. */
-export class Recent<V> {
+export class LruCache<V> {
   readonly #entries = new Map<string, V>()
 
   /** The value, which is then the one used last. */
