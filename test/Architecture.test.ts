@@ -45,7 +45,9 @@ export const typesOf = (text: string): ReadonlyArray<string> =>
  * derives from; the mount puts handlers behind their declarations.
  */
 const zones = {
-  domain: /^domain\/[^/]+\.ts$/,
+  domain: /^domain\//,
+  concurrency: /^concurrency\//,
+  testing: /^testing\//,
   search: /^search\//,
   tag: /^capabilities\/[^/]+\.ts$/,
   backend: /^capabilities\/[^/]+\//,
@@ -53,9 +55,9 @@ const zones = {
   readers: /^readers\//,
   channels: /^channels\//,
   usecases: /^usecases\//,
-  declaration: /^http\/(?:.*Api|Envelope|Auth|RequestId|hosted\/SameOrigin)\.ts$/,
+  declaration: /^http\/(?:.*Api|Envelope|Auth|server\/RequestId|hosted\/accounts\/SameOrigin)\.ts$/,
   handlers: /^http\/.*Handlers\.ts$/,
-  mount: /^http\/(?:Server|Web)\.ts$/,
+  mount: /^http\/server\/(?:Server|Web)\.ts$/,
   http: /^http\//,
   workers: /^workers\//,
   app: /^app\//,
@@ -88,20 +90,28 @@ const everything = Object.keys(zones).filter(isZone)
 /** Who may import whom. A backend may import its own folder as well, which `backend` here does not say. */
 const rules: Record<Zone, Rule> = {
   domain: { local: ["domain"], packages: [effect, /^@effect\/platform\/HttpApiSchema$/] },
-  search: { local: ["domain", "search"], packages: [effect, /^porter2$/] },
-  tag: { local: ["domain", "search", "tag"], packages: [effect, /^@effect\/ai\/Prompt$/, /^node:crypto$/] },
-  backend: { local: ["domain", "search", "tag"], packages: [anything] },
-  store: { local: ["domain", "search", "tag", "store"], packages: [anything] },
-  readers: { local: ["domain", "search", "tag", "readers"], packages: [anything] },
-  channels: { local: ["domain", "search", "tag", "channels"], packages: [anything] },
+  concurrency: { local: ["domain", "concurrency"], packages: [effect] },
+  testing: { local: ["domain"], packages: [effect] },
+  search: { local: ["domain", "concurrency", "search"], packages: [effect, /^porter2$/] },
+  tag: {
+    local: ["domain", "concurrency", "search", "tag"],
+    packages: [effect, /^@effect\/ai\/Prompt$/, /^node:crypto$/]
+  },
+  backend: { local: ["domain", "concurrency", "search", "tag"], packages: [anything] },
+  store: { local: ["domain", "concurrency", "search", "tag", "store"], packages: [anything] },
+  readers: { local: ["domain", "concurrency", "search", "tag", "readers"], packages: [anything] },
+  channels: { local: ["domain", "concurrency", "search", "tag", "channels"], packages: [anything] },
   usecases: {
-    local: ["domain", "search", "tag", "store", "readers", "channels", "usecases"],
+    local: ["domain", "concurrency", "search", "tag", "store", "readers", "channels", "usecases"],
     packages: [effect, /^@effect\/sql\/SqlClient$/, /^@effect\/ai\/Prompt$/, /^node:crypto$/]
   },
-  declaration: { local: ["domain", "declaration"], packages: [effect, platform] },
-  handlers: { local: ["domain", "declaration", "http", "usecases"], packages: [effect, platform] },
+  declaration: { local: ["domain", "concurrency", "declaration"], packages: [effect, platform] },
+  handlers: {
+    local: ["domain", "concurrency", "declaration", "http", "usecases"],
+    packages: [effect, platform]
+  },
   http: {
-    local: ["domain", "tag", "declaration", "http", "usecases"],
+    local: ["domain", "concurrency", "tag", "declaration", "http", "usecases"],
     packages: [effect, platform, /^node:/]
   },
   mount: {
@@ -109,12 +119,12 @@ const rules: Record<Zone, Rule> = {
     packages: [effect, platform, /^@effect\/platform-node\//, /^node:/]
   },
   workers: {
-    local: ["domain", "search", "tag", "backend", "store", "readers", "workers"],
+    local: ["domain", "concurrency", "search", "tag", "backend", "store", "readers", "workers"],
     packages: [anything]
   },
   app: { local: everything.filter((zone) => zone !== "entry"), packages: [anything] },
   ui: { local: ["ui"], types: ["domain", "declaration"], packages: [anything] },
-  client: { local: ["domain", "declaration", "client"], packages: [effect, platform] },
+  client: { local: ["domain", "concurrency", "declaration", "client"], packages: [effect, platform] },
   entry: { local: everything, packages: [anything] }
 }
 
@@ -218,7 +228,7 @@ const checks = ["test", "bench", "scripts"].flatMap((folder) =>
 /** Exported for the tests of one part alone. */
 const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
   "app/config/SecretFiles.ts": ["inFiles"],
-  "app/config/UnknownVariables.ts": ["strangers"],
+  "app/config/UnknownVariables.ts": ["unknownVariables"],
   "app/cli/Doctor.ts": ["examine"],
   "app/cli/Hidden.ts": ["masked"],
   "app/cli/doctor/Database.ts": ["clockOf"],
@@ -248,8 +258,8 @@ const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
 const forbidden: ReadonlyArray<readonly [what: string, pattern: RegExp, except: RegExp]> = [
   ["new Date()", /\bnew Date\b/, /^ui\//],
   ["Date.now()", /\bDate\.now\b/, /^ui\//],
-  ["process.env", /\bprocess\s*(?:\.\s*env\b|\[\s*["']env)/, /^app\/Config\.ts$/],
-  ["console", /\bconsole\s*\./, /^(?:app\/Observability|main)\.ts$|^ui\//],
+  ["process.env", /\bprocess\s*(?:\.\s*env\b|\[\s*["']env)/, /^app\/config\/Config\.ts$/],
+  ["console", /\bconsole\s*\./, /^(?:app\/telemetry\/Observability|main)\.ts$|^ui\//],
   ["raw fetch()", /(?<![.\w])(?:globalThis\.)?fetch\s*\(/, /^capabilities\/OutboundHttp|^ui\//],
   // What browsers and the client read is stored nowhere; a document may be nested however deeply.
   [
@@ -315,6 +325,15 @@ describe("The source", () => {
   it("keeps every file at 400 lines or fewer", () => {
     const lines = (file: string) => textOf(file).split("\n").length - 1
     expect(files.filter((file) => !file.startsWith("ui/") && lines(file) > 400)).toEqual([])
+  })
+
+  it("has no folder of more than 25 files of code", () => {
+    const folders = new Map<string, number>()
+    for (const file of files) {
+      const folder = Path.posix.dirname(file)
+      folders.set(folder, (folders.get(folder) ?? 0) + 1)
+    }
+    expect([...folders].filter(([, count]) => count > 25)).toEqual([])
   })
 
   it("has no circle of imports, of types neither", () => {
@@ -500,21 +519,21 @@ describe("What reads the source", () => {
       ["capabilities/KeyStore.ts", "@effect/sql/SqlClient"],
       ["capabilities/KeyStore/Sql.ts", "../Credentials/Scrypt.ts"],
       ["capabilities/KeyStore/Sql.ts", "../../store/ApiKeys.ts"],
-      ["store/accounts/Users.ts", "../usecases/Accounts.ts"],
-      ["store/accounts/Users.ts", "../capabilities/KeyStore/Sql.ts"],
-      ["usecases/accounts/Keys.ts", "../http/Envelope.ts"],
-      ["usecases/accounts/Keys.ts", "../capabilities/KeyStore/Sql.ts"],
+      ["store/accounts/Users.ts", "../../usecases/Accounts.ts"],
+      ["store/accounts/Users.ts", "../../capabilities/KeyStore/Sql.ts"],
+      ["usecases/accounts/Keys.ts", "../../http/Envelope.ts"],
+      ["usecases/accounts/Keys.ts", "../../capabilities/KeyStore/Sql.ts"],
       ["usecases/accounts/Keys.ts", "@effect/platform/HttpServerRequest"],
-      ["usecases/accounts/Keys.ts", "../app/Config.ts"],
-      ["http/hosted/accounts/KeysApi.ts", "../../usecases/Keys.ts"],
+      ["usecases/accounts/Keys.ts", "../../app/Config.ts"],
+      ["http/hosted/accounts/KeysApi.ts", "../../../usecases/Keys.ts"],
       ["http/hosted/accounts/KeysApi.ts", "./KeysHandlers.ts"],
-      ["http/hosted/accounts/KeysHandlers.ts", "./AgentsHandlers.ts"],
-      ["http/hosted/accounts/KeysHandlers.ts", "../../store/ApiKeys.ts"],
-      ["http/hosted/accounts/SessionAuth.ts", "../../store/Users.ts"],
+      ["http/hosted/accounts/KeysHandlers.ts", "../agents/AgentsHandlers.ts"],
+      ["http/hosted/accounts/KeysHandlers.ts", "../../../store/ApiKeys.ts"],
+      ["http/hosted/accounts/SessionAuth.ts", "../../../store/Users.ts"],
       ["client.ts", "./http/Server.ts"],
       ["utils/text.ts", "effect/Effect"],
       ["ui/dashboard/api/Agents.ts", "../../../domain/Agent.ts"],
-      ["ui/widget/Client.ts", "../../http/hosted/SdkApi.ts"],
+      ["ui/widget/Client.ts", "../../http/hosted/chat/SdkApi.ts"],
       ["app/Live.ts", "../main.ts"]
     ]
     for (const [file, name] of wrong) expect([file, name, complaint(file, name)]).not.toContain(undefined)
@@ -522,9 +541,9 @@ describe("What reads the source", () => {
       ["domain/Errors.ts", "@effect/platform/HttpApiSchema"],
       ["capabilities/KeyStore/Sql.ts", "../Credentials.ts"],
       ["capabilities/JobQueue/table/Claim.ts", "../Table.ts"],
-      ["usecases/accounts/Keys.ts", "../store/ApiKeys.ts"],
-      ["http/hosted/accounts/KeysApi.ts", "../Auth.ts"],
-      ["http/hosted/accounts/KeysHandlers.ts", "../../usecases/Keys.ts"],
+      ["usecases/accounts/Keys.ts", "../../store/ApiKeys.ts"],
+      ["http/hosted/accounts/KeysApi.ts", "../../Auth.ts"],
+      ["http/hosted/accounts/KeysHandlers.ts", "../../../usecases/Keys.ts"],
       ["client.ts", "./http/Api.ts"],
       ["app/Live.ts", "../capabilities/KeyStore/Sql.ts"]
     ]
@@ -537,7 +556,9 @@ describe("What reads the source", () => {
     expect(complaint(api, "../../../http/hosted/AgentsApi.ts", true)).toBe(undefined)
     expect(complaint(api, "../../../store/Agents.ts", true)).not.toBe(undefined)
     expect(complaint(api, "../../../http/hosted/AgentsHandlers.ts", true)).not.toBe(undefined)
-    expect(complaint("usecases/accounts/Keys.ts", "../http/hosted/KeysApi.ts", true)).not.toBe(undefined)
+    expect(complaint("usecases/accounts/Keys.ts", "../../http/hosted/accounts/KeysApi.ts", true)).not.toBe(
+      undefined
+    )
     const text = [
       'import type { A } from "a"',
       "import type {",
