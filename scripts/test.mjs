@@ -1,13 +1,32 @@
-/** `npm test`: builds what the tests run beside themselves, then hands its arguments to vitest. */
+/**
+ * `npm test` and `npm run test:all`: builds what the tests run beside themselves, then hands its arguments to vitest. Without
+ * `--all`, and where no file is named, the long suites are left out.
+ */
 import { spawn } from "node:child_process"
 import * as Path from "node:path"
 import { buildAll } from "./build.mjs"
 import { root } from "./seed.mjs"
 
+/** Suites that start servers, browsers or packages of their own, or run many random inputs. */
+const longSuites = [
+  "test/{bench,browser,faults,growth}/**",
+  // One suite of a real process remains: it goes through the whole API.
+  "test/e2e/!(Specification).test.ts",
+  "test/e2e/*/**",
+  "test/capabilities/HostileDocuments.test.ts",
+  "test/channels/Fuzz.test.ts",
+  "test/library/Transports.test.ts",
+  "test/readers/Picture.test.ts",
+  "test/store/database/MigrationKill.test.ts"
+]
+const given = process.argv.slice(2).filter((argument) => argument !== "--all")
+const isShort = given.length === 0 && !process.argv.includes("--all")
+const excluded = isShort ? longSuites.map((pattern) => `--exclude=${pattern}`) : []
+
 await buildAll()
 const vitest = spawn(
   process.execPath,
-  [Path.join(root, "node_modules/vitest/vitest.mjs"), "run", ...process.argv.slice(2)],
+  [Path.join(root, "node_modules/vitest/vitest.mjs"), "run", ...excluded, ...given],
   { cwd: root, stdio: "inherit" }
 )
 // The terminal's own interrupt reaches the child by itself.
