@@ -31,50 +31,9 @@ import * as Pgvector from "../capabilities/VectorSearch/Pgvector.ts"
 import * as Reranked from "../capabilities/VectorSearch/Reranked.ts"
 import * as Graph from "../channels/Graph.ts"
 import * as GraphFiles from "../channels/GraphFiles.ts"
-import { AgentRunStore } from "../store/chat/AgentRuns.ts"
-import { AgentStore } from "../store/agents/Agents.ts"
-import { ApiKeyStore } from "../store/accounts/ApiKeys.ts"
-import { ArtifactRows } from "../store/knowledge/ArtifactRows.ts"
-import { BillingEventStore } from "../store/billing/BillingEvents.ts"
-import { ChannelStore } from "../store/channels/Channels.ts"
-import { ChannelConversationStore } from "../store/channels/ChannelConversations.ts"
-import { ContactStore } from "../store/channels/Contacts.ts"
-import { ConversationFeedStore } from "../store/conversations/ConversationFeed.ts"
-import { ConversationImports } from "../store/conversations/ConversationImports.ts"
-import { ConversationStates } from "../store/conversations/ConversationStates.ts"
-import { ConversationStore } from "../store/conversations/Conversations.ts"
-import { CrawlEntryStore } from "../store/knowledge/CrawlEntries.ts"
 import { layerEmbedded, layerPostgres, migrate, refuseReadOnly } from "../store/Database.ts"
-import { EmbeddingProfileStore } from "../store/knowledge/EmbeddingProfiles.ts"
-import { ReindexStore } from "../store/knowledge/Reindex.ts"
-import { EmbeddingStore } from "../store/knowledge/Embeddings.ts"
-import { EmailDeliveryStore } from "../store/accounts/EmailDeliveries.ts"
-import { EntitlementStore } from "../store/billing/Entitlements.ts"
-import { EndUserStore } from "../store/conversations/EndUsers.ts"
-import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { InboundEvents } from "../store/channels/InboundEvents.ts"
-import { IngestionJobStore } from "../store/knowledge/IngestionJobs.ts"
 import { ProcessLeases } from "../store/chat/ProcessLeases.ts"
-import { InboxViewStore } from "../store/conversations/InboxView.ts"
-import { KnowledgeStore } from "../store/knowledge/Knowledge.ts"
-import { LegacyMessages } from "../store/conversations/LegacyMessages.ts"
-import { OutgoingMailStore } from "../store/accounts/OutgoingMails.ts"
-import { OutboxStore } from "../store/channels/Outbox.ts"
-import { RefreshStore } from "../store/knowledge/Refreshes.ts"
-import { SessionStore } from "../store/accounts/Sessions.ts"
-import { SourceStore } from "../store/knowledge/Sources.ts"
-import { SubscriptionStore } from "../store/billing/Subscriptions.ts"
-import { TenantStore } from "../store/accounts/Tenants.ts"
-import { TeamStore } from "../store/accounts/Team.ts"
-import { ToolStore } from "../store/agents/Tools.ts"
-import { TurnClaimStore } from "../store/chat/TurnClaims.ts"
-import { PassageStore } from "../store/knowledge/Passages.ts"
-import { Turns } from "../store/chat/Turns.ts"
-import { UnansweredStore } from "../store/channels/Unanswered.ts"
-import { UsageStore } from "../store/billing/Usage.ts"
-import { UserStore } from "../store/accounts/Users.ts"
-import { WidgetMessageStore } from "../store/chat/WidgetMessages.ts"
-import { WidgetSessionStore } from "../store/chat/WidgetSessions.ts"
 import { Accounts } from "../usecases/accounts/Accounts.ts"
 import { AgentRuns } from "../usecases/chat/AgentRuns.ts"
 import { Agents } from "../usecases/agents/Agents.ts"
@@ -129,6 +88,7 @@ import { WidgetChat } from "../usecases/chat/widget/WidgetChat.ts"
 import type { Settings } from "./config/Config.ts"
 import { groundingChecker } from "./Grounding.ts"
 import * as Package from "./Package.ts"
+import { stores } from "./Stores.ts"
 import * as Providers from "./Providers.ts"
 import * as DataDirectory from "./DataDirectory.ts"
 import * as Redis from "./Redis.ts"
@@ -159,50 +119,6 @@ const ready = (settings: Settings) =>
       yield* QueueTable.expireLeases
     })
   ).pipe(Layer.provideMerge(ProcessLeases.Default), Layer.provideMerge(database(settings)))
-
-const stores = Layer.mergeAll(
-  AgentRunStore.Default,
-  AgentStore.Default,
-  ApiKeyStore.Default,
-  ArtifactRows.Default,
-  BillingEventStore.Default,
-  ChannelConversationStore.Default,
-  ChannelStore.Default,
-  ContactStore.Default,
-  ConversationFeedStore.Default,
-  CrawlEntryStore.Default,
-  ConversationImports.Default,
-  ConversationStates.Default,
-  ConversationStore.Default,
-  EmbeddingProfileStore.Default,
-  ReindexStore.Default,
-  EmbeddingStore.Default,
-  EmailDeliveryStore.Default,
-  EntitlementStore.Default,
-  EndUserStore.Default,
-  IdempotencyKeyStore.Default,
-  IngestionJobStore.Default,
-  InboxViewStore.Default,
-  KnowledgeStore.Default,
-  LegacyMessages.Default,
-  OutboxStore.Default,
-  OutgoingMailStore.Default,
-  RefreshStore.Default,
-  SessionStore.Default,
-  SourceStore.Default,
-  SubscriptionStore.Default,
-  TenantStore.Default,
-  TeamStore.Default,
-  ToolStore.Default,
-  TurnClaimStore.Default,
-  PassageStore.Default,
-  Turns.Default,
-  UnansweredStore.Default,
-  UsageStore.Default,
-  UserStore.Default,
-  WidgetMessageStore.Default,
-  WidgetSessionStore.Default
-)
 
 const offlineEmbedder = OfflineEmbedder.layerUniversalSentenceEncoder({
   script: Package.worker("embed"),

@@ -7,7 +7,7 @@ import assembled from "./simd.wat"
 /** The platform has it; its types come with those of browsers only. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object
-  readonly ProcessLease: new (module: object) => { readonly exports: Readonly<Record<string, unknown>> }
+  readonly Instance: new (module: object) => { readonly exports: Readonly<Record<string, unknown>> }
 }
 
 /** See simd.wat; addresses are of bytes in the module's memory. */

@@ -1,0 +1,87 @@
+/** Every store on the database. */
+import * as Layer from "effect/Layer"
+import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
+import { ApiKeyStore } from "../store/accounts/ApiKeys.ts"
+import { EmailDeliveryStore } from "../store/accounts/EmailDeliveries.ts"
+import { OutgoingMailStore } from "../store/accounts/OutgoingMails.ts"
+import { SessionStore } from "../store/accounts/Sessions.ts"
+import { TeamStore } from "../store/accounts/Team.ts"
+import { TenantStore } from "../store/accounts/Tenants.ts"
+import { UserStore } from "../store/accounts/Users.ts"
+import { AgentStore } from "../store/agents/Agents.ts"
+import { ToolStore } from "../store/agents/Tools.ts"
+import { BillingEventStore } from "../store/billing/BillingEvents.ts"
+import { EntitlementStore } from "../store/billing/Entitlements.ts"
+import { SubscriptionStore } from "../store/billing/Subscriptions.ts"
+import { UsageStore } from "../store/billing/Usage.ts"
+import { ChannelConversationStore } from "../store/channels/ChannelConversations.ts"
+import { ChannelStore } from "../store/channels/Channels.ts"
+import { ContactStore } from "../store/channels/Contacts.ts"
+import { OutboxStore } from "../store/channels/Outbox.ts"
+import { UnansweredStore } from "../store/channels/Unanswered.ts"
+import { AgentRunStore } from "../store/chat/AgentRuns.ts"
+import { TurnClaimStore } from "../store/chat/TurnClaims.ts"
+import { Turns } from "../store/chat/Turns.ts"
+import { WidgetMessageStore } from "../store/chat/WidgetMessages.ts"
+import { WidgetSessionStore } from "../store/chat/WidgetSessions.ts"
+import { ConversationFeedStore } from "../store/conversations/ConversationFeed.ts"
+import { ConversationImports } from "../store/conversations/ConversationImports.ts"
+import { ConversationStates } from "../store/conversations/ConversationStates.ts"
+import { ConversationStore } from "../store/conversations/Conversations.ts"
+import { EndUserStore } from "../store/conversations/EndUsers.ts"
+import { InboxViewStore } from "../store/conversations/InboxView.ts"
+import { LegacyMessages } from "../store/conversations/LegacyMessages.ts"
+import { ArtifactRows } from "../store/knowledge/ArtifactRows.ts"
+import { CrawlEntryStore } from "../store/knowledge/CrawlEntries.ts"
+import { EmbeddingProfileStore } from "../store/knowledge/EmbeddingProfiles.ts"
+import { EmbeddingStore } from "../store/knowledge/Embeddings.ts"
+import { IngestionJobStore } from "../store/knowledge/IngestionJobs.ts"
+import { KnowledgeStore } from "../store/knowledge/Knowledge.ts"
+import { PassageStore } from "../store/knowledge/Passages.ts"
+import { RefreshStore } from "../store/knowledge/Refreshes.ts"
+import { ReindexStore } from "../store/knowledge/Reindex.ts"
+import { SourceStore } from "../store/knowledge/Sources.ts"
+
+export const stores = Layer.mergeAll(
+  AgentRunStore.Default,
+  AgentStore.Default,
+  ApiKeyStore.Default,
+  ArtifactRows.Default,
+  BillingEventStore.Default,
+  ChannelConversationStore.Default,
+  ChannelStore.Default,
+  ContactStore.Default,
+  ConversationFeedStore.Default,
+  CrawlEntryStore.Default,
+  ConversationImports.Default,
+  ConversationStates.Default,
+  ConversationStore.Default,
+  EmbeddingProfileStore.Default,
+  ReindexStore.Default,
+  EmbeddingStore.Default,
+  EmailDeliveryStore.Default,
+  EntitlementStore.Default,
+  EndUserStore.Default,
+  IdempotencyKeyStore.Default,
+  IngestionJobStore.Default,
+  InboxViewStore.Default,
+  KnowledgeStore.Default,
+  LegacyMessages.Default,
+  OutboxStore.Default,
+  OutgoingMailStore.Default,
+  RefreshStore.Default,
+  SessionStore.Default,
+  SourceStore.Default,
+  SubscriptionStore.Default,
+  TenantStore.Default,
+  TeamStore.Default,
+  ToolStore.Default,
+  TurnClaimStore.Default,
+  PassageStore.Default,
+  Turns.Default,
+  UnansweredStore.Default,
+  UsageStore.Default,
+  UserStore.Default,
+  WidgetMessageStore.Default,
+  WidgetSessionStore.Default
+)
