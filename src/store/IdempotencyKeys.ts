@@ -1,9 +1,11 @@
-/** Answers to repeated creations, for 24 hours, per API key. */
+/** Answers to repeated creations, for 24 hours, per agent and API key. The host of a library has one key for all of its agents. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { KeyId } from "../domain/Ids.ts"
+import type { AgentKey } from "../domain/accounts/Access.ts"
 import { toJsonb } from "./Jsonb.ts"
+
+type Owner = Pick<AgentKey, "agentId" | "keyId">
 
 export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("store/IdempotencyKeys", {
   effect: Effect.gen(function* () {
@@ -13,23 +15,28 @@ export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("
      * Takes the key for the caller's transaction: none when it is now the caller's, else the answer that was given to it.
      * A concurrent repeat waits here until the first one's transaction ends.
      */
-    const claim = Effect.fn("IdempotencyKeyStore.claim")(function* (keyId: KeyId, key: string) {
+    const claim = Effect.fn("IdempotencyKeyStore.claim")(function* ({ agentId, keyId }: Owner, key: string) {
       const claimed = yield* sql`
-        insert into idempotency_keys as known (key_id, idempotency_key, response) values (${keyId}, ${key}, 'null')
-        on conflict (key_id, idempotency_key) do update set response = 'null', created_at = now()
+        insert into idempotency_keys as known (agent_id, key_id, idempotency_key, response)
+        values (${agentId}, ${keyId}, ${key}, 'null')
+        on conflict (agent_id, key_id, idempotency_key) do update set response = 'null', created_at = now()
         where known.created_at < now() - interval '24 hours'
         returning key_id`
       if (claimed.length === 1) return Option.none<unknown>()
       const [given] = yield* sql<{ readonly response: unknown }>`
-        select response from idempotency_keys where key_id = ${keyId} and idempotency_key = ${key}`
+        select response from idempotency_keys
+        where agent_id = ${agentId} and key_id = ${keyId} and idempotency_key = ${key}`
       return Option.some(given?.response)
     }, Effect.orDie)
 
     /** Keeps the answer, in the transaction that claimed the key. */
-    const answer = (keyId: KeyId, key: string, response: unknown) =>
+    const answer = ({ agentId, keyId }: Owner, key: string, response: unknown) =>
       sql`
         update idempotency_keys set response = ${toJsonb(response)}::jsonb
-        where key_id = ${keyId} and idempotency_key = ${key}`.pipe(Effect.orDie, Effect.asVoid)
+        where agent_id = ${agentId} and key_id = ${keyId} and idempotency_key = ${key}`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
 
     /** Forgets what is older than the 24 hours. */
     const prune = sql`delete from idempotency_keys where created_at < now() - interval '24 hours'`.pipe(

@@ -281,7 +281,8 @@ describe("POST /v1/chat", () => {
       "media",
       "realtimeToken",
       "realtimeUrl",
-      "reply"
+      "reply",
+      "runId"
     ])
     expect(data.reply).toContain("half past nine")
     expect(Object.keys(data.citations[0]).sort()).toEqual(

@@ -104,6 +104,20 @@ describe("The library", () => {
     expect(await agent.sources.delete(source.id)).toEqual({ id: source.id, deleted: true })
   })
 
+  it("creates a source once for each idempotency key of an agent", async () => {
+    const other = spoke.agent((await spoke.agents.create({ name: "Another" })).id)
+    const asked = {
+      type: "URL",
+      name: "Once",
+      config: { url: "https://example.com/" },
+      autoSync: false
+    } as const
+    const options = { idempotencyKey: "once" }
+    const { source } = await agent.sources.create(asked, options)
+    expect((await agent.sources.create(asked, options)).source.id).toBe(source.id)
+    expect((await other.sources.create(asked, options)).source.id).not.toBe(source.id)
+  })
+
   it("says why a source that it waits for has failed", async () => {
     const { source } = await agent.sources.create({
       type: "URL",

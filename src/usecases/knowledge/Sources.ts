@@ -136,11 +136,11 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
     /** The answer that the key was given before, else what `make` creates; both in one transaction. */
     const once = <E, R>(key: AgentKey, idempotencyKey: string, make: Effect.Effect<Created, E, R>) =>
       Effect.gen(function* () {
-        const known = yield* idempotency.claim(key.keyId, idempotencyKey)
+        const known = yield* idempotency.claim(key, idempotencyKey)
         if (Option.isSome(known)) return yield* Effect.orDie(decodeCreated(known.value))
         const created = yield* make
         const answer = yield* Effect.orDie(encodeCreated(created))
-        yield* idempotency.answer(key.keyId, idempotencyKey, answer)
+        yield* idempotency.answer(key, idempotencyKey, answer)
         return created
       })
 

@@ -42,7 +42,8 @@ const awkward = `
   insert into artifact_claims (id, ref, expires_at) select 'acl_1', ref, 'infinity' from artifacts limit 1;
   insert into email_logs (id, recipient, kind, status) values ('eml_1', 'ops@example.com', 'job_failed', 'sent');
   insert into embedding_failures (source_id, profile, message) select id, 'p', E'\\u0001' from sources limit 1;
-  insert into idempotency_keys (key_id, idempotency_key, response) select id, 'é', '{"n": 1.10}' from api_keys limit 1;
+  insert into idempotency_keys (agent_id, key_id, idempotency_key, response)
+    select agent_id, id, 'é', '{"n": 1.10}' from api_keys where agent_id is not null limit 1;
   insert into login_failures (email, address) values ('nobody@example.com', '127.0.0.1');
   insert into message_feedback (message_id, conversation_id, rating, comment) select id, conversation_id, -1, E'\\\\N' from messages limit 1;
   insert into user_invitations (token_hash, user_id, invited_by, role, expires_at)

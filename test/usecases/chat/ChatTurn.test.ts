@@ -79,7 +79,13 @@ eachEngineLive("A chat turn", (it) => {
         scope,
         request({ message: "And then?", conversationId, includeRealtimeToken: false })
       )
-      expect(second).toEqual({ reply: "Hello", conversationId, citations: [], media: [] })
+      expect(second).toEqual({
+        reply: "Hello",
+        conversationId,
+        citations: [],
+        media: [],
+        runId: expect.stringMatching(/^run_/)
+      })
       const { requests } = yield* Script
       const last = (yield* Ref.get(requests)).at(-1)
       expect(last?.prompt.content.map(({ role }) => role)).toEqual(["system", "user", "assistant", "user"])
@@ -101,7 +107,7 @@ eachEngineLive("A chat turn", (it) => {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
       const anonymous = yield* chat.complete(scope, request({ persist: false }))
-      expect(anonymous).toEqual({ reply: "Hello", citations: [], media: [] })
+      expect(anonymous).toEqual({ reply: "Hello", citations: [], media: [], runId: null })
       expect(yield* count("end_users")).toBe(0)
       const known = yield* chat.complete(scope, request({ persist: false, externalEndUserId: " ada " }))
       expect(known.endUserId).toMatch(/^usr_/)
