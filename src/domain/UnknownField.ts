@@ -1,7 +1,9 @@
 /** Words about a field that nobody knows, with the one that was probably meant. */
 
-/** Characters of a name that are looked at and repeated. */
-const maxNameLength = 64
+/** Characters of a name that are compared. A longer one is not repeated: it may be a secret in the wrong place. */
+const maxNameLength = 32
+/** Characters of a path that are shown. */
+const maxPathLength = 64
 
 /** Names differ in how their words are joined more often than in their letters. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
@@ -36,7 +38,7 @@ export const closest = (name: string, known: Iterable<string>): string | undefin
 }
 
 /** What of a name can stand in a header. */
-const shown = (name: string): string => name.slice(0, maxNameLength).replaceAll(/[^\w$.-]/g, "?")
+const shown = (name: string): string => name.replaceAll(/[^\w$.-]/g, "?")
 
 /** `unknown field top_k; did you mean topK?`, in ASCII of at most 200 characters; `path` leads to the object that has it. */
 export const unknownField = (
@@ -44,8 +46,9 @@ export const unknownField = (
   name: string,
   known: Iterable<string>
 ): string => {
+  if (name.length > maxNameLength) return `unknown field of ${name.length} characters`
   const meant = closest(name, known)
   const place = [...path, name].join(".")
-  const told = shown(place.length > maxNameLength ? name : place)
+  const told = shown(place.length > maxPathLength ? name : place)
   return `unknown field ${told}${meant === undefined ? "" : `; did you mean ${shown(meant)}?`}`
 }

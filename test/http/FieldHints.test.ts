@@ -94,6 +94,8 @@ describe("The field that was probably meant", () => {
     expect(unknownField([], "filters", known)).toBe("unknown field filters; did you mean filter?")
     expect(unknownField(["a", 0], "qery", known)).toBe("unknown field a.0.qery; did you mean query?")
     expect(unknownField([], "temperature", known)).toBe("unknown field temperature")
+    // It may be a secret in the wrong place.
+    expect(unknownField([], "s".repeat(33), known)).toBe("unknown field of 33 characters")
     expect(unknownField([], "", known)).toBe("unknown field ")
   })
 })

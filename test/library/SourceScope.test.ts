@@ -2,7 +2,7 @@
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { makeClient } from "../../src/client.ts"
 import { createSpoke, type Spoke, type SpokeAgent, SpokeError } from "../../src/index.ts"
 
@@ -106,6 +106,16 @@ describe("The scope of a key and the filter of a request", () => {
       expect(source.labels ?? []).toEqual([...labelled[name]])
       await agent.sources.ready(source.id, { every: 20 })
       ids.set(name, source.id)
+    }
+    // Replies without a model depend on scores, which change while vectors are made.
+    for (const id of ids.values()) {
+      await vi.waitUntil(
+        async () => {
+          const { chunks, embedded } = await agent.sources.embedding(id)
+          return chunks > 0 && embedded === chunks
+        },
+        { timeout: 60_000, interval: 100 }
+      )
     }
   })
   afterAll(async () => {

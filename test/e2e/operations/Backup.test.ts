@@ -44,6 +44,8 @@ const awkward = `
   insert into embedding_failures (source_id, profile, message) select id, 'p', E'\\u0001' from sources limit 1;
   insert into idempotency_keys (agent_id, key_id, idempotency_key, response)
     select agent_id, id, 'é', '{"n": 1.10}' from api_keys where agent_id is not null limit 1;
+  insert into turn_claims (agent_id, key_id, idempotency_key, request_hash, run_id)
+    select agent_id, id, E'\\t', 'hash', 'run_1' from api_keys where agent_id is not null limit 1;
   insert into login_failures (email, address) values ('nobody@example.com', '127.0.0.1');
   insert into message_feedback (message_id, conversation_id, rating, comment) select id, conversation_id, -1, E'\\\\N' from messages limit 1;
   insert into user_invitations (token_hash, user_id, invited_by, role, expires_at)
