@@ -1,7 +1,9 @@
 /** Words about a field that nobody knows, with the one that was probably meant. */
 
-/** Characters of a name that are compared. A longer one is not repeated: it may be a secret in the wrong place. */
+/** Characters of a name that are compared. */
 const maxNameLength = 32
+/** Names that are repeated although no known one is close. Others may be secrets in the wrong place. */
+const repeatable = /^[A-Za-z_-]{0,32}$/
 /** Characters of a path that are shown. */
 const maxPathLength = 64
 
@@ -46,8 +48,8 @@ export const unknownField = (
   name: string,
   known: Iterable<string>
 ): string => {
-  if (name.length > maxNameLength) return `unknown field of ${name.length} characters`
-  const meant = closest(name, known)
+  const meant = name.length > maxNameLength ? undefined : closest(name, known)
+  if (meant === undefined && !repeatable.test(name)) return `unknown field of ${name.length} characters`
   const place = [...path, name].join(".")
   const told = shown(place.length > maxPathLength ? name : place)
   return `unknown field ${told}${meant === undefined ? "" : `; did you mean ${shown(meant)}?`}`
