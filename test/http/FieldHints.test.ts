@@ -87,7 +87,7 @@ layer(PublicServer.layer, { excludeTestServices: true })("A field that /v1 does 
       const strange = { message: "Hi", ["a\r\nset-cookie: x, é\u{1F600}"]: 1, ["n".repeat(5_000)]: 1 }
       const [, sanitised] = yield* warning("POST", "/v1/chat", strange)
       expect(sanitised).toMatch(/^[\x20-\x7e]{1,400}$/u)
-      expect(sanitised).toBe("unknown field of 20 characters, unknown field of 5000 characters")
+      expect(sanitised).toBe("unknown field of 21 characters, unknown field of 5000 characters")
     })
   )
 })

@@ -43,13 +43,14 @@ describe("The first start on an empty data directory", () => {
     const { body: listed } = await spoke.request("GET", "/v1/sources")
     await until(
       () => spoke.request("GET", `/v1/sources/${listed.data.sources[0].id}/embedding`),
-      ({ body }) => body.data.chunks > 0 && body.data.embedded === body.data.chunks
+      ({ body }) => body.data.chunks > 0 && body.data.embedded === body.data.chunks,
+      200_000
     )
     const { body } = await spoke.request("POST", "/v1/chat", {
       body: { message: "How do I add a source?", persist: false }
     })
     expect(body.data.reply).toBe(shown)
-  }, 120_000)
+  }, 260_000)
 
   it("keeps its files from everybody else", () => {
     const modes = ["credentials.json", "secrets.json"].map(
