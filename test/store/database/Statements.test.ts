@@ -58,7 +58,9 @@ eachEngineLive("Statements", (it, engine) => {
       yield* sql`insert into changing values (1)`
       const read = Effect.map(sql`select * from changing where n > ${0}`, ([row]) => row)
       // Suites before this one share the connection, and may have taken every place there is.
-      const [taken] = yield* sql<{ readonly n: number }>`select count(*)::int as n from pg_prepared_statements`
+      const [taken] = yield* sql<{
+        readonly n: number
+      }>`select count(*)::int as n from pg_prepared_statements`
       yield* Effect.forEach(often, () => read)
       const kept =
         yield* sql`select count(*)::int as n from pg_prepared_statements where statement like '%changing where%'`
