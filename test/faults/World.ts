@@ -26,6 +26,9 @@ export const account = "pn_faults"
 
 export type Topology = "embedded" | "fleet"
 
+/** Milliseconds in which a process has to be ready after a fault; whoever runs it restarts it then. */
+const readyTimeout = 45_000
+
 /** The fault of a database that can write no more, where disks can be filled. */
 export const fullDatabase = "a full disk of the database"
 
@@ -268,11 +271,16 @@ const populate = async (
           ({ ok }) => ok,
           () => false
         )
-      for (let attempts = 100; attempts > 0 && !ended() && one.url !== "" && !(await ready()); attempts--) {
+      const end = Date.now() + readyTimeout
+      let isReady = one.url === ""
+      while (!isReady && !ended() && Date.now() < end) {
+        isReady = await ready()
+        if (isReady) break
         await delay(200)
         await revivePostgres()
       }
-      if (ended() && processes[place] === one) await replace(place)
+      if (!isReady && !ended()) process.stdout.write(`process ${place} was not ready in time: restarted\n`)
+      if (!isReady && processes[place] === one) await replace(place)
     }
   }
   const withRedisClient = async (use: (client: Redis) => Promise<unknown>) => {
@@ -327,7 +335,9 @@ const populate = async (
         database.fill()
         // Some come back while there is no room yet.
         const restarted = random.next() < 0.3 ? replace(somebody()) : null
-        if (random.next() < 0.5) await postgres?.run("select pg_switch_wal()").catch(() => undefined)
+        // It may wait for room, too.
+        const switching = random.next() < 0.5 ? postgres?.run("select pg_switch_wal()") : undefined
+        await Promise.race([Promise.resolve(switching).catch(() => undefined), delay(5_000)])
         await press(url, agentKey, 1_000 + random.below(3_000))
         database.free()
         await revivePostgres()
