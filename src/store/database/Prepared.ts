@@ -6,7 +6,7 @@
 /** Runs after which a statement is kept. */
 const minRuns = 8
 /** Statements that are kept; each costs every connection of the pool some of the server's memory. */
-const maxPrepared = 128
+const maxPrepared = 256
 /** Statements that are counted; those with changing texts must not fill the memory. */
 const maxCounted = 2_000
 
