@@ -66,7 +66,7 @@ export const layer = Layer.scopedDiscard(
     const ingest = yield* Ingest
     const embed = yield* Embed
     const artifacts = yield* Artifacts
-    const intake = yield* WebhookIngress
+    const ingress = yield* WebhookIngress
     const inbound = yield* Inbound
     const outbound = yield* Outbound
     const { work } = yield* LegacyKeys
@@ -74,7 +74,7 @@ export const layer = Layer.scopedDiscard(
       queue.work(
         "channel-inbound",
         concurrentJobs["channel-inbound"],
-        (job) => Effect.zipRight(intake.calm, inbound.process(job)),
+        (job) => Effect.zipRight(ingress.quietPeriod, inbound.process(job)),
         inbound.abandoned
       )
     )

@@ -18,10 +18,10 @@ const tooLong = new ParseError({
   code: "too_large",
   message: "The book holds more text than one document may. Split it into several files."
 })
-const tooManyChapters = (chapters: number, most: number) =>
+const tooManyChapters = (chapters: number, max: number) =>
   new ParseError({
     code: "too_many_pages",
-    message: `The book has ${chapters} chapters, and at most ${most} are read. Split it into several files.`
+    message: `The book has ${chapters} chapters, and at most ${max} are read. Split it into several files.`
   })
 
 const isChapter = /\.x?html?$/i

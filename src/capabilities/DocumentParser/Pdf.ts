@@ -45,10 +45,10 @@ const tooLong = new ParseError({
   code: "too_large",
   message: "The PDF holds more text than one document may. Split it into several files."
 })
-const tooManyPages = (pages: number, most: number) =>
+const tooManyPages = (pages: number, max: number) =>
   new ParseError({
     code: "too_many_pages",
-    message: `The PDF has ${pages} pages, and at most ${most} are read. Split it into several files.`
+    message: `The PDF has ${pages} pages, and at most ${max} are read. Split it into several files.`
   })
 
 const isPasswordException = (error: unknown): boolean => isError(error) && error.name === "PasswordException"

@@ -8,10 +8,10 @@ const malformed = new ParseError({
   code: "malformed",
   message: "The presentation is damaged or incomplete. Save it again and upload the new file."
 })
-const tooManySlides = (slides: number, most: number) =>
+const tooManySlides = (slides: number, max: number) =>
   new ParseError({
     code: "too_many_pages",
-    message: `The presentation has ${slides} slides, and at most ${most} are read. Split it into several files.`
+    message: `The presentation has ${slides} slides, and at most ${max} are read. Split it into several files.`
   })
 
 interface Shape {

@@ -59,14 +59,14 @@ const broken = new ParseError({
 
 const mebibyte = 1024 * 1024
 const watchInterval = Duration.millis(25)
-/** What any document may add, however much the process holds already. */
-const always = 96 * mebibyte
+/** Growth of the process that any document may cause, however much the process holds already. */
+const minGrowthBytes = 96 * mebibyte
 /** A thread that has read as many bytes, or made as many characters, gives its memory back by ending. */
-const large = 4 * mebibyte
+const maxThreadBytes = 4 * mebibyte
 
 /** Documents of a message, and their bytes together; a longer one goes alone. */
 const maxBatchSize = 4
-const bytesTogether = 128 * 1024
+const maxBatchBytes = 128 * 1024
 
 /** A document that waits for its answer. */
 interface Waiting {
@@ -119,13 +119,13 @@ const ask = (worker: Worker, job: Job): Effect.Effect<unknown, ParseError> =>
   })
 
 /**
- * Fails when the process grows by more than `growth` bytes, or past `most`: buffers lie outside the heap that the thread's
+ * Fails when the process grows by more than `growth` bytes, or past `maxProcessBytes`: buffers lie outside the heap that the thread's
  * own limit bounds.
  */
-const watchMemory = (growth: number, most: number): Effect.Effect<never, ParseError> =>
+const watchMemory = (growth: number, maxProcessBytes: number): Effect.Effect<never, ParseError> =>
   Effect.suspend(() => {
     const before = memoryUsage.rss()
-    const limit = Math.min(before + growth, Math.max(most, before + always))
+    const limit = Math.min(before + growth, Math.max(maxProcessBytes, before + minGrowthBytes))
     return Effect.sync(() => memoryUsage.rss() > limit).pipe(
       Effect.flatMap((over) => (over ? Effect.fail(outOfMemory) : Effect.void)),
       Effect.delay(watchInterval),
@@ -232,7 +232,7 @@ const make = (options: WorkerOptions) =>
           (sum, answer) => sum + (answer._tag === "Parsed" ? answer.document.content.length : 0),
           0
         )
-        if (size > large || made > large) yield* thread.end
+        if (size > maxThreadBytes || made > maxThreadBytes) yield* thread.end
         return answers
       })
 
@@ -242,7 +242,7 @@ const make = (options: WorkerOptions) =>
     /** The document and the small ones of the same owner that wait beside it. */
     const together = (own: Waiting): ReadonlyArray<Waiting> => {
       const batch = [own]
-      let left = bytesTogether - own.request.bytes.length
+      let left = maxBatchBytes - own.request.bytes.length
       for (const other of own.alone ? [] : waiting) {
         const { length } = other.request.bytes
         if (batch.length === maxBatchSize) break
@@ -295,7 +295,7 @@ const make = (options: WorkerOptions) =>
 
     const parse = Effect.fn("DocumentParser.parse")(function* (request: ParseRequest) {
       const owner = yield* FiberRef.get(currentOwner)
-      const alone = request.bytes.length > bytesTogether
+      const alone = request.bytes.length > maxBatchBytes
       const own: Waiting = { request, owner, alone, tries: 0, answer: undefined }
       waiting.add(own)
       const isOpen = () => own.answer === undefined

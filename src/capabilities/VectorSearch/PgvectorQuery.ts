@@ -151,10 +151,12 @@ export const isCertain = ({ chunks, expected, rest }: Found, query: HybridQuery)
   const words = unlooked(query)
   const weight = query.lexicalWeight
   const withMeaning = expected === null || words === 0 ? 0 : weight * words + (1 - weight) * expected
-  const most = Math.max(rest ?? 0, words, withMeaning)
+  const bestOther = Math.max(rest ?? 0, words, withMeaning)
   const last = chunks.at(-1)
-  if (most === 0) return true
-  return last !== undefined && chunks.length >= query.topK ? last.score > most : most < query.minScore
+  if (bestOther === 0) return true
+  return last !== undefined && chunks.length >= query.topK
+    ? last.score > bestOther
+    : bestOther < query.minScore
 }
 
 /** A word as a tsquery: a tsvector's text is quoted as one wants it. */
@@ -195,7 +197,8 @@ const spread = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: Hybrid
 }
 
 /** How many candidates a side of the search may name. */
-const most = ({ chunks }: HybridQuery, ofLarger: number) => (chunks <= exhaustive ? exhaustive : ofLarger)
+const candidateLimit = ({ chunks }: HybridQuery, ofLarger: number) =>
+  chunks <= exhaustive ? exhaustive : ofLarger
 
 /** `dc`: chunks near to the query's vector. */
 const meaning = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: HybridQuery, profile: Profile) => {
@@ -215,7 +218,7 @@ const meaning = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: Hybri
     where agent_id = ${agentId} and ${within(sql, query)}
     -- The addition keeps the planner from the index, which would lose some.
     order by (embedding <=> qv.v) + 0
-    limit ${most(query, maxNearest)}::int
+    limit ${candidateLimit(query, maxNearest)}::int
   )`
 }
 
@@ -243,7 +246,7 @@ const wording = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: Hybri
   lc as materialized (
     select id from chunks
     where agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${within(sql, query)}
-    ${order} limit ${most(query, byWords)}::int
+    ${order} limit ${candidateLimit(query, byWords)}::int
   )`
 }
 

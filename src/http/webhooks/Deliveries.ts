@@ -9,13 +9,13 @@ import * as RawRequests from "../server/RawRequests.ts"
 
 const signatureOf = ({ headers }: RawRequests.RawRequest) => Headers.line(headers, "x-hub-signature-256")
 
-const routes = Effect.map(WebhookIngress, (intake): ReadonlyArray<RawRequests.RawRoute> =>
+const routes = Effect.map(WebhookIngress, (ingress): ReadonlyArray<RawRequests.RawRoute> =>
   MessagingChannel.literals.map((channel) => ({
     path: `/api/webhooks/${channel}`,
     maxBodyBytes: webhookLimit,
-    answer: (request) => intake.deliver(channel, signatureOf(request), request.body),
+    answer: (request) => ingress.deliver(channel, signatureOf(request), request.body),
     answerAtOnce: (request, now, done) =>
-      intake.take(channel, signatureOf(request), request.body, DateTime.unsafeMake(now), done)
+      ingress.take(channel, signatureOf(request), request.body, DateTime.unsafeMake(now), done)
   }))
 )
 

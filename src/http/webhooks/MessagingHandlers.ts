@@ -6,7 +6,7 @@ import { Api } from "../Api.ts"
 /** Challenges of messaging providers. */
 export const MessagingHandlers = HttpApiBuilder.group(Api, "messaging", (handlers) =>
   Effect.gen(function* () {
-    const intake = yield* WebhookIngress
+    const ingress = yield* WebhookIngress
     const challenge = ({
       urlParams
     }: {
@@ -16,7 +16,7 @@ export const MessagingHandlers = HttpApiBuilder.group(Api, "messaging", (handler
         readonly "hub.challenge"?: string
       }
     }) =>
-      intake.challenge({
+      ingress.challenge({
         mode: urlParams["hub.mode"],
         verifyToken: urlParams["hub.verify_token"],
         challenge: urlParams["hub.challenge"]

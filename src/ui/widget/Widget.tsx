@@ -73,6 +73,10 @@ const Notice = ({ chat, view }: { readonly chat: Chat; readonly view: View }) =>
   )
 }
 
+/** Whether the last line is in view, or nearly. */
+const isAtEnd = ({ clientHeight, scrollHeight, scrollTop }: Element) =>
+  scrollHeight - scrollTop - clientHeight < 48
+
 const Panel = ({
   chat,
   close,
@@ -86,15 +90,23 @@ const Panel = ({
   const field = useRef<HTMLTextAreaElement>(null)
   const scroller = useRef<HTMLDivElement>(null)
   const following = useRef(true)
+  const wasSending = useRef(false)
+  /** Where the last new text has moved the conversation to. */
+  const placedAt = useRef(0)
   useEffect(() => field.current?.focus(), [])
   const sending = view.live !== null && view.live.phase === "streaming"
-  // Whoever has sent a message sees it, and what is said to it, wherever they were reading.
-  useLayoutEffect(() => {
-    if (sending) following.current = true
-  }, [sending])
   useLayoutEffect(() => {
     const { current } = scroller
-    if (current !== null && following.current) current.scrollTop = current.scrollHeight
+    if (current === null) return
+    const isNewlySent = sending && !wasSending.current
+    wasSending.current = sending
+    // A scroll event comes with the next frame, and the next words of a reply may come before it.
+    const isScrolledUp = current.scrollTop < placedAt.current && !isAtEnd(current)
+    // A message that was just sent is shown from wherever the visitor was reading.
+    following.current = isNewlySent || (following.current && !isScrolledUp)
+    if (!following.current) return
+    current.scrollTop = current.scrollHeight
+    placedAt.current = current.scrollTop
   }, [view])
   return (
     <div
@@ -129,8 +141,8 @@ const Panel = ({
         role="region"
         tabIndex={0}
         aria-label={texts.conversation}
-        onScroll={({ currentTarget: { clientHeight, scrollHeight, scrollTop } }) => {
-          following.current = scrollHeight - scrollTop - clientHeight < 48
+        onScroll={({ currentTarget }) => {
+          following.current = isAtEnd(currentTarget)
         }}
       >
         <Messages chat={chat} view={view} />

@@ -27,7 +27,7 @@ const batchDelay = Duration.millis(1)
 const transactionTimeout = Duration.seconds(20)
 /** Deliveries have paused after this many milliseconds without one. */
 const quietAfterMs = 5
-/** Poll interval and longest wait of background work for such a yieldToEventLoop, in milliseconds. */
+/** Poll interval and longest wait of background work for such a gap, in milliseconds. */
 const quietPollMs = 20
 const maxQuietWaitMs = 200
 
@@ -182,10 +182,10 @@ export const make = (accept: Accept) =>
         const wait = Math.min(first ? quietAfterMs : quietPollMs, until - now)
         return Effect.zipRight(Effect.sleep(Duration.millis(wait)), waitForPause(until, false))
       })
-    /** Waits for a yieldToEventLoop in the deliveries, 200 milliseconds at most. Background work gives way to them. */
+    /** Waits for a gap between deliveries, 200 milliseconds at most, so that background work does not delay them. */
     const quietPeriod = Effect.suspend(() =>
       waitForPause(clock.unsafeCurrentTimeMillis() + maxQuietWaitMs, true)
     )
 
-    return { add, calm: quietPeriod } as const
+    return { add, quietPeriod } as const
   })

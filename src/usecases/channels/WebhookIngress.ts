@@ -60,7 +60,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     const settings = yield* ChannelSettings
     const inbox = yield* InboundEvents
     const sent = yield* DeliveryReceipts
-    const { add: accept, calm } = yield* GroupCommit.make(inbox.accept)
+    const { add: accept, quietPeriod } = yield* GroupCommit.make(inbox.accept)
 
     /** The text to answer a subscription with. */
     const challenge = Effect.fn("WebhookIngress.challenge")(function* (given: Challenge) {
@@ -150,7 +150,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       deliver,
       take,
       /** For whoever works on what was accepted: waits a moment, and no longer, while more is being accepted. */
-      calm
+      quietPeriod
     } as const
   })
 }) {}

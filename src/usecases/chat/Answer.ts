@@ -55,7 +55,7 @@ const searched = CheapSpans.fn("Answer.searched")(function* (
   turn: Turn,
   query: string,
   tokens: number,
-  before: ReadonlyArray<Passages.Passage> = []
+  before?: ReadonlyArray<Passages.Passage>
 ) {
   const { admission, request, scope } = turn
   const searching = search.search(scope, {
@@ -64,9 +64,8 @@ const searched = CheapSpans.fn("Answer.searched")(function* (
     minScore: admission.minScore ?? runtime.minScore ?? embedder.minScore,
     filter: request.filter
   })
-  const isFirst = before.length === 0
   const [found, curated] =
-    admission.hasCurated && isFirst
+    admission.hasCurated && before === undefined
       ? yield* Effect.all([searching, Curated.find(search, scope, request.message, request.filter)], {
           concurrency: 2
         })
@@ -92,20 +91,20 @@ const budgetOf = ({ runtime }: TurnServices, { admission }: Turn): number =>
 
 /** The turn's tools, and the search of sources where the agent allows it; all searches together show as much as the first may. */
 const withSearches = (
-  means: TurnServices,
+  services: TurnServices,
   turn: Turn,
   tools: TurnTools,
   passages: ReadonlyArray<Passages.Passage>,
   telling: Citations.Telling
 ): TurnTools => {
   const { admission } = turn
-  if (!admission.hasSources || admission.maxSearches === 0 || means.runtime.readsPassages) return tools
+  if (!admission.hasSources || admission.maxSearches === 0 || services.runtime.readsPassages) return tools
   let shown = passages
-  const share = budgetOf(means, turn) / admission.maxSearches
+  const share = budgetOf(services, turn) / admission.maxSearches
   // One after the other: each goes on with the numbers of the one before.
   const oneByOne = Effect.unsafeMakeSemaphore(1).withPermits(1)
   return SearchTool.added(turn, tools, (query) =>
-    Effect.suspend(() => searched(means, turn, query, share, shown)).pipe(
+    Effect.suspend(() => searched(services, turn, query, share, shown)).pipe(
       Effect.tap((found) =>
         Effect.sync(() => {
           shown = [...shown, ...found]
@@ -236,13 +235,13 @@ const callingTurn = ({ admission, conversationId, opening, scope }: Turn): Calli
 
 /** Fails when the model does, and when the turn is stopped before anything was said. */
 export const run = CheapSpans.fn("Answer.run")(function* (
-  means: TurnServices,
+  services: TurnServices,
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>
 ) {
   const query = searchText(turn.request.message, history)
-  const finding = searched(means, turn, query, budgetOf(means, turn))
-  const gathering = means.tools.forTurn(turn.scope, turn.request, turn.admission, callingTurn(turn))
+  const finding = searched(services, turn, query, budgetOf(services, turn))
+  const gathering = services.tools.forTurn(turn.scope, turn.request, turn.admission, callingTurn(turn))
   const preparing = turn.admission.hasTools
     ? Effect.all([finding, gathering], { concurrency: 2 })
     : Effect.zip(finding, gathering)
@@ -254,20 +253,20 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   yield* emit(turn, { _tag: "StepStart" })
   const marks = groundingOf(turn, passages) === null ? "none" : "removed"
   const telling = new Citations.Telling(Citations.candidatesOf(passages), marks)
-  const tools = withSearches(means, turn, HandoffTool.added(turn, given), passages, telling)
+  const tools = withSearches(services, turn, HandoffTool.added(turn, given), passages, telling)
   const mayBeReplaced =
-    marks === "removed" && !means.runtime.readsPassages && turn.admission.unsupported !== "annotate"
+    marks === "removed" && !services.runtime.readsPassages && turn.admission.unsupported !== "annotate"
   const held: Array<TurnPart> | null = mayBeReplaced ? [] : null
   const tell = (parts: ReadonlyArray<TurnPart>) =>
     held === null ? say(turn, parts) : Effect.sync(() => void held.push(...parts))
-  const written = yield* write(means, turn, history, passages, telling, tools, tell)
-  const grounding = yield* settled(means, turn, telling, held)
+  const written = yield* write(services, turn, history, passages, telling, tools, tell)
+  const grounding = yield* settled(services, turn, telling, held)
   const inputTokens = written.inputTokens + grounding.inputTokens
   const outputTokens = written.outputTokens + grounding.outputTokens
   const { reason } = written
   const text = yield* withFarewell(turn, grounding.text)
   yield* record(turn, "model.completed", "complete", "Model replied", {
-    model: turn.admission.model ?? means.runtime.defaultModel,
+    model: turn.admission.model ?? services.runtime.defaultModel,
     reason,
     inputTokens,
     outputTokens,

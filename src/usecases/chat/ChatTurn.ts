@@ -75,7 +75,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const turns = yield* Turns
     const beginning = yield* makeStartTurn
     const instance = yield* ProcessLease
-    const means: Answer.TurnServices = {
+    const services: Answer.TurnServices = {
       search: yield* VectorSearch,
       texts: yield* PassageStore,
       embedder: yield* Embedder,
@@ -136,14 +136,14 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       scope: ReadScope,
       channel: ConversationChannel,
       request: ChatTurnRequest,
-      extras: TurnOptions,
+      options: TurnOptions,
       admit: Admit<E>
     ) {
       if (hasRuntimeData(request) && !settings.runtimeData) {
         return yield* new RuntimeDataUnavailable({ message: "Runtime-data forwarding is unavailable." })
       }
-      const begun = yield* beginning.opened(channel, request, extras)
-      return yield* admitted(scope, request, begun, yield* admit(scope, begun.opening), extras)
+      const begun = yield* beginning.opened(channel, request, options)
+      return yield* admitted(scope, request, begun, yield* admit(scope, begun.opening), options)
     })
 
     const beginStored = CheapSpans.fn("ChatTurn.beginStored")(function* (scope: ReadScope, stored: Stored) {
@@ -226,7 +226,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         : turn.admission.history
       yield* Deferred.succeed(admitted, undefined)
       yield* typing(turn)
-      const answered = yield* Effect.catchAll(Answer.run(means, turn, history), (failure) =>
+      const answered = yield* Effect.catchAll(Answer.run(services, turn, history), (failure) =>
         turn.handoff === null ? Effect.fail(failure) : Answer.addHandoffNotice(turn)
       )
       yield* conclude(turn, answered)
@@ -283,14 +283,14 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       scope: ReadScope,
       request: ChatTurnRequest,
       channel: ConversationChannel,
-      extras: TurnOptions,
+      options: TurnOptions,
       admit: Admit<E>,
       claim: TurnClaim | null = null
     ) {
       const admitted = yield* Deferred.make<void, Failure | ConversationNotActive>()
       // From the first row to the fiber that settles it nothing may come between, and whoever has left by then is heard.
       return yield* Effect.uninterruptibleMask((restore) =>
-        begin(scope, channel, request, extras, admit).pipe(
+        begin(scope, channel, request, options, admit).pipe(
           Effect.tap((turn) => launch(turn, admitted, claim)),
           // A client that leaves while its turn waits will read nothing: the turn must not wait for it.
           Effect.tap((turn) => Effect.onInterrupt(restore(Deferred.await(admitted)), () => left(turn)))
@@ -316,8 +316,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       scope: ReadScope,
       request: ChatTurnRequest,
       channel: ConversationChannel = "api",
-      extras: TurnOptions = noTurnOptions
-    ) => Effect.map(begun(scope, request, channel, extras, beginning.admit), running)
+      options: TurnOptions = noTurnOptions
+    ) => Effect.map(begun(scope, request, channel, options, beginning.admit), running)
 
     /** {@link start} over the API, for the first request with its Idempotency-Key alone. */
     const startOnce = (scope: ReadScope, request: ChatTurnRequest, claim: TurnClaim) =>

@@ -49,10 +49,10 @@ describe("Deliveries", () => {
 
   it.scoped("have whoever works on earlier ones wait, a fifth of a second at most", () =>
     Effect.gen(function* () {
-      const { add, calm } = yield* GroupCommit.make(() => Effect.never)
-      yield* calm
+      const { add, quietPeriod } = yield* GroupCommit.make(() => Effect.never)
+      yield* quietPeriod
       add([arrival("a")], 100, () => {})
-      const waiting = yield* Effect.fork(calm)
+      const waiting = yield* Effect.fork(quietPeriod)
       yield* TestClock.adjust("199 millis")
       expect(yield* Fiber.poll(waiting)).toEqual(Option.none())
       yield* TestClock.adjust("1 millis")
@@ -62,9 +62,9 @@ describe("Deliveries", () => {
 
   it.scoped("that have been answered hold nobody up once no other follows", () =>
     Effect.gen(function* () {
-      const { add, calm } = yield* GroupCommit.make(allNew)
+      const { add, quietPeriod } = yield* GroupCommit.make(allNew)
       yield* Effect.async<void>((resume) => add([arrival("a")], 100, () => resume(Effect.void)))
-      const waiting = yield* Effect.fork(calm)
+      const waiting = yield* Effect.fork(quietPeriod)
       yield* TestClock.adjust("5 millis")
       yield* Fiber.join(waiting)
     })

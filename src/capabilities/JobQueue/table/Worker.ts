@@ -106,10 +106,10 @@ const runningOf = ({ running }: State): Readonly<Record<string, number>> => {
   return counts
 }
 
-/** Claims what there is room for, `most` at most, and starts it. */
-const takeUp = <R>(worker: Worker<R>, most: number) =>
+/** Claims what there is room for, `limit` at most, and starts it. */
+const takeUp = <R>(worker: Worker<R>, limit: number) =>
   Effect.gen(function* () {
-    const room = Math.min(most, worker.concurrency - worker.running.size)
+    const room = Math.min(limit, worker.concurrency - worker.running.size)
     if (room <= 0) return []
     const token = randomUUID()
     const renewedAt = yield* monotonicMillis
@@ -236,7 +236,7 @@ const openWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
     return {
       worker,
       /** Claims and starts at most so many, as far as there is room; answers their fibers. */
-      takeUp: (most: number) => takeUp(worker, most)
+      takeUp: (limit: number) => takeUp(worker, limit)
     } as const
   })
 

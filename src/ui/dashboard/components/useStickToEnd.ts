@@ -4,6 +4,9 @@ import { type RefObject, type UIEvent, useLayoutEffect, useRef } from "react"
 /** How near to its end a reader counts as following, in pixels. */
 const near = 80
 
+const isAtEnd = ({ clientHeight, scrollHeight, scrollTop }: Element): boolean =>
+  scrollHeight - scrollTop - clientHeight < near
+
 interface Sticking {
   readonly frame: RefObject<HTMLDivElement | null>
   readonly onScroll: (event: UIEvent) => void
@@ -16,20 +19,30 @@ interface Sticking {
 export const useStickToEnd = (): Sticking => {
   const frame = useRef<HTMLDivElement>(null)
   const following = useRef(true)
+  /** Where the last new text has moved the box to. */
+  const placedAt = useRef(0)
   useLayoutEffect(() => {
     const box = frame.current
-    if (box !== null && following.current) box.scrollTop = box.scrollHeight
+    if (box === null || !following.current) return
+    // A scroll event comes with the next frame, and the next words of a reply may come before it.
+    if (box.scrollTop < placedAt.current && !isAtEnd(box)) {
+      following.current = false
+      return
+    }
+    box.scrollTop = box.scrollHeight
+    placedAt.current = box.scrollTop
   })
   return {
     frame,
-    onScroll: ({ currentTarget: { clientHeight, scrollHeight, scrollTop } }) => {
-      following.current = scrollHeight - scrollTop - clientHeight < near
+    onScroll: ({ currentTarget }) => {
+      following.current = isAtEnd(currentTarget)
     },
     hold: () => {
       following.current = false
     },
     follow: () => {
       following.current = true
+      placedAt.current = 0
     }
   }
 }
