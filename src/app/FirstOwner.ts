@@ -9,7 +9,7 @@ import type { Settings } from "./config/Config.ts"
 
 const decode = Schema.decodeUnknown(CreateTenant)
 
-/** True when it was made; false when there is a user already, of whatever name. */
+/** True when it was made; false when there is a user already. */
 export const create = ({ admin }: Pick<Settings, "admin">, password: Redacted.Redacted) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
@@ -17,7 +17,7 @@ export const create = ({ admin }: Pick<Settings, "admin">, password: Redacted.Re
     return yield* accounts.createFirst(yield* Effect.orDie(decode({ name: "Spoke", owner })))
   })
 
-/** Nothing where no password is given: whoever starts many processes would see none that one of them made up. */
+/** Nothing where no password is given: with many processes, the one that a process makes up would not be seen. */
 export const ensure = Effect.fn("FirstOwner.ensure")(function* (settings: Settings) {
   if (Option.isNone(settings.admin.password)) return
   if (yield* create(settings, settings.admin.password.value)) {

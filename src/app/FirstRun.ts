@@ -87,7 +87,7 @@ const make = (settings: Settings, docs: string) =>
     return made
   })
 
-/** The command line finds the server where it listens now, whatever address an earlier start had. */
+/** The command line finds the server where it listens now; an earlier start may have had another address. */
 export const rememberAddress = ({ appUrl, dataDir }: Settings) =>
   Effect.gen(function* () {
     const kept = yield* DataDirectory.credentials.read(dataDir)

@@ -110,7 +110,7 @@ export const api = <E, R>(settings: Settings, guards: Layer.Layer<Guards, E, R>)
     Layer.provide(Layer.succeed(TrustedProxies, settings.trustedProxies))
   )
 
-/** {@link api} for everybody who comes over the network. */
+/** {@link api} for requests that come over the network. */
 export const guarded = (settings: Settings) => api(settings, doors(settings))
 
 /** What browsers are told of https. */

@@ -1,6 +1,6 @@
 /**
  * Whether the server should get requests: ready once it listens and the database answers; draining from the
- * first signal on. A drain goes through the same steps in the same order, whoever asks for it.
+ * first signal on. Every drain goes through the same steps in the same order.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"

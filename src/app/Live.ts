@@ -195,7 +195,7 @@ const vectorSearch = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
     Layer.provide(Layer.merge(reranker(settings), replace))
   )
 
-/** Whatever `replace` has takes the place of ours, for those capabilities too that build on it. */
+/** The layers of `replace` take the place of ours, also for the capabilities that build on them. */
 const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R>) =>
   Layer.mergeAll(
     SqlAudit.layerSql,

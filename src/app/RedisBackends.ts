@@ -1,4 +1,4 @@
-/** The connection to Redis, and what is built on it. Whoever subscribes or blocks opens a connection of its own from it. */
+/** The connection to Redis, and what is built on it. Subscribers and blocking readers open a connection of their own from it. */
 import { Cluster, Redis, type RedisOptions } from "ioredis"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -21,7 +21,7 @@ const options: RedisOptions = {
   maxRetriesPerRequest: 1
 }
 
-/** What Redis cannot take now fails at once: nobody waits for it, and nothing piles up here. */
+/** A command that Redis cannot take now fails at once: no caller waits for it, and no backlog builds up here. */
 const enableOfflineQueue = false
 
 const openCluster = ({ nodes, password, tls, username }: RedisAddress) =>

@@ -46,7 +46,7 @@ export const run = (settings: Settings, role: Role) =>
       Effect.provideService(WhenEnded, (message) => Deferred.fail(end, new DatabaseUnavailable({ message })))
     )
     const draining = Context.get(live, Draining)
-    // Before the first start, whose password nobody would see if the server failed after it.
+    // Before the first start: its password would not be seen if the server failed after it.
     if (role !== "worker") yield* Port.attempt(settings)
     const first =
       settings.database === null
@@ -60,7 +60,7 @@ export const run = (settings: Settings, role: Role) =>
       Layer.buildWithScope(scope)
     )
     const work = yield* Scope.make()
-    // Closing twice would return at once the second time; whoever asks waits for the same end.
+    // Closing a scope twice returns at once the second time; every caller has to wait for the same end.
     const stopWork = yield* Effect.cached(Scope.close(work, Exit.void))
     yield* Effect.addFinalizer(() => stopWork)
     if (role !== "api")

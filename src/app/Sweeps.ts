@@ -1,4 +1,4 @@
-/** What every process looks for now and then; whatever is to be done once is locked in the database. */
+/** What every process looks for at intervals. Work that must be done once is locked in the database. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
@@ -35,7 +35,7 @@ export const start = Effect.gen(function* () {
   const reindex = yield* Reindex
   yield* rounds("The indexing anew of stored documents", Duration.hours(1), reindex.sweep)
   const ingest = yield* Ingest
-  yield* rounds("The sweep of readings that nobody does", idle, ingest.sweep)
+  yield* rounds("The sweep of ingestion jobs without a worker", idle, ingest.sweep)
   yield* rounds("The sweep of unanswered messages", idle, inbound.sweep)
   const alerts = yield* JobAlerts
   yield* rounds("The alert of failed jobs", Duration.seconds(15), Effect.as(alerts.sweep, false))

@@ -4,7 +4,7 @@ import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 
-/** More passwords wait to be hashed than this process takes on, and nobody has more of them in line than `owner`. */
+/** More passwords wait to be hashed than this process takes on, and no owner has more of them waiting than `owner`. */
 export class CredentialsBusy extends Schema.TaggedError<CredentialsBusy>()("CredentialsBusy", {}) {}
 
 export class Credentials extends Context.Tag("capabilities/Credentials")<
@@ -22,7 +22,7 @@ export class Credentials extends Context.Tag("capabilities/Credentials")<
       password: Redacted.Redacted,
       owner: string
     ) => Effect.Effect<string, CredentialsBusy>
-    /** Compares in constant time; with `null` (nobody of that name) it takes just as long and is false. */
+    /** Compares in constant time; with `null` (no such user) it takes just as long and is false. */
     readonly verifyPassword: (
       password: Redacted.Redacted,
       hash: string | null,

@@ -1,10 +1,10 @@
-/** Keys that may be claimed once within their time, by whichever process comes first. */
+/** Keys that can be claimed once within their time, by the first process that asks. */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
-/** The store could not be reached; nobody knows whether the key is claimed. */
+/** The store could not be reached; it is unknown whether the key is claimed. */
 export class DedupeStoreError extends Schema.TaggedError<DedupeStoreError>()("DedupeStoreError", {
   message: Schema.String
 }) {}
@@ -14,7 +14,7 @@ export class DedupeStore extends Context.Tag("capabilities/DedupeStore")<
   {
     /** True for the first claim of `key` within `ttl`, false for every repeat. A repeat does not prolong it. */
     readonly claim: (key: string, ttl: Duration.DurationInput) => Effect.Effect<boolean, DedupeStoreError>
-    /** Whether somebody has claimed it and its time is not over. */
+    /** Whether it is claimed and its time is not over. */
     readonly held: (key: string) => Effect.Effect<boolean, DedupeStoreError>
     /** Gives the key back, so that the next claim wins: for work that did not happen after all. */
     readonly release: (key: string) => Effect.Effect<void, DedupeStoreError>

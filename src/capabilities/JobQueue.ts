@@ -21,7 +21,7 @@ export interface QueuePolicy {
   readonly lease: Duration.DurationInput
   /**
    * How long a running job may take when its worker stops, before it is interrupted and given back. What goes on where it
-   * was given back need not be waited for; what has begun to answer or to send somebody is brought to its end.
+   * was given back need not be waited for; a job that has begun to answer or to send is brought to its end.
    */
   readonly drain: Duration.DurationInput
   /** The part of a worker's places that the jobs of one owner may take, one at least; all of them by default. */

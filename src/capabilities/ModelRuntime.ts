@@ -26,7 +26,7 @@ export interface Passage {
   readonly documentId: string
   /** Place among the chunks of its document. */
   readonly ordinal: number
-  /** True for what somebody wrote to answer this question. */
+  /** True for a curated answer to this question. */
   readonly curated?: boolean
 }
 

@@ -38,7 +38,7 @@ export interface OutboundResponse {
 
 /**
  * `message` is for the customer: it names the host and the rule, never a path, a header or the private address of a name.
- * `Unresolved`, `Unreachable` and `TimedOut` may pass by themselves; the others stay until somebody changes something.
+ * `Unresolved`, `Unreachable` and `TimedOut` may pass by themselves; the others stay until a setting or the site changes.
  */
 export class OutboundHttpError extends Schema.TaggedError<OutboundHttpError>()("OutboundHttpError", {
   reason: Schema.Literal(

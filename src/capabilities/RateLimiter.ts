@@ -8,7 +8,7 @@ import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { RateLimit } from "../domain/accounts/RateLimit.ts"
 
-/** Nobody knows what has been used. */
+/** The store of the counts could not be reached. */
 export class RateLimiterError extends Schema.TaggedError<RateLimiterError>()("RateLimiterError", {
   message: Schema.String
 }) {}

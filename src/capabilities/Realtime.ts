@@ -22,7 +22,7 @@ export class Realtime extends Context.Tag("capabilities/Realtime")<
   {
     /**
      * Tells the subscribers of every process. Returns at once and never fails; a signal may be lost under pressure or when
-     * the connection between processes is, so whoever must not miss a thing looks at the database from time to time.
+     * the connection between processes is, so a reader that must not miss anything polls the database from time to time.
      */
     readonly publish: (signal: Signal) => Effect.Effect<void>
     /**

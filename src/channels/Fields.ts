@@ -1,6 +1,6 @@
 /**
  * Reading what a provider sends as leniently as it changes: a field of another form counts as left out, so that one broken
- * item never loses the others. Whatever is read is free of NUL and lone surrogates.
+ * item never loses the others. Texts that are read have no NUL and no lone surrogates.
  */
 import * as DateTime from "effect/DateTime"
 import * as Option from "effect/Option"
@@ -10,7 +10,7 @@ import { sanitize } from "../domain/Text.ts"
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** Ids longer than this are nobody's, and would not fit into an index. */
+/** Longer ids do not occur, and would not fit into an index. */
 const maxIdCharacters = 512
 
 /** No provider's clock goes beyond these. */
@@ -30,7 +30,7 @@ export const wordOf = (value: unknown, longest = maxIdCharacters): string | unde
   return word === "" || word.length > longest ? undefined : word
 }
 
-/** What somebody wrote; empty when nothing was. */
+/** The text of a message; empty without one. */
 export const proseOf = (value: unknown): string => (typeof value === "string" ? sanitize(value).trim() : "")
 
 const decimal = /^\d{1,16}(?:\.\d{1,16})?$/
@@ -52,7 +52,7 @@ export const member = <const K extends string, A>(
   value: A | undefined
 ): { readonly [P in K]?: A } | Record<never, never> => (value === undefined ? {} : { [name]: value })
 
-/** Ours are `out_…`; whatever else may be in the opaque data is another's. */
+/** Our references are `out_…`; other opaque data belongs to other senders. */
 export const outboxIdOf = (value: unknown): OutboxId | null => {
   const word = wordOf(value, 100)
   return word !== undefined && /^out_[0-9a-z]{26}$/.test(word) ? OutboxId.make(word) : null

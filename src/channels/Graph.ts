@@ -29,7 +29,7 @@ const maxAnswerBytes = 1_048_576
 
 /**
  * `Refused`: the provider has surely not taken it; `retryable` says whether it may by itself. `Unknown`: the answer was lost,
- * and nobody knows.
+ * and that is not known.
  */
 export class GraphError extends Schema.TaggedError<GraphError>()("GraphError", {
   reason: Schema.Literal("Refused", "Unknown"),
@@ -41,7 +41,7 @@ export class GraphError extends Schema.TaggedError<GraphError>()("GraphError", {
 export class Graph extends Context.Tag("channels/Graph")<
   Graph,
   {
-    /** POSTs to `{base}/{path}` with the token; the answer is whatever JSON came with a 2xx. */
+    /** POSTs to `{base}/{path}` with the token; the answer is the JSON that came with a 2xx. */
     readonly post: (
       path: string,
       token: Redacted.Redacted,
@@ -153,7 +153,7 @@ const read = (response: HttpClientResponse.HttpClientResponse) =>
     return yield* Either.mapLeft(Json.parse(body), unreadable)
   })
 
-/** One exchange with the provider, over within `callTimeout`; the answer is whatever JSON came with a 2xx. */
+/** One exchange with the provider, over within `callTimeout`; the answer is the JSON that came with a 2xx. */
 export const exchange = (
   http: HttpClient.HttpClient,
   request: HttpClientRequest.HttpClientRequest,

@@ -61,7 +61,7 @@ export class GraphFiles extends Context.Tag("channels/GraphFiles")<
       token: Redacted.Redacted,
       maxBytes: number
     ) => Effect.Effect<Option.Option<Uint8Array>, GraphError>
-    /** POSTs a form with the file to `{base}/{path}`; the answer is whatever JSON came with a 2xx. */
+    /** POSTs a form with the file to `{base}/{path}`; the answer is the JSON that came with a 2xx. */
     readonly upload: (
       path: string,
       token: Redacted.Redacted,

@@ -9,7 +9,7 @@ export interface Normalized {
   readonly ignored: number
 }
 
-/** Reads a parsed body of whatever form; never throws. `now` stands in for stamps that are missing. */
+/** Reads a parsed body of any form; never throws. `now` stands in for missing timestamps. */
 export type Normalizer = (body: unknown, now: DateTime.Utc) => Normalized
 
 export const nothing: Normalized = { arrivals: [], statuses: [], ignored: 0 }

@@ -77,7 +77,7 @@ export interface Spoke {
    */
   readonly fetch: (request: Request, options?: { readonly clientAddress?: string }) => Promise<Response>
   /**
-   * Gives calls and jobs that run 30 seconds, then turns that nobody waits for as long, and closes the database: 75 seconds at
+   * Gives calls and jobs that run 30 seconds, then turns without a waiting caller as long, and closes the database: 75 seconds at
    * the very most. What a stream has said by then can still be read.
    */
   readonly close: () => Promise<void>

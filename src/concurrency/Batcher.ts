@@ -25,7 +25,9 @@ interface Group<A, B, E> {
 const shareOf = <B, E>(exit: Exit.Exit<ReadonlyArray<B>, E>, place: number): Exit.Exit<B, E> =>
   Exit.flatMap(exit, (all) => {
     const own = all[place]
-    return own === undefined ? Exit.die(new Error("Not everybody was answered.")) : Exit.succeed(own)
+    return own === undefined
+      ? Exit.die(new Error("The batch has no answer for one of its requests."))
+      : Exit.succeed(own)
   })
 
 /**

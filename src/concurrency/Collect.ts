@@ -1,4 +1,4 @@
-/** Bytes of others, held in memory only as far as somebody said. */
+/** Collects a stream of bytes in memory, up to a limit. */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 

@@ -34,7 +34,7 @@ export interface Limits {
   readonly permits: number
   /** Most that one owner holds at a time; all of them by default. */
   readonly maxPermitsPerOwner?: number
-  /** Most that wait, of all owners together; nobody waits by default. */
+  /** Most that wait, of all owners together; zero by default. */
   readonly maxWaiting?: number
   /** How long an effect waits, {@link LimitReached} then; as long as it takes by default. */
   readonly maxWait?: Duration.DurationInput

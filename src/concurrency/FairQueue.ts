@@ -145,7 +145,7 @@ export class FairQueue<A> implements Iterable<Waiter<A>> {
 
   /**
    * Adds an item. In a full queue the newest item of the owner with the most of them leaves it, as `displaced`, where that
-   * owner has at least two more than `owner`. Null when the queue is full and nobody gives way.
+   * owner has at least two more than `owner`. Null when the queue is full and no waiter gives way.
    */
   add(owner: string, item: A): { readonly waiter: Waiter<A>; readonly displaced: Waiter<A> | null } | null {
     let displaced: Waiter<A> | null = null

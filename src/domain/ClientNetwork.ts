@@ -1,5 +1,5 @@
 /**
- * What counts as one client where an address is all that is known of it. Whoever has an IPv6 address has the 64 bits behind
+ * What counts as one client where an address is all that is known of it. The holder of an IPv6 address has the 64 bits behind
  * its network's prefix too, so a network counts as one; an IPv4 address stands for itself.
  */
 

@@ -1,4 +1,4 @@
-/** A clock that nobody sets: for how long something takes, rests or holds, and never for the time of day. */
+/** A monotonic clock: for durations, never for the time of day. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 

@@ -1,6 +1,6 @@
 /**
- * JSON from outside, parsed in one place: bounded in depth, and free of what no store can hold. Whoever walks or writes a
- * value that came from here cannot overflow the stack, and whoever stores it is not refused for its content.
+ * JSON from outside, parsed in one place: bounded in depth, and free of what no store can hold. Walking or writing a
+ * value that came from here cannot overflow the stack, and no store refuses it for its content.
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
@@ -9,7 +9,7 @@ import { type JsonValue, sanitize, unstorable } from "./Text.ts"
 /** Objects and arrays within each other, where a caller does not say otherwise. */
 export const maxJsonDepth = 64
 
-/** Why a text is no JSON that may be used, in words for whoever sent it. */
+/** Why a text is no JSON that may be used, in words for its sender. */
 export class JsonProblem extends Schema.TaggedError<JsonProblem>()("JsonProblem", {
   reason: Schema.Literal("malformed", "too-deep"),
   message: Schema.String

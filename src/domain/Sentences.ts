@@ -1,4 +1,4 @@
-/** Where the sentences of a text are, whatever its language. Linear in its length. */
+/** Where the sentences of a text in any language are. Linear in its length. */
 
 export interface Span {
   /** UTF-16 units from the beginning of the text; `end` is not part of it. */

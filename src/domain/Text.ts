@@ -7,7 +7,7 @@ const NUL = /\u0000/g
 /** Drops NUL and replaces lone surrogates with U+FFFD, so that any input can be stored. */
 export const sanitize = (text: string): string => text.replace(NUL, "").toWellFormed()
 
-/** A string without NUL or lone surrogates, whatever was sent. */
+/** A string from which NUL and lone surrogates were removed. */
 export const Text = Schema.transform(Schema.String, Schema.String, {
   strict: true,
   decode: sanitize,

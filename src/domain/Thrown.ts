@@ -3,7 +3,7 @@
  * then no instance of our `Error`.
  */
 
-/** True of whatever has a name and a message, as errors of every realm do. */
+/** True of a value with a name and a message, as errors of every realm have. */
 export const isError = (thrown: unknown): thrown is Error =>
   typeof thrown === "object" &&
   thrown !== null &&

@@ -1,4 +1,4 @@
-/** Words about a field that nobody knows, with the one that was probably meant. */
+/** The warning about an unknown field, with the one that was probably meant. */
 
 /** Characters of a name that are compared. */
 const maxNameLength = 32

@@ -7,7 +7,7 @@ export const Version = Schema.Int.pipe(Schema.positive())
 
 const tag = /^"(\d{1,9})"$/
 
-/** The value of `If-Match`: `"7"` is version 7, `*` is whichever there is (null). */
+/** The value of `If-Match`: `"7"` is version 7, `*` is any version (null). */
 const IfMatch = Schema.String.pipe(
   Schema.filter((text) => text === "*" || tag.test(text) || 'Expected a version in quotes, such as "7", or *')
 )

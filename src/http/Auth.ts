@@ -38,7 +38,7 @@ export class RequiredPermission extends Context.Tag("http/RequiredPermission")<
 /** Annotation of endpoints under {@link SessionAuth}: the least role. */
 export class RequiredRole extends Context.Tag("http/RequiredRole")<RequiredRole, Role>() {}
 
-/** Annotation of endpoints without a middleware: why anybody may call them. */
+/** Annotation of endpoints without a middleware: why they are open. */
 export class Open extends Context.Tag("http/Open")<Open, string>() {}
 
 /** `x-api-key` or `Authorization: Bearer`. Fails in this order: key, plan, agent, origin, permission, rate limit. */
@@ -54,7 +54,7 @@ export class SessionAuth extends HttpApiMiddleware.Tag<SessionAuth>()("http/Sess
 }) {}
 
 /**
- * An agent key as {@link AgentKeyAuth} takes it, whatever the plan says of the public API; else a session as
+ * An agent key as {@link AgentKeyAuth} takes it, also where the plan excludes the public API; else a session as
  * {@link SessionAuth} takes it. Endpoints under it declare a permission and a role.
  */
 export class CallerAuth extends HttpApiMiddleware.Tag<CallerAuth>()("http/CallerAuth", {

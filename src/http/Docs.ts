@@ -14,7 +14,7 @@ const contentSecurityPolicy =
   "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' data:; " +
   "connect-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-/** Two megabytes that a start has no use for: loaded when somebody looks. */
+/** Two megabytes that a start has no use for: loaded at the first request. */
 const page = Effect.promise(() => import("@effect/platform/HttpApiSwagger")).pipe(
   Effect.flatMap((swagger) =>
     HttpLayerRouter.toHttpEffect(swagger.layerHttpLayerRouter({ api: Documented, path: "/docs" }))

@@ -24,7 +24,7 @@ export const webhookLimit = 4 * MiB
 
 const Meta = Schema.Struct({ requestId: Schema.String })
 
-/** Accepts whatever it is given: the coding proper is done by the transformation around it. */
+/** Accepts any value: the transformation around it does the coding. */
 const opaque = <A>(documented?: AST.AST): Schema.Schema<A> =>
   Schema.declare(
     (_: unknown): _ is A => true,

@@ -1,4 +1,4 @@
-/** The bytes of a turn's stream, whatever its frames look like: waiting parts leave in one write, silence has signs of life. */
+/** The bytes of a turn's stream in any framing: waiting parts leave in one write, and a silent stream sends heartbeats. */
 import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
 import * as Duration from "effect/Duration"

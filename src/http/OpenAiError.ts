@@ -1,5 +1,5 @@
 /**
- * Errors as clients of OpenAI's API read them: our envelope with `type` and `param` besides. Those clients repeat whatever fails
+ * Errors as clients of OpenAI's API read them: our envelope with `type` and `param` besides. Those clients repeat what fails
  * with 409, 429 or 5xx unless they are told not to; a turn is not to be repeated.
  */
 import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"

@@ -40,7 +40,7 @@ export interface Journal {
   readonly progress: (settled: number, all: number) => Effect.Effect<void>
 }
 
-/** Remembers nothing and tells nobody. */
+/** Stores nothing and reports nothing. */
 export const silent: Journal = {
   known: () => undefined,
   foundThrough: () => [],

@@ -75,7 +75,7 @@ const makeSite = (origin: string) =>
     const delay = Math.min(crawlDelay(robots, agent), maxCrawlDelaySeconds)
     const turn = yield* Effect.makeSemaphore(1)
     let resume = 0
-    /** After the pause that the site asked for, whichever page it was asked about. */
+    /** After the pause that the site asked for, on any of its pages. */
     const patiently = <A, R>(fetch: Effect.Effect<A, ReaderError, R>): Effect.Effect<A, ReaderError, R> =>
       Effect.flatMap(monotonicMillis, (now) =>
         resume > now ? Effect.zipRight(Effect.sleep(resume - now), fetch) : fetch

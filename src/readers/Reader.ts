@@ -35,7 +35,7 @@ export interface ReadOptions {
   readonly maxDocuments: number
   /** Most pages that a crawl asks for; 1,000 by default. */
   readonly maxPages?: number
-  /** Told of every address; by default nothing is remembered and nobody is told. */
+  /** Told of every address; by default nothing is stored or reported. */
   readonly journal?: Journal
 }
 

@@ -93,7 +93,7 @@ export const parseRobots = (text: string): Robots => {
   return { groups, sitemaps }
 }
 
-/** The groups that name the agent, else those for everybody; several with one name count as one. */
+/** The groups that name the agent, else those for `*`; several with one name count as one. */
 const groupsFor = ({ groups }: Robots, agent: string): ReadonlyArray<Group> => {
   const own = groups.filter(({ agents }) => agents.includes(agent.toLowerCase()))
   return own.length > 0 ? own : groups.filter(({ agents }) => agents.includes("*"))

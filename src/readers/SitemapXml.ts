@@ -1,6 +1,6 @@
 /**
- * The sitemap protocol: an index or a list of pages, as XML or as plain lines. One pass, no entities of its own; whoever reads
- * a long one may pause where undefined comes.
+ * The sitemap protocol: an index or a list of pages, as XML or as plain lines. One pass, no entities of its own; the
+ * reader of a long one may pause where undefined comes.
  */
 import { urlOf } from "../domain/Address.ts"
 import { withoutFragment } from "./Fetch.ts"
@@ -15,7 +15,7 @@ export interface Sitemap {
 /** The protocol's own limit. */
 const maxLocations = 50_000
 
-/** Locations between two places where whoever reads may pause: about a millisecond. */
+/** Locations between two places where the reader may pause: about a millisecond. */
 const pauseLocations = 250
 
 /** Characters between two line feeds that are looked at. */

@@ -188,7 +188,7 @@ const inflate = (data: Uint8Array, limit: number): Effect.Effect<Uint8Array, Rea
         catch: () => entryDamaged
       })
       if (length > limit) return yield* entryTooLarge
-      // A large entry shares the thread with everybody else.
+      // A large entry must not block the thread.
       yield* yieldToEventLoop
     }
     return joined(parts, length)

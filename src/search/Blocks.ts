@@ -157,7 +157,7 @@ class Outline {
   }
 }
 
-/** Lines between two places where whoever reads may pause. */
+/** Lines between two places where the reader may pause. */
 const pauseLines = 256
 
 function* linesOf(content: string): Generator<string> {
@@ -303,7 +303,7 @@ const reader = { markdown: markdownReader, text: textReader } as const
 
 /**
  * ATX headings outside code begin sections; blank lines end paragraphs. Plain text is one section of paragraphs.
- * Undefined says that nothing is ready yet, so that nobody has to wait for the end of a long document.
+ * Undefined says that nothing is ready yet, so that other work gets a turn during a long document.
  */
 export function* outlining(
   title: string,

@@ -15,7 +15,7 @@ const clamp = (value: number): number => Math.min(1, Math.max(0, value))
 
 /**
  * What stands for the cosine of a chunk that has no vector: one deviation above the mean of the chunks that have one. With
- * less, chunks whose vectors are still to come would fall behind whatever has one; with more, they would get ahead.
+ * less, chunks whose vectors are still to come would fall behind those that have one; with more, they would get ahead.
  */
 export const expectedCosine = (mean: number, deviation: number): number => mean + deviation
 

@@ -1,5 +1,5 @@
 /**
- * What a query looks for: the same words in two forms, for nobody knows beforehand in which language the answer is indexed.
+ * What a query looks for: the same words in two forms, because the language that the answer is indexed in is not known.
  * Each form is scored against its own maximum, and the better score counts.
  */
 import { isQuestionWord } from "./FunctionWords.ts"

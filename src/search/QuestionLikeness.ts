@@ -1,5 +1,5 @@
 /**
- * How alike two questions are, by their words alone, so that anybody can say why: the same words in the same order are alike
+ * How alike two questions are, by their words alone, so that a match can be explained: the same words in the same order are alike
  * entirely; else the share of the words that they have in common decides, where nothing that changes the sense differs.
  */
 import { terms, word } from "./Tokenizer.ts"
@@ -8,7 +8,7 @@ import { terms, word } from "./Tokenizer.ts"
 const likenessFloor = 0.8
 /** Questions that are not the same letter by letter have at least so many telling words in common. */
 const leastCommon = 2
-/** Longer texts are no questions that somebody wrote an answer to beforehand. */
+/** Longer texts are not compared with curated questions. */
 const maxLength = 1_000
 
 /** Small words that turn a question around, of which search takes no note. */

@@ -13,7 +13,7 @@ const maxPosition = 16_383
 /** Occurrences counted of one term; a tsvector keeps 256. */
 export const maxFrequency = 255
 
-// Normalisation sorts the marks of one letter in quadratic time, so nobody gets to stack thousands.
+// Normalisation sorts the marks of one letter in quadratic time, so their number is bounded.
 const stackedMarks = /(\p{M}{16})\p{M}+/gu
 /** A word begins with a letter or digit: marks alone, such as the selector after a symbol, are none. */
 export const word = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu

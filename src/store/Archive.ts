@@ -1,5 +1,5 @@
 /**
- * Every row of the database as text, out and in again, whatever the engine. A row is a JSON array of its columns'
+ * Every row of the database as text, out and in again, on both engines. A row is a JSON array of its columns'
  * PostgreSQL texts, which the database itself writes and reads: no value goes through a type of ours.
  *
  * What is derived (tables of pgvector, ids of master secrets), what may be lost (unlogged tables) and the lists of

@@ -1,8 +1,8 @@
 /**
- * The database, one `PgClient` whatever the engine: the embedded one is node-postgres over PGlite, on a thread of this
+ * The database, one `PgClient` for both engines: the embedded one is node-postgres over PGlite, on a thread of this
  * process, so types, cursors, savepoints and error codes are those of a PostgreSQL server.
  *
- * The embedded engine has **one** connection: a transaction keeps everybody else waiting, so it holds nothing but SQL,
+ * The embedded engine has **one** connection: a transaction blocks all others, so it holds nothing but SQL,
  * and a query that has lost its transaction's context waits for itself for ever.
  *
  * `listen` and `notify` are our own (database/Notifications.ts): a stream of `listen` begins with one empty string,

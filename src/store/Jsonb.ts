@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import { sanitizeJson } from "../domain/Text.ts"
 
-/** The JSON text of `value`, whatever is in its texts. */
+/** The JSON text of `value`; its strings may hold any characters. */
 export const toJsonb = (value: unknown): string => sanitizeJson(JSON.stringify(value))
 
 /** {@link toJsonb} of what `schema` encodes. */

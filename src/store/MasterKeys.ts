@@ -1,6 +1,6 @@
 /**
  * Under which master secrets the database was written, by their ids: a secret that is lost or another database's is noticed
- * before it seals anything. Read before the migrations too, by whoever only looks.
+ * before it seals anything. Commands that only look read it before the migrations too.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"

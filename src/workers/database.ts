@@ -17,7 +17,7 @@ opened.then(
     parentPort?.on("message", (message: unknown) => {
       if (types.isUint8Array(message))
         ask(message).then((answer) => parentPort?.postMessage(answer, [answer.buffer]), failed)
-      // What it cannot write any more is found again by whoever opens the directory next.
+      // The next process that opens the directory recovers what it cannot write any more.
       else void (isOver() ? Promise.resolve() : db.close()).finally(() => say({ _tag: "Ended" }))
     })
     say({ _tag: "Opened" })

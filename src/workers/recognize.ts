@@ -18,7 +18,7 @@ const start = Effect.tryPromise(() =>
     langPath,
     gzip: true,
     cacheMethod: "none",
-    // Without a handler the library throws where nobody catches.
+    // Without a handler the library throws an uncaught exception.
     errorHandler: () => undefined
   })
 )

@@ -167,7 +167,7 @@ const secretsFor = (settings: Settings, header: Header) =>
         : Option.none()
     const given = settings.secrets.length > 0 ? settings.secrets : Option.toArray(own)
     const ids = [...given, ...Option.toArray(brought)].map(keyIdOf)
-    // Those before the last rotation may be needed by what nobody has sealed again since.
+    // Secrets that were not sealed again since the last rotation need the keys before it.
     if (!header.keys.every((id) => ids.includes(id))) return yield* wrongSecret(settings)
     return Option.map(brought, (secret) => ({
       secret,

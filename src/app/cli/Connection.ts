@@ -1,4 +1,4 @@
-/** The running server that a command talks to, over the same HTTP as everybody else. */
+/** The running server that a command talks to, over the public HTTP API. */
 import * as fs from "node:fs"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
@@ -124,7 +124,7 @@ export const connect = (flags: Flags) =>
     const base = url.replace(/\/+$/u, "").replace(/\/v1$/u, "")
     const unreachable = () =>
       new CommandFailed({ message: `The server at ${base} does not answer. Is it running? (spoke serve)` })
-    /** Requests to any path of the server, whatever it answers. */
+    /** Requests to any path of the server; any status is an answer. */
     const execute = (request: HttpClientRequest.HttpClientRequest) =>
       client
         .execute(

@@ -24,7 +24,7 @@ export const exportCommand = (run: Arguments.Run) =>
     "spoke export spoke.tgz --with-secret"
   )
     .argument("<file>", "the archive to write; it must not be there yet")
-    .option("--with-secret", "put the master secret into it: whoever has the file can then read all of it")
+    .option("--with-secret", "put the master secret into it: the file alone is then enough to read all of it")
     .action((file, flags) => run(write(file, flags)))
 
 /** What `spoke import` does with an archive. */

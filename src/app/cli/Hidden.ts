@@ -1,5 +1,5 @@
 /**
- * What the list of processes shows of a command: everybody on the machine can read its arguments, so that a secret among
+ * What the list of processes shows of a command: every user of the machine can read its arguments, so that a secret among
  * them is masked as soon as the command has started.
  */
 

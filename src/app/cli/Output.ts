@@ -28,7 +28,7 @@ export const outliveReaders = (): void => {
   for (const stream of streams) stream.on("error", () => {})
 }
 
-/** Ends once nobody reads the results any more. */
+/** Ends once the reader of the results has gone. */
 export const unread = Effect.async<void>((resume) => {
   const onError = (error: unknown) => {
     if (codeOf(error) === "EPIPE") resume(Effect.void)

@@ -43,7 +43,7 @@ const spoke = (run: Run) => {
     .showHelpAfterError("See spoke --help.")
     .addHelpText("after", "\nspoke <command> --help tells its options, with examples.")
   program.addCommand(serve(run))
-  // A server goes on when nobody reads its log; any other command has nothing left to do when nobody reads its results.
+  // A server goes on when its log's reader has gone; any other command ends when its results' reader has.
   for (const make of commands) program.addCommand(make((task) => run(Effect.raceFirst(task, Output.unread))))
   return program
 }

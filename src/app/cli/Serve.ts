@@ -17,7 +17,7 @@ import { ToldInLog, wordsOf } from "./Words.ts"
 
 const roles = ["all", "api", "worker"] as const
 
-/** Whoever reads the log as JSON finds there, too, why the server did not start or had to end. */
+/** A log in JSON also tells why the server did not start or had to end. */
 const logFailure = <A, E, R>(
   running: Effect.Effect<A, E, R>,
   { logFormat, logLevel }: Settings
@@ -50,7 +50,7 @@ const listen = (chosen: Server.Role) =>
       Effect.catchTag("ServeError", () => Port.taken(settings)),
       (running) => logFailure(running, settings),
       Effect.provide(Observability.layer(settings)),
-      // The framework's own counters of fibers cost as much as some of the fibers, and nobody reads them.
+      // The framework's own counters of fibers cost as much as some of the fibers, and are not exported.
       Effect.withRuntimeFlagsPatch(RuntimeFlagsPatch.disable(RuntimeFlags.RuntimeMetrics))
     )
   })

@@ -1,12 +1,12 @@
 /**
- * A terminal signals everybody who runs in it, and npm passes on to its command what it is sent itself: one Ctrl+C under
+ * A terminal signals every process that runs in it, and npm passes on to its command what it is sent itself: one Ctrl+C under
  * `npm start` comes twice. The runtime takes the first to end in order and leaves the next to the system, which would end
  * the process in the middle of that.
  */
 import * as Effect from "effect/Effect"
 import * as Output from "./Output.ts"
 
-/** Milliseconds in which a signal is the echo of the first; whoever sends one later does not want to wait. */
+/** Milliseconds in which a signal is a repetition of the first; a later one asks to end at once. */
 const echo = 1_000
 
 /** With the exit codes by which shells know them. */

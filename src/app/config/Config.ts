@@ -86,7 +86,10 @@ export const Variables = Schema.Struct({
     "Mail server, with user and password where it wants them; without it no mail is sent."
   ),
   MAIL_FROM: variable(email, "Sender of mails; ALERT_EMAIL by default, else spoke@localhost."),
-  ALERT_EMAIL: variable(email, "Who is mailed when jobs fail for good; needs SMTP_URL, nobody by default."),
+  ALERT_EMAIL: variable(
+    email,
+    "Recipient of mails about jobs that failed for good; needs SMTP_URL, none by default."
+  ),
   OPENAI_API_KEY: variable(
     hidden,
     "Key of any OpenAI-compatible provider; without it replies are offline extracts."

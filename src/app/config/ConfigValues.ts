@@ -30,7 +30,7 @@ const parsed = <A>(expected: string, parse: (text: string) => Option.Option<A>) 
 
 const unescaped = Option.liftThrowable((part: string) => decodeURIComponent(part))
 
-/** Whoever uses the account of an address undoes its percent signs, which must then mean something. */
+/** Clients decode the percent signs of an address's account, so they must be valid. */
 const readUrl = (text: string, protocols: ReadonlyArray<string>): Option.Option<string> =>
   Option.fromNullable(urlOf(text)).pipe(
     Option.filter(({ protocol }) => protocols.includes(protocol)),
@@ -89,7 +89,7 @@ const addProxy = (list: BlockList, entry: string): boolean => {
   if (version === 0) return false
   const [family, bits] = version === 6 ? (["ipv6", 128] as const) : (["ipv4", 32] as const)
   const length = Number(prefix ?? bits)
-  // Whoever trusts everybody lets everybody choose the address that limits count by.
+  // Trusting every proxy lets every client choose the address that limits count by.
   if (length < 1 || length > bits) return false
   list.addSubnet(address, length, family)
   return true

@@ -1,6 +1,6 @@
 /**
  * The master secret and the operator token: configured, or generated once and kept in the data directory. A database that was
- * written under another master secret is not served: what it has sealed could not be read, and nobody would notice.
+ * written under another master secret is not served: what it has sealed could not be read, and that would go unnoticed.
  */
 import { randomBytes } from "node:crypto"
 import * as path from "node:path"

@@ -21,7 +21,7 @@ export interface Settings {
   readonly redis: Redacted.Redacted | null
   /** Null: no mail is sent. */
   readonly mail: { readonly url: Redacted.Redacted; readonly from: string } | null
-  /** Null: nobody is mailed when jobs fail. */
+  /** Null: no mail is sent when jobs fail. */
   readonly alertEmail: string | null
   /** Null: pgvector when the server has it. */
   readonly vector: "pgvector" | "in-process" | null

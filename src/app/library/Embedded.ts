@@ -83,7 +83,7 @@ export const open = Effect.fn("Embedded.open")(function* <E, R>(
   const context = yield* Layer.buildWithScope(live, scope)
   const owner = yield* Effect.provide(Owner.find(settings, tenant), context)
   const work = yield* Scope.make()
-  // Closing twice would return at once the second time; whoever asks waits for the same end.
+  // Closing a scope twice returns at once the second time; every caller has to wait for the same end.
   const stopWork = yield* Effect.cached(Scope.close(work, Exit.void))
   yield* Effect.addFinalizer(() => stopWork)
   if (working) yield* Layer.buildWithScope(Layer.provide(Workers.layer, Layer.succeedContext(context)), work)
@@ -95,7 +95,7 @@ export const open = Effect.fn("Embedded.open")(function* <E, R>(
   const own = yield* Effect.provide(Web.handler(Http.api(settings, Owner.doors(owner)), bodies), context)
   const agents = Context.get(context, Agents)
 
-  /** Fails with `NOT_FOUND` for whatever is no agent of the tenant. */
+  /** Fails with `NOT_FOUND` for an id that is no agent of the tenant. */
   const agent = (id: string) =>
     Option.match(decodeAgentId(id), {
       onNone: () => Effect.fail(new NotFound({ message: "There is no such agent." })),
@@ -107,7 +107,7 @@ export const open = Effect.fn("Embedded.open")(function* <E, R>(
     /** What the network would be answered; `address` is the client's. */
     network: (request: Request, address: string | undefined) =>
       network(request, Context.make(Web.ClientAddress, Option.fromNullable(address))),
-    /** What the owner is answered, and, with `agentId`, whoever holds every permission of the agent. */
+    /** What the owner is answered, and, with `agentId`, a key with every permission of the agent. */
     own: (request: Request, agentId: AgentId | null) =>
       own(request, Context.make(Owner.HostAgent, Option.fromNullable(agentId))),
     agent,

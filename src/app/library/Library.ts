@@ -62,7 +62,7 @@ const closedResponse = () =>
     { status: 503 }
   )
 
-/** Of everything that runs here: without `log` nobody is told anything. */
+/** The log of everything that runs here; nothing is logged without `log`. */
 const logging = ({ log }: SpokeSettings) =>
   log === undefined
     ? Logger.remove(Logger.defaultLogger)

@@ -54,7 +54,7 @@ const others = ["env", "log", "tenant", "tools", "workers"] as const satisfies R
   keyof SpokeSettings
 >
 
-/** What nobody knows of what a program gives, which no compiler may have read. */
+/** Unknown settings: plain JavaScript has no compiler that would have found them. */
 export const unknownSettings = (given: SpokeSettings) => {
   const named = Object.keys(variableOf).map((name) => name.split("."))
   const known = new Set([...named.flatMap(([name = ""]) => name), ...others])

@@ -71,7 +71,7 @@ const tell = Effect.flatMap(read, (queues) =>
 )
 
 /**
- * Measures until the scope closes, the first time before it returns, so that whoever listens afterwards has figures; while
+ * Measures until the scope closes, the first time before it returns, so that there are figures from the start; while
  * the database does not answer the last ones stay.
  */
 export const watch = Effect.flatMap(tell, (first) =>

@@ -16,7 +16,7 @@ import { codeOf } from "../../domain/Thrown.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
 import { makeSpoolSpace } from "./SpoolSpace.ts"
 
-/** Nobody is still writing an unfinished file of this age: its writer died. */
+/** The writer of an unfinished file of this age has died. */
 const abandonedAfter = Duration.hours(24)
 
 const attempt = <A>(doing: string, run: () => Promise<A>) =>
@@ -135,7 +135,7 @@ const make = (directory: string) =>
         const parent = path.dirname(file)
         yield* attempt("given a directory", () => fs.mkdir(parent, { recursive: true, mode: 0o700 }))
         yield* write(file)
-        // Also when the file was there already: whoever put it may not have come this far yet.
+        // Also when the file was there already: its writer may not have come this far yet.
         yield* attempt("written", async () => {
           await syncDirectory(parent)
           await syncDirectory(directory)

@@ -18,7 +18,7 @@ const recommended: Cost = { log2N: 15, r: 8, p: 3 }
 
 /** Hashes at a time: libuv has four threads, and files and DNS want one of them too. */
 const concurrentHashes = 3
-/** One owner's part of them: the rest is there for whoever else comes. */
+/** Most of them for one owner: the rest is for others. */
 const concurrentHashesPerOwner = 2
 /** Hashes of all owners that wait for their turn. */
 const maxWaitingHashes = 128

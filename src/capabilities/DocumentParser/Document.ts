@@ -82,7 +82,7 @@ export const parseDocument = (
     if (content.length > limits.maxCharacters) return yield* tooLong
     return { ...found, content, title: titleOf(title, request), mediaType: sniffed.mediaType }
   }).pipe(
-    // Foreign code throws on damage that nobody foresaw, and on stacks that run out.
+    // Libraries throw on unforeseen damage, and on stacks that run out.
     Effect.catchAllDefect(() =>
       Effect.fail(
         new ParseError({ code: "malformed", message: "The document is damaged and could not be read." })

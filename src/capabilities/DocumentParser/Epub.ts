@@ -26,7 +26,7 @@ const tooManyChapters = (chapters: number, max: number) =>
 
 const isChapter = /\.x?html?$/i
 
-/** Fonts are often obscured, which hinders nobody; chapters are not. */
+/** Fonts are often obfuscated, which does not matter for the text; chapters are not. */
 const isEncrypted = (container: Container): boolean => {
   let found = false
   scan(container.text("META-INF/encryption.xml"), {

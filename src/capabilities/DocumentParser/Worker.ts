@@ -1,7 +1,7 @@
 /**
  * Parses in worker threads with a limit on their memory and time. A thread serves one document after another; one that
  * hangs, dies or is interrupted is ended, and the next document gets a fresh one. There are two, and one owner's documents
- * have one of them at a time: those that take long keep nobody else's waiting. Small documents of an owner that wait at the
+ * have one of them at a time: documents that take long never delay another owner's. Small documents of an owner that wait at the
  * same time go there with one message; where that fails, each of them goes again by itself.
  */
 import { memoryUsage } from "node:process"
@@ -155,7 +155,7 @@ const makeThread = ({
     const running = Effect.sync(() => {
       if (current !== undefined) return current
       const worker = start(script, memoryMb)
-      // A document may break its thread after the answer, when nobody asks: without a listener that would end the process.
+      // A document may break its thread after the answer, when no caller waits: without a listener that would end the process.
       worker.on("error", () => undefined)
       worker.on("exit", () => {
         if (current === worker) current = undefined
@@ -179,7 +179,7 @@ const makeThread = ({
       yield* FiberHandle.run(idle, endAfter(Duration.toMillis(idleTimeout)), { onlyIfMissing: true })
     })
 
-    /** Runs `work` on the thread, alone. Whatever else happens than a success, the thread is in the middle of something. */
+    /** Runs `work` on the thread, alone. After any outcome but a success the thread is in the middle of something, and ends. */
     const use = <A, E>(work: (worker: Worker) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
       Effect.suspend(() => {
         isBusy = true
@@ -206,7 +206,7 @@ const make = (options: WorkerOptions) =>
       maxCharacters: options.maxCharacters ?? defaultLimits.maxCharacters
     }
     const threads = yield* Effect.forEach([1, 2], () => makeThread({ ...options, memoryMb }))
-    // What one owner's documents take, however long, is one thread; the other one is for everybody else.
+    // The documents of one owner use one thread at a time; the other one is for all other owners.
     const places = new FairLimiter({
       name: "document-parser",
       permits: threads.length,
@@ -271,7 +271,7 @@ const make = (options: WorkerOptions) =>
             for (const [place, each] of batch.entries()) {
               if (Either.isRight(answers))
                 each.answer = Either.fromNullable(answers.right[place], () => broken)
-              // One of them has broken the thread, and nobody knows which.
+              // One of them has broken the thread, and it is not known which.
               else if (batch.length > 1) each.alone = true
               else if (answers.left === outOfMemory && hadCompany && ++each.tries < maxTries) continue
               else each.answer = Either.left(answers.left)

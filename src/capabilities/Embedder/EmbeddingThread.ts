@@ -43,7 +43,7 @@ const start = (script: URL): Worker => {
 
 const isAnswer = Schema.is(Answer)
 
-/** Waits for the answer with this id: an earlier one may still come for somebody who has left. */
+/** Waits for the answer with this id: the answer to an earlier request may still come after its caller has left. */
 const ask = (worker: Worker, id: number, texts: ReadonlyArray<string>) =>
   Effect.async<Float32Array, EmbedderError>((resume) => {
     const settle = (outcome: Effect.Effect<Float32Array, EmbedderError>) => {
@@ -86,7 +86,7 @@ export const makeThread = (options: ThreadOptions) =>
     })
 
     const running = Effect.suspend((): Effect.Effect<Worker, EmbedderError> => {
-      // Who still embeds while the service closes must not start what nobody would end.
+      // An embedding during the shutdown must not start a thread that would not be ended.
       if (closed) return Effect.failSync(broken)
       if (current !== undefined) return Effect.succeed(current)
       const worker = start(options.script)

@@ -12,7 +12,7 @@ interface Waiting {
 }
 
 /**
- * A turn for whoever asks, urgent ones before patient ones. At most `maxWaiting` wait in a lane: past it the owner with the
+ * A turn for each caller, urgent ones before the others. At most `maxWaiting` wait in a lane: past it the owner with the
  * most of them is `refused`. Interruption leaves the line.
  */
 export const makeLanes = <E>(maxWaiting: number, refused: () => E) => {

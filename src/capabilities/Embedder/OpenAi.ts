@@ -87,7 +87,7 @@ const fromWire = (wire: WireFailure): EmbedderError => {
   return failure("The embedding provider's answer cannot be read.", wire.kind === "broken")
 }
 
-/** Unit vectors in the order of the texts, whatever order they came in. */
+/** Unit vectors in the order of the texts; the answer may have another order. */
 const toVectors = (
   data: ReadonlyArray<Embedding>,
   count: number,
@@ -170,8 +170,8 @@ const pauses = Metric.counter("spoke_provider_pauses_total", {
 })
 
 /**
- * The pause that a provider asked for, which holds for everybody, in every process. Documents ask the others before they
- * go; a query, which somebody waits for, knows what this process knows.
+ * The pause that a provider asked for holds for all callers in every process. Documents ask the shared state before they
+ * go; a query, which a user waits for, uses what this process knows.
  */
 const makePause = (provider: string, shared: ProviderBackoffService) => {
   let until = 0
@@ -242,7 +242,7 @@ const make = (options: OpenAiOptions) =>
       )
     const asked = yield* Batcher.makeBatcher(askedTogether, embedEach)
 
-    // A query has a limit of its own with whoever asks, and its connection one for each part of the answer.
+    // The caller of a query bounds its time, and the connection bounds each part of the answer.
     const inTime = Effect.timeoutFail({
       duration: Duration.sum(maxRetryDelay, timeout),
       onTimeout: () => failure("The embedding provider did not answer in time.", true)

@@ -79,7 +79,7 @@ const catchUp = (sql: PgClient.PgClient) => sql`
 
 /**
  * Takes every running job from its worker, so that the next claim goes on with it at once. Only for a store that one
- * process holds alone, when it starts: whatever ran before has died with its process, and the clock may be another.
+ * process holds alone, when it starts: all earlier workers have died with their process, and the clock may have been set.
  */
 export const expireLeases = Effect.flatMap(PgClient.PgClient, (sql) =>
   sql`update queue_jobs set lease_until = clock_timestamp() - interval '1 second' where state = 'active'`.pipe(

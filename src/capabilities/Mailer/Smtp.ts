@@ -40,7 +40,7 @@ const secretsOf = (url: URL): SMTPTransport.Options["auth"] =>
     ? undefined
     : { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }
 
-/** Only host, port and account count: whatever else a URL may say (a proxy, a log) is not passed on. */
+/** Only host, port and account are used: other options of a URL (a proxy, a log) are not passed on. */
 const transportOf = (url: URL) =>
   createTransport({
     host: url.hostname.replace(/^\[|\]$/gu, ""),

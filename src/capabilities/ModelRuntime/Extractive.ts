@@ -189,7 +189,7 @@ const headed = (section: FoundSection, weights: Weights): string => {
   return heading === "" ? text : `**${heading}**\n\n${text}`
 }
 
-/** An answer that somebody wrote, whole. */
+/** A curated answer, whole. */
 const curatedReply = (passages: ReadonlyArray<Passage>): string =>
   [...sectionsOf(passages).map(({ quotables }) => quoted(quotables, new Map())), notice].join("\n\n")
 

@@ -36,7 +36,7 @@ export const layerDispatcher: Layer.Layer<NodeHttpClient.Dispatcher> = Layer.sco
   agent
 )
 
-/** Pooled connections, closed with the layer. Our trace ids stay here: they are no business of whoever else is called. */
+/** Pooled connections, closed with the layer. Trace ids are not sent: providers have no use for them. */
 export const layer: Layer.Layer<HttpClient.HttpClient> = Layer.effect(
   HttpClient.HttpClient,
   Effect.map(HttpClient.HttpClient, HttpClient.withTracerPropagation(false))

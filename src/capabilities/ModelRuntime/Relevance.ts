@@ -33,7 +33,7 @@ export const askedWords = (question: string): ReadonlyArray<AskedWord> => {
   return [...found.values()]
 }
 
-/** All terms of a text, whatever its language. */
+/** All terms of a text in any language. */
 export const termsOf = (text: string): ReadonlySet<string> =>
   new Set([...terms(text), ...pieces(text, { english: false })])
 

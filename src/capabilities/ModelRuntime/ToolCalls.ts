@@ -21,7 +21,7 @@ const inputOf = (rawInput: string): JsonObject | null => {
   return isJsonObject(parsed) ? parsed : null
 }
 
-/** Never fails: whoever runs the tools tells the model what was wrong with its call. */
+/** Never fails: the model is told what was wrong with its call when the tools run. */
 export const toolCall = (id: string, name: string, rawInput: string): ToolCall => ({
   _tag: "ToolCall",
   id: sanitize(id),

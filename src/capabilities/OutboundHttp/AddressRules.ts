@@ -110,7 +110,7 @@ type AllowEntry =
   | { readonly _tag: "Host"; readonly host: string; readonly port: number | null }
   | { readonly _tag: "Range"; readonly range: [Address, number]; readonly port: number | null }
 
-/** What may be reached although it is not routed globally. A host stands for whatever addresses it has. */
+/** What may be reached although it is not routed globally. A host stands for all its addresses. */
 export type AllowList = ReadonlyArray<AllowEntry>
 
 /** Names each entry that is neither a host, a `host:port`, an address nor a CIDR. */

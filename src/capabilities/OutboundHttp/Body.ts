@@ -8,7 +8,7 @@ import { codeOf } from "../../domain/Thrown.ts"
 /** More bytes came than the caller takes. */
 export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {}) {}
 
-/** The body is not what its `content-encoding` says, or that names something nobody asked for. */
+/** The body is not what its `content-encoding` says, or that names a coding that was not asked for. */
 export class BodyUnreadable extends Schema.TaggedError<BodyUnreadable>()("BodyUnreadable", {}) {}
 
 /** What {@link decode} understands, as `accept-encoding`. */

@@ -6,7 +6,7 @@ import { buildConnector, Pool } from "undici"
 import { canonical } from "./AddressRules.ts"
 import type { Destination } from "./Destination.ts"
 
-/** Pools that are kept although nobody uses them. */
+/** Most unused pools that are kept. */
 const idleLimit = 64
 /** Connections to one destination; further requests wait for one. */
 const connectionsEach = 8
@@ -18,7 +18,7 @@ const headerBytes = 64 * 1_024
 
 const familyOf = (address: string): 4 | 6 => (address.includes(":") ? 6 : 4)
 
-/** Answers with the checked addresses whatever is asked: DNS may have changed its mind since the check. */
+/** Always answers with the checked addresses: DNS may answer differently since the check. */
 const pinned =
   (addresses: ReadonlyArray<string>): LookupFunction =>
   (_hostname, options, callback) => {

@@ -1,4 +1,4 @@
-/** What a redirect makes of a request, and what it must not carry to somebody else (Fetch standard, HTTP-redirect fetch). */
+/** What a redirect makes of a request, and what it must not carry to another origin (Fetch standard, HTTP-redirect fetch). */
 import * as Effect from "effect/Effect"
 import { OutboundHttpError } from "../OutboundHttp.ts"
 import { parseUrl } from "./Destination.ts"
@@ -19,7 +19,7 @@ const harmless: ReadonlySet<string> = new Set(["accept", "accept-language", "use
 const keep = (headers: Hop["headers"], wanted: (name: string) => boolean) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => wanted(name)))
 
-/** The same origin, or the same host moved from port 80 to TLS: whoever had the request may have it again. */
+/** The same origin, or the same host moved from port 80 to TLS: that server has seen the request already. */
 const isSameParty = (from: URL, to: URL): boolean =>
   from.origin === to.origin ||
   (from.hostname === to.hostname &&

@@ -1,6 +1,6 @@
 /**
  * {@link Realtime} by LISTEN and NOTIFY. A signal reaches the subscribers of its own process at once; the others hear of
- * it in the background, many in one statement, so that nobody who publishes waits for the database.
+ * it in the background, many in one statement, so that publishing never waits for the database.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Chunk from "effect/Chunk"

@@ -1,6 +1,6 @@
 /**
  * {@link Realtime} by publish and subscribe of Redis. A signal reaches the subscribers of its own process at once; the
- * others hear of it in the background, many in one go, so that nobody who publishes waits for Redis.
+ * others hear of it in the background, many in one go, so that publishing never waits for Redis.
  */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"

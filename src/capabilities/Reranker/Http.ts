@@ -24,7 +24,7 @@ export interface HttpOptions {
 }
 
 const widen = 4
-/** After a failure nobody is made to wait for the next one so long. */
+/** After a failure the reranker is not asked for this time, so that no search waits for the next failure. */
 const pauseAfterFailure = Duration.seconds(10)
 
 const Results = Schema.Struct({

@@ -169,7 +169,7 @@ class Call implements Dispatcher.DispatchHandler {
   }
 
   #abort(controller: Dispatcher.DispatchController): void {
-    controller.abort(new Error("Nobody waits for the answer any more."))
+    controller.abort(new Error("The caller no longer waits for the answer."))
   }
 
   #leave(): void {
@@ -178,7 +178,7 @@ class Call implements Dispatcher.DispatchHandler {
     if (this.#controller !== null) this.#abort(this.#controller)
   }
 
-  /** For whoever goes: ends what is not over, unless {@link enough} leaves it its time. */
+  /** When the caller leaves: ends what is not over, unless {@link enough} leaves it its time. */
   readonly release = Effect.sync(() => {
     if (!this.#left) this.#leave()
   })

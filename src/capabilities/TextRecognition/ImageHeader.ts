@@ -36,7 +36,7 @@ const behindBlocks = (view: DataView, at: number): number => {
   return next + 1
 }
 
-/** The largest frame, or the share of all of them: each says its own size, whatever the picture says. */
+/** The largest frame, or the share of all of them: each states its own size, which may differ from the picture's. */
 const gifSize = (view: DataView): ImageSize => {
   let width = view.getUint16(6, true)
   let height = view.getUint16(8, true)
@@ -96,7 +96,7 @@ const tiffSize = (view: DataView): ImageSize => {
     const at = start + 2 + entry * 12
     const value =
       view.getUint16(at + 2, little) === 3 ? view.getUint16(at + 8, little) : view.getUint32(at + 8, little)
-    // Whoever unpacks it may take the first of two.
+    // A decoder may take the first of two.
     if (view.getUint16(at, little) === 256) found.width = Math.max(found.width, value)
     if (view.getUint16(at, little) === 257) found.height = Math.max(found.height, value)
   }

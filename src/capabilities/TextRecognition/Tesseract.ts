@@ -90,7 +90,7 @@ const start = (script: URL): Worker => {
   worker.stdout.resume()
   worker.stderr.resume()
   worker.unref()
-  // An image may break its thread after the answer, when nobody asks: without a listener that would end the process.
+  // An image may break its thread after the answer, when no caller waits: without a listener that would end the process.
   worker.on("error", () => undefined)
   return worker
 }
@@ -164,7 +164,7 @@ const make = (options: TesseractOptions) =>
         const answer = yield* Effect.mapError(decodeAnswer(reply), () => malformed)
         return answer._tag === "Failed" ? yield* malformed : answer
       }).pipe(
-        // Whatever else happened than text, the thread is in the middle of something or its memory has grown.
+        // After any outcome other than text the thread is in the middle of something or its memory has grown.
         Effect.onExit((exit) => (Exit.isSuccess(exit) ? endLater : end))
       )
 

@@ -127,7 +127,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         }
         // Of a source that is no longer visible, most likely: those that are will be asked for again.
         if (found.version === version && filters !== null) continue
-        // A chunk that went without a new version: whoever removed it bypassed the stores, so nothing seen is trusted.
+        // A chunk that went without a new version was removed past the stores, so nothing in memory is trusted.
         yield* agents.refresh(agentId, held, { anew: found.version === version })
       }
     })

@@ -27,7 +27,7 @@ const readings = 2
 const vectorReadings = 1
 /** Agents that wait to be read; tenants take turns. */
 const maxWaiting = 10_000
-/** Longest wait of an agent's first search for its vectors, as for a query's: only where nobody else is being read. */
+/** Longest wait of an agent's first search for its vectors, as for a query's: only while no other agent is being read. */
 const vectorsTimeout = Duration.seconds(1)
 
 /** An agent's place in memory. `index` is null until it has been read once. */
@@ -146,7 +146,7 @@ export interface Agents {
   /** Brings it up to date, or waits for the one who does. The work goes on when the caller is interrupted. */
   readonly refresh: (agentId: AgentId, held: Held, options: { readonly anew: boolean }) => Effect.Effect<void>
   /**
-   * Waits until an agent that is not in memory can be searched, in a line that is fair among tenants, and where nobody else is
+   * Waits until an agent that is not in memory can be searched, in a queue that is fair among tenants, and where no other is
    * in it a little longer, for its vectors. The work goes on when the caller is interrupted.
    */
   readonly read: (scope: AgentScope, held: Held) => Effect.Effect<void>
@@ -165,7 +165,7 @@ export const makeAgents = (
     const all = new LruCache<Held>()
     const turns = new FairLimiter({ name: "search-index-reads", permits: readings, maxWaiting })
     const vectorTurns = new FairLimiter({ name: "search-vector-reads", permits: vectorReadings, maxWaiting })
-    /** Whether whoever comes now would have a turn at once. */
+    /** Whether a caller would have a turn at once. */
     const isFree = () =>
       turns.held + turns.waiting < readings && vectorTurns.held + vectorTurns.waiting < vectorReadings
     const cost = ({ index }: Held) => index?.bytes ?? 1_024

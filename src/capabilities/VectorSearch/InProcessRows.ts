@@ -51,11 +51,11 @@ const wanted = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
 const changesOf =
   (sql: SqlClient.SqlClient, current: string) =>
   /**
-   * One statement, one snapshot. Whatever has at most the version it answers has been committed before it: writers raise
+   * One statement, one snapshot. Rows with at most the version it answers were committed before it: writers raise
    * the version under its row lock, so later statements may read those rows one batch at a time.
    */
   (agentId: AgentId, seen: number) => {
-    // Whoever has seen nothing reads them with their chunks.
+    // The first read takes them together with their chunks.
     const vectors =
       seen === 0
         ? sql`'[]'::json`

@@ -48,7 +48,7 @@ interface Agent {
   readonly length: number
   readonly profile: string | null
   readonly vectors: boolean
-  /** Raised by whatever changes what is found. */
+  /** Raised by every change of what is found. */
   readonly version: number
   /** How many vectors there are; null where that is known of this version. */
   readonly vectorCount: number | null

@@ -1,6 +1,6 @@
 /**
  * The table of a profile's vectors: made when missing, then filled from `chunk_embeddings` in the background. Vectors that
- * are stored from then on come by a trigger, in the transaction that stores them, whichever process does.
+ * are stored from then on come by a trigger, in the transaction that stores them, in any process.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"

@@ -104,7 +104,7 @@ const sharing = (named: Aliases, { byName }: Contacts): Contact | undefined =>
 /** The sender of a message, by its own fields and by what `contacts` says of them. */
 export const senderOf = (own: Names, contacts: Contacts): Sender | undefined => {
   const named = aliasesOf(own)
-  // A message that names nobody is its one contact's.
+  // A message without a sender's id belongs to the only contact of the payload.
   const found = named === undefined ? contacts.only : sharing(named, contacts)
   const from = merged([...(named ?? []), ...(found?.aliases ?? [])])
   return from === undefined ? undefined : { from, profileName: found?.profileName, contact: found?.fields }
@@ -113,7 +113,7 @@ export const senderOf = (own: Names, contacts: Contacts): Sender | undefined => 
 /** The two ids at the end of "User … changed from A to B": the name before them is the customer's to choose. */
 const changedIds = /changed from ([A-Z]{2}\.[A-Za-z0-9.]{1,132}) to ([A-Z]{2}\.[A-Za-z0-9.]{1,132})\.?$/
 
-/** Both names of somebody who has a new number or id, of a `system` message. */
+/** The old and the new number or id of a contact, of a `system` message. */
 export const renamedOf = (message: Fields): Aliases | undefined => {
   const system = fieldsOf(message["system"])
   const [, previous, current] = changedIds.exec(wordOf(system["body"], 4_096) ?? "") ?? []

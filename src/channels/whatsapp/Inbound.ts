@@ -37,7 +37,7 @@ const message = (change: Change, fields: Fields): Arrival | undefined => {
     contacts
   )
   const content = contentOf(fields)
-  // An answer to somebody in a group would go to them alone.
+  // An answer to a member of a group would go to that member alone.
   const inGroup = wordOf(fields["group_id"]) !== undefined
   if (messageId === undefined || sender === undefined || content === undefined || inGroup) return undefined
   const contact = sender.contact === undefined || told.has(sender.contact) ? undefined : sender.contact

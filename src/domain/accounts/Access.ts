@@ -77,10 +77,10 @@ export interface SessionUser {
   readonly session: string | null
 }
 
-/** The key that a host of the library acts by: no row of the database, and nobody revokes it. */
+/** The key that a host of the library acts by: no row of the database, and not revocable. */
 export const hostKey = KeyId.make("host")
 
-/** What a token stands on that is used without the credential of whoever it was given to: void once that is revoked. */
+/** What a token depends on that is used without its owner's credential: void once that is revoked. */
 export const Grantor = Schema.Union(Schema.Struct({ key: KeyId }), Schema.Struct({ session: Schema.String }))
 export type Grantor = typeof Grantor.Type
 

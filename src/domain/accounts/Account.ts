@@ -28,7 +28,7 @@ const passwordLimit = 200
 const password = (min: number) =>
   Schema.Redacted(Schema.String.pipe(Schema.minLength(min), Schema.maxLength(passwordLimit)))
 
-/** A password somebody chooses: 8 to 200 characters. */
+/** A password: 8 to 200 characters. */
 export const NewPassword = password(8)
 
 /** A moment of the years 1970 to 9999, which every store and every client can write down. */

@@ -62,7 +62,7 @@ export const CreateAgentKey = Schema.Struct({
   rateLimit: optional(RateLimit),
   sourceScope: optional(SourceScope)
 }).pipe(
-  // Whoever writes sources reads them all, and says what their labels are.
+  // A key that writes sources reads them all, and sets their labels.
   Schema.filter(({ permissions, sourceScope }) =>
     sourceScope === undefined || !allows(permissions, "ingest")
       ? undefined

@@ -1,4 +1,4 @@
-/** How often a key may be used (nothing is limited unless somebody says so). */
+/** How often a key may be used; unlimited by default. */
 import * as Schema from "effect/Schema"
 
 /** At most `requests` in any `window`, which is in seconds. */

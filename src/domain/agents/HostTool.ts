@@ -9,7 +9,7 @@ export interface ToolCallContext {
   readonly runId: string
   /** Null for a turn that stands in no conversation. */
   readonly conversationId: string | null
-  /** Null where the turn is for nobody in particular. */
+  /** Null for an anonymous turn. */
   readonly endUserId: string | null
 }
 

@@ -45,7 +45,7 @@ const isAddress = (text: string): boolean => {
   return !/[{}]/.test(plain)
 }
 
-/** Absolute, without credentials; placeholders stand in its path and query only, so that nobody can name another host. */
+/** Absolute, without credentials; placeholders stand in its path and query only, so that a value cannot name another host. */
 const Address = Text.pipe(
   Schema.maxLength(2_048),
   Schema.filter(

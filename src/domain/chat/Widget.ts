@@ -7,7 +7,7 @@ import { Text, trimmed } from "../Text.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** As a page sends it; what names no session is a 404. Whoever knows it is the session's person. */
+/** As a page sends it; what names no session is a 404. Knowing it proves to be the session's person. */
 export const SessionId = Text.pipe(Schema.minLength(1), Schema.maxLength(200), Schema.brand("SessionId"))
 export type SessionId = typeof SessionId.Type
 

@@ -9,7 +9,7 @@ export type ConversationState = typeof ConversationState.Type
 
 /**
  * Where a conversation came in; `/v1/conversations` lists `api` alone. `test`: the team tries the agent in the dashboard, and
- * nobody waits for an answer there.
+ * no one waits for an answer there.
  */
 export const ConversationChannel = Schema.Literal("api", "widget", ...MessagingChannel.literals, "test")
 export type ConversationChannel = typeof ConversationChannel.Type

@@ -212,7 +212,7 @@ export class Source extends Schema.Class<Source>("Source")({
   agentId: AgentId,
   type: SourceType,
   name: Schema.String,
-  /** Who may read it; left out where it has none: whoever may read any of the agent's. */
+  /** Who may read it; left out where it has none: every key that may read the agent's sources. */
   labels: optional(Schema.Array(Schema.String)),
   status: SourceStatus,
   config: SourceConfigView,

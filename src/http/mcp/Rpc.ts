@@ -10,7 +10,7 @@ export const codes = { parse: -32_700, invalid: -32_600, noMethod: -32_601, para
 export const Id = Schema.Union(Schema.String, Schema.Number)
 export type Id = typeof Id.Type
 
-/** A request, or without `id` a notification, or without `method` the answer to a request that nobody made. */
+/** A request, or without `id` a notification, or without `method` the answer to a request that was never made. */
 export const Message = Schema.Struct({
   jsonrpc: Schema.Literal("2.0"),
   id: Schema.optional(Schema.NullOr(Id)),

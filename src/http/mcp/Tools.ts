@@ -189,7 +189,7 @@ export const make = Effect.gen(function* () {
     )
   }
 
-  /** What `name` answers; whatever it is refused for is an answer too, with the documented code. */
+  /** The answer of `name`; a refusal is an answer too, with the documented code. */
   const call = (key: AgentKey, name: Name, given: unknown, progress: Progress): Effect.Effect<Body> => {
     if (!allows(key.permissions, needs[name])) {
       return Effect.succeed(

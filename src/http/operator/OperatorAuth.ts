@@ -1,4 +1,4 @@
-/** The operator's bearer token, compared in constant time whatever its length. */
+/** The operator's bearer token, compared in constant time for any length. */
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -14,7 +14,7 @@ const digest = (text: string) => createHash("sha256").update(text).digest()
 const bearer = (authorization: string | undefined): string =>
   /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? ""
 
-/** Without a token nobody gets in: 503 `NOT_CONFIGURED`. */
+/** Without a configured token every request is answered 503 `NOT_CONFIGURED`. */
 export const layer = (token: Option.Option<Redacted.Redacted>): Layer.Layer<OperatorAuth> => {
   const expected = token.pipe(
     // Else a request without any token would carry the right one.

@@ -1,6 +1,6 @@
 /**
  * Where a request comes from. Behind a proxy the connection tells the proxy's address, and `x-forwarded-for` the client's: it
- * is believed only as far as those who wrote it are trusted (`SPOKE_TRUSTED_PROXIES`), because anybody can send the header.
+ * is believed only as far as those who wrote it are trusted (`SPOKE_TRUSTED_PROXIES`), because any client can send the header.
  */
 import { IncomingMessage } from "node:http"
 import { BlockList, isIP } from "node:net"
@@ -14,7 +14,7 @@ export class TrustedProxies extends Context.Reference<TrustedProxies>()("http/Cl
   defaultValue: () => new BlockList()
 }) {}
 
-/** Proxies that one request may have passed; whatever stands before them in the header is not looked at. */
+/** Most proxies that a request may have passed; earlier entries of the header are ignored. */
 const maxHops = 16
 
 /** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
@@ -79,6 +79,6 @@ export const networkOfRequest = (
     ? ownerOf(proxies, source)
     : networkOf(Option.getOrUndefined(remoteAddress))
 
-/** What shared limits count the request for while nobody has said whose it is. */
+/** The owner that shared limits count the request for until its tenant is known. */
 export const ownerOf = (proxies: BlockList, request: IncomingMessage): string =>
   networkOf(addressOf(proxies, request))

@@ -15,7 +15,7 @@ export const line = (headers: Given, name: string): string | undefined => {
   return typeof value === "string" ? value : value?.join(", ")
 }
 
-/** Headers of the answer to the current request, whatever it turns out to be. A request has its own fiber. */
+/** Headers of every answer to the current request, also of an error. A request has its own fiber. */
 export const extra: FiberRef.FiberRef<Readonly<Record<string, string>>> = globalValue(
   "spoke/http/Headers/extra",
   () => FiberRef.unsafeMake({})

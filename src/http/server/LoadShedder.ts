@@ -4,7 +4,7 @@
  * While the process keeps up, every request is begun at once. While its one thread or its database is late, requests wait,
  * and owners (clients, by address) are served round-robin: a client with one request does not wait behind another's
  * thousand. A request that would wait too long is refused at once. Only lateness counts, and requests that are begun and
- * not answered: a stream that waits for a model keeps nobody waiting.
+ * not answered: a stream that waits for a model takes no CPU.
  *
  * Most of what a request costs comes after it was begun, so lateness alone would be seen when a whole crowd is inside. So
  * a crowd is begun in batches, and while the thread is fully busy, one request for each that is answered.
@@ -120,7 +120,7 @@ export class LoadShedder {
   }
 
   /**
-   * Connections come. The thread accepts one in each turn of its loop, whatever else there is to do: until all of a crowd
+   * Connections come. The thread accepts one in each turn of its loop, beside all other work: until all of a crowd
    * have been accepted, health checks among them, no more is begun than has to be.
    */
   connectionsCome(): void {

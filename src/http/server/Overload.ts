@@ -1,5 +1,5 @@
 /**
- * Overload control: what stands between a server's socket and its routes, whatever makes answers of requests. It bounds
+ * Overload control between a server's socket and its routes. It bounds
  * connections, waiting requests and bodies, all of them fairly between clients, and answers 503 `SERVICE_UNAVAILABLE` with
  * `retry-after` where a bound is reached or the server is going down. Health checks and webhooks do not wait behind other
  * requests: each kind has a bound of its own.

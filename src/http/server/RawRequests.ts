@@ -129,7 +129,7 @@ export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R
                 overHttps
               }),
               Effect.map((complete) => send(response, complete)),
-              // Nothing is to be said any more, and nobody is to wait for it.
+              // The answer is over, and no one may wait for it.
               Effect.onError(() => Effect.sync(() => void response.destroy())),
               runFork
             )

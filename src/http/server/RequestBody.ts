@@ -1,5 +1,5 @@
 /**
- * How bodies of requests are read, by every route and whatever it makes of them. All bodies that are in memory share one
+ * How bodies of requests are read, by every route. All bodies that are in memory share one
  * budget, fairly between clients; a body that comes too slowly is given up; and what a client still sends after it was
  * answered is thrown away for a while, so that it can read the answer.
  */
@@ -17,7 +17,7 @@ import { GrowingBuffer } from "./GrowingBuffer.ts"
 export interface BodyLimits {
   /** Bytes of all bodies that are held in memory at the same time. */
   readonly maxBufferedBytes: number
-  /** Milliseconds for which a body may be waited for, whatever its size. */
+  /** Longest time that a body of any size may take, in milliseconds. */
   readonly graceMillis: number
   /** So many bytes earn another second. */
   readonly minBytesPerSecond: number
@@ -47,7 +47,7 @@ const tooMany = () =>
     details: { retryAfterSeconds: 1 }
   })
 
-/** A body that somebody is reading now. */
+/** A body that is being read. */
 interface Reader {
   readonly request: IncomingMessage
   readonly bytesBefore: number
@@ -95,7 +95,7 @@ export class RequestBodies {
 
   /**
    * From now on the body of `request` is read within the limits, on behalf of `owner`. Returns what has to be called when
-   * the request is begun; before that nobody reads it.
+   * the request is begun; before that it is not read.
    */
   take(
     request: IncomingMessage,
@@ -176,7 +176,7 @@ const maxJoined = 16_384
 const minPiece = 1_024
 
 /**
- * Joins small pieces of the body before anybody sees them. Node makes a buffer of its own of each chunk, which takes some 250
+ * Joins small pieces of the body before they are passed on. Node makes a buffer of its own of each chunk, which takes some 250
  * bytes even for a single one, and a client may send thousands of them in one packet: unread, they would take forty times the
  * memory of what was sent. What is returned has to be called when the request is begun.
  */
@@ -226,7 +226,7 @@ export const collect = (
   const stop = () => {
     unwatch()
     request.off("data", onData).off("end", onEnd).off("error", onCut).off("close", onCut)
-    // Whatever still comes is thrown away.
+    // The rest is discarded.
     request.resume()
   }
   const fail = (error: BodyError) => {

@@ -1,4 +1,4 @@
-/** The API served: the boundary around whatever groups are wired, and a listener that can be closed. */
+/** The API served: the boundary around the wired groups, and a listener that can be closed. */
 import { createServer, type Server } from "node:http"
 import type { Socket } from "node:net"
 import { performance } from "node:perf_hooks"
@@ -80,7 +80,7 @@ const closer = (server: Server, grace: Duration.DurationInput) =>
     const closeIdle = Effect.sync(() => {
       server.closeIdleConnections()
       // Browsers open some beforehand: what has never been asked anything is not idle in Node's eyes. What is new may have
-      // been asked, and nobody has read it yet.
+      // been asked, and it has not been read yet.
       const now = performance.now()
       for (const [socket, since] of connections)
         if (socket.bytesRead === 0 && now - since > unaskedMillis) socket.destroy()

@@ -37,7 +37,7 @@ const attachments: Limits = {
   files: maxAttachments,
   field: "files"
 }
-/** Where nobody else sees that a body has stopped coming. */
+/** Notices a body that has stopped coming. */
 const idleTimeout = Duration.seconds(30)
 /** Shorter than what the listener gives a request as a whole. */
 const uploadTimeout = Duration.minutes(4)

@@ -63,7 +63,7 @@ const ending = <E, R>(app: HttpApp.Default<E, R>) =>
 
 const left = () => new Response(null, { status: gone })
 
-/** `handler`, which answers at once whoever does not wait any more. */
+/** `handler`, which answers at once a client that has left. */
 const unlessGone =
   (handler: Handler, bodies: WebBodies): Handler =>
   (request, context) =>

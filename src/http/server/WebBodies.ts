@@ -76,7 +76,7 @@ class Body {
     controller.close()
   }
 
-  /** One piece; whoever asks meanwhile waits for the same. */
+  /** One piece; callers that ask meanwhile wait for the same. */
   #take(): Promise<void> {
     this.#taking ??= this.#takeOne().finally(() => {
       this.#taking = null
@@ -97,7 +97,7 @@ class Body {
   }
 }
 
-/** An answer that came too late. What makes its body has begun when it has said something, and then hears that nobody reads. */
+/** An answer that came too late. What makes its body has begun when it has said something, and is then told that its reader has gone. */
 const discarded = (body: ReadableStream<Uint8Array>) => {
   const source = body.getReader()
   const end = () => source.cancel()

@@ -16,7 +16,7 @@ export interface Report {
 export class Readiness extends Context.Tag("http/Readiness")<
   Readiness,
   {
-    /** Bounded in time by whoever provides it; a check that takes too long is not `ok`. */
+    /** Its provider bounds it in time; a check that takes too long is not `ok`. */
     readonly check: Effect.Effect<Report>
   }
 >() {}

@@ -1,4 +1,4 @@
-/** What messaging providers deliver: the body is whatever the provider signed. */
+/** Deliveries of messaging providers: the body is the bytes that the provider signed. */
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import { MessagingChannel } from "../../domain/channels/Channel.ts"

@@ -6,8 +6,8 @@ import { CodePages, groupSize } from "./CodePages.ts"
 import { RandomRotation } from "./RandomRotation.ts"
 
 /**
- * How far off an estimate may be, in standard deviations. By the rotation the error is as good as normal, whatever the
- * vectors are: of a thousand million chunks that belong to the best, one is missed.
+ * How far off an estimate may be, in standard deviations. By the rotation the error is as good as normal for
+ * any vectors: of a thousand million chunks that belong to the best, one is missed.
  */
 const deviations = 6
 /** An entry of a lookup table, of which a byte has to hold the sum of two. */

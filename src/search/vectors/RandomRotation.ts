@@ -1,7 +1,6 @@
 /**
  * A fixed random rotation of vectors. Lengths and dot products stay as they are, and each number of a vector is spread over
- * all of them, so that a quantization of the rotated vector loses about the same whatever the vector was. It is a Hadamard
- * transform between changes of sign; where the dimensions are no power of two, of the front and of the back in turns.
+ * all of them, so that a quantization loses about the same of every vector. It is a Hadamard transform between changes of sign; where the dimensions are no power of two, of the front and of the back in turns.
  */
 
 const rounds = 4

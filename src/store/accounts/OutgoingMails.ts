@@ -13,7 +13,7 @@ export const jobsFailed = (queue: string) => `job_failed:${queue}`
 
 /** What failed while it was committed a moment later than it says is counted the next time. */
 const commitDelay = "2 seconds"
-/** Older failures are not told of, however long nobody was. */
+/** Older failures are not reported. */
 const maxReportedAge = "24 hours"
 
 const Failures = Schema.Struct({

@@ -66,7 +66,7 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
     })
 
     /**
-     * Opens a session of the user; expired ones of anybody are swept on the way. False when the password of
+     * Opens a session of the user; expired sessions of all users are deleted on the way. False when the password of
      * `passwordHash` is no longer the user's.
      */
     const insert = (session: {

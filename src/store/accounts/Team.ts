@@ -119,7 +119,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
 
     const find = ({ tenantId }: TenantScope, id: UserId) => selectOne({ tenantId, id }).pipe(Effect.orDie)
 
-    /** Owners of the tenant. Nobody else changes its team until the transaction around it ends. */
+    /** Owners of the tenant. Locks its team until the transaction around it ends. */
     const lockOwners = Effect.fn("TeamStore.lockOwners")(function* ({ tenantId }: TenantScope) {
       yield* sql`select id from tenants where id = ${tenantId} for no key update`
       return (yield* selectOwners(tenantId)).owners
@@ -131,7 +131,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
         delete from user_sessions where user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
 
     /**
-     * Takes away what stands on a role that somebody no longer has: invitations, and passwords that members chose for
+     * Revokes what depends on a role that the user no longer has: invitations, and passwords that members chose for
      * others, with the sessions of these. To be called after each change, in its transaction.
      */
     const revokeUngranted = Effect.fn("TeamStore.revokeUngranted")(function* ({ tenantId }: TenantScope) {

@@ -49,14 +49,14 @@ export class UserStore extends Effect.Service<UserStore>()("store/accounts/Users
       Effect.map(([row]) => row?.none === true)
     )
 
-    /** Nobody else adds or changes a user until the transaction around it ends. */
+    /** Locks adding and changing users until the transaction around it ends. */
     const lock = Effect.orDie(sql`lock table users in share row exclusive mode`)
 
-    /** None when the e-mail address is taken, by whatever tenant. */
+    /** None when the e-mail address is taken in any tenant. */
     const insert = (scope: TenantScope, user: Omit<typeof NewUser.Type, "tenantId">) =>
       insertRow({ ...user, tenantId: scope.tenantId }).pipe(Effect.orDie)
 
-    /** The only look-up without a tenant: it is how the tenant of somebody who signs in is found. */
+    /** The only look-up without a tenant: a sign-in finds its tenant by it. */
     const findByEmail = (email: Email) => selectByEmail(email).pipe(Effect.orDie)
 
     return { none, lock, insert, findByEmail } as const

@@ -11,7 +11,7 @@ import { BillingEvent, Fact } from "../../domain/billing/Billing.ts"
 import { TenantId } from "../../domain/Ids.ts"
 import { jsonbOf } from "../Jsonb.ts"
 
-/** Any number that nobody else locks: billing events are few, and each must see all before it. */
+/** The advisory lock of billing events: they are few, and each must see all before it. */
 const everyEvent = 7_205_759_403
 
 const Row = Schema.Struct({ ...BillingEvent.fields, created: Schema.Number })

@@ -119,7 +119,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
         }
       }, Effect.orDie)
 
-      /** Where a message of the provider is stored already, in whichever conversation with the contact. */
+      /** Where a message of the provider is stored already, in any conversation with the contact. */
       const stored = ({ channelId }: Route, endUserId: EndUserId, channelMessageId: string) =>
         SqlSchema.findOne({
           Request: Schema.Void,

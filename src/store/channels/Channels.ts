@@ -45,7 +45,7 @@ const Changes = Schema.Struct({
 })
 type ChannelChanges = Partial<typeof Changes.Type>
 
-/** Another active configuration has the account: the index decides, whoever else asks at the same time. */
+/** Another active configuration has the account: the index decides between concurrent requests. */
 const isTaken = (error: unknown) =>
   error instanceof SqlError && Predicate.hasProperty(error.cause, "code") && error.cause.code === "23505"
 
@@ -156,12 +156,12 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
       Effect.orDie(selectOwn({ tenantId, id }))
 
     /**
-     * Whoever's it is, for the workers: what the tenant reaches the account of `id` by now, which is its active
+     * For the workers, of any tenant: the configuration that reaches the account of `id` now, which is the tenant's active
      * configuration, else that one. Its token is sealed for `channel-token`.
      */
     const find = (id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> => Effect.orDie(selectOne(id))
 
-    /** Every active configuration of a provider's account, whoever's: routing needs exactly one. */
+    /** Every active configuration of a provider's account, of all tenants: routing needs exactly one. */
     const byAccount = (
       channel: MessagingChannel,
       externalId: string

@@ -22,7 +22,7 @@ const Removed = Schema.Struct({ externalId: Schema.NullOr(Schema.String) })
 
 /**
  * A contact has one open conversation a channel: what a human answers stays, else what waits for an answer, else what
- * was used last. The others are closed, and whatever waits in them is not answered.
+ * was used last. The others are closed, and unanswered messages in them are not answered.
  */
 export const closeOthers = (sql: SqlClient.SqlClient, ids: ReadonlyArray<EndUserId>) => sql`
   with held as (
@@ -60,7 +60,7 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
       unnest(${aliases.map(({ kind }) => kind)}::text[], ${aliases.map(({ value }) => value)}::text[])
         with ordinality as given (kind, value, place)`
 
-    /** Nobody else makes, finds or merges the person of one of these meanwhile; taken in one order by everybody. */
+    /** Locks the aliases: no other transaction makes, finds or merges their persons meanwhile. All lock in one order. */
     const lock = ({ aliases, channel, tenantId }: Known) => {
       const keys = aliases.map(({ kind, value }) => `${tenantId} ${channel} ${kind} ${value}`).toSorted()
       return sql`
@@ -118,7 +118,7 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
     /**
      * The person of these aliases, who is known by all of them from then on. People who turn out to be one are merged into
      * the oldest; two whom the tenant itself tells apart by external ids are not, and the most stable alias decides.
-     * Nobody known: `fresh` is made, or null is returned where that is null.
+     * Without a known person `fresh` is made, or null is returned where that is null.
      */
     const resolve = Effect.fn("ContactStore.resolve")(function* (known: Known, fresh: EndUserId | null) {
       yield* lock(known)
@@ -131,7 +131,7 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
           yield* name(known, fresh)
           return fresh
         }
-        // Merged by somebody who knows the person by another alias: look again.
+        // Merged meanwhile by another alias of the person: look again.
         if (!(yield* hold(found))) continue
         const named = found.filter(({ externalId }) => externalId !== null)
         if (named.length > 1) {

@@ -1,6 +1,6 @@
 /**
  * What messaging providers have delivered, kept before they are answered: event, dedupe claim and job are one
- * statement. A claim lasts 24 hours; whoever delivers meanwhile delivers a duplicate.
+ * statement. A claim lasts 24 hours; a delivery within them is a duplicate.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
@@ -92,7 +92,7 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
     const queue = yield* JobQueue
 
     /**
-     * Keys are claimed in one order by everybody, so that deliveries that share some wait for each other and never lock
+     * Keys are always claimed in one order, so that deliveries that share some wait for each other and never lock
      * each other out. A repeat within `given` loses to the first.
      */
     const insert = (given: ReadonlyArray<Given>, { ids, maxAttempts, notification }: PreparedJobs) => {

@@ -1,4 +1,4 @@
-/** What customers wrote over channels and nobody has answered yet: read under the conversation's lock, so that one turn answers it. */
+/** Unanswered messages of channels: read under the conversation's lock, so that one turn answers it. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as DateTime from "effect/DateTime"

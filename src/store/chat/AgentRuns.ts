@@ -115,7 +115,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
         Effect.withSpan("AgentRunStore.requestStop")
       )
 
-    /** Which runs of this process somebody asked to stop. */
+    /** Runs of this process that were asked to stop. */
     const toStop = (instanceId: string) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -128,7 +128,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
       )
 
     /**
-     * Stores events of runs that are still running, each once, whoever else writes them. The runs are locked before the
+     * Stores events of runs that are still running, each once, also under concurrent writers. The runs are locked before the
      * first event is written, as settling does it: in the other order the two would wait for each other. Fails when one of
      * them cannot be stored for its content.
      */

@@ -27,7 +27,7 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
     /** The process has stopped, and its runs with it. */
     const leave = (id: string) => sql`delete from instances where id = ${id}`.pipe(Effect.asVoid)
 
-    /** Only for a store that one process holds alone: every other process is dead, whatever its lease says. */
+    /** Only for a store that one process holds alone: every other process is dead, also with a valid lease. */
     const leaveAll = sql`delete from instances`.pipe(Effect.asVoid)
 
     const alive = sql`exists (select 1 from instances i where i.id = r.instance_id and i.lease_until >= now())`

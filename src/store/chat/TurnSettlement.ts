@@ -28,7 +28,7 @@ export interface Settlement {
 }
 
 /**
- * What came of settling. `Gone`: the run had ended already. `Fenced`: somebody else answers the conversation since the turn
+ * What came of settling. `Gone`: the run had ended already. `Fenced`: a human answers the conversation since the turn
  * began, and nothing was written. `Written`: with the conversation's epoch from then on.
  */
 export type Settled =
@@ -39,7 +39,7 @@ export type Settled =
 /** The row of {@link settleStatement}: `epoch` is null when nothing was written. */
 export const SettledRow = Schema.Struct({ running: Schema.Boolean, epoch: Schema.NullOr(Schema.Int) })
 
-/** As `jsonb` takes them, whatever is in the payloads. */
+/** In a form that `jsonb` accepts for any payload. */
 export const encodeEvents = jsonbOf(Schema.Array(RunEvent))
 const encodeCitations = jsonbOf(Schema.Array(Citation))
 
@@ -83,7 +83,7 @@ export const servedOnce = (
     where e.conversation_id = c.id and e.ticket < ${ticket} and e.status = 'running' ${ended}
   ) then greatest(c.served, ${ticket}) else c.served end`
 
-/** Ends the run, if it is running; a reply only while the agent answers and nobody else has since the turn began. */
+/** Ends the run, if it is running; a reply only while the agent answers and no human has since the turn began. */
 export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, given: Settlement) => {
   const settlement: Settlement = {
     ...given,
@@ -127,7 +127,7 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
 }
 
 /**
- * Ends the running runs `r` for which `condition` holds as failed, without anything that somebody said: neither the user's
+ * Ends the running runs `r` for which `condition` holds as failed, without any message: neither the user's
  * message nor an event that tells more than `label`. For runs whose content cannot be written.
  */
 export const settleEmptyStatement = (

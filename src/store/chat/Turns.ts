@@ -61,14 +61,14 @@ export interface TurnStart {
   readonly message: string
   /** Stored messages that the turn answers; without it `message` joins the conversation with the turn's end. */
   readonly answers?: ReadonlyArray<MessageId>
-  /** Whoever else answers first wins: no turn may run, and what it answers has to be the conversation's last message. */
+  /** Begins only while no turn runs and the message to answer is the conversation's last: the first one to answer wins. */
   readonly retries?: boolean
   /** Files of `message`; none without it. */
   readonly attachments?: ReadonlyArray<StoredAttachment>
   /** The run's first event is stored as it is streamed. */
   readonly startedAt: DateTime.Utc
   readonly startedLabel: string
-  /** The run has ended by then, or somebody ends it. */
+  /** The run has ended by then, or another process ends it. */
   readonly timeout: Duration.DurationInput
 }
 
@@ -328,7 +328,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       })(undefined).pipe(Effect.orDie, CheapSpans.span("Turns.place"))
 
     /**
-     * Writes how the turn ended, once. A reply is written only while the agent answers the conversation and nobody else has
+     * Writes how the turn ended, once. A reply is written only while the agent answers the conversation and no human has
      * since the turn began; `posting` joins its transaction. Fails when its content cannot be stored, and then has written
      * nothing.
      */

@@ -77,7 +77,7 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
           from agent_runs r where r.conversation_id = ${conversationId} order by r.ticket desc limit 1`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.lastTurn"))
 
-    /** Stores what the person says while a human answers, once; false while the agent answers, or nobody does. */
+    /** Stores what the person says while a human answers, once; false while the agent answers, or the conversation is closed. */
     const store = Effect.fn("WidgetMessageStore.store")(
       function* (scope: AgentScope, conversationId: ConversationId, message: NewMessage) {
         const attachments = encodeAttachments(message.attachments)

@@ -1,6 +1,6 @@
 /**
  * Who answers a conversation. Every change raises its epoch, and a reply of the model is written only under the epoch that
- * its turn began with (store/chat/TurnSettlement): nobody is talked over.
+ * its turn began with (store/chat/TurnSettlement): the agent never answers after a human.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -34,7 +34,7 @@ export interface Change {
   readonly to: ConversationState
   /** Why a human is asked for. */
   readonly reason?: string
-  /** What becomes of messages of a channel that nobody has answered. */
+  /** What becomes of unanswered messages of a channel. */
   readonly unanswered: string
 }
 
@@ -44,7 +44,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** Messages that nobody has answered are taken off the agent's hands. */
+      /** The agent no longer answers messages that are unanswered. */
       const handled = (id: ConversationId, answeredBy: string) => sql`
       update messages set answered_by = ${answeredBy}
       where conversation_id = ${id} and role = 'user' and channel_message_id is not null and answered_by is null`
@@ -82,7 +82,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
       select distinct ${id}, a.artifact from jsonb_to_recordset(${files}::jsonb) as a (artifact text)
       on conflict do nothing`
 
-      /** At the end of the conversation, by somebody of the team or the service itself. Within a transaction. */
+      /** At the end of the conversation, from a team member or the service itself. Within a transaction. */
       const say = Effect.fn("ConversationStates.say")(function* (
         id: ConversationId,
         message: {

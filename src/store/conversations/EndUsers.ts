@@ -14,7 +14,7 @@ import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 
 const Row = Schema.Struct({ ...EndUser.fields, createdAt: Schema.DateTimeUtcFromDate })
 
-/** One thing that is stored about somebody, and the id that the next page begins after. */
+/** One stored item about a person, and the id that the next page begins after. */
 const Line = Schema.Struct({
   id: Schema.String,
   line: Schema.Record({ key: Schema.String, value: Schema.Unknown })
@@ -39,7 +39,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
       e.id, e.external_id as "externalId", e.created_at as "createdAt",
       (select count(*) from conversations c where c.end_user_id = e.id and c.channel <> 'test')::int as conversations`
 
-    /** Nobody but the team, which tried an agent. */
+    /** The person of conversations in which the team tried an agent. */
     const isTester = sql`(
       e.external_id is null
       and exists (select from conversations c where c.end_user_id = e.id and c.channel = 'test')

@@ -41,7 +41,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Why the run `r` failed, as `RunFailure`; null where it did not, or somebody took its conversation over. */
+    /** Why the run `r` failed, as `RunFailure`; null where it did not fail, or its conversation was taken over. */
     const failureOf = (run: Fragment) => sql`(
       select jsonb_build_object('code', coalesce(e.payload ->> 'code', 'TURN_FAILED'), 'provider', e.payload -> 'provider')
       from agent_run_events e

@@ -73,7 +73,7 @@ export const embeddedClient = (engine: Engine): Client =>
     return Object.assign(client, { listen: listenEmbedded(client, pool), notify: notifyBy(client) })
   })
 
-/** Then the database has to bound statements itself; whoever runs it is told when it does not. */
+/** Then the database has to bound statements itself; a warning says when it does not. */
 const warnUnlimited = (client: PgClient.PgClient) =>
   client<{ readonly unlimited: boolean }>`
     select 0 in (

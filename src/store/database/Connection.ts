@@ -1,7 +1,7 @@
 /**
  * Statements on the connections of a pool. An interrupted caller waits for nothing and cancels nothing: its statement runs
- * to its end, and only then others get the connection. (`PgClient` asks the server to cancel whatever that connection runs,
- * which by then may be somebody else's statement.)
+ * to its end, and only then others get the connection. (`PgClient` asks the server to cancel what that connection runs,
+ * which by then may be another caller's statement.)
  */
 import type { Connection } from "@effect/sql/SqlConnection"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -81,7 +81,7 @@ abstract class Statements implements Connection {
   }
 }
 
-/** Each statement on whichever connection is free. */
+/** Each statement on any free connection. */
 export class PooledStatements extends Statements {
   readonly #pool: Pg.Pool
   readonly #prepared: Prepared
@@ -97,7 +97,7 @@ export class PooledStatements extends Statements {
       let given = true
       this.#pool.connect((error, client, release) => {
         if (client === undefined) return resume(unconnected(error))
-        // Whoever waited for it has gone.
+        // Its caller has gone.
         if (!given) return release()
         this.#ask(client, release, query, often, resume)
       })

@@ -3,7 +3,7 @@
  * checkpoints its log grows for ever and the next start reads all of it; without VACUUM so do the tables that change most;
  * and without ANALYZE plans are made for tables as they were when they were empty.
  *
- * Each statement holds up everybody else for some tens of milliseconds, so it comes when there is reason for it: by the
+ * Each statement blocks all others for some tens of milliseconds, so it runs only when there is reason for it: by the
  * measure of a server's own settings.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"

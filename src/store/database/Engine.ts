@@ -103,7 +103,7 @@ const errorMessage = "E".charCodeAt(0)
 /**
  * True when a message of `answer` (a type, the length of the rest, and its fields) is an error that ends a server. A disk
  * without room for the log is such an end. PGlite goes on after it, and the next statement waits, on the engine's one thread,
- * for a lock that nobody holds any more: so nothing is asked after it. Everything committed is found again by the process
+ * for a lock whose holder is gone: so nothing is asked after it. Everything committed is found again by the process
  * that opens the directory next.
  */
 const panics = (answer: Uint8Array): boolean => {

@@ -52,7 +52,7 @@ const engineOn = (worker: Worker, whenEnded: () => void) => {
   /** Whose turn it is to be answered. */
   const next = () => {
     const first = waiting.shift()
-    // A process that does nothing but wait for an answer must not end before it comes; an idle engine holds nobody.
+    // A process that does nothing but wait for an answer must not end before it comes; an idle engine keeps no process alive.
     if (waiting.length === 0) worker.unref()
     return first
   }

@@ -19,7 +19,7 @@ export const makeFolder = async (directory: string): Promise<void> => {
     if (again === undefined || codeOf(again) === "EEXIST") return
     throw again
   }
-  // Whatever else the system says of a folder that is there, like EROFS.
+  // Other errors of an existing folder, such as EROFS.
   const found = await Fs.stat(directory).catch(() => null)
   if (found?.isDirectory() !== true) throw made
 }

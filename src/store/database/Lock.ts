@@ -179,7 +179,7 @@ export const refuseUsers = (directory: string) =>
     return pid === undefined ? Effect.void : Effect.fail(locked(directory, pid))
   })
 
-/** Somebody has cleared our claim away, who took us for dead: as after a pause of the whole machine. */
+/** Another process has removed our claim, because it took us for dead: as after a pause of the whole machine. */
 const lost = (directory: string) =>
   `The lock of the data directory ${directory} is gone: the directory was removed, or another process has taken it while this one ` +
   "stood still. This process ends, to damage nothing."
@@ -229,7 +229,7 @@ export const lockDirectory = (
       Effect.tryPromise(() => Fs.utimes(own, now / 1_000, now / 1_000))
     ).pipe(
       Effect.as(true),
-      // Whatever else goes wrong with it may pass.
+      // Other errors may pass by themselves.
       Effect.catchAll(({ error }) => Effect.succeed(codeOf(error) !== "ENOENT"))
     )
     yield* beat.pipe(

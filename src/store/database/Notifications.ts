@@ -2,7 +2,7 @@
  * LISTEN and NOTIFY in place of what `PgClient` brings: its `listen` hangs the embedded database (one connection) and
  * never notices a lost server connection, and its `notify` is a syntax error.
  *
- * Here a stream of `listen` **begins with one empty string**: from then on nothing is missed, and whatever was sent
+ * Here a stream of `listen` **begins with one empty string**: from then on nothing is missed, and what was sent
  * before may have been. It fails with `SqlError` when the connection is lost, so that the listener can come back and
  * look again. At most 1,024 notifications wait for a slow reader; the oldest go first.
  *
@@ -100,7 +100,7 @@ const lookout = "1 second"
 export interface ListenOptions {
   readonly makeConnection: () => Pg.Client
   readonly connectTimeout: Duration.DurationInput
-  /** As everybody else notifies, over another connection. */
+  /** Notifies over another connection, as other processes do. */
   readonly notify: PgClient["notify"]
 }
 

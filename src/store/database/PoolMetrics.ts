@@ -25,6 +25,6 @@ export const watch = (pool: Pg.Pool) =>
       })
     )
     yield* tell
-    // Whoever opens the pool may not be interruptible; this has to be, or the pool would never close.
+    // The pool may be opened in an uninterruptible region; this must be interruptible, or the pool would never close.
     yield* Effect.forkScoped(Effect.interruptible(Effect.forever(Effect.zipRight(Effect.sleep(every), tell))))
   }).pipe(Effect.withTracerEnabled(false))

@@ -1,6 +1,6 @@
 /**
  * A `PgClient` over a pool whose statements go straight to a connection. The library's own make a span, a scope and some
- * fifty steps of each statement; they are used where a request is traced or somebody transforms statements.
+ * fifty steps of each statement; they are used where a request is traced or statements are transformed.
  */
 import type * as Reactivity from "@effect/experimental/Reactivity"
 import * as PgClient from "@effect/sql-pg/PgClient"

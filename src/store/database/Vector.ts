@@ -83,7 +83,7 @@ export const prepareVector = (
     const problem = obstacle(found)
     if (problem !== null) return yield* new VectorUnavailable({ message: `${problem}.` })
     if (found.installed === null) {
-      // Tried whatever the catalogue says of who may: hosted databases let others than superusers make it.
+      // Always tried: hosted databases let others than superusers create it, which the catalogue does not say.
       yield* sql`create extension if not exists vector`.pipe(
         Effect.catchIf(
           (error) => sqlStateOf(error) === "42501",

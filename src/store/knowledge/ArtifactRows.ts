@@ -61,7 +61,7 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
     const unclaim = (id: string) =>
       sql`delete from artifact_claims where id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
 
-    /** `mine`: nobody needs the artifact, and for a minute it is the caller's to remove. `busy`: it is somebody else's. */
+    /** `mine`: the artifact is not referenced, and for a minute only the caller may remove it. `busy`: another caller may. */
     const beginRemoval = Effect.fn("ArtifactRows.beginRemoval")(
       function* (ref: ArtifactRef) {
         // The lock comes in a statement of its own: the next one must see what its last holder committed.
@@ -99,7 +99,7 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
         select a.ref from conversation_artifacts a join conversations c on c.id = a.conversation_id
         where c.tenant_id = ${tenantId} and c.agent_id = ${agentId}`)
 
-    /** Originals that no source and no conversation has, that nobody claims and that nobody removes at the moment. */
+    /** Originals that no source and no conversation has, that are not claimed and not being removed. */
     const orphans = (limit: number) =>
       refs(sql`
         select a.ref from artifacts a

@@ -99,7 +99,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
       /**
        * Moves the agent to `model` unless a live chunk that has a vector now, and that the model is made for, has none
        * there; true when it was moved.
-       * The agent's row is locked first, so that whatever was made searchable before is looked at.
+       * The agent's row is locked first, so that all that was made searchable before is looked at.
        */
       const move = Effect.fn("EmbeddingProfileStore.move")(
         function* (agentId: AgentId, model: EmbeddingModel) {

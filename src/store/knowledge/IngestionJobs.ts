@@ -111,7 +111,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
 
     /**
      * `RUNNING`, and the source `PROCESSING`. A source has one running job: an older one that was left running has died. The
-     * source is locked first: whoever removes it either sees the job running, or has removed both. The task comes back as
+     * source is locked first: its removal either sees the job running, or has removed both. The task comes back as
      * it is from now on: until now a waiting job could be told to read everything anew.
      */
     const start = Effect.fn("IngestionJobStore.start")(

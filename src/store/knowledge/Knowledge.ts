@@ -102,8 +102,8 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         returning version`.pipe(Effect.map(([row]) => row?.version ?? "1"))
 
     /**
-     * Gives new chunks the vectors of old ones with the same text. Both are grouped by it, not joined: nobody has counted
-     * the new rows yet, and what a planner takes for one row it joins pair by pair.
+     * Gives new chunks the vectors of old ones with the same text. Both are grouped by it, not joined: the planner has
+     * no statistics of the new rows yet, and what it takes for one row it joins pair by pair.
      */
     const carryVectors = (task: IngestionTask, version: string) => sql`
       with old as (
@@ -135,7 +135,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
 
     /**
      * Takes documents of the live generation into the new one as they are, with chunks and vectors. All of them must be
-     * there: one that has gone since the job began would leave a hole that nobody sees.
+     * there: one that has gone since the job began would leave an unnoticed gap.
      */
     const carryDocuments = (task: IngestionTask, uris: ReadonlyArray<string>) =>
       Effect.gen(function* () {

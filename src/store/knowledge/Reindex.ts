@@ -42,7 +42,7 @@ export class ReindexStore extends Effect.Service<ReindexStore>()("store/knowledg
       )
 
     /**
-     * Puts the new index rows in the place of the old ones. The agent's row is locked first, as by whatever changes what is
+     * Puts the new index rows in the place of the old ones. The agent's row is locked first, as by every change of what is
      * searchable. Chunks that are not English lose their vectors of `englishProfile`, which says nothing about them.
      */
     const replace = Effect.fn("ReindexStore.replace")(

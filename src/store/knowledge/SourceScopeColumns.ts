@@ -10,7 +10,7 @@ const encode = Schema.encodeSync(Schema.parseJson(SourceScope))
 export const sourceScopeJson = ({ sourceScope }: Pick<ReadScope, "sourceScope">): string | null =>
   sourceScope === null ? null : encode(sourceScope)
 
-/** True of a row with a column `source_scope` that whoever has this scope may read: without one, every row. */
+/** True of a row with a column `source_scope` that a key with this scope may read: without a scope, every row. */
 export const readableUnder = (
   sql: SqlClient.SqlClient,
   { sourceScope }: Pick<ReadScope, "sourceScope">,

@@ -172,7 +172,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
       )
 
     /**
-     * Locks the agent's index and then the source, in the order of whoever makes a generation live, and says whether a job
+     * Locks the agent's index and then the source, in the same order as publishing a generation, and says whether a job
      * of it is running. From then on until the caller's transaction ends none can start. None when there is no such source.
      */
     const seize = Effect.fn("SourceStore.seize")(function* (scope: AgentScope, id: SourceId) {

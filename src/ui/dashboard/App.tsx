@@ -13,7 +13,7 @@ import { Welcome } from "./pages/team/Welcome.tsx"
 import { Shell } from "./Shell.tsx"
 import { LanguageProvider } from "./text/Language.tsx"
 
-/** A session that has ended meanwhile: whoever asks is told so by the page to sign in, not by each part of this one. */
+/** When the session has ended meanwhile, the page to sign in says so once, instead of each part of this page. */
 const onError = (problem: unknown) => {
   if (problem instanceof ApiError && problem.status === 401) {
     void queries.invalidateQueries({ queryKey: session.queryKey })

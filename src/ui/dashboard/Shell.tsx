@@ -69,7 +69,7 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
   const kept = useKeptDrafts(user.id)
   const leave = () =>
     signOut().finally(() => {
-      // Nobody who comes to this browser next reads what was not saved.
+      // The next user of this browser must not read drafts of this one.
       dropDrafts(user.id)
       queries.setQueryData(session.queryKey, null)
       queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" })

@@ -255,7 +255,7 @@ export class Chat {
   private refused(failure: Refusal, { message, retryOf }: Outgoing): void {
     this.keep()
     if (retryOf === null) return this.set({ live: null, draft: message, problem: this.reason(failure) })
-    // Somebody else has answered it by now, or is to.
+    // A human has answered it by now, or is going to.
     this.set({ live: null, problem: failure.status === 409 ? null : this.reason(failure) })
     void this.refresh(true)
   }

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-/** A small picture drawn from bytes that are here already: no address is loaded, whatever the page's policy allows. */
+/** A small picture drawn from bytes that are here already: no address is loaded, so no policy of the page can refuse it. */
 import { useEffect, useRef } from "preact/hooks"
 
 const edge = 112

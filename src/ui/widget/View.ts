@@ -11,7 +11,7 @@ export interface Live {
   readonly files: ReadonlyArray<string>
   readonly reply: string
   readonly citations: ReadonlyArray<Source>
-  /** `unsure`: the line broke, and nobody knows yet whether the message arrived. */
+  /** `unsure`: the connection broke, and it is not known yet whether the message arrived. */
   readonly phase: "streaming" | "unsure"
 }
 

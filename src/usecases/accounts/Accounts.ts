@@ -17,7 +17,7 @@ import { SubscriptionStore } from "../../store/billing/Subscriptions.ts"
 import { type PageRequest, TenantStore } from "../../store/accounts/Tenants.ts"
 import { UserStore } from "../../store/accounts/Users.ts"
 
-/** How long a session lasts from the moment somebody signs in. */
+/** Lifetime of a session from the sign-in on. */
 export const sessionLasts = Duration.days(30)
 
 /** After `failures` failed sign-ins of an account from an address within `window`, further ones are refused. */
@@ -111,7 +111,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
     /** Newest first. */
     const listTenants = (page: PageRequest) => tenants.list(page)
 
-    /** Counts the failure; the tenth one's successors are told to wait, whatever they sent. */
+    /** Counts the failure. After the tenth one every attempt is told to wait, with the right password too. */
     const refuse = Effect.fn("Accounts.refuse")(function* (attempt: Attempt) {
       const wait = yield* sessions.fail(attempt, throttle.window, throttle.failures)
       if (Option.isSome(wait)) return yield* rateLimited(wait.value)
@@ -148,7 +148,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
     })
 
     /**
-     * Opens a session for whoever has that password. `network` is where the request came from. An unknown e-mail address
+     * Opens a session for the user with that password. `network` is where the request came from. An unknown e-mail address
      * fails like a wrong password does, and takes the same work. Guesses at one account from one network are worked on one
      * after another, so that those beyond the tenth cost no hash.
      */

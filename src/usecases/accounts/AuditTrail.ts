@@ -34,7 +34,7 @@ export class AuditTrail extends Effect.Service<AuditTrail>()("usecases/accounts/
     })
 
     /**
-     * `change`, then its entry, then its outcome is shown. Nobody who goes away in between leaves a change without its entry.
+     * `change`, then its entry, then its outcome is shown. A client that leaves in between never leaves a change without its entry.
      * A change that fails leaves none.
      */
     const change = <A, E, R>(

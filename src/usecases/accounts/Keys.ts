@@ -61,7 +61,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
       return { key: made.value, secret }
     })
 
-    /** A key of the agent and its secret, which nobody can read again. */
+    /** A key of the agent and its secret, which cannot be read again. */
     const create = Effect.fn("Keys.create")(function* (
       scope: TenantScope,
       agentId: AgentId,

@@ -67,7 +67,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     })
 
     /**
-     * Begins a change of the team: from here to the end of the transaction nobody else makes one. Fails when `by` may
+     * Begins a change of the team: from here to the end of the transaction no other one begins. Fails when `by` may
      * not do it to `touched`, as the roles are now: they may have changed since the request came.
      */
     const begin = Effect.fn("Team.begin")(function* (by: SessionUser, ...touched: ReadonlyArray<Role>) {
@@ -132,7 +132,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     })
 
     /**
-     * CONFLICT for the last owner. Whoever is demoted has to sign in again. Invitations and passwords that others hold
+     * CONFLICT for the last owner. A demoted user has to sign in again. Invitations and passwords that others hold
      * through a role which they no longer have, or which is now below the user's, are void.
      */
     const patch = Effect.fn("Team.patch")(function* (by: SessionUser, id: UserId, { role }: PatchUser) {
@@ -162,7 +162,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       yield* atomically(removal)
     })
 
-    /** Sets the password of whoever holds the invitation, once, and ends the sessions that were open. */
+    /** Sets the password of the invited user, once, and ends the sessions that were open. */
     const choosePassword = Effect.fn("Team.choosePassword")(function* ({ token, password }: ChoosePassword) {
       const fingerprint = yield* credentials.fingerprint(token)
       // Before the hashing, which costs.

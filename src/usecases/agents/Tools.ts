@@ -44,7 +44,7 @@ const hide = (values: Readonly<Record<string, string>>) =>
 
 const withoutQuery = (url: string): string => url.replace(/\?.*$/su, "")
 
-/** What a tool sends with every call may hold a key that somebody wrote there: its places are shown, not its values. */
+/** Headers and queries of a tool may hold a secret: their names are shown, never their values. */
 const withoutValues = ({ http, mcp, ...tool }: Tool): Tool => {
   if (http === undefined) return mcp === undefined ? tool : { ...tool, mcp: { url: withoutQuery(mcp.url) } }
   const { body: _, ...rest } = http
@@ -87,7 +87,7 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
       return { tenantId: scope.tenantId, agentId }
     })
 
-    /** The agent's tools, oldest first; whoever may not change them does not see what they send. */
+    /** The agent's tools, oldest first. A caller without permission to change them does not see what they send. */
     const list = Effect.fn("Tools.list")(function* (
       user: SessionUser,
       agentId: AgentId,

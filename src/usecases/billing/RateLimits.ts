@@ -29,7 +29,7 @@ export interface Allowance {
 
 /** Longest wait for the counts; a request is worth more than its being counted. */
 const countTimeout = "500 millis"
-/** Refusals that are remembered, so that a flood of refused requests costs nobody a round trip. */
+/** Refusals that are remembered, so that a flood of refused requests causes no round trips. */
 const capacity = 10_000
 /** Milliseconds between two lines about counts that cannot be reached. */
 const quiet = 10_000
@@ -47,7 +47,7 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
   effect: Effect.gen(function* () {
     const limiter = yield* RateLimiter
     const settings = yield* RateLimitSettings
-    /** Until when each is refused, whatever else is asked. */
+    /** Until when each is refused without asking the limiter. */
     const refused = new Map<string, number>()
     let told = Number.NEGATIVE_INFINITY
 

@@ -12,7 +12,7 @@ export class UsageReport extends Effect.Service<UsageReport>()("usecases/billing
   effect: Effect.gen(function* () {
     const store = yield* UsageStore
 
-    /** The agent's usage. A key whose agent is missing gets INTERNAL_ERROR, never somebody's numbers. */
+    /** The agent's usage. A key whose agent is missing gets INTERNAL_ERROR, never another's numbers. */
     const ofAgent = Effect.fn("UsageReport.ofAgent")(function* (scope: AgentScope) {
       const found = yield* store.ofAgent(scope)
       if (Option.isSome(found)) return found.value

@@ -5,7 +5,7 @@ import type * as Redacted from "effect/Redacted"
 export class ChannelSettings extends Context.Tag("usecases/channels/ChannelSettings")<
   ChannelSettings,
   {
-    /** `CHANNEL_VERIFY_TOKEN`: what a provider repeats when it subscribes. Null: nobody can. */
+    /** `CHANNEL_VERIFY_TOKEN`: what a provider repeats when it subscribes. Null: no provider can subscribe. */
     readonly verifyToken: Redacted.Redacted | null
     /** `CHANNEL_APP_SECRET`: what deliveries are signed with. Null: none is accepted. */
     readonly appSecret: Redacted.Redacted | null

@@ -193,7 +193,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
               sender.post({
                 conversationId,
                 messageId: id,
-                // What tells the customer of the human is said whoever comes first.
+                // The notice of the hand-over is sent even when the human answers first.
                 author: handedOff ? "system" : "agent",
                 epoch,
                 text: content
@@ -242,7 +242,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       if (event.kind === "echo" && (yield* sent.ours(event))) return yield* inbox.processed(id, "ours")
       const { conversationId, outcome } = yield* store(id, route, event)
       if (yield* files.attach(route, conversationId, event)) yield* feed.changed(conversationId, null)
-      // Whoever writes on is answered once, with the last of what waits.
+      // Several messages in a row get one answer, with the last of them.
       if (yield* inbox.moreWaiting(event)) return
       const { agentId, tenantId } = route
       const place: Place = { tenantId, agentId, conversationId, channel: event.channel }

@@ -102,7 +102,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
       return Redacted.make(token.value)
     })
 
-    /** Whatever address a file has, it is no way into this network. */
+    /** The address of a file must not lead into this network. */
     const guarded = (url: string, headers: Readonly<Record<string, string>>) =>
       Effect.gen(function* () {
         const request = { url, headers, maxBytes: largestAttachment, timeout: fileTimeout }

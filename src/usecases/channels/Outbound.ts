@@ -1,7 +1,7 @@
 /**
  * What goes out through messaging channels: written with the message, sent by a job of
  * queue `channel-outbound`, part by part. A part is sent once; only when the provider's answer was lost it is sent a second
- * time, and marked so. What the agent wrote is not sent once somebody else answers.
+ * time, and marked so. What the agent wrote is not sent once a human answers.
  * What has to hold is in docs/design/channels.md.
  */
 import * as Duration from "effect/Duration"
@@ -67,7 +67,7 @@ const partsOf = (
 const carriedBy = ({ carries }: OutboundChannel, { mimeType }: StoredAttachment): Carried | undefined =>
   Object.entries(carries).find(([type]) => type === mimeType)?.[1]
 
-/** Nothing of the message has been sent, whatever became of a file of it. */
+/** Nothing of the message has been sent; a file of it may have been uploaded. */
 const unsent = ({ message, retryable }: GraphError) =>
   new GraphError({ reason: "Refused", message, retryable })
 
@@ -137,7 +137,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       return { as: carried.as, fileId: fileId.value, name: media.name }
     })
 
-    /** Gives the provider the file of a part that may be sent; nobody sees it before its message. */
+    /** Gives the provider the file of a part that may be sent. It is not visible before its message. */
     const uploaded = (to: Correspondent, { media, state }: OutboxPart) =>
       media === null || (state !== "pending" && state !== "sending")
         ? Effect.succeed(null)

@@ -149,7 +149,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       challenge,
       deliver,
       take,
-      /** For whoever works on what was accepted: waits a moment, and no longer, while more is being accepted. */
+      /** Background work waits for this before it begins: a short wait while deliveries are being accepted. */
       quietPeriod
     } as const
   })

@@ -1,4 +1,4 @@
-/** Runs after they have begun: read with an audit entry, followed by whoever lost the stream, stopped. */
+/** Runs after they have begun: read with an audit entry, followed by a client that lost its stream, stopped. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

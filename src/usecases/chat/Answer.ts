@@ -207,14 +207,14 @@ const settled = CheapSpans.fn("Answer.settled")(function* (
   }
 })
 
-/** Whoever is handed to a human is told so, if the model did not. */
+/** Tells of the hand-over, if the model did not. */
 const withFarewell = (turn: Turn, text: string) => {
   if (turn.handoff === null || text.trim() !== "") return Effect.succeed(text)
   const delta = sentenceFor(turn.request.message)
   return Effect.as(emit(turn, { _tag: "TextDelta", delta }), delta)
 }
 
-/** The wish for a human stands, whatever became of the model afterwards. */
+/** The request for a human stands although the model has failed afterwards. */
 export const addHandoffNotice = CheapSpans.fn("Answer.addHandoffNotice")(function* (turn: Turn) {
   const answered: Answer = {
     reply: yield* withFarewell(turn, ""),

@@ -176,7 +176,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       }
     })
 
-    /** What a turn that did not end well failed with; what is nobody's failure is ours. */
+    /** The failure of a turn that did not end well; a defect is an internal error. */
     const failureOf = (cause: Cause.Cause<Failure | ConversationNotActive>) =>
       Option.match(Cause.failureOption(cause), {
         onSome: Effect.succeed,
@@ -187,7 +187,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
           )
       })
 
-    /** Tells everybody that nothing follows, and how the turn ended. */
+    /** Ends the stream of parts, and signals how the turn ended. */
     const close = (
       turn: Turn,
       admitted: Deferred.Deferred<void, Failure | ConversationNotActive>,
@@ -206,7 +206,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
     }
 
-    /** Nobody can be listening to a conversation that begins with this turn. */
+    /** A conversation that begins with this turn has no listeners yet. */
     const typing = ({ opening: { target }, request }: Turn) =>
       target._tag === "Conversation" && request.persist ? feed.typing(target.id) : Effect.void
 
@@ -288,7 +288,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       claim: TurnClaim | null = null
     ) {
       const admitted = yield* Deferred.make<void, Failure | ConversationNotActive>()
-      // From the first row to the fiber that settles it nothing may come between, and whoever has left by then is heard.
+      // No interruption may come between the first row and the fiber that settles it. A client that has left by then is noticed after.
       return yield* Effect.uninterruptibleMask((restore) =>
         begin(scope, channel, request, options, admit).pipe(
           Effect.tap((turn) => launch(turn, admitted, claim)),
@@ -298,7 +298,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
     }, lean)
 
-    /** Waits for the end of a turn whose parts nobody reads. */
+    /** Waits for the end of a turn whose parts are not read. */
     const ended = (turn: Turn) =>
       Effect.zipRight(
         Effect.zipRight(

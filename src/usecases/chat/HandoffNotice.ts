@@ -124,5 +124,5 @@ export const refusalFor = (message: string): string => languageOf(message).refus
 
 const sentences = new Set([english, ...languages].map(({ sentence }) => sentence))
 
-/** Whether the service says `text`, whatever the language. */
+/** Whether `text` is the service's own notice, in any language. */
 export const isSentence = (text: string): boolean => sentences.has(text)

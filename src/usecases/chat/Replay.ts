@@ -1,4 +1,4 @@
-/** What a running turn has emitted so far, for whoever joins late: from the first part, then as it happens. */
+/** The parts of a running turn, for clients that join late: all from the first one on, then as they happen. */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

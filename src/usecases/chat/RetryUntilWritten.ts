@@ -6,7 +6,7 @@ import type * as Scope from "effect/Scope"
 const again = Schedule.recurUpTo("10 minutes").pipe(Schedule.addDelay(() => "1 second"))
 
 /**
- * Ends a failed turn. While this process lives nobody else ends its runs: should it fail, it goes on trying in `scope` until
+ * Ends a failed turn. While this process lives no other one ends its runs: should it fail, it goes on trying in `scope` until
  * the database is back, and the caller does not wait for that.
  */
 export const retryUntilWritten =

@@ -68,7 +68,7 @@ export const makeSettleTurn = Effect.gen(function* () {
       Effect.zipRight(warn(refusal), ModelStep.turnFailed())
     )
 
-  /** Somebody else answers by now: what the model wrote is not said. */
+  /** A human answers by now: what the model wrote is not said. */
   const takenOver = CheapSpans.fn("Ending.takenOver")(function* (turn: Turn, answer: Answer.Answer) {
     turn.takenOver = true
     const { inputTokens, outputTokens } = answer
@@ -104,7 +104,7 @@ export const makeSettleTurn = Effect.gen(function* () {
     yield* emit(turn, { _tag: "Done", result })
   })
 
-  /** Whoever takes over stops the turn, maybe before anything was said. */
+  /** A takeover stops the turn, maybe before anything was said. */
   const stoppedByOthers = CheapSpans.fn("Ending.stoppedByOthers")(function* (turn: Turn) {
     const { admission, conversationId, scope } = turn
     if (conversationId === null || admission.ticket === null) return false
@@ -134,7 +134,7 @@ export const makeSettleTurn = Effect.gen(function* () {
     )
   }
 
-  /** Whatever ended the turn early, the run ends too. */
+  /** Ends the run of a turn that ended early, for any reason. */
   const abandon = (turn: Turn, why: Failure | ConversationNotActive) =>
     Effect.gen(function* () {
       if (turn.settled) return

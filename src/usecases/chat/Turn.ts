@@ -51,7 +51,7 @@ export interface Turn {
   acted: boolean
   /** Why the model asked for a human; null until it has. */
   handoff: string | null
-  /** True once somebody else was found to answer the conversation. */
+  /** True once a human was found to answer the conversation. */
   takenOver: boolean
   /** Why the model's provider brought no reply; null while it has not failed. */
   providerProblem: ProviderProblem | null
@@ -64,7 +64,7 @@ const keep = (turn: Turn, part: TurnPart) => {
   if (turn.request.persist) turn.replay.append(part)
 }
 
-/** Tells what happens. Waits for nobody: a turn has to end although its client does not read. */
+/** Emits what happens. Never waits for the client: a turn has to end although its client does not read. */
 export const emit = (turn: Turn, part: TurnPart): Effect.Effect<void> =>
   Effect.suspend(() => {
     keep(turn, part)
@@ -82,7 +82,7 @@ export const say = (turn: Turn, parts: ReadonlyArray<TurnPart>): Effect.Effect<v
 export const record = (turn: Turn, ...event: Parameters<Trace.Trace["record"]>) =>
   Effect.tap(turn.trace.record(...event), (recorded) => emit(turn, { _tag: "RunEvent", event: recorded }))
 
-/** Nobody reads on. What is to be stored is written to its end all the same; of anything else nobody would know. */
+/** The client has left. A turn that is stored is written to its end all the same; any other is stopped. */
 export const left = (turn: Turn) =>
   Effect.zipRight(
     turn.parts.shutdown,

@@ -1,4 +1,4 @@
-/** Ends a turn's work from outside: because somebody asked for it, or because the turn's time is up. */
+/** Ends a turn's work from outside: on request, or because the turn's time is up. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

@@ -22,7 +22,7 @@ export interface TurnParts {
   readonly addAndWait: (parts: ReadonlyArray<TurnPart>) => Effect.Effect<void>
   /** Ends the stream after what is unread. */
   readonly end: (exit: Exit.Exit<void, Failure>) => Effect.Effect<void>
-  /** For a reader who leaves: drops what is unread and what follows, and nobody waits any more. */
+  /** For a reader who leaves: drops what is unread and what follows, and ends every wait. */
   readonly shutdown: Effect.Effect<void>
   /** To be read once. Parts that came together are one chunk. */
   readonly stream: Stream.Stream<TurnPart, Failure>

@@ -1,6 +1,6 @@
 /**
  * Who answers a conversation: its agent while it is `AI_ACTIVE`, else humans. Every change ends what the agent
- * is writing, on whichever process, and is told to whoever follows the conversation.
+ * is writing, on any process, and is told to all that follow the conversation.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -21,7 +21,7 @@ export interface Saying {
   readonly content: string
   readonly author: "human" | "system"
   readonly userId: UserId | null
-  /** Somebody keeps them until the transaction is over. */
+  /** Locked until the transaction is over. */
   readonly attachments?: ReadonlyArray<StoredAttachment>
   /** What a channel sends, where it is not the content. */
   readonly sent?: string
@@ -49,7 +49,7 @@ export class ConversationControl extends Effect.Service<ConversationControl>()(
         return messageId
       })
 
-      /** Ends the turns that run in the conversation, and tells everybody to look at it. */
+      /** Ends the turns that run in the conversation, and signals that it has changed. */
       const announce = Effect.fn("ConversationControl.announce")(function* (
         tenantId: ConversationScope["tenantId"],
         id: ConversationId

@@ -12,7 +12,7 @@ import {
   type MessagePage
 } from "../../store/conversations/Conversations.ts"
 
-/** Most messages of one page, whatever was asked for. */
+/** Most messages of one page. */
 const maxMessages = 1_000
 /** Messages that a whole conversation is read by. */
 const readAtOnce = 200

@@ -1,4 +1,4 @@
-/** What is stored about a person: shown to whoever must tell them, and erased when they ask. */
+/** What is stored about a person: shown to the team, which has to tell them, and erased on request. */
 import * as Chunk from "effect/Chunk"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -79,7 +79,7 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
       )
     })
 
-    /** For good; files that nobody else needs go soon after. CONFLICT while a turn of theirs runs. */
+    /** Erases for good; files that belong to no one else's messages are removed soon after. CONFLICT while a turn of theirs runs. */
     const erase = Effect.fn("EndUsers.erase")(function* (scope: TenantScope, id: EndUserId) {
       const outcome = yield* Effect.mapError(store.erase(scope, id, artifacts.releaseAll), unavailable)
       if (outcome === "missing") return yield* missing()

@@ -6,7 +6,7 @@ import { LegacyMessages } from "../../store/conversations/LegacyMessages.ts"
 
 /** Messages of one short transaction. */
 const batch = 500
-/** How often somebody looks for new ones. */
+/** Interval between two looks for new ones. */
 const polling = Duration.seconds(1)
 
 export class LegacyKeys extends Effect.Service<LegacyKeys>()("usecases/conversations/LegacyKeys", {

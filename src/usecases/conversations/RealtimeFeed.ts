@@ -1,6 +1,6 @@
 /**
  * What the realtime socket tells about one conversation. Messages are read from the database by their
- * place, whatever signals come or get lost: none is missed, none comes twice, and a slow reader only reads later.
+ * place, also when signals get lost: none is missed, none comes twice, and a slow reader only reads later.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -139,11 +139,11 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
         })
       )
 
-    /** Says that messages, the state or the run's events have changed. Nobody waits for it. */
+    /** Signals that messages, the state or the run's events have changed. Returns at once. */
     const changed = (conversationId: ConversationId | null, runId: RunId | null) =>
       conversationId === null ? Effect.void : realtime.publish({ _tag: "Changed", conversationId, runId })
 
-    /** Says that a reply is being written. Nobody waits for it. */
+    /** Signals that a reply is being written. Returns at once. */
     const typing = (conversationId: ConversationId | null) =>
       conversationId === null ? Effect.void : realtime.publish({ _tag: "Typing", conversationId })
 

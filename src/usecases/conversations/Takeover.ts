@@ -68,7 +68,7 @@ const carried = (channel: ConversationChannel, files: ReadonlyArray<StagedFile>)
     }
   })
 
-/** What somebody of the team says: something, or files, or both. */
+/** A message of a team member: text, files, or both. */
 export interface Reply {
   readonly content?: string
   readonly files?: ReadonlyArray<StagedFile>
@@ -111,7 +111,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
     /** The agent answers what is written from now on; it sees nothing of what was said before. */
     const release = (by: SessionUser, id: ConversationId) => act(by, id, "release")
 
-    /** Nobody answers any more. A contact of a channel who writes again begins another conversation. */
+    /** Closes the conversation. A contact of a channel who writes again begins another one. */
     const close = (by: SessionUser, id: ConversationId) => act(by, id, "close")
 
     /** Says something as the user, who has taken over with it. Returns the message's id. */

@@ -30,7 +30,7 @@ const Payload = Schema.Struct({ artifact: ArtifactRef })
 
 /** Well within the time for which the artifact is the remover's alone. */
 const removalTimeout = Duration.seconds(30)
-/** How long somebody who stores the bytes waits for somebody who removes them. */
+/** Longest wait of a caller that stores the bytes for one that removes them. */
 const removalWait = Duration.seconds(10)
 /** Originals that one sweep removes. */
 const sweepLimit = 1_000
@@ -120,12 +120,12 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
       if (!(yield* rows.settle(id, ref))) return yield* unavailable()
     })
 
-    /** Removes the bytes unless somebody needs them. */
+    /** Removes the bytes unless they are referenced. */
     const remove = Effect.fn("Artifacts.remove")(function* (ref: ArtifactRef) {
       const state = yield* rows.beginRemoval(ref)
       if (state === "needed") return
       if (state === "busy") return yield* busy()
-      // What was begun and not answered may still happen: until the minute is over nobody stores the bytes.
+      // What was begun and not answered may still happen: until the minute is over no caller stores the bytes.
       yield* store.remove(ref).pipe(
         Effect.timeoutFail({ duration: removalTimeout, onTimeout: silent }),
         Effect.catchTag("ArtifactStoreError", ({ message }) =>
@@ -141,7 +141,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
       yield* remove(artifact)
     })
 
-    /** Removes every original that nobody needs, also those whose jobs were given up; one failure does not stop the rest. */
+    /** Removes every original that is not referenced, also those whose jobs were given up; one failure does not stop the rest. */
     const sweep = Effect.gen(function* () {
       for (const ref of yield* rows.orphans(sweepLimit)) {
         yield* remove(ref).pipe(

@@ -1,6 +1,6 @@
 /**
  * Moves agents to the embedding model of the configuration without a pause: queues what lacks vectors,
- * a few sources at a time, moves the agents that are complete, and removes vectors that nobody went back to.
+ * a few sources at a time, moves the agents that are complete, and removes vectors of profiles that are not used again.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
@@ -63,7 +63,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
         return (yield* queueLacking) > 0 || moved.includes(false)
       }).pipe(Effect.withSpan("EmbeddingProfiles.sweep"))
 
-      /** Removes vectors that have answered for nobody for a week; true when there may be more. */
+      /** Removes vectors that no agent has used for a week; true when there may be more. */
       const forget = Effect.gen(function* () {
         if ((yield* profiles.target) !== profile) return false
         return (yield* profiles.forget(profile, kept, removed)) === removed

@@ -37,7 +37,7 @@ import { makeCrawlLedger } from "./CrawlLedger.ts"
 
 /** Most documents of one source: as many as a ZIP may hold. A crawl stops at 1,000 pages by itself. */
 const maxDocuments = 2_000
-/** A job that takes longer fails, whatever it is waiting for. */
+/** A job that takes longer fails. */
 const deadline: Duration.DurationInput = "2 hours"
 /** A site that asks for a longer yieldToEventLoop waits no longer for the next attempt: until it has ended the source stays as it is. */
 const maxRetryDelay = Duration.minutes(1)
@@ -252,7 +252,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
         yield* knowledge.discard(task.value)
       })
 
-    /** Ends the job whose worker died on the last attempt: nobody else is left to say so. */
+    /** Ends the job whose worker died on the last attempt. */
     const abandoned = Effect.fn("Ingest.abandoned")(function* (job: QueueJob) {
       const { jobId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
       yield* stopped(jobId)
@@ -265,7 +265,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
     const sweep = Effect.gen(function* () {
       const left = yield* jobs.forsaken(maxAbandonedPerSweep)
       yield* Effect.forEach(left, stopped, { discard: true })
-      if (left.length > 0) yield* Effect.logWarning("Ingestion jobs that nobody runs were ended", left.length)
+      if (left.length > 0) yield* Effect.logWarning("Ingestion jobs without a worker were ended", left.length)
       return left.length === maxAbandonedPerSweep
     }).pipe(Effect.withSpan("Ingest.sweep"))
 

@@ -8,7 +8,7 @@ import { DedupeStore } from "../../capabilities/DedupeStore.ts"
 import { Mailer } from "../../capabilities/Mailer.ts"
 import { type Failures, jobsFailed, OutgoingMailStore } from "../../store/accounts/OutgoingMails.ts"
 
-/** Who is mailed; null for nobody. */
+/** Recipient of the mails; null sends none. */
 export class AlertRecipient extends Context.Tag("usecases/AlertRecipient")<AlertRecipient, string | null>() {}
 
 /** At most one mail about a queue in this time, by all processes together. */

@@ -13,7 +13,7 @@ import { database } from "../../Live.ts"
 import * as Package from "../../Package.ts"
 import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
 
-/** An embedded database in use is healthy when its server says so: nobody else may open it. */
+/** An embedded database in use is healthy when its server says so: no other process may open it. */
 const running = (settings: Settings) =>
   Effect.gen(function* () {
     const client = yield* HttpClient.HttpClient

@@ -10,7 +10,7 @@ import { artifactStore } from "../../Live.ts"
 import * as Package from "../../Package.ts"
 import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
 
-/** A few bytes that nobody else has are kept, read and removed again. */
+/** A few random bytes are stored, read and removed again. */
 const probed = Effect.gen(function* () {
   const store = yield* ArtifactStore
   const bytes = randomBytes(32)
@@ -77,7 +77,7 @@ const checkDisk = ({ artifacts, database, dataDir }: Settings): ReadonlyArray<Fi
 const private_ = ["secrets.json", "credentials.json", "database"]
 const others = 0o077
 
-/** What was copied or restored by hand often may be read by everybody. */
+/** Files that were copied or restored by hand are often readable by every user. */
 const checkModes = ({ dataDir }: Settings): ReadonlyArray<Finding> => {
   const there = private_.map((name) => path.join(dataDir, name)).filter((file) => fs.existsSync(file))
   const open = there.filter((file) => (fs.statSync(file).mode & others) !== 0)

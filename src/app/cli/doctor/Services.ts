@@ -1,4 +1,4 @@
-/** Whatever the service calls over the network, as `spoke doctor` finds it. What is not configured is not looked at. */
+/** What `spoke doctor` checks of the services that are called over the network. Services that are not configured are left out. */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
@@ -43,7 +43,7 @@ export const redisOf = (info: string): ReadonlyArray<Finding> => {
   ]
 }
 
-/** Without Redis nothing is lost; whoever configured it wants to know all the same. */
+/** Without Redis nothing is lost, but a configured one should answer. */
 export const checkRedis = ({ redis }: Settings) =>
   redis === null
     ? Effect.succeed(nothing)
@@ -122,7 +122,7 @@ export const checkMail = ({ alertEmail, mail }: Settings) =>
     const { verify } = yield* Effect.promise(() => import("../../../capabilities/Mailer/Smtp.ts"))
     yield* verify(mail.url)
     return alertEmail === null
-      ? [warning("mail", "the server lets us in, but nobody is written to: set ALERT_EMAIL")]
+      ? [warning("mail", "the server accepts the sign-in, but there is no recipient: set ALERT_EMAIL")]
       : [ok("mail", "the server lets us in")]
   }).pipe(Effect.catchAll(({ message }) => Effect.succeed([problem("mail", `${message} See SMTP_URL.`)])))
 

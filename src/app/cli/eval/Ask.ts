@@ -103,7 +103,7 @@ export interface AskOptions {
 
 const unreachable = Option.some<NoReply>({ error: "the server could not be reached" })
 
-/** How a question is asked; whoever is told to wait has all others wait too. A server that never answered ends the run. */
+/** How a question is asked. A question that is told to wait makes all others wait too. A server that never answered ends the run. */
 export const make = (send: Send, { timeout }: AskOptions) =>
   Effect.gen(function* () {
     const pausedUntil = yield* Ref.make(0)

@@ -74,7 +74,7 @@ const outcome = (rows: Rows, policy: QueuePolicy, held: Held, exit: Exit.Exit<vo
 }
 
 /**
- * Writes how the handler ended, unless the lease is somebody else's by now. Tries for as long as the lease would last;
+ * Writes how the handler ended, unless the lease is another worker's by now. Tries for as long as the lease would last;
  * what cannot be written then is repeated by another worker.
  */
 export const settle = (

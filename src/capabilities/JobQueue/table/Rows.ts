@@ -40,7 +40,7 @@ const Summary = Schema.Struct({
 })
 
 const Due = Schema.Struct({ id: QueueJobId, attempts: Schema.Int, lost: Schema.Boolean })
-/** A job that somebody should take: it is due, or its worker let the lease run out (`lost`). */
+/** A job that can be claimed: it is due, or its worker let the lease run out (`lost`). */
 type Due = typeof Due.Type
 
 export const makeRows = (sql: PgClient) => {

@@ -137,7 +137,7 @@ const takeUp = <R>(worker: Worker<R>, limit: number) =>
         held.fiber = fiber
       })
     })
-    // Between the claim and the start nobody would know of the jobs.
+    // An interruption between the claim and the start would lose track of the jobs.
   }).pipe(Effect.uninterruptible, worker.claiming.withPermits(1))
 
 const pause = (worker: State) =>

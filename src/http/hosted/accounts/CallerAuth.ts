@@ -1,6 +1,6 @@
 /**
  * Who a request of the widget or of the dashboard's try-it chat comes from: the agent key that it
- * carries, else the session of its cookie. A key that is not good is refused, whatever the cookie says.
+ * carries, else the session of its cookie. A key that is not valid is refused, also beside a valid cookie.
  */
 import type * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"

@@ -72,7 +72,7 @@ const choosePassword = HttpApiEndpoint.post("choosePassword", "/api/auth/passwor
   .addSuccess(success(OneMember))
   .addError(failure(Unauthorized, ValidationError, ServiceUnavailable))
   .middleware(SameOrigin)
-  .annotate(Open, "It is how somebody who was invited gets a password.")
+  .annotate(Open, "An invited user chooses the password here.")
 
 export class UsersApi extends HttpApiGroup.make("users")
   .add(list)

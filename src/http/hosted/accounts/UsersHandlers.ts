@@ -54,7 +54,7 @@ export const UsersHandlers = HttpApiBuilder.group(Api, "users", (handlers) =>
           const by = { tenantId: user.tenantId, actor: { type: "user" as const, id: user.id }, requestId }
           yield* audit.record(by, "user.password", user.id)
           return { user }
-          // Nobody who goes away in between leaves a change without its entry.
+          // A client that leaves in between must not leave a change without its entry.
         }).pipe(Effect.uninterruptible)
       )
   })

@@ -66,7 +66,7 @@ const follow = HttpApiEndpoint.get("follow", "/api/v1/chat/stream/:runId")
 
 export const HostedChatApi = HttpApiGroup.make("hostedChat").add(stream).add(follow).middleware(CallerAuth)
 
-/** Whatever is sent: they are gone. */
+/** Every request to these is answered 410. */
 export const ShimsApi = HttpApiGroup.make("shims")
   .add(HttpApiEndpoint.post("chat", "/api/v1/chat").addError(failure(Gone)))
   .add(HttpApiEndpoint.post("retrieve", "/api/v1/retrieve").addError(failure(Gone)))

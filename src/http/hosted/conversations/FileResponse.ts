@@ -2,10 +2,10 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 
 /** Pictures that a page may show; an SVG is none of them: it is a document that can run. */
 const shown = new Set(["image/jpeg", "image/png", "image/webp", "image/gif"])
-/** What is handed out under its own type. Anything else is bytes, whatever its sender called it. */
+/** Types that files are served under. Any other file is served as bytes. */
 const plain = /^(?:application\/pdf|(?:audio|video)\/[a-z0-9][a-z0-9.+-]{0,100})$/
 
-/** A file of somebody else's making: shown as what it is, and as nothing that could run. */
+/** A file from outside: shown as what it is, and never as something that could run. */
 export const fileResponse = ({
   bytes,
   mimeType,

@@ -1,4 +1,4 @@
-/** What somebody of the team says, as it is sent: JSON, or a form whose files are taken in as they come. */
+/** A team member's message, as it is sent: JSON, or a form whose files are taken in as they come. */
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

@@ -55,7 +55,7 @@ const stream = HttpApiEndpoint.post("stream", "/v1/chat/stream")
   .annotate(OpenApi.Summary, "Run a chat turn and stream the reply as it is written")
   .annotate(
     OpenApi.Description,
-    "Whatever is refused before the turn begins is a JSON error; a failure after that is one `error` part. Only " +
+    "A refusal before the turn begins is a JSON error; a failure after that is one `error` part. Only " +
       "`data-done` says that the turn is settled: do not repeat a turn whose stream was cut off, unless it was sent with an " +
       `\`Idempotency-Key\`. ${repeats}`
   )

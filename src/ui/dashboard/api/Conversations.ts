@@ -15,7 +15,7 @@ import { call, firstPage } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
 
 export type State = typeof ConversationState.Encoded
-/** Whoever waits for a human comes first. */
+/** Conversations that wait for a human come first. */
 export const states = membersOf<State>({
   HUMAN_REQUESTED: true,
   HUMAN_ACTIVE: true,

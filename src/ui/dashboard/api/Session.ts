@@ -13,7 +13,7 @@ const rank: Record<Role, number> = { owner: 3, admin: 2, agent: 1, viewer: 0 }
 /** True when `role` is `least` or above it. The service decides; this only hides what it would refuse. */
 export const atLeast = (role: Role, least: Role): boolean => rank[role] >= rank[least]
 
-/** Null when nobody is. */
+/** Null without a session. */
 export const session = queryOptions({
   queryKey: ["session"],
   queryFn: ({ signal }) =>

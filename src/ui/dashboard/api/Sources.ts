@@ -32,7 +32,7 @@ type Configs = typeof UrlConfig.Encoded &
   typeof TextConfig.Encoded &
   typeof QaConfig.Encoded &
   typeof UploadedFileConfig.Encoded
-/** What is read of a config, whatever its source's type. */
+/** What is read of the config of any source type. */
 export type SourceConfig = Partial<Omit<Configs, "metadata">>
 
 export type SourceItem = typeof Item.Encoded
@@ -44,7 +44,7 @@ type Watched = Pick<SourceItem, "latestJob" | "status">
 export const isMoving = ({ latestJob }: Watched): boolean =>
   latestJob !== null && (latestJob.status === "QUEUED" || latestJob.status === "RUNNING")
 
-/** True for a source that nobody has had read yet. */
+/** True for a source that has never been read. */
 export const isUntouched = ({ latestJob, status }: Watched): boolean =>
   status === "PENDING" && latestJob === null
 

@@ -51,7 +51,7 @@ const Files = ({ files, onRemove }: FilesProps) => {
 }
 
 export interface MessageFormProps {
-  /** Names what is written here, for whoever looks for what was not sent. */
+  /** The name of this draft in the list of drafts that were not sent. */
   readonly draft: { readonly name: string; readonly title: string }
   /** Of the field. */
   readonly label: string

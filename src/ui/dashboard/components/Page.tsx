@@ -14,7 +14,7 @@ interface PageProps {
   readonly children: ReactNode
 }
 
-/** True until a page has been shown: whoever has just come starts at the top of the window. */
+/** True until a page has been shown: the first page starts at the top of the window. */
 let isFirst = true
 
 /** Puts the focus at the beginning of a new page when the link that led here is gone, or stands in the navigation. */

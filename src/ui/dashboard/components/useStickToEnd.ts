@@ -10,7 +10,7 @@ const isAtEnd = ({ clientHeight, scrollHeight, scrollTop }: Element): boolean =>
 interface Sticking {
   readonly frame: RefObject<HTMLDivElement | null>
   readonly onScroll: (event: UIEvent) => void
-  /** The reader stays where they are, whatever comes. */
+  /** The reader stays where they are when text is added. */
   readonly hold: () => void
   /** The reader is brought to the end: what they have just written is there. */
   readonly follow: () => void

@@ -6,7 +6,7 @@ import { useSyncExternalStore } from "react"
 
 export interface KeptDraft {
   readonly key: string
-  /** What it is, for whoever looks for it. */
+  /** Its name in the list of drafts. */
   readonly title: string
   /** The page that it was typed on. */
   readonly path: string

@@ -27,7 +27,7 @@ export interface Draft<A extends Fields> {
 interface Options<A extends Fields> {
   /** Names the form and what it edits. */
   readonly name: string
-  /** What it is, for whoever looks for what was not saved. */
+  /** Its name in the list of drafts that were not saved. */
   readonly title: string
   /** What is stored now, as the form shows it. */
   readonly stored: A

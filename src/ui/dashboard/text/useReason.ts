@@ -1,4 +1,4 @@
-/** What went wrong, for whoever reads: a sentence in their language, and the service's own where that says more. */
+/** What went wrong: a sentence in the reader's language, and the service's own message where that says more. */
 import { ApiError } from "../api/Client.ts"
 import { germanCodes } from "./codes.ts"
 import { everywhere } from "./everywhere.ts"

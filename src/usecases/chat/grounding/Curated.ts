@@ -1,4 +1,4 @@
-/** Answers that somebody wrote beforehand: a question that is asked as there, or nearly so, gets them before anything else. */
+/** Curated answers: a question that is the same as theirs, or nearly so, gets them before anything else. */
 import type { Context } from "effect"
 import type { FoundChunk, VectorSearch } from "../../../capabilities/VectorSearch.ts"
 import type { ReadScope } from "../../../domain/accounts/Access.ts"

@@ -1,6 +1,6 @@
 /**
  * Checks a model's arguments against a tool's JSON Schema, so that the model is told what to mend before the tool is called.
- * Whoever writes the schema is a stranger: nothing is compiled, no pattern runs and no reference is followed, and the work is
+ * The author of a schema is not trusted: nothing is compiled, no pattern runs and no reference is followed, and the work is
  * bounded by the sizes of both together. What is not understood is not checked; the tool itself has the last word.
  */
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"

@@ -38,7 +38,7 @@ const offered: Record<ConversationChannel, boolean> = {
 /** Whether a human of the team can answer in the place of the agent. */
 export const isOffered = ({ opening, request }: Turn): boolean => request.persist && offered[opening.channel]
 
-/** The turn's tools, and this one where it is offered; whoever calls another has acted on the world. */
+/** The turn's tools, and this one where it is offered. A call of any other tool may have had effects outside. */
 export const added = (turn: Turn, tools: TurnTools): TurnTools => {
   const { call, declarations, scrubber } = tools
   const others: TurnTools["call"] = (tool, input) =>

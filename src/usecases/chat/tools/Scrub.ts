@@ -1,5 +1,5 @@
 /**
- * Removes credentials and binding values from whatever comes back from a tool or a model, in the encodings that servers
+ * Removes credentials and binding values from what a tool or a model answers, in the encodings that servers
  * commonly echo them in.
  */
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
@@ -118,7 +118,7 @@ class Automaton {
   constructor(needles: Iterable<string>) {
     const byDepth: Array<Array<number>> = []
     for (const needle of needles) this.#add(needle, byDepth)
-    // From the beginning on: whatever is shorter has been seen to.
+    // Shorter texts were handled above.
     for (const states of byDepth) for (const state of states) this.#settle(state)
   }
 

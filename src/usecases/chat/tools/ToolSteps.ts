@@ -37,7 +37,7 @@ const cut = (value: JsonValue, limit: number): JsonValue => {
   return text.length <= limit ? value : `${text.slice(0, Math.max(0, limit)).toWellFormed()}${note}`
 }
 
-/** Calls one tool and tells everybody what came of it; what it says is scrubbed already. */
+/** Calls one tool, and emits and records its outcome; secrets are removed from its output already. */
 const answer = CheapSpans.fn("ToolSteps.answer")(function* (
   turn: Turn,
   tools: TurnTools,
@@ -84,7 +84,7 @@ const reminded = (prompt: Prompt.Prompt, text: string, answers: ReadonlyArray<An
   ])
 }
 
-/** One round whose text is scrubbed before anybody sees it. */
+/** One round, with secrets removed from its text before it is emitted. */
 const step = CheapSpans.fn("ToolSteps.step")(function* (
   runtime: ModelRuntimeService,
   turn: Turn,

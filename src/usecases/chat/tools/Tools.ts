@@ -166,7 +166,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       const session = yield* Effect.cached(
         McpTool.open(http, { url, headers: headersFor(tool, secret) }, timeout)
       )
-      // Whoever calls may decide what is listed, so that a list is its caller's alone.
+      // What a server lists may depend on the caller, so a list is not shared between callers.
       const caller = createHash("sha256").update(secret).digest("hex")
       const key = `${tool.id} ${tool.updatedAt.epochMillis} ${caller}`
       const remote = yield* listed(

@@ -29,7 +29,7 @@ export class Callers extends Effect.Service<Callers>()("usecases/chat/widget/Cal
   effect: Effect.gen(function* () {
     const scopes = yield* SourceScopes
 
-    /** A key stands for its own agent, whatever `agentId` says; a dashboard user must name one of the tenant's. */
+    /** A key stands for its own agent, and `agentId` is ignored; a dashboard user must name one of the tenant's. */
     const standing = Effect.fn("Callers.standing")(function* (caller: Caller, agentId: AgentId | undefined) {
       if (caller._tag === "Key") {
         const { agentId: own, permissions, sourceScope, tenantId } = caller.key

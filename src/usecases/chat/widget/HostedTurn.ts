@@ -93,7 +93,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       )
     })
 
-    /** Answers what the person said last and nobody has answered; not active while somebody does, or a human is to. */
+    /** Answers the person's last message, which has no answer yet; not active while it is being answered, or a human is to. */
     const retried = Effect.fn("HostedTurn.retried")(function* (
       scope: ReadScope,
       channel: HostedChannel,

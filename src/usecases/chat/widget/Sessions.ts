@@ -12,7 +12,7 @@ import { WidgetSessionStore } from "../../../store/chat/WidgetSessions.ts"
 
 const hashOf = (id: SessionId): Uint8Array => createHash("sha256").update(id).digest()
 
-/** 256 random bits: whoever knows it is the session's person. */
+/** 256 random bits: knowing it proves to be the session's person. */
 const freshId = Effect.sync(() => SessionId.make(`ses_${randomBytes(32).toString("base64url")}`))
 
 const unknown = () => new NotFound({ message: "There is no such session. Begin one with init." })

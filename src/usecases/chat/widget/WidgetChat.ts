@@ -22,7 +22,7 @@ import { WidgetSessions } from "./Sessions.ts"
 
 const prefix = "sha256:"
 
-/** Where the file is read, below `{app_url}`: the address of its bytes, which says nothing to whoever has no session. */
+/** Where the file is read, below `{app_url}`: the address of its bytes, which is useless without a session. */
 const mediaOf = ({ artifact, mimeType, name }: StoredAttachment): Media => ({
   type: mimeType.startsWith("image/") ? "image" : "file",
   url: `/api/sdk/attachments/${artifact.slice(prefix.length)}`,
@@ -99,7 +99,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       return {
         rows: shown.map(({ attachments, position: _, ...message }) => ({
           ...message,
-          // Whoever wrote it: a model that hands over without a word is given the same sentence.
+          // A model that hands over without a word is given the same sentence, so the author does not matter.
           notice:
             message.role === "assistant" && HandoffNotice.isSentence(message.content)
               ? ("handoff" as const)

@@ -171,7 +171,7 @@ export class Talk {
     const { conversationId, pending } = kept
     const stored =
       conversationId === undefined ? [] : await recentMessages(conversationId, messageLimit).catch(() => null)
-    // It is gone, or somebody has begun anew meanwhile.
+    // It is gone, or a new conversation was begun meanwhile.
     if (stored === null || this.chat.messages.length > 0) return
     this.kept = kept
     this.turn.conversationId = conversationId

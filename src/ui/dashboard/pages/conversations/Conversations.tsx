@@ -1,4 +1,4 @@
-/** The inbox: who waits for a human first, then everybody else, newest first. */
+/** The inbox: conversations that wait for a human, then all others, newest first. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { Link, useSearchParams } from "wouter"
 import { agents } from "../../api/Agents.ts"
