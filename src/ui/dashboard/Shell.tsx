@@ -1,8 +1,21 @@
 /** What every page stands in: navigation, language, scheme, who is signed in. */
 import { useQueryClient } from "@tanstack/react-query"
+import {
+  BookOpen,
+  Bot,
+  ChartColumn,
+  CodeXml,
+  LogOut,
+  type LucideIcon,
+  MessagesSquare,
+  ScrollText,
+  UserCog,
+  UsersRound
+} from "lucide-react"
 import { type ReactNode, useEffect, useState } from "react"
 import { Link, useLocation } from "wouter"
 import { atLeast, session, signOut, type User } from "./api/Session.ts"
+import { Avatar } from "./components/Avatar.tsx"
 import { Button } from "./components/Button.tsx"
 import { Confirm } from "./components/Dialog.tsx"
 import { Select } from "./components/Field.tsx"
@@ -27,7 +40,7 @@ const words = texts(
     menu: "Menu",
     language: "Language",
     scheme: "Appearance",
-    system: "As the system",
+    system: "System",
     light: "Light",
     dark: "Dark",
     signOut: "Sign out",
@@ -47,7 +60,7 @@ const words = texts(
     menu: "Menü",
     language: "Sprache",
     scheme: "Darstellung",
-    system: "Wie das System",
+    system: "System",
     light: "Hell",
     dark: "Dunkel",
     signOut: "Abmelden",
@@ -74,19 +87,20 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
       queries.setQueryData(session.queryKey, null)
       queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" })
     })
+  const exit = <LogOut aria-hidden size={17} strokeWidth={1.75} />
   const [open, setOpen] = useState(false)
   // On a phone the menu has done its work once it has led somewhere.
   useEffect(() => setOpen(false), [location])
-  const links = [
-    ["/agents", t.agents],
-    ["/conversations", t.conversations],
-    ["/sources", t.sources],
-    ["/usage", t.usage],
+  const links: ReadonlyArray<readonly [string, string, LucideIcon]> = [
+    ["/agents", t.agents, Bot],
+    ["/conversations", t.conversations, MessagesSquare],
+    ["/sources", t.sources, BookOpen],
+    ["/usage", t.usage, ChartColumn],
     // Personal data and the trail are the admins' business.
-    ...(atLeast(user.role, "admin") ? ([["/people", t.people]] as const) : []),
-    ["/team", t.team],
-    ...(atLeast(user.role, "admin") ? ([["/audit", t.audit]] as const) : [])
-  ] as const
+    ...(atLeast(user.role, "admin") ? ([["/people", t.people, UsersRound]] as const) : []),
+    ["/team", t.team, UserCog],
+    ...(atLeast(user.role, "admin") ? ([["/audit", t.audit, ScrollText]] as const) : [])
+  ]
   return (
     <div className={css["shell"]}>
       <a className={css["skip"]} href="#content">
@@ -112,13 +126,14 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
         <div id="menu" className={`${css["fold"]} ${open ? css["unfolded"] : ""}`}>
           <nav aria-label={t.navigation}>
             <ul className={css["links"]}>
-              {links.map(([path, name]) => (
+              {links.map(([path, name, Icon]) => (
                 <li key={path}>
                   <Link
                     href={path}
                     className={css["link"] ?? ""}
                     aria-current={location.startsWith(path) ? "page" : undefined}
                   >
+                    <Icon aria-hidden size={17} strokeWidth={1.75} />
                     {name}
                   </Link>
                 </li>
@@ -127,34 +142,52 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
           </nav>
           <div className={css["foot"]}>
             <a className={css["link"]} href="/docs">
+              <CodeXml aria-hidden size={17} strokeWidth={1.75} />
               {t.reference}
             </a>
-            <Select compact label={t.language} options={languageOptions} value={language} onChange={choose} />
-            <Select
-              compact
-              label={t.scheme}
-              options={[
-                ["system", t.system],
-                ["light", t.light],
-                ["dark", t.dark]
-              ]}
-              value={scheme}
-              onChange={setScheme}
-            />
-            <span className={css["user"]}>{user.email}</span>
-            {kept.length === 0 ? (
-              <Button kind="quiet" onPress={() => void leave()}>
-                {t.signOut}
-              </Button>
-            ) : (
-              <Confirm
-                trigger={<Button kind="quiet">{t.signOut}</Button>}
-                title={t.signOut}
-                question={t.unsaved(kept.map(({ title }) => title).join(", "))}
-                action={t.signOut}
-                onConfirm={leave}
+            <div className={css["choices"]}>
+              <Select
+                compact
+                label={t.language}
+                options={languageOptions}
+                value={language}
+                onChange={choose}
               />
-            )}
+              <Select
+                compact
+                label={t.scheme}
+                options={[
+                  ["system", t.system],
+                  ["light", t.light],
+                  ["dark", t.dark]
+                ]}
+                value={scheme}
+                onChange={setScheme}
+              />
+            </div>
+            <div className={css["account"]}>
+              <Avatar name={user.email} />
+              <span className={css["user"]} title={user.email}>
+                {user.email}
+              </span>
+              {kept.length === 0 ? (
+                <Button kind="quiet" icon aria-label={t.signOut} onPress={() => void leave()}>
+                  {exit}
+                </Button>
+              ) : (
+                <Confirm
+                  trigger={
+                    <Button kind="quiet" icon aria-label={t.signOut}>
+                      {exit}
+                    </Button>
+                  }
+                  title={t.signOut}
+                  question={t.unsaved(kept.map(({ title }) => title).join(", "))}
+                  action={t.signOut}
+                  onConfirm={leave}
+                />
+              )}
+            </div>
           </div>
         </div>
       </aside>

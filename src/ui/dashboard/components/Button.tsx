@@ -6,14 +6,23 @@ interface Props extends Omit<ButtonProps, "className" | "isPending"> {
   readonly kind?: "primary" | "plain" | "danger" | "quiet"
   /** What it began is not done: it keeps the focus and does nothing. */
   readonly busy?: boolean
+  /** It shows an icon alone: `aria-label` names it. */
+  readonly icon?: boolean
 }
 
-export const Button = ({ kind = "plain", busy = false, type = "button", onPress, ...props }: Props) => (
+export const Button = ({
+  kind = "plain",
+  busy = false,
+  icon = false,
+  type = "button",
+  onPress,
+  ...props
+}: Props) => (
   <AriaButton
     {...props}
     type={busy ? "button" : type}
     {...(busy || onPress === undefined ? {} : { onPress })}
     data-busy={busy ? "" : undefined}
-    className={`${css["button"]} ${css[kind]}`}
+    className={`${css["button"]} ${css[kind]} ${icon ? css["icon"] : ""}`}
   />
 )

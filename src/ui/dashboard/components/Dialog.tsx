@@ -36,55 +36,66 @@ export const Dialog = ({ title, isOpen, onClose, children, wide = false }: Dialo
   </ModalOverlay>
 )
 
-interface ConfirmProps {
-  /** What opens the question. */
-  readonly trigger: ReactNode
+interface QuestionProps {
   readonly title: string
   readonly question: string
   readonly action: string
   readonly onConfirm: () => Promise<unknown>
+  /** Left out below a trigger, which opens it. */
+  readonly isOpen?: boolean
+  readonly onOpenChange?: (open: boolean) => void
 }
 
-export const Confirm = ({ trigger, title, question, action, onConfirm }: ConfirmProps) => {
+/** The question before something is lost. */
+export const Question = ({ title, question, action, onConfirm, ...open }: QuestionProps) => {
   const t = useText(everywhere)
   const [problem, setProblem] = useState<unknown>(null)
   const [busy, setBusy] = useState(false)
   return (
-    <DialogTrigger>
-      {trigger}
-      <ModalOverlay className={css["overlay"] ?? ""} isDismissable>
-        <Modal className={css["modal"] ?? ""}>
-          <AriaDialog role="alertdialog" className={css["dialog"] ?? ""}>
-            {({ close }) => (
-              <>
-                <Heading slot="title" className={css["title"] ?? ""}>
-                  {title}
-                </Heading>
-                <p>{question}</p>
-                {problem === null ? null : <Problem problem={problem} />}
-                <Actions>
-                  <Button onPress={close}>{t.cancel}</Button>
-                  <Button
-                    kind="danger"
-                    busy={busy}
-                    onPress={() => {
-                      setBusy(true)
-                      onConfirm()
-                        .then(close, setProblem)
-                        .finally(() => setBusy(false))
-                    }}
-                  >
-                    {action}
-                  </Button>
-                </Actions>
-              </>
-            )}
-          </AriaDialog>
-        </Modal>
-      </ModalOverlay>
-    </DialogTrigger>
+    <ModalOverlay className={css["overlay"] ?? ""} isDismissable {...open}>
+      <Modal className={css["modal"] ?? ""}>
+        <AriaDialog role="alertdialog" className={css["dialog"] ?? ""}>
+          {({ close }) => (
+            <>
+              <Heading slot="title" className={css["title"] ?? ""}>
+                {title}
+              </Heading>
+              <p>{question}</p>
+              {problem === null ? null : <Problem problem={problem} />}
+              <Actions>
+                <Button onPress={close}>{t.cancel}</Button>
+                <Button
+                  kind="danger"
+                  busy={busy}
+                  onPress={() => {
+                    setBusy(true)
+                    onConfirm()
+                      .then(close, setProblem)
+                      .finally(() => setBusy(false))
+                  }}
+                >
+                  {action}
+                </Button>
+              </Actions>
+            </>
+          )}
+        </AriaDialog>
+      </Modal>
+    </ModalOverlay>
   )
 }
+
+interface ConfirmProps extends Omit<QuestionProps, "isOpen" | "onOpenChange"> {
+  /** What opens the question. */
+  readonly trigger: ReactNode
+}
+
+export const Confirm = ({ trigger, ...question }: ConfirmProps) => (
+  <DialogTrigger>
+    {trigger}
+    <Question {...question} />
+  </DialogTrigger>
+)
 
 /** The row of buttons that ends a form or a dialog. */
 export const Actions = ({ children }: { readonly children: ReactNode }) => (

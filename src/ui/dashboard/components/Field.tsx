@@ -114,7 +114,7 @@ export const Select = <K extends string>({
     }}
   >
     <Label className={compact ? "visually-hidden" : (css["label"] ?? "")}>{label}</Label>
-    <AriaButton className={`${css["input"]} ${css["select"]}`}>
+    <AriaButton className={`${css["input"]} ${css["select"]} ${compact ? css["compact"] : ""}`}>
       <SelectValue />
       <span aria-hidden className={css["chevron"] ?? ""} />
     </AriaButton>

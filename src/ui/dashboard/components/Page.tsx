@@ -58,13 +58,15 @@ interface CardProps {
 
 export const Card = ({ title, actions, children }: CardProps) => (
   <section className={css["card"]} {...(title === undefined ? {} : { "aria-label": title })}>
-    {title === undefined && actions === undefined ? null : (
-      <header className={css["cardHeader"]}>
-        <h2>{title}</h2>
-        {actions}
-      </header>
-    )}
-    {children}
+    <div className={css["inside"]}>
+      {title === undefined && actions === undefined ? null : (
+        <header className={css["cardHeader"]}>
+          <h2>{title}</h2>
+          {actions}
+        </header>
+      )}
+      <div className={css["body"]}>{children}</div>
+    </div>
   </section>
 )
 

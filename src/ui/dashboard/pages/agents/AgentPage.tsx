@@ -4,11 +4,9 @@ import { lazy, type ReactNode, Suspense } from "react"
 import { useLocation } from "wouter"
 import { agent as agentQuery, type Agent, agents, deleteAgent } from "../../api/Agents.ts"
 import { atLeast, type User } from "../../api/Session.ts"
-import { Button } from "../../components/Button.tsx"
-import { Confirm } from "../../components/Dialog.tsx"
+import { MoreMenu } from "../../components/MoreMenu.tsx"
 import { Page } from "../../components/Page.tsx"
 import { Tabs } from "../../components/Tabs.tsx"
-import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { LastFailure } from "./LastFailure.tsx"
 import { LoadedPage } from "../LoadedPage.tsx"
@@ -58,15 +56,12 @@ interface Props {
 
 const Removal = ({ agent }: { readonly agent: Agent }) => {
   const t = useText(words)
-  const common = useText(everywhere)
   const queries = useQueryClient()
   const [, navigate] = useLocation()
   return (
-    <Confirm
-      trigger={<Button kind="danger">{common.delete}</Button>}
+    <MoreMenu
       title={t.removal}
       question={t.question(agent.name)}
-      action={common.delete}
       onConfirm={async () => {
         await deleteAgent(agent.id)
         navigate("/agents")

@@ -22,14 +22,16 @@ const words = texts(
     conversation: "Conversation",
     you: "You",
     thinking: "The agent is answering …",
-    failed: "No answer"
+    failed: "No answer",
+    evidence: "What happened"
   },
   {
     draft: (name: string) => `Nachricht an ${name}`,
     conversation: "Gespräch",
     you: "Sie",
     thinking: "Der Agent antwortet …",
-    failed: "Keine Antwort"
+    failed: "Keine Antwort",
+    evidence: "Was geschah"
   }
 )
 
@@ -150,7 +152,9 @@ const TryIt = ({ agent, user }: Props) => {
           onFresh={messages.length === 0 ? null : () => talk.clear()}
         />
       </section>
-      <Trace events={events} />
+      <div className={css["evidence"]} tabIndex={0} role="group" aria-label={t.evidence}>
+        <Trace events={events} />
+      </div>
     </div>
   )
 }

@@ -10,6 +10,7 @@ import {
   type State,
   states
 } from "../../api/Conversations.ts"
+import { Avatar } from "../../components/Avatar.tsx"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Select } from "../../components/Field.tsx"
@@ -41,6 +42,9 @@ const Line = ({ row, agent }: { readonly row: Conversation; readonly agent: stri
   return (
     <li>
       <Link href={`/conversations/${row.id}`} className={css["line"] ?? ""}>
+        <span className={css["avatar"]}>
+          <Avatar name={row.customer ?? "?"} />
+        </span>
         <span className={css["who"]}>{row.customer ?? t.anonymous}</span>
         <span className={css["badge"]}>
           {unhelpful === 0 ? null : <Badge tone="warn">{t.unhelpful(unhelpful)}</Badge>}

@@ -13,8 +13,9 @@ import {
   syncSource
 } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
-import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
+import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
+import { MoreMenu } from "../../components/MoreMenu.tsx"
 import { Card, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
@@ -266,11 +267,9 @@ const Buttons = ({ found }: { readonly found: SourceDetail }) => {
       <Dialog title={t.edit} isOpen={editing} onClose={() => setEditing(false)} wide>
         <Edit found={found} onClose={() => setEditing(false)} />
       </Dialog>
-      <Confirm
-        trigger={<Button kind="danger">{common.delete}</Button>}
+      <MoreMenu
         title={t.remove}
         question={t.question(found.name)}
-        action={common.delete}
         onConfirm={async () => {
           await deleteSource(found.id)
           navigate(`/sources?agent=${found.agentId}`)

@@ -1,0 +1,17 @@
+/** The first letter of a name on a quiet colour that is the name's own. The name itself stands beside it. */
+import css from "./Avatar.module.css"
+
+/** Grounds of the style sheet. */
+const grounds = 5
+
+const groundOf = (name: string): number =>
+  [...name].reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 9_973, 7) % grounds
+
+export const Avatar = ({ name }: { readonly name: string }) => {
+  const [first = "·"] = name.match(/[\p{L}\p{N}]/u) ?? []
+  return (
+    <span aria-hidden className={`${css["avatar"]} ${css[`ground${groundOf(name)}`]}`}>
+      {first}
+    </span>
+  )
+}
