@@ -120,7 +120,7 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await dialog.getByLabel("Name", { exact: true }).fill("order_status")
     await dialog.getByLabel("What it does").fill("Tells where an order is.")
     await dialog.getByRole("textbox", { name: "Address" }).fill("https://shop.example/orders/{id}")
-    await dialog.getByLabel("Bindings").fill("/order/id → path:id")
+    await dialog.getByLabel("Variables").fill("/order/id → path:id")
     await look(page, "tool-new")
     await dialog.getByRole("button", { name: "Save" }).click()
     await dialog.waitFor({ state: "hidden" })

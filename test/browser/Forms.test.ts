@@ -200,7 +200,7 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     expect(await page.getByText("A number from 1 to 20.").count()).toBe(1)
     expect(await page.getByRole("alert").count()).toBe(0)
     await passages.fill("6")
-    await page.getByLabel("Least score").fill("7")
+    await page.getByLabel("Minimum score").fill("7")
     await page.getByRole("button", { name: "Save" }).click()
     await page.getByText("A number from 0 to 1.").waitFor()
     expect(await page.getByRole("alert").count()).toBe(0)

@@ -10,7 +10,7 @@ export const germanCodes: Readonly<Record<ErrorCode, string>> = {
   PLAN_RESTRICTED: "Der Tarif enthält das nicht.",
   VALIDATION_ERROR: "Etwas an der Eingabe stimmt nicht.",
   NOT_FOUND: "Das gibt es nicht oder nicht mehr.",
-  LIMIT_EXCEEDED: "Das Kontingent an Quellen oder Lesevorgängen ist ausgeschöpft.",
+  LIMIT_EXCEEDED: "Das Kontingent an Quellen oder Synchronisierungen ist ausgeschöpft.",
   TURN_LIMIT_EXCEEDED: "Das Kontingent an Antworten ist ausgeschöpft.",
   CONVERSATION_NOT_FOUND: "Das Gespräch gibt es nicht.",
   CONVERSATION_NOT_ACTIVE: "In diesem Gespräch antwortet der Agent gerade nicht.",

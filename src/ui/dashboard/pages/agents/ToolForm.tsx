@@ -39,7 +39,7 @@ const words = texts(
     urlHelp: "{name} stands for an argument of the model or a binding.",
     parameters: "Arguments of the model",
     parametersHelp: "A JSON Schema of type object.",
-    bindings: "Bindings",
+    bindings: "Variables",
     bindingsHelp:
       "One a line: /customer/id → path:id takes a value of toolContext that the model never sees.",
     auth: "Credential",
@@ -71,7 +71,7 @@ const words = texts(
     urlHelp: "{name} steht für ein Argument des Modells oder eine Bindung.",
     parameters: "Argumente des Modells",
     parametersHelp: "Ein JSON-Schema vom Typ object.",
-    bindings: "Bindungen",
+    bindings: "Variablen",
     bindingsHelp:
       "Je Zeile eine: /customer/id → path:id nimmt einen Wert aus toolContext, den das Modell nie sieht.",
     auth: "Zugang",

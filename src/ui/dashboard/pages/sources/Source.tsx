@@ -38,12 +38,12 @@ import { words as shared } from "./words.ts"
 const words = texts(
   {
     all: "All sources",
-    sync: "Read again",
-    first: "Read now",
-    force: "Read everything anew",
+    sync: "Sync",
+    first: "Sync now",
+    force: "Re-sync everything",
     edit: "Edit source",
-    editHelp: "Changed addresses and patterns act when it is read next.",
-    curatedHelp: "It is read again as soon as it is saved.",
+    editHelp: "Changed addresses and patterns act at the next sync.",
+    curatedHelp: "It is synced as soon as it is saved.",
     labels: "Labels",
     labelsHelp:
       "Separated by commas; act at once. With one, only keys that have it may read the source; without, every key.",
@@ -57,20 +57,20 @@ const words = texts(
     depth: "Links followed",
     include: "Only",
     exclude: "Never",
-    refresh: "Read again",
+    refresh: "Automatic sync",
     daily: "Every day",
     weekly: "Every week",
-    off: "Only when asked",
+    off: "Off",
     id: "Id"
   },
   {
     all: "Alle Quellen",
-    sync: "Erneut lesen",
-    first: "Jetzt lesen",
-    force: "Alles neu lesen",
+    sync: "Synchronisieren",
+    first: "Jetzt synchronisieren",
+    force: "Alles neu synchronisieren",
     edit: "Quelle bearbeiten",
-    editHelp: "Geänderte Adressen und Muster gelten beim nächsten Lesen.",
-    curatedHelp: "Sie wird neu gelesen, sobald sie gespeichert ist.",
+    editHelp: "Geänderte Adressen und Muster gelten bei der nächsten Synchronisierung.",
+    curatedHelp: "Sie wird synchronisiert, sobald sie gespeichert ist.",
     labels: "Etiketten",
     labelsHelp:
       "Durch Kommas getrennt; gelten sofort. Mit einem lesen die Quelle nur Schlüssel, die es haben, ohne eines alle.",
@@ -84,10 +84,10 @@ const words = texts(
     depth: "Links gefolgt",
     include: "Nur",
     exclude: "Nie",
-    refresh: "Erneut lesen",
+    refresh: "Automatische Synchronisierung",
     daily: "Täglich",
     weekly: "Wöchentlich",
-    off: "Nur auf Wunsch",
+    off: "Aus",
     id: "Id"
   }
 )

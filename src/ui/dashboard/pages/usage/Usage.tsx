@@ -80,7 +80,7 @@ const Usage = () => {
                 <p className={css["term"]}>{t.noDays}</p>
               ) : (
                 <Suspense>
-                  <Days days={report.days} />
+                  <Days days={report.days} period={report.period} />
                 </Suspense>
               )}
             </Card>
