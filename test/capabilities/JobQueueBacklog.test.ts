@@ -30,6 +30,13 @@ eachEngineLive("A backlog of jobs", (it) => {
         insert into queue_jobs (id, queue, payload, owner, serial_key, max_attempts)
         select gen_random_uuid(), ${queue}, '{}', 'account ' || n % 7, 'contact ' || n % 500, 5
         from generate_series(1, ${jobs}::int) n`
+      const settle = Effect.gen(function* () {
+        const [job] = yield* claim("token")
+        if (job === undefined) return expect.unreachable()
+        yield* rows.fail({ id: job.id, token: "token" }, "No reason.")
+      })
+      // Suites before this one leave room in the table, of which the planner believes that it stays empty.
+      yield* sql`truncate queue_jobs`
       // Statements are kept prepared from their eighth run on: here with what a look at a small table told.
       yield* fill(5)
       yield* sql`vacuum analyze queue_jobs`
@@ -41,13 +48,13 @@ eachEngineLive("A backlog of jobs", (it) => {
             // A server does this within a minute, and the embedded database's upkeep within fifteen seconds.
             if (looked) yield* sql`analyze queue_jobs`
             const before = yield* read
-            for (let times = 0; times < 12; times++) {
-              const [job] = yield* claim("token")
-              if (job === undefined) return expect.unreachable()
-              yield* rows.fail({ id: job.id, token: "token" }, "No reason.")
-            }
+            for (let times = 0; times < 12; times++) yield* settle
             expect(yield* read).toBe(before)
           }
+        })
+      )
+      yield* sql.withTransaction(
+        Effect.gen(function* () {
           const before = yield* read
           for (let times = 0; times < 12; times++) {
             expect(yield* rows.due(queue, 5)).toHaveLength(5)
