@@ -131,6 +131,18 @@ export class Talk {
     void this.chat.sendMessage({ text, metadata: { files: files.map(({ name }) => name) } })
   }
 
+  /** The version that is tried; undefined for the one that answers customers. */
+  get version(): number | undefined {
+    return this.turn.version
+  }
+
+  /** From now on `version` is tried, in another conversation. */
+  tryVersion(version: number | undefined): void {
+    if (version === this.turn.version) return
+    this.clear()
+    this.turn.version = version
+  }
+
   /** What is said next begins another conversation. */
   clear(): void {
     void this.chat.stop()
