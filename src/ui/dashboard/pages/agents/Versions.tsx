@@ -1,5 +1,6 @@
 /** What the agent was after each change: what changed, who changed it, and which version answers. */
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
 import { useLocation } from "wouter"
 import {
   type Agent,
@@ -32,6 +33,7 @@ const words = texts(
     what: "What changed",
     first: "The first one",
     same: "Nothing",
+    show: "Show",
     service: "The service",
     key: "Key",
     user: "User",
@@ -56,6 +58,7 @@ const words = texts(
     what: "Was sich geändert hat",
     first: "Die erste",
     same: "Nichts",
+    show: "Zeigen",
     service: "Der Dienst",
     key: "Schlüssel",
     user: "Benutzer",
@@ -80,7 +83,12 @@ const textOf = (value: Value, empty: string): string => {
   return text === "" ? empty : text
 }
 
-const Changes = ({ agentId, version }: { readonly agentId: string; readonly version: number }) => {
+interface ChangesProps {
+  readonly agentId: string
+  readonly version: number
+}
+
+const Changes = ({ agentId, version }: ChangesProps) => {
   const t = useText(words)
   const query = useQuery(agentVersion(agentId, version))
   return (
@@ -105,6 +113,19 @@ const Changes = ({ agentId, version }: { readonly agentId: string; readonly vers
         )
       }
     </Loaded>
+  )
+}
+
+/** Read once it is asked for. */
+const WhatChanged = ({ agentId, version }: ChangesProps) => {
+  const t = useText(words)
+  const [isOpen, setOpen] = useState(false)
+  return isOpen ? (
+    <Changes agentId={agentId} version={version} />
+  ) : (
+    <Button kind="quiet" aria-label={`${t.what}: ${version}`} onPress={() => setOpen(true)}>
+      {t.show}
+    </Button>
   )
 }
 
@@ -195,7 +216,7 @@ const Versions = ({ agent, user }: { readonly agent: Agent; readonly user: User 
               },
               { title: t.when, whole: true, cell: ({ createdAt }) => moment(createdAt) },
               { title: t.who, cell: ({ author }) => <Who author={author} /> },
-              { title: t.what, cell: ({ version }) => <Changes agentId={agent.id} version={version} /> },
+              { title: t.what, cell: ({ version }) => <WhatChanged agentId={agent.id} version={version} /> },
               {
                 title: t.actions,
                 silent: true,
