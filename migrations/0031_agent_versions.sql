@@ -6,7 +6,7 @@ create table agent_versions (
   version int not null check (version > 0),
   settings jsonb not null,
   note text,
-  -- An actor as in the audit trail; null for the service itself and the host of a library.
+  -- An actor as in the audit trail; null for what the service made itself.
   author jsonb,
   created_at timestamptz not null default now(),
   primary key (agent_id, version),

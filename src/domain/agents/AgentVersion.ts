@@ -7,7 +7,7 @@ import { Agent } from "./Agent.ts"
 export const AgentVersion = Schema.Struct({
   version: Version,
   note: Schema.NullOr(Schema.String),
-  /** Null for the service itself and for the host of a library. */
+  /** Null for what the service made itself. */
   author: Schema.NullOr(Actor),
   createdAt: Schema.DateTimeUtc,
   /** True for the one version that turns use. */

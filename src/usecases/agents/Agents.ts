@@ -95,7 +95,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
           )
     }
 
-    /** `author` is null for the service itself and for the host of a library. */
+    /** `author` is null for what the service makes itself. */
     const create = Effect.fn("Agents.create")(function* (
       scope: TenantScope,
       agent: CreateAgent,

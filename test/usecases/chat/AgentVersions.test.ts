@@ -198,17 +198,17 @@ eachEngineLive("A turn and the versions of its agent", (it) => {
 })
 
 const texts = FastCheck.string({ unit: "grapheme", maxLength: 40 })
-const changes = FastCheck.record<AgentSettings>(
+const changes = FastCheck.record(
   {
     name: texts,
     instructions: texts,
     model: FastCheck.option(texts),
     greeting: FastCheck.option(texts),
     topK: FastCheck.integer({ min: 1, max: 20 }),
-    minScore: FastCheck.option(FastCheck.double({ min: 0, max: 1, noNaN: true })),
+    minScore: FastCheck.option(FastCheck.integer({ min: 0, max: 100 }).map((hundredths) => hundredths / 100)),
     tools: FastCheck.array(FastCheck.constantFrom("stock", "order_status"), { maxLength: 2 }),
-    mode: FastCheck.constantFrom("strict", "general"),
-    unsupported: FastCheck.constantFrom("annotate", "withhold", "handoff"),
+    mode: FastCheck.constantFrom("strict" as const, "general" as const),
+    unsupported: FastCheck.constantFrom("annotate" as const, "withhold" as const, "handoff" as const),
     contextTokens: FastCheck.integer({ min: 500, max: 32_000 }),
     maxSearches: FastCheck.integer({ min: 0, max: 8 })
   },

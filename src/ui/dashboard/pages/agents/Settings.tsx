@@ -45,8 +45,8 @@ const words = texts(
     version: "This change",
     note: "Note",
     noteHelp: "Why: shown with the version.",
-    draft: "Save as a draft",
-    drafted: (version: number) => `Saved as version ${version}, which no turn uses. It is under Versions.`
+    draft: "Keep as a draft",
+    drafted: (version: number) => `Kept as version ${version}, which no turn uses. It is under Versions.`
   },
   {
     title: (name: string) => `Einstellungen von ${name}`,
@@ -77,9 +77,9 @@ const words = texts(
     version: "Diese Änderung",
     note: "Notiz",
     noteHelp: "Warum: steht bei der Version.",
-    draft: "Als Entwurf speichern",
+    draft: "Als Entwurf ablegen",
     drafted: (version: number) =>
-      `Gespeichert als Version ${version}, die noch niemandem antwortet. Sie steht unter Versionen.`
+      `Abgelegt als Version ${version}, die noch niemandem antwortet. Sie steht unter Versionen.`
   }
 )
 
