@@ -5,7 +5,6 @@ import * as Schema from "effect/Schema"
 import { GroundingMode, UnsupportedPolicy } from "../../domain/agents/Agent.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
 import { AgentSettings } from "../agents/AgentSettings.ts"
-import type { TurnStart } from "./Turns.ts"
 
 /** The agent's settings as they are when the turn begins. */
 export const TurnAgent = Schema.Struct({
@@ -29,20 +28,26 @@ export const TurnAgent = Schema.Struct({
   recorded: Schema.NullOr(AgentSettings)
 })
 
+/** What decides which version a turn uses. */
+interface Asked {
+  readonly conversationId: ConversationId
+  /** The one that is tried; without it the published one, or that of the conversation's share. */
+  readonly version: number | undefined
+}
+
 /** From 0 to below 1, always the same for a conversation. */
-export const placeOf = (id: ConversationId): number =>
+const placeOf = (id: ConversationId): number =>
   createHash("sha256").update(id).digest().readUInt32BE() / 2 ** 32
 
 /** The version that the turn uses, of the agent `a`. */
-export const chosenVersion = (sql: SqlClient.SqlClient, { conversationId, target, version }: TurnStart) => {
-  if (version !== undefined) return sql`${version}::int`
-  const place = placeOf(target._tag === "Conversation" ? target.id : conversationId)
-  return sql`case when a.split_share > ${place} then a.split_version else a.published_version end`
-}
+export const chosenVersion = (sql: SqlClient.SqlClient, { conversationId, version }: Asked) =>
+  version === undefined
+    ? sql`case when a.split_share > ${placeOf(conversationId)} then a.split_version else a.published_version end`
+    : sql`${version}::int`
 
 /** Columns of {@link TurnAgent}, of the agent `a`. */
-export const settingsColumns = (sql: SqlClient.SqlClient, opening: TurnStart) => {
-  const chosen = chosenVersion(sql, opening)
+export const settingsColumns = (sql: SqlClient.SqlClient, asked: Asked) => {
+  const chosen = chosenVersion(sql, asked)
   return sql`
     ${chosen} as "agentVersion",
     case when ${chosen} <> a.published_version then (

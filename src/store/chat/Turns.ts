@@ -74,6 +74,12 @@ export interface TurnStart {
   readonly version?: number
 }
 
+/** What decides which version of the agent the turn uses. */
+const asked = ({ conversationId, target, version }: TurnStart) => ({
+  conversationId: target._tag === "Conversation" ? target.id : conversationId,
+  version
+})
+
 const encodeAttachments = jsonbOf(Schema.Array(StoredAttachment))
 
 export const HistoryMessage = Schema.Struct({ role: MessageRole, content: Schema.String })
@@ -194,7 +200,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           ${sourceScopeJson(scope)}::jsonb, 'running',
           ${DateTime.formatIso(opening.startedAt)}::timestamptz,
           now() + make_interval(secs => ${Duration.toSeconds(opening.timeout)}),
-          (select ${chosenVersion(sql, opening)} from agents a where a.id = ${scope.agentId})
+          (select ${chosenVersion(sql, asked(opening))} from agents a where a.id = ${scope.agentId})
         from ${from}, reserved
         returning id
       ),
@@ -207,7 +213,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       )`
 
     const columns = (opening: TurnStart) => sql`
-      ${settingsColumns(sql, opening)},
+      ${settingsColumns(sql, asked(opening))},
       exists (select 1 from reserved) as reserved,
       (select period_start from reserved) as "periodStart",
       coalesce((select credited from reserved), false) as credited`

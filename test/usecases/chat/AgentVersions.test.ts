@@ -1,4 +1,5 @@
 /** Versions of an agent as turns see them. */
+import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
@@ -14,7 +15,6 @@ import type { AgentId } from "../../../src/domain/Ids.ts"
 import { ConversationId, newId, RunId } from "../../../src/domain/Ids.ts"
 import { type AgentSettings, AgentStore } from "../../../src/store/agents/Agents.ts"
 import { AgentVersionStore } from "../../../src/store/agents/AgentVersions.ts"
-import { placeOf } from "../../../src/store/chat/TurnVersion.ts"
 import { AgentRuns } from "../../../src/usecases/chat/AgentRuns.ts"
 import { ChatTurn, type RunningTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { noTurnOptions } from "../../../src/usecases/chat/TurnOptions.ts"
@@ -35,6 +35,10 @@ const first: AgentSettings = {
   contextTokens: 6_000,
   maxSearches: 0
 }
+
+/** From 0 to below 1: the share above which a conversation has the other version. */
+const placeOf = (conversationId: string) =>
+  createHash("sha256").update(conversationId).digest().readUInt32BE() / 2 ** 32
 
 const processLayer = AgentRuns.Default.pipe(
   Layer.provideMerge(turnLayer()),
