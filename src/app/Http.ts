@@ -9,6 +9,7 @@ import * as Layer from "effect/Layer"
 import { Api } from "../http/Api.ts"
 import * as Assets from "../http/hosted/chat/Assets.ts"
 import { AgentsHandlers } from "../http/hosted/agents/AgentsHandlers.ts"
+import { AgentVersionsHandlers } from "../http/hosted/agents/AgentVersionsHandlers.ts"
 import { AuditHandlers } from "../http/hosted/accounts/AuditHandlers.ts"
 import * as CallerAuth from "../http/hosted/accounts/CallerAuth.ts"
 import { HostedChatHandlers, ShimsHandlers } from "../http/hosted/chat/ChatHandlers.ts"
@@ -53,6 +54,7 @@ import { Secrets } from "./config/Secrets.ts"
 
 const hosted = Layer.mergeAll(
   AgentsHandlers,
+  AgentVersionsHandlers,
   HostedUsageHandlers,
   AuditHandlers,
   ChannelsHandlers,

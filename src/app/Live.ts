@@ -37,6 +37,7 @@ import { ProcessLeases } from "../store/chat/ProcessLeases.ts"
 import { Accounts } from "../usecases/accounts/Accounts.ts"
 import { AgentRuns } from "../usecases/chat/AgentRuns.ts"
 import { Agents } from "../usecases/agents/Agents.ts"
+import { AgentVersions } from "../usecases/agents/AgentVersions.ts"
 import { Artifacts } from "../usecases/knowledge/Artifacts.ts"
 import { AuditTrail } from "../usecases/accounts/AuditTrail.ts"
 import { EndUsers } from "../usecases/conversations/EndUsers.ts"
@@ -277,6 +278,7 @@ export const layer = <E = never, R = never>(
   Layer.mergeAll(
     Accounts.Default,
     Agents.Default,
+    AgentVersions.Default,
     AuditTrail.Default,
     EndUsers.Default,
     Team.Default,

@@ -9,6 +9,7 @@ import { TeamStore } from "../store/accounts/Team.ts"
 import { TenantStore } from "../store/accounts/Tenants.ts"
 import { UserStore } from "../store/accounts/Users.ts"
 import { AgentStore } from "../store/agents/Agents.ts"
+import { AgentVersionStore } from "../store/agents/AgentVersions.ts"
 import { ToolStore } from "../store/agents/Tools.ts"
 import { BillingEventStore } from "../store/billing/BillingEvents.ts"
 import { EntitlementStore } from "../store/billing/Entitlements.ts"
@@ -45,6 +46,7 @@ import { SourceStore } from "../store/knowledge/Sources.ts"
 export const stores = Layer.mergeAll(
   AgentRunStore.Default,
   AgentStore.Default,
+  AgentVersionStore.Default,
   ApiKeyStore.Default,
   ArtifactRows.Default,
   BillingEventStore.Default,

@@ -2,6 +2,7 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import { AgentsApi } from "./hosted/agents/AgentsApi.ts"
+import { AgentVersionsApi } from "./hosted/agents/AgentVersionsApi.ts"
 import { AuditApi } from "./hosted/accounts/AuditApi.ts"
 import { HostedChatApi, ShimsApi } from "./hosted/chat/ChatApi.ts"
 import { ChannelsApi } from "./hosted/channels/ChannelsApi.ts"
@@ -37,6 +38,7 @@ export const Api = HttpApi.make("spoke")
   .add(SdkApi)
   .add(SessionsApi)
   .add(AgentsApi)
+  .add(AgentVersionsApi)
   .add(HostedCrawlApi)
   .add(KeysApi)
   .add(ChannelsApi)

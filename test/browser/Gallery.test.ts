@@ -40,7 +40,7 @@ const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Galler
     "agent-try": `/app/agents/${agentId}`,
     "agent-try-fresh": `/app/agents/${freshId}`,
     ...Object.fromEntries(
-      ["sources", "settings", "keys", "tools", "channels", "widget"].flatMap((tab) => [
+      ["sources", "settings", "versions", "keys", "tools", "channels", "widget"].flatMap((tab) => [
         [`agent-${tab}`, `/app/agents/${agentId}/${tab}`],
         [`agent-${tab}-fresh`, `/app/agents/${freshId}/${tab}`]
       ])

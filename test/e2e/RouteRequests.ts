@@ -72,7 +72,7 @@ const fieldsOf = (route: string, place: Field["place"], schema: Schema.Schema.Al
     if (brand === undefined ? !looksLikeOne : chosen.has(brand) || !/Ids?$|^[a-z]+$/.test(brand)) continue
     if (route.includes("/api/operator/")) continue
     if (brand === undefined) {
-      if (notOurs.has(String(name))) continue
+      if (notOurs.has(String(name)) || counted.test(`:${String(name)}`)) continue
       throw new Error(`${route}: nobody knows what ${place} ${String(name)} is the id of.`)
     }
     if (!isKind(brand)) throw new Error(`${route}: there is no real ${brand} for ${place} ${String(name)}.`)
@@ -80,6 +80,9 @@ const fieldsOf = (route: string, place: Field["place"], schema: Schema.Schema.Al
   }
   return [...fields.values()]
 }
+
+/** Path parameters that count within what another id of the path names. */
+const counted = /:version\b/u
 
 /** Ids at a provider of messages. */
 const notOurs = new Set(["externalId"])
@@ -102,7 +105,7 @@ const declaredFields = (): ReadonlyMap<string, ReadonlyArray<Field>> => {
         ...fieldsOf(route, "body", payload)
       ]
       const inPath = found.filter(({ place }) => place === "path").map(({ name }) => `:${name}`)
-      const pattern = endpoint.path.match(/:\w+/g) ?? []
+      const pattern = endpoint.path.replace(counted, "1").match(/:\w+/g) ?? []
       const isOperators = endpoint.path.startsWith("/api/operator/")
       if (!isOperators && pattern.some((name) => !inPath.includes(name))) {
         throw new Error(`${route} does not declare its path.`)
@@ -131,6 +134,7 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
   "POST /api/sdk/handoff": () => ({}),
   "POST /api/sdk/voice/start": () => ({}),
   "PATCH /api/agents/:id": () => ({ name: "Taken" }),
+  "PUT /api/agents/:id/split": () => ({ version: 1, share: 0.5 }),
   "POST /api/agents/:id/keys": () => ({ name: "Taken", permissions: ["chat"] }),
   "PATCH /api/keys/:id": () => ({ name: "Taken" }),
   "POST /api/agents/:id/channels": () => ({ channel: "messenger", externalId: "99", accessToken: "taken" }),
@@ -175,7 +179,7 @@ const bodyOf = (fields: Readonly<Record<string, unknown>>) => {
 
 /** A request of `route` whose ids are what `of` says; undefined leaves an id out. */
 const requestOf = (route: Route, of: (field: Field) => string | undefined): Asked => {
-  let path = route.path
+  let path = route.path.replace(counted, "1")
   const query = new URLSearchParams()
   const ids: Record<string, string> = {}
   for (const field of idsOf(route)) {
@@ -224,4 +228,4 @@ export const foreign = (route: Route, by: By, mine: World, victim: World): Reado
 }
 
 /** A request of `route` about things that are not there. */
-export const aboutNothing = (route: Route): string => route.path.replace(/:\w+/g, "none_1")
+export const aboutNothing = (route: Route): string => route.path.replace(counted, "1").replace(/:\w+/g, "none_1")

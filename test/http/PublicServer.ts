@@ -298,6 +298,7 @@ const useCases = Layer.unwrapEffect(
           status: "running",
           conversationId: null,
           messageId: null,
+          agentVersion: 1,
           startedAt: DateTime.unsafeMake("2025-01-02T03:04:05.678Z"),
           completedAt: null,
           events: [],
@@ -332,6 +333,8 @@ const useCases = Layer.unwrapEffect(
         tools: [],
         grounding: { mode: "strict", unsupported: "annotate", contextTokens: 6_000, maxSearches: 0 },
         version: 1,
+        publishedVersion: 1,
+        split: null,
         createdAt: DateTime.unsafeMake("2025-01-02T03:04:05.678Z"),
         updatedAt: DateTime.unsafeMake("2025-01-02T03:04:05.678Z")
       })

@@ -40,6 +40,13 @@ const GroundingSettings = Schema.Struct({
 })
 type GroundingSettings = typeof GroundingSettings.Type
 
+/** `share` of the conversations are answered by `version`, and each stays with what answered it first. */
+export const Split = Schema.Struct({
+  version: Version,
+  share: Schema.Number.pipe(Schema.greaterThan(0), Schema.lessThanOrEqualTo(1))
+})
+export type Split = typeof Split.Type
+
 export class Agent extends Schema.Class<Agent>("Agent")({
   id: AgentId,
   name: Schema.String,
@@ -50,7 +57,12 @@ export class Agent extends Schema.Class<Agent>("Agent")({
   /** Of the process, by name; those with an address are listed on their own. */
   tools: Schema.Array(Schema.String),
   grounding: GroundingSettings,
+  /** The newest: of every change there is one. */
   version: Version,
+  /** Whose settings these are, and turns use. */
+  publishedVersion: Version,
+  /** A share of the conversations that another version answers; null for none. */
+  split: Schema.NullOr(Split),
   createdAt: Timestamp,
   updatedAt: Timestamp
 }) {}
@@ -85,6 +97,9 @@ export const CreateAgent = Schema.Struct({
 })
 export type CreateAgent = typeof CreateAgent.Type
 
+/** Of a version: why it was made. */
+const Note = trimmed(500)
+
 /** `null` clears a field. */
 export const PatchAgent = Schema.Struct({
   name: optional(AgentName),
@@ -93,7 +108,12 @@ export const PatchAgent = Schema.Struct({
   greeting: optional(Schema.NullOr(Greeting)),
   retrieval: optional(Schema.NullOr(RetrievalInput)),
   tools: optional(Schema.NullOr(ToolNames)),
-  grounding: optional(Schema.NullOr(GroundingInput))
+  grounding: optional(Schema.NullOr(GroundingInput)),
+  note: optional(Note),
+  /** False: the version that the change makes is a draft, which no turn uses. */
+  publish: optional(Schema.Boolean),
+  /** The version that is changed; without it the published one, which it has to be where the change is published. */
+  from: optional(Version)
 })
 export type PatchAgent = typeof PatchAgent.Type
 

@@ -76,6 +76,8 @@ export const RunTrace = Schema.Struct({
   status: RunStatus,
   conversationId: Schema.NullOr(ConversationId),
   messageId: Schema.NullOr(MessageId),
+  /** Of the agent: whose settings the turn used. Null for runs from before there were versions. */
+  agentVersion: Schema.NullOr(Schema.Int),
   startedAt: Schema.DateTimeUtc,
   completedAt: Schema.NullOr(Schema.DateTimeUtc),
   events: Schema.Array(RunEvent),

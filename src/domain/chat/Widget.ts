@@ -4,6 +4,7 @@ import { type ChatTurnRequest, Citation, ExternalEndUserId, Media, StreamTurnReq
 import { Conversation, ConversationState, Message } from "../conversations/Conversation.ts"
 import { AgentId, ConversationId, EndUserId, MessageId } from "../Ids.ts"
 import { Text, trimmed } from "../Text.ts"
+import { Version } from "../Version.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
@@ -20,7 +21,9 @@ const turnFields = {
   /** Which agent; only where no agent key says so. */
   agentId: optional(AgentId),
   /** The session's last message, which got no answer: it is answered now, and `message` is not stored. */
-  retryOf: optional(MessageId)
+  retryOf: optional(MessageId),
+  /** The agent's version that is tried; only where somebody of the team asks. */
+  version: optional(Version)
 }
 
 const oneIdentity = ({ sessionId, ...turn }: typeof Turn.Type) =>
@@ -39,6 +42,7 @@ export type HostedTurnRequest = ChatTurnRequest & {
   readonly sessionId?: SessionId
   readonly agentId?: AgentId
   readonly retryOf?: MessageId
+  readonly version?: number
 }
 
 /** Helpful, or not. */

@@ -4,126 +4,116 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { Actor } from "../../domain/accounts/Audit.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { Agent, GroundingMode, UnsupportedPolicy } from "../../domain/agents/Agent.ts"
+import type { Agent } from "../../domain/agents/Agent.ts"
 import { AgentId, TenantId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
+import { jsonbOf } from "../Jsonb.ts"
+import { AgentRow, AgentSettings, assignments, columnsOf, settingsJson, toAgent } from "./AgentSettings.ts"
 
-const settings = {
-  name: Schema.String,
-  instructions: Schema.String,
-  model: Schema.NullOr(Schema.String),
-  greeting: Schema.NullOr(Schema.String),
-  topK: Schema.Int,
-  minScore: Schema.NullOr(Schema.Number),
-  tools: Schema.Array(Schema.String),
-  mode: GroundingMode,
-  unsupported: UnsupportedPolicy,
-  contextTokens: Schema.Int,
-  maxSearches: Schema.Int
-}
-const Settings = Schema.Struct(settings)
-/** What can be set of an agent. */
-export type AgentSettings = typeof Settings.Type
-
-const Row = Schema.Struct({
-  id: AgentId,
-  ...settings,
-  version: Schema.Int,
-  createdAt: Schema.DateTimeUtcFromDate,
-  updatedAt: Schema.DateTimeUtcFromDate
-})
-
-const toAgent = ({
-  topK,
-  minScore,
-  mode,
-  unsupported,
-  contextTokens,
-  maxSearches,
-  ...row
-}: typeof Row.Type) =>
-  Agent.make({
-    ...row,
-    retrieval: { topK, minScore },
-    grounding: { mode, unsupported, contextTokens, maxSearches }
-  })
+export type { AgentSettings }
 
 const one = { tenantId: TenantId, id: AgentId }
+
+/** A change of the settings, which makes a version. */
+export interface AgentChange {
+  readonly changes: Partial<AgentSettings>
+  /** The version that is changed, which has to be the published one where the change is published; null for that one. */
+  readonly from: { readonly version: number; readonly settings: AgentSettings } | null
+  /** False: no turn uses the version. */
+  readonly publish: boolean
+  readonly note: string | null
+  readonly author: Actor | null
+}
+
+const authorJson = jsonbOf(Schema.NullOr(Actor))
 
 export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agents", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const columns = columnsOf(sql)
 
-    const columns = sql`
-      id, name, instructions, model, greeting, top_k as "topK", min_score as "minScore",
-      grounding_mode as mode, unsupported, context_tokens as "contextTokens", max_searches as "maxSearches", tools,
-      version, created_at as "createdAt", updated_at as "updatedAt"`
+    /** The version that the row `changed` has come to. */
+    const recording = (
+      settings: AgentSettings,
+      { author, note }: Pick<AgentChange, "author" | "note">
+    ) => sql`
+      recorded as (
+        insert into agent_versions (tenant_id, agent_id, version, settings, note, author)
+        select tenant_id, id, version, ${settingsJson(settings)}::jsonb, ${note}, nullif(${authorJson(author)}::jsonb, 'null')
+        from changed
+      )`
 
-    const insertRow = SqlSchema.single({
-      Request: Schema.Struct({ ...one, ...settings }),
-      Result: Row,
-      execute: (agent) => sql`
-        insert into agents (id, tenant_id, name, instructions, model, greeting, top_k, min_score, grounding_mode,
-          unsupported, context_tokens, max_searches, tools)
-        values (${agent.id}, ${agent.tenantId}, ${agent.name}, ${agent.instructions}, ${agent.model},
-          ${agent.greeting}, ${agent.topK}, ${agent.minScore}, ${agent.mode}, ${agent.unsupported},
-          ${agent.contextTokens}, ${agent.maxSearches}, ${[...agent.tools]}::text[])
-        returning ${columns}`
-    })
+    const insertRow = (
+      { tenantId }: TenantScope,
+      agent: AgentSettings & { readonly id: AgentId },
+      author: Actor | null
+    ) =>
+      SqlSchema.single({
+        Request: Schema.Void,
+        Result: AgentRow,
+        execute: () => sql`
+          with changed as (
+            insert into agents (id, tenant_id, name, instructions, model, greeting, top_k, min_score, grounding_mode,
+              unsupported, context_tokens, max_searches, tools)
+            values (${agent.id}, ${tenantId}, ${agent.name}, ${agent.instructions}, ${agent.model},
+              ${agent.greeting}, ${agent.topK}, ${agent.minScore}, ${agent.mode}, ${agent.unsupported},
+              ${agent.contextTokens}, ${agent.maxSearches}, ${[...agent.tools]}::text[])
+            returning *
+          ), ${recording(agent, { author, note: null })}
+          select ${columns} from changed`
+      })(undefined)
 
     const selectRow = SqlSchema.findOne({
       Request: Schema.Struct(one),
-      Result: Row,
+      Result: AgentRow,
       execute: ({ tenantId, id }) =>
         sql`select ${columns} from agents where tenant_id = ${tenantId} and id = ${id}`
     })
 
+    /** Turns, which only refer to the agent, go on meanwhile. */
+    const lockRow = SqlSchema.findOne({
+      Request: Schema.Struct({ ...one, expected: Schema.NullOr(Schema.Int) }),
+      Result: AgentRow,
+      execute: ({ tenantId, id, expected }) => sql`
+        select ${columns} from agents
+        where tenant_id = ${tenantId} and id = ${id} and version = coalesce(${expected}::int, version)
+        for no key update`
+    })
+
     const selectPage = SqlSchema.findAll({
       Request: Schema.Struct({ tenantId: TenantId, limit: Schema.Int, after: Schema.NullOr(Schema.String) }),
-      Result: Row,
+      Result: AgentRow,
       execute: ({ tenantId, limit, after }) => sql`
         select ${columns} from agents
         where tenant_id = ${tenantId} and ${after === null ? sql`true` : sql`id < ${after}`}
         order by id desc limit ${limit}`
     })
 
-    const updateRow = SqlSchema.findOne({
-      Request: Schema.Struct({
-        ...one,
-        changes: Schema.partial(Settings),
-        expected: Schema.NullOr(Schema.Int)
-      }),
-      Result: Row,
-      execute: ({ tenantId, id, changes, expected }) => {
-        const assignments = [
-          sql`updated_at = now()`,
-          sql`version = version + 1`,
-          ...(changes.name === undefined ? [] : [sql`name = ${changes.name}`]),
-          ...(changes.instructions === undefined ? [] : [sql`instructions = ${changes.instructions}`]),
-          ...(changes.model === undefined ? [] : [sql`model = ${changes.model}`]),
-          ...(changes.greeting === undefined ? [] : [sql`greeting = ${changes.greeting}`]),
-          ...(changes.topK === undefined ? [] : [sql`top_k = ${changes.topK}`]),
-          ...(changes.minScore === undefined ? [] : [sql`min_score = ${changes.minScore}`]),
-          ...(changes.tools === undefined ? [] : [sql`tools = ${[...changes.tools]}::text[]`]),
-          ...(changes.mode === undefined ? [] : [sql`grounding_mode = ${changes.mode}`]),
-          ...(changes.unsupported === undefined ? [] : [sql`unsupported = ${changes.unsupported}`]),
-          ...(changes.contextTokens === undefined ? [] : [sql`context_tokens = ${changes.contextTokens}`]),
-          ...(changes.maxSearches === undefined ? [] : [sql`max_searches = ${changes.maxSearches}`])
-        ]
-        return sql`
-          update agents set ${sql.csv(assignments)}
-          where tenant_id = ${tenantId} and id = ${id} and version = coalesce(${expected}::int, version)
-          returning ${columns}`
-      }
-    })
-
-    const insert = (scope: TenantScope, agent: AgentSettings & { readonly id: AgentId }) =>
-      insertRow({ ...agent, tenantId: scope.tenantId }).pipe(Effect.orDie, Effect.map(toAgent))
+    const insert = (
+      scope: TenantScope,
+      agent: AgentSettings & { readonly id: AgentId },
+      author: Actor | null = null
+    ) => insertRow(scope, agent, author).pipe(Effect.orDie, Effect.map(toAgent))
 
     const find = (scope: TenantScope, id: AgentId) =>
       selectRow({ tenantId: scope.tenantId, id }).pipe(Effect.orDie, Effect.map(Option.map(toAgent)))
+
+    /** The settings of a version; none when the tenant's agent has no such version. */
+    const recorded = (scope: TenantScope, id: AgentId, version: number) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Schema.Struct({ settings: AgentSettings }),
+        execute: () => sql`
+          select settings from agent_versions
+          where tenant_id = ${scope.tenantId} and agent_id = ${id} and version = ${version}`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map(Option.map(({ settings }) => settings)),
+        Effect.withSpan("AgentStore.recorded")
+      )
 
     /** Newest first. */
     const list = Effect.fn("AgentStore.list")(function* (scope: TenantScope, { limit, after }: PageRequest) {
@@ -133,17 +123,39 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
       return page
     }, Effect.orDie)
 
-    /** Sets what `changes` names; none when the tenant has no such agent, or its version is not `expected`. */
-    const update = (
-      scope: TenantScope,
+    const changeRow = (
+      { tenantId }: TenantScope,
       id: AgentId,
-      changes: Partial<AgentSettings>,
-      expected: number | null = null
+      settings: AgentSettings,
+      change: AgentChange
     ) =>
-      updateRow({ tenantId: scope.tenantId, id, changes, expected }).pipe(
-        Effect.orDie,
-        Effect.map(Option.map(toAgent))
-      )
+      SqlSchema.single({
+        Request: Schema.Void,
+        Result: AgentRow,
+        execute: () => sql`
+          with changed as (
+            update agents set updated_at = now(), version = version + 1
+              ${change.publish ? sql`, published_version = version + 1, ${assignments(sql, settings)}` : sql``}
+            where tenant_id = ${tenantId} and id = ${id}
+            returning *
+          ), ${recording(settings, change)}
+          select ${columns} from changed`
+      })(undefined)
+
+    /** Makes a version; none when the tenant has no such agent, its newest is not `expected`, or another is published. */
+    const update = Effect.fn("AgentStore.update")(
+      function* (scope: TenantScope, id: AgentId, change: AgentChange, expected: number | null = null) {
+        const found = yield* lockRow({ tenantId: scope.tenantId, id, expected })
+        if (Option.isNone(found)) return Option.none<Agent>()
+        const { from, publish } = change
+        if (publish && from !== null && from.version !== found.value.publishedVersion)
+          return Option.none<Agent>()
+        const settings = { ...(from?.settings ?? found.value), ...change.changes }
+        return Option.some(toAgent(yield* changeRow(scope, id, settings, change)))
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
 
     /**
      * Locks the agent until the caller's transaction ends: nothing can be added to it from then on. False when the tenant
@@ -158,6 +170,6 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
     const remove = (scope: TenantScope, id: AgentId) =>
       Effect.asVoid(sql`delete from agents where tenant_id = ${scope.tenantId} and id = ${id}`)
 
-    return { insert, find, list, update, seize, remove } as const
+    return { insert, find, recorded, list, update, seize, remove } as const
   })
 }) {}

@@ -69,6 +69,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
         Result: Trace,
         execute: () => sql`
           select r.id, r.status, r.conversation_id as "conversationId", r.message_id as "messageId",
+            r.agent_version as "agentVersion",
             r.started_at as "startedAt", r.completed_at as "completedAt",
             (${eventsAfter(page.after, page.limit + 1)}) as events
           from agent_runs r where ${mine(scope, id)}`

@@ -11,7 +11,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
-import { GroundingMode, UnsupportedPolicy } from "../../domain/agents/Agent.ts"
 import { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { ExternalEndUserId } from "../../domain/chat/ChatTurn.ts"
 import {
@@ -34,6 +33,7 @@ import {
   type Settlement,
   settleStatement
 } from "./TurnSettlement.ts"
+import { chosenVersion, settingsColumns, TurnAgent, withRecorded } from "./TurnVersion.ts"
 import { orUnstorable } from "../Unstorable.ts"
 
 export type { Settled, Settlement }
@@ -70,34 +70,23 @@ export interface TurnStart {
   readonly startedLabel: string
   /** The run has ended by then, or another process ends it. */
   readonly timeout: Duration.DurationInput
+  /** The agent's version that is tried; without it the one that the conversation gets. */
+  readonly version?: number
 }
+
+/** What decides which version of the agent the turn uses. */
+const asked = ({ conversationId, target, version }: TurnStart) => ({
+  conversationId: target._tag === "Conversation" ? target.id : conversationId,
+  version
+})
 
 const encodeAttachments = jsonbOf(Schema.Array(StoredAttachment))
 
 export const HistoryMessage = Schema.Struct({ role: MessageRole, content: Schema.String })
 export type HistoryMessage = typeof HistoryMessage.Type
 
-/** The agent's settings as they are when the turn begins. */
-const Settings = Schema.Struct({
-  instructions: Schema.String,
-  model: Schema.NullOr(Schema.String),
-  topK: Schema.Int,
-  minScore: Schema.NullOr(Schema.Number),
-  groundingMode: GroundingMode,
-  unsupported: UnsupportedPolicy,
-  contextTokens: Schema.Int,
-  maxSearches: Schema.Int,
-  hasSources: Schema.Boolean,
-  /** False when there is nothing to read of tools. */
-  hasTools: Schema.Boolean,
-  /** Tools of the process that the agent may call, by name. */
-  sourceTools: Schema.Array(Schema.String),
-  /** False when the agent has no source of questions and answers. */
-  hasCurated: Schema.Boolean
-})
-
 const StartedTurn = Schema.Struct({
-  ...Settings.fields,
+  ...TurnAgent.fields,
   /** False when the quota is used up, or when the target is missing. */
   reserved: Schema.Boolean,
   periodStart: Schema.NullOr(Schema.ValidDateFromSelf),
@@ -203,14 +192,15 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       run as (
         insert into agent_runs (
           id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message, period_start, credited,
-          epoch, answers, attachments, source_scope, status, started_at, ends_by
+          epoch, answers, attachments, source_scope, status, started_at, ends_by, agent_version
         )
         select ${opening.runId}, ${scope.tenantId}, ${scope.agentId}, origin.id, origin.ticket, ${opening.instanceId},
           ${opening.userMessageId}, ${opening.message}, reserved.period_start, reserved.credited,
           origin.epoch, ${opening.answers ?? null}::text[], ${encodeAttachments(opening.attachments ?? [])}::jsonb,
           ${sourceScopeJson(scope)}::jsonb, 'running',
           ${DateTime.formatIso(opening.startedAt)}::timestamptz,
-          now() + make_interval(secs => ${Duration.toSeconds(opening.timeout)})
+          now() + make_interval(secs => ${Duration.toSeconds(opening.timeout)}),
+          (select ${chosenVersion(sql, asked(opening))} from agents a where a.id = ${scope.agentId})
         from ${from}, reserved
         returning id
       ),
@@ -222,14 +212,8 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         from run
       )`
 
-    const settingsColumns = sql`
-      a.instructions, a.model, a.top_k as "topK", a.min_score as "minScore",
-      a.grounding_mode as "groundingMode", a.unsupported, a.context_tokens as "contextTokens",
-      a.max_searches as "maxSearches",
-      exists (select 1 from sources s where s.tenant_id = a.tenant_id and s.agent_id = a.id) as "hasSources",
-      exists (select 1 from tools t where t.tenant_id = a.tenant_id and t.agent_id = a.id) as "hasTools",
-      a.tools as "sourceTools",
-      exists (select 1 from sources s where s.agent_id = a.id and s.type = 'QA') as "hasCurated",
+    const columns = (opening: TurnStart) => sql`
+      ${settingsColumns(sql, asked(opening))},
       exists (select 1 from reserved) as reserved,
       (select period_start from reserved) as "periodStart",
       coalesce((select credited from reserved), false) as credited`
@@ -253,7 +237,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         with ${reservation(sql, scope.tenantId, known)},
         identity as (${identity(scope, opening)})
         ${opening.persist ? rows : sql``}
-        select ${settingsColumns},
+        select ${columns(opening)},
           (select id from identity) as "endUserId", ${known} as known, null as state, 0 as epoch,
           ${opening.persist ? sql`1` : sql`null`}::int as ticket, true as clear, '[]'::json as history
         from agents a where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
@@ -291,7 +275,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         ),
         ${reservation(sql, scope.tenantId, sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
         ${opening.persist ? rows : sql``}
-        select ${settingsColumns}, conversation.end_user_id as "endUserId", conversation.id is not null as known,
+        select ${columns(opening)}, conversation.end_user_id as "endUserId", conversation.id is not null as known,
           conversation.state, ${opening.persist ? sql`coalesce((select epoch from ticketed), conversation.epoch, 0)` : sql`coalesce(conversation.epoch, 0)`}::int as epoch, ${place},
           (${historyOf(id, opening.answers)}) as history
         from agents a left join conversation on true
@@ -307,7 +291,8 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       const execute = () =>
         target._tag === "Conversation" ? resume(scope, opening, target.id) : open(scope, opening)
       return yield* SqlSchema.single({ Request: Schema.Void, Result: StartedTurn, execute })(undefined).pipe(
-        again
+        again,
+        Effect.map(withRecorded)
       )
     }, Effect.orDie)
 

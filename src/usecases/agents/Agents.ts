@@ -5,6 +5,7 @@ import * as Option from "effect/Option"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
 import { ToolSource } from "../../capabilities/ToolSource.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { Actor } from "../../domain/accounts/Audit.ts"
 import type { CreateAgent, PatchAgent } from "../../domain/agents/Agent.ts"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { type AgentId, newId } from "../../domain/Ids.ts"
@@ -34,6 +35,11 @@ const defaults = {
 } as const
 
 const missing = () => new NotFound({ message: "There is no such agent." })
+const unknownBase = () =>
+  new ValidationError({
+    message: "The agent has no such version.",
+    details: { issues: [{ path: ["from"], message: "Expected a version of the agent" }] }
+  })
 const unavailable = () =>
   new ServiceUnavailable({
     message: "The removal of the agent's files cannot be queued now. Try again later."
@@ -52,6 +58,9 @@ const changesOf = ({
   retrieval,
   instructions,
   tools,
+  note: _,
+  publish: __,
+  from: ___,
   ...given
 }: PatchAgent): Partial<AgentSettings> => ({
   ...given,
@@ -86,9 +95,14 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
           )
     }
 
-    const create = Effect.fn("Agents.create")(function* (scope: TenantScope, agent: CreateAgent) {
+    /** `author` is null for what the service makes itself. */
+    const create = Effect.fn("Agents.create")(function* (
+      scope: TenantScope,
+      agent: CreateAgent,
+      author: Actor | null = null
+    ) {
       yield* checkTools(agent.tools ?? [])
-      return yield* store.insert(scope, { id: yield* newId.agent, ...initial(agent) })
+      return yield* store.insert(scope, { id: yield* newId.agent, ...initial(agent) }, author)
     })
 
     /** Newest first. */
@@ -100,21 +114,39 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
       return found.value
     })
 
-    /** CONFLICT when `expected`, the version that the change was made from, is no longer the newest. */
+    const baseOf = Effect.fn("Agents.baseOf")(function* (
+      scope: TenantScope,
+      id: AgentId,
+      version: number | undefined
+    ) {
+      if (version === undefined) return null
+      const found = yield* store.recorded(scope, id, version)
+      return Option.isNone(found) ? yield* unknownBase() : { version, settings: found.value }
+    })
+
+    /**
+     * Makes a version and publishes it, unless `publish` is false. CONFLICT when `expected`, the version that the change was
+     * made from, is no longer the newest, or `from` is published no longer. A change that names no setting makes no version.
+     */
     const patch = Effect.fn("Agents.patch")(function* (
       scope: TenantScope,
       id: AgentId,
       change: PatchAgent,
-      expected: number | null = null
+      expected: number | null = null,
+      author: Actor | null = null
     ) {
       yield* checkTools(change.tools ?? [])
+      const before = yield* get(scope, id)
       const changes = changesOf(change)
       const isEmpty = Object.keys(changes).length === 0
-      const changed = isEmpty ? Option.none() : yield* store.update(scope, id, changes, expected)
+      if (isEmpty && (expected === null || expected === before.version)) return before
+      if (isEmpty) return yield* outdated(before.version)
+      const from = yield* baseOf(scope, id, change.from)
+      const { note = null, publish = true } = change
+      const changed = yield* store.update(scope, id, { changes, from, publish, note, author }, expected)
       if (Option.isSome(changed)) return changed.value
-      const found = yield* get(scope, id)
-      if (isEmpty && (expected === null || expected === found.version)) return found
-      return yield* outdated(found.version)
+      const { version } = yield* get(scope, id)
+      return yield* outdated(version)
     })
 
     const removeAll = Effect.fn("Agents.removeAll")(

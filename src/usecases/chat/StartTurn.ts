@@ -74,7 +74,7 @@ export const makeStartTurn = Effect.gen(function* () {
   const opened = CheapSpans.fn("Beginning.opened")(function* (
     channel: ConversationChannel,
     request: ChatTurnRequest,
-    { files, retryOf, userMessageId }: TurnOptions
+    { files, retryOf, userMessageId, version }: TurnOptions
   ) {
     const runId = yield* newId.run
     const trace = Trace.make(runId)
@@ -93,7 +93,8 @@ export const makeStartTurn = Effect.gen(function* () {
       message: request.message,
       startedAt: started.timestamp,
       startedLabel: started.label,
-      timeout: Duration.sum(settings.timeout, settlingTime)
+      timeout: Duration.sum(settings.timeout, settlingTime),
+      ...(version === undefined ? {} : { version })
     }
     return { opening, started, trace }
   })

@@ -30,6 +30,8 @@ export interface TurnOptions {
   readonly retryOf?: MessageId
   /** Of a turn outside a stored conversation, oldest first. */
   readonly history?: ReadonlyArray<HistoryMessage>
+  /** The agent's version that is tried; without it the one that the conversation gets. */
+  readonly version?: number
 }
 
 export const noTurnOptions: TurnOptions = { files: noFiles }

@@ -19,6 +19,8 @@ import * as Boundary from "../../../src/http/server/Boundary.ts"
 import { TrustedProxies } from "../../../src/http/server/ClientAddress.ts"
 import { AgentsApi } from "../../../src/http/hosted/agents/AgentsApi.ts"
 import { AgentsHandlers } from "../../../src/http/hosted/agents/AgentsHandlers.ts"
+import { AgentVersionsApi } from "../../../src/http/hosted/agents/AgentVersionsApi.ts"
+import { AgentVersionsHandlers } from "../../../src/http/hosted/agents/AgentVersionsHandlers.ts"
 import { AuditApi } from "../../../src/http/hosted/accounts/AuditApi.ts"
 import { AuditHandlers } from "../../../src/http/hosted/accounts/AuditHandlers.ts"
 import { EndUsersApi } from "../../../src/http/hosted/conversations/EndUsersApi.ts"
@@ -39,6 +41,7 @@ import { QueuesHandlers } from "../../../src/http/operator/QueuesHandlers.ts"
 import { TenantsApi } from "../../../src/http/operator/TenantsApi.ts"
 import { TenantsHandlers } from "../../../src/http/operator/TenantsHandlers.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
+import { AgentVersionStore } from "../../../src/store/agents/AgentVersions.ts"
 import { ApiKeyStore } from "../../../src/store/accounts/ApiKeys.ts"
 import { EndUserStore } from "../../../src/store/conversations/EndUsers.ts"
 import { SessionStore } from "../../../src/store/accounts/Sessions.ts"
@@ -51,6 +54,7 @@ import { Accounts } from "../../../src/usecases/accounts/Accounts.ts"
 import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
 import { EndUsers } from "../../../src/usecases/conversations/EndUsers.ts"
 import { Agents } from "../../../src/usecases/agents/Agents.ts"
+import { AgentVersions } from "../../../src/usecases/agents/AgentVersions.ts"
 import { Keys } from "../../../src/usecases/accounts/Keys.ts"
 import { Queues } from "../../../src/usecases/operations/Queues.ts"
 import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
@@ -66,6 +70,7 @@ const Surface = HttpApi.make("spoke")
   .add(QueuesApi)
   .add(SessionsApi)
   .add(AgentsApi)
+  .add(AgentVersionsApi)
   .add(KeysApi)
   .add(AuditApi)
   .add(EndUsersApi)
@@ -74,6 +79,7 @@ const Surface = HttpApi.make("spoke")
 
 const Stores = Layer.mergeAll(
   AgentStore.Default,
+  AgentVersionStore.Default,
   ApiKeyStore.Default,
   EndUserStore.Default,
   TeamStore.Default,
@@ -87,6 +93,7 @@ const Stores = Layer.mergeAll(
 const UseCases = Layer.mergeAll(
   Accounts.Default,
   Agents.Default,
+  AgentVersions.Default,
   AuditTrail.Default,
   EndUsers.Default,
   Keys.Default,
@@ -116,6 +123,7 @@ export const accountsServer = (options: Options = {}) => {
     QueuesHandlers,
     SessionsHandlers,
     AgentsHandlers,
+    AgentVersionsHandlers,
     AuditHandlers,
     EndUsersHandlers,
     KeysHandlers,

@@ -46,6 +46,8 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
         tools: [],
         grounding: { mode: "strict", unsupported: "annotate", contextTokens: 6_000, maxSearches: 0 },
         version: 1,
+        publishedVersion: 1,
+        split: null,
         createdAt: expect.any(String),
         updatedAt: expect.any(String)
       })

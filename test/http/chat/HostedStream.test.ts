@@ -14,7 +14,7 @@ import { eachEngineLive } from "../../TestDatabase.ts"
 import { Script } from "../../usecases/chat/TurnHarness.ts"
 import { as } from "../PublicServer.ts"
 import { expectData, expectError, TestServer } from "../TestServer.ts"
-import { begin, layer as WidgetServer } from "./WidgetServer.ts"
+import { appUrl, begin, layer as WidgetServer } from "./WidgetServer.ts"
 
 const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-attachments-"))
 afterAll(() => Fs.rmSync(folder, { recursive: true, force: true }))
@@ -110,6 +110,52 @@ eachEngineLive("The hosted stream", (it, engine) => {
           expectError(yield* send([], fields), 400, "VALIDATION_ERROR")
         }
       })
+    )
+
+    it.effect(
+      "lets the team try a version that is not published, as JSON or as a form, and nobody else",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* start
+          const { call } = yield* TestServer
+          yield* sql`
+          insert into agent_versions (tenant_id, agent_id, version, settings) values ('ten_1', 'agt_1', 2, ${JSON.stringify(
+            {
+              name: "Helper",
+              instructions: "Speak like version two.",
+              model: null,
+              greeting: null,
+              topK: 6,
+              minScore: null,
+              tools: [],
+              mode: "strict",
+              unsupported: "annotate",
+              contextTokens: 6_000,
+              maxSearches: 0
+            }
+          )}::jsonb)`
+          const headers = { cookie: "spoke_session=owner", origin: appUrl }
+          const asked = Effect.flatMap(Script, ({ requests }) =>
+            Effect.map(Ref.get(requests), (all) => JSON.stringify(all.at(-1)?.prompt))
+          )
+          const turn = { agentId: "agt_1", message: "Hi" }
+          const trial = yield* call("POST", path, { headers, body: { ...turn, version: 2 } })
+          expect(trial.status).toBe(200)
+          expect(yield* asked).toContain("version two")
+          const formed = form([], { ...turn, version: "2" })
+          expect((yield* call("POST", path, { headers, body: formed })).status).toBe(200)
+          expect(yield* asked).toContain("version two")
+          expect(yield* sql`select agent_version as version from agent_runs`).toEqual([
+            { version: 2 },
+            { version: 2 }
+          ])
+          expect((yield* call("POST", path, { headers, body: turn })).status).toBe(200)
+          expect(yield* asked).not.toContain("version two")
+          expectError(yield* call("POST", path, { headers, body: { ...turn, version: 3 } }), 404, "NOT_FOUND")
+          const page = { headers: as("spk_chat"), body: { message: "Hi", version: 2 } }
+          expectError(yield* call("POST", path, page), 400, "VALIDATION_ERROR")
+          expect(yield* sql`select count(*)::int as runs from agent_runs`).toEqual([{ runs: 3 }])
+        })
     )
 
     it.effect("attachments reach the model, are stored with the message, and come back byte for byte", () =>

@@ -1,5 +1,8 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpApp from "@effect/platform/HttpApp"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
+import type { Agent } from "../../../domain/agents/Agent.ts"
 import { expectedVersion } from "../../../domain/Version.ts"
 import { Agents } from "../../../usecases/agents/Agents.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
@@ -7,6 +10,15 @@ import { Api } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
+
+/** With its newest version as `ETag`, which `If-Match` takes. */
+const tagged = (agent: Agent) =>
+  Effect.as(
+    HttpApp.appendPreResponseHandler((_, response) =>
+      Effect.succeed(HttpServerResponse.setHeader(response, "etag", `"${agent.version}"`))
+    ),
+    agent
+  )
 
 /** The tenant's agents. */
 export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
@@ -24,19 +36,21 @@ export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
       )
       .handle("create", ({ payload }) =>
         Effect.gen(function* () {
-          const change = agents.create(yield* CurrentUser, payload)
-          return { agent: yield* audit.change(yield* actor, "agent.create", change, ({ id }) => id) }
+          const by = yield* actor
+          const change = agents.create(by, payload, by.actor)
+          return { agent: yield* audit.change(by, "agent.create", change, ({ id }) => id) }
         })
       )
       .handle("get", ({ path }) =>
         Effect.gen(function* () {
-          return { agent: yield* agents.get(yield* CurrentUser, path.id) }
+          return { agent: yield* tagged(yield* agents.get(yield* CurrentUser, path.id)) }
         })
       )
       .handle("patch", ({ headers, path, payload }) =>
         Effect.gen(function* () {
-          const change = agents.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
-          return { agent: yield* audit.change(yield* actor, "agent.update", change, ({ id }) => id) }
+          const by = yield* actor
+          const change = agents.patch(by, path.id, payload, expectedVersion(headers), by.actor)
+          return { agent: yield* tagged(yield* audit.change(by, "agent.update", change, ({ id }) => id)) }
         })
       )
       .handle("remove", ({ path: { id } }) =>

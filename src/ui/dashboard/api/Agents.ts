@@ -2,6 +2,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
 import type { Agent as Declared, CreateAgent, PatchAgent } from "../../../domain/agents/Agent.ts"
 import type { AgentPage, OneAgent } from "../../../http/hosted/agents/AgentsApi.ts"
+import type { AgentVersionPage, OneAgentVersion } from "../../../http/hosted/agents/AgentVersionsApi.ts"
 import type { LatestRun } from "../../../http/hosted/conversations/InboxViewApi.ts"
 import { call, firstPage } from "./Client.ts"
 
@@ -35,6 +36,32 @@ export const patchAgent = (id: string, version: number, patch: typeof PatchAgent
     body: patch,
     version
   })
+
+export type AgentVersion = (typeof AgentVersionPage.Encoded)["versions"][number]
+
+export const agentVersions = (id: string) =>
+  infiniteQueryOptions({
+    queryKey: ["agents", id, "versions"],
+    queryFn: ({ pageParam, signal }) =>
+      call<typeof AgentVersionPage.Encoded>("GET", `/api/agents/${id}/versions`, {
+        query: { limit: 20, cursor: pageParam },
+        signal
+      }),
+    initialPageParam: firstPage(),
+    getNextPageParam: ({ nextCursor }) => nextCursor
+  })
+
+/** A version never changes: what was read of it stays true. */
+export const agentVersion = (id: string, version: number) =>
+  queryOptions({
+    queryKey: ["agents", id, "version", version],
+    queryFn: ({ signal }) =>
+      call<typeof OneAgentVersion.Encoded>("GET", `/api/agents/${id}/versions/${version}`, { signal }),
+    staleTime: Number.POSITIVE_INFINITY
+  })
+
+export const publishVersion = (id: string, version: number) =>
+  call<typeof OneAgent.Encoded>("POST", `/api/agents/${id}/versions/${version}/publish`)
 
 /** Milliseconds between two looks. */
 const lookEvery = 10_000

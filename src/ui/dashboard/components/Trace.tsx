@@ -41,6 +41,7 @@ const words = texts(
     title: "Trace",
     empty: "Ask something: what happens appears here.",
     details: "Details",
+    version: (version: number) => `Version ${version} of the agent`,
     running: "running",
     complete: "done",
     failed: "failed",
@@ -50,6 +51,7 @@ const words = texts(
     title: "Ablauf",
     empty: "Etwas fragen: hier erscheint, was geschieht.",
     details: "Einzelheiten",
+    version: (version: number) => `Version ${version} des Agenten`,
     running: "läuft",
     complete: "fertig",
     failed: "fehlgeschlagen",
@@ -64,7 +66,13 @@ const since = (event: RunEvent, first: RunEvent | undefined) => {
   return `+${(milliseconds / 1_000).toFixed(2)} s`
 }
 
-export const Trace = ({ events }: { readonly events: ReadonlyArray<RunEvent> }) => {
+interface Props {
+  readonly events: ReadonlyArray<RunEvent>
+  /** Of the agent; null where it is not known. */
+  readonly version?: number | null
+}
+
+export const Trace = ({ events, version = null }: Props) => {
   const t = useText(words)
   const why = useFailure()
   const reasonOf = (event: RunEvent) => {
@@ -74,6 +82,7 @@ export const Trace = ({ events }: { readonly events: ReadonlyArray<RunEvent> }) 
   return (
     <section className={css["trace"]} aria-label={t.title}>
       <h2>{t.title}</h2>
+      {version === null ? null : <p className={css["soft"]}>{t.version(version)}</p>}
       {events.length === 0 ? <p className={css["soft"]}>{t.empty}</p> : null}
       <ol className={css["events"]}>
         {events.map((event, place) => (

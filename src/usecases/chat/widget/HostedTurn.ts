@@ -8,9 +8,10 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { ReadScope } from "../../../domain/accounts/Access.ts"
 import type { ChatTurnRequest, TurnPart } from "../../../domain/chat/ChatTurn.ts"
-import { NotFound } from "../../../domain/Errors.ts"
+import { NotFound, ValidationError } from "../../../domain/Errors.ts"
 import { type MessageId, newId } from "../../../domain/Ids.ts"
 import type { HostedTurnRequest, SessionId } from "../../../domain/chat/Widget.ts"
+import { AgentStore } from "../../../store/agents/Agents.ts"
 import { WidgetMessageStore } from "../../../store/chat/WidgetMessages.ts"
 import type { Place } from "../../../store/chat/WidgetSessions.ts"
 import { ChatTurn, type RunningTurn } from "../ChatTurn.ts"
@@ -36,6 +37,24 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
     const messages = yield* WidgetMessageStore
     const attachments = yield* Attachments
     const feed = yield* RealtimeFeed
+    const agents = yield* AgentStore
+
+    /** Somebody of the team may try a version that is not published, outside a session; nobody else may. */
+    const checkTrial = Effect.fn("HostedTurn.checkTrial")(function* (
+      { channel, scope }: Standing,
+      sessionId: SessionId | undefined,
+      version: number | undefined
+    ) {
+      if (version === undefined) return
+      if (channel !== "test" || sessionId !== undefined) {
+        return yield* new ValidationError({
+          message: "A version is tried by the team alone, without a session.",
+          details: { issues: [{ path: ["version"], message: "Expected no version here" }] }
+        })
+      }
+      const found = yield* agents.recorded(scope, scope.agentId, version)
+      if (Option.isNone(found)) return yield* new NotFound({ message: "The agent has no such version." })
+    })
 
     /** The message is stored for the human; what the page gets is a turn that ends at once, and says who answers. */
     const handOver = Effect.fn("HostedTurn.handOver")(function* (
@@ -112,10 +131,12 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
 
     /** Starts the turn, as `ChatTurn.start` does; `sent` are its files, which are kept from here on. */
     const start = Effect.fn("HostedTurn.start")(function* (
-      { channel, scope }: Standing,
-      { agentId: _, retryOf, sessionId, ...turn }: HostedTurnRequest,
+      standing: Standing,
+      { agentId: _, retryOf, sessionId, version, ...turn }: HostedTurnRequest,
       sent: ReadonlyArray<StagedFile>
     ) {
+      const { channel, scope } = standing
+      yield* checkTrial(standing, sessionId, version)
       if (retryOf !== undefined && sessionId !== undefined) {
         return yield* retried(scope, channel, { ...turn, retryOf, sessionId })
       }
@@ -123,7 +144,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       const files = yield* attachments.keep(sent)
       const begun =
         sessionId === undefined
-          ? turns.start(scope, turn, channel, { files })
+          ? turns.start(scope, turn, channel, { files, ...(version === undefined ? {} : { version }) })
           : turn.persist
             ? inSession(scope, channel, sessionId, turn, files)
             : unstored(scope, channel, sessionId, turn, files)

@@ -18,6 +18,7 @@ const Sources = lazy(() => import("./AgentSources.tsx"))
 const Settings = lazy(() => import("./Settings.tsx"))
 const Tools = lazy(() => import("./Tools.tsx"))
 const TryIt = lazy(() => import("./TryIt.tsx"))
+const Versions = lazy(() => import("./Versions.tsx"))
 
 const words = texts(
   {
@@ -25,6 +26,7 @@ const words = texts(
     tryIt: "Try it",
     sources: "Sources",
     settings: "Settings",
+    versions: "Versions",
     keys: "Keys",
     tools: "Tools",
     channels: "Channels",
@@ -38,6 +40,7 @@ const words = texts(
     tryIt: "Ausprobieren",
     sources: "Quellen",
     settings: "Einstellungen",
+    versions: "Versionen",
     keys: "Schlüssel",
     tools: "Werkzeuge",
     channels: "Kanäle",
@@ -96,6 +99,7 @@ const AgentPage = ({ id, tab, user }: Props) => {
                 : []),
               ["sources", t.sources, shown(<Sources agentId={id} user={user} />)],
               ["settings", t.settings, shown(<Settings agent={agent} mayChange={mayChange} />)],
+              ["versions", t.versions, shown(<Versions agent={agent} user={user} />)],
               ...(mayChange ? ([["keys", t.keys, shown(<Keys agentId={id} />)]] as const) : []),
               ["tools", t.tools, shown(<Tools agentId={id} mayChange={mayChange} />)],
               ["channels", t.channels, shown(<Channels agentId={id} mayChange={mayChange} />)],

@@ -1,5 +1,6 @@
 /** What an agent is told, and how it searches. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
 import { type Agent, agent as agentQuery, patchAgent } from "../../api/Agents.ts"
 import { isOutdated } from "../../api/Client.ts"
 import { Button } from "../../components/Button.tsx"
@@ -40,7 +41,12 @@ const words = texts(
     unsupported: "When the sources do not support a reply",
     annotate: "Send it; its citations say so",
     withhold: "Send a refusal instead",
-    handoff: "Hand over to a person"
+    handoff: "Hand over to a person",
+    version: "This change",
+    note: "Note",
+    noteHelp: "Why: shown with the version.",
+    draft: "Keep as a draft",
+    drafted: (version: number) => `Kept as version ${version}, which no turn uses. It is under Versions.`
   },
   {
     title: (name: string) => `Einstellungen von ${name}`,
@@ -67,7 +73,13 @@ const words = texts(
     unsupported: "Wenn die Quellen eine Antwort nicht stützen",
     annotate: "Senden; ihre Belege sagen es",
     withhold: "Stattdessen ablehnen",
-    handoff: "An einen Menschen übergeben"
+    handoff: "An einen Menschen übergeben",
+    version: "Diese Änderung",
+    note: "Notiz",
+    noteHelp: "Warum: steht bei der Version.",
+    draft: "Als Entwurf ablegen",
+    drafted: (version: number) =>
+      `Abgelegt als Version ${version}, die noch niemandem antwortet. Sie steht unter Versionen.`
   }
 )
 
@@ -103,7 +115,8 @@ const places = [
   "retrieval.topK",
   "retrieval.minScore",
   "grounding.contextTokens",
-  "grounding.maxSearches"
+  "grounding.maxSearches",
+  "note"
 ] as const
 
 const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayChange: boolean }) => {
@@ -116,9 +129,13 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
     stored: fieldsOf(agent)
   })
   const { change, value } = draft
+  const [note, setNote] = useState("")
   const save = useMutation({
-    mutationFn: () =>
+    mutationFn: (publish: boolean) =>
       patchAgent(agent.id, agent.version, {
+        publish,
+        from: agent.publishedVersion,
+        ...(note.trim() === "" ? {} : { note }),
         name: value.name,
         instructions: value.instructions,
         greeting: value.greeting === "" ? null : value.greeting,
@@ -131,8 +148,11 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
           maxSearches: Number(value.maxSearches)
         }
       }),
-    onSuccess: ({ agent: saved }) => {
-      draft.saved()
+    onSuccess: ({ agent: saved }, publish) => {
+      // What is typed is in the draft version then, and the form is of the published one.
+      if (publish) draft.saved()
+      else draft.discard()
+      setNote("")
       queries.setQueryData(agentQuery(agent.id).queryKey, saved)
       return queries.invalidateQueries({ queryKey: ["agents"] })
     },
@@ -142,8 +162,9 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         : undefined
   })
   const { errorOf, general } = useIssues(save.error, places)
+  const done = save.variables === false ? t.drafted(save.data?.agent.version ?? agent.version) : common.saved
   return (
-    <Form onSubmit={() => save.mutate()}>
+    <Form onSubmit={() => save.mutate(true)}>
       <Conflict draft={draft} problem={save.error} />
       <Card title={t.voice}>
         <TextField
@@ -254,8 +275,22 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
       </Card>
       {general === null || isOutdated(general) ? null : <Problem problem={general} />}
       {mayChange ? (
+        <Card title={t.version}>
+          <TextField
+            label={t.note}
+            help={t.noteHelp}
+            value={note}
+            onChange={setNote}
+            error={errorOf("note")}
+          />
+        </Card>
+      ) : null}
+      {mayChange ? (
         <Actions>
-          <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
+          <DraftState draft={draft}>{save.isSuccess ? done : ""}</DraftState>
+          <Button busy={save.isPending} onPress={() => save.mutate(false)}>
+            {t.draft}
+          </Button>
           <Button kind="primary" type="submit" busy={save.isPending}>
             {common.save}
           </Button>

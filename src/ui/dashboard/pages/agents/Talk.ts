@@ -53,6 +53,8 @@ interface Pending {
 interface Kept {
   readonly conversationId?: string
   readonly pending?: Pending
+  /** The agent's version that is tried. */
+  readonly version?: number
 }
 
 /** Messages of a talk that are shown again. */
@@ -131,6 +133,18 @@ export class Talk {
     void this.chat.sendMessage({ text, metadata: { files: files.map(({ name }) => name) } })
   }
 
+  /** The version that is tried; undefined for the one that answers customers. */
+  get version(): number | undefined {
+    return this.turn.version
+  }
+
+  /** From now on `version` is tried, in another conversation. */
+  tryVersion(version: number | undefined): void {
+    if (version === this.turn.version) return
+    this.turn.version = version
+    this.clear()
+  }
+
   /** What is said next begins another conversation. */
   clear(): void {
     void this.chat.stop()
@@ -157,8 +171,9 @@ export class Talk {
 
   private keep(kept: Kept): void {
     this.kept = kept
+    const { version } = this.turn
     try {
-      sessionStorage.setItem(this.storageKey, JSON.stringify(kept))
+      sessionStorage.setItem(this.storageKey, JSON.stringify({ ...kept, version }))
     } catch {
       // Kept as long as the window is.
     }
@@ -168,7 +183,8 @@ export class Talk {
   private async restore(): Promise<void> {
     const kept: Kept | null = JSON.parse(sessionStorage.getItem(this.storageKey) ?? "null")
     if (kept === null) return
-    const { conversationId, pending } = kept
+    const { conversationId, pending, version } = kept
+    this.turn.version = version
     const stored =
       conversationId === undefined ? [] : await recentMessages(conversationId, messageLimit).catch(() => null)
     // It is gone, or a new conversation was begun meanwhile.

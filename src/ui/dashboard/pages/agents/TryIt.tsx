@@ -1,9 +1,10 @@
 /** A conversation with the agent, its citations and, beside it, what happens in each turn. */
 import { useChat } from "@ai-sdk/react"
-import { useSyncExternalStore } from "react"
+import { useState, useSyncExternalStore } from "react"
 import type { Agent } from "../../api/Agents.ts"
 import { ApiError } from "../../api/Client.ts"
 import { atLeast, type User } from "../../api/Session.ts"
+import { Button } from "../../components/Button.tsx"
 import { CitationChip } from "../../components/CitationChip.tsx"
 import { Prose, useSpoken } from "../../components/Prose.tsx"
 import { failureIn, Trace } from "../../components/Trace.tsx"
@@ -23,7 +24,9 @@ const words = texts(
     you: "You",
     thinking: "The agent is answering …",
     failed: "No answer",
-    evidence: "What happened"
+    evidence: "What happened",
+    trial: (version: number) => `Version ${version} answers here. Customers have another one.`,
+    published: "Back to the published version"
   },
   {
     draft: (name: string) => `Nachricht an ${name}`,
@@ -31,7 +34,9 @@ const words = texts(
     you: "Sie",
     thinking: "Der Agent antwortet …",
     failed: "Keine Antwort",
-    evidence: "Was geschah"
+    evidence: "Was geschah",
+    trial: (version: number) => `Hier antwortet Version ${version}. Kunden haben eine andere.`,
+    published: "Zurück zur veröffentlichten Version"
   }
 )
 
@@ -102,6 +107,7 @@ interface Props {
 const TryIt = ({ agent, user }: Props) => {
   const t = useText(words)
   const talk = talkOf(user.id, agent.id)
+  const [version, setVersion] = useState(talk.version)
   const { error, messages, status, stop } = useChat<Message>({
     chat: talk.chat,
     experimental_throttle: drawEvery
@@ -138,6 +144,20 @@ const TryIt = ({ agent, user }: Props) => {
             <Failed problem={error} failure={lastEvent === undefined ? null : failureIn(lastEvent)} />
           )}
         </div>
+        {version === undefined ? null : (
+          <p className={css["soft"]}>
+            {t.trial(version)}{" "}
+            <Button
+              kind="quiet"
+              onPress={() => {
+                talk.tryVersion(undefined)
+                setVersion(undefined)
+              }}
+            >
+              {t.published}
+            </Button>
+          </p>
+        )}
         <p role="status" className={busy ? css["soft"] : "visually-hidden"}>
           {busy ? t.thinking : spoken}
         </p>

@@ -5,6 +5,8 @@ export class TurnForm {
   readonly agentId: string
   /** Of the turn before; undefined begins a conversation. */
   conversationId: string | undefined = undefined
+  /** The version that is tried; undefined for the one that answers customers. */
+  version: number | undefined = undefined
   private message = ""
   private files: ReadonlyArray<File> = []
 
@@ -26,13 +28,14 @@ export class TurnForm {
     const fields = {
       agentId: this.agentId,
       message: this.message,
-      ...(this.conversationId === undefined ? {} : { conversationId: this.conversationId })
+      ...(this.conversationId === undefined ? {} : { conversationId: this.conversationId }),
+      ...(this.version === undefined ? {} : { version: this.version })
     } satisfies typeof HostedTurnRequest.Encoded
     if (this.files.length === 0) {
       return { body: JSON.stringify(fields), headers: { "content-type": "application/json" } }
     }
     const body = new FormData()
-    for (const [name, value] of Object.entries(fields)) body.set(name, value)
+    for (const [name, value] of Object.entries(fields)) body.set(name, String(value))
     for (const file of this.files) body.append("files", file)
     // The boundary is the browser's to name.
     return { body, headers: {} }

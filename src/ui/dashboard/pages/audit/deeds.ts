@@ -5,6 +5,8 @@ import type { Language } from "../../text/Language.tsx"
 const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "agent.create": { en: "Agent created", de: "Agent angelegt" },
   "agent.delete": { en: "Agent deleted", de: "Agent gelöscht" },
+  "agent.publish": { en: "Version published", de: "Version veröffentlicht" },
+  "agent.split": { en: "Share of a version changed", de: "Anteil einer Version geändert" },
   "agent.update": { en: "Agent changed", de: "Agent geändert" },
   "agent_run.read": { en: "Trace read", de: "Ablauf gelesen" },
   "channel.create": { en: "Channel connected", de: "Kanal verbunden" },

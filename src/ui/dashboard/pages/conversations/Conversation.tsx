@@ -126,7 +126,11 @@ interface RunProps {
 const Run = ({ live, runId }: RunProps) => {
   const query = useQuery({ ...trace(runId ?? ""), enabled: runId !== null })
   if (runId === null) return live.length === 0 ? null : <Trace events={live} />
-  return <Loaded query={query}>{({ events }) => <Trace events={events} />}</Loaded>
+  return (
+    <Loaded query={query}>
+      {({ agentVersion, events }) => <Trace events={events} version={agentVersion} />}
+    </Loaded>
+  )
 }
 
 const Conversation = ({ id, user }: { readonly id: string; readonly user: User }) => {

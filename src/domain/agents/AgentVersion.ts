@@ -1,0 +1,55 @@
+/** The versions of an agent: what it was after each change. A version never changes. */
+import * as Schema from "effect/Schema"
+import { Actor } from "../accounts/Audit.ts"
+import { Version } from "../Version.ts"
+import { Agent } from "./Agent.ts"
+
+export const AgentVersion = Schema.Struct({
+  version: Version,
+  note: Schema.NullOr(Schema.String),
+  /** Null for what the service made itself. */
+  author: Schema.NullOr(Actor),
+  createdAt: Schema.DateTimeUtc,
+  /** True for the one version that turns use. */
+  published: Schema.Boolean
+})
+export type AgentVersion = typeof AgentVersion.Type
+
+/** What a version records. Sources, keys, channels and tools with an address belong to the agent and to no version. */
+export const AgentVersionSettings = Schema.Struct(Agent.fields).pick(
+  "name",
+  "instructions",
+  "model",
+  "greeting",
+  "retrieval",
+  "tools",
+  "grounding"
+)
+export type AgentVersionSettings = typeof AgentVersionSettings.Type
+
+const Value = Schema.Union(Schema.String, Schema.Number, Schema.Array(Schema.String), Schema.Null)
+
+/** One setting that differs from the version before, by its path: `retrieval.topK`. */
+export const SettingChange = Schema.Struct({ field: Schema.String, before: Value, after: Value })
+export type SettingChange = typeof SettingChange.Type
+
+const valuesOf = ({ grounding, retrieval, ...settings }: AgentVersionSettings) =>
+  new Map<string, typeof Value.Type>([
+    ...Object.entries(settings),
+    ...Object.entries(retrieval).map(([name, value]) => [`retrieval.${name}`, value] as const),
+    ...Object.entries(grounding).map(([name, value]) => [`grounding.${name}`, value] as const)
+  ])
+
+/** What differs, in the order of the settings. */
+export const changesBetween = (
+  before: AgentVersionSettings,
+  after: AgentVersionSettings
+): ReadonlyArray<SettingChange> => {
+  const earlier = valuesOf(before)
+  return [...valuesOf(after)].flatMap(([field, value]) => {
+    const previous = earlier.get(field) ?? null
+    return JSON.stringify(previous) === JSON.stringify(value)
+      ? []
+      : [{ field, before: previous, after: value }]
+  })
+}

@@ -1,0 +1,68 @@
+/** The versions of an agent, for the dashboard: viewers read, admins publish. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { Split } from "../../../domain/agents/Agent.ts"
+import { AgentVersion, AgentVersionSettings, SettingChange } from "../../../domain/agents/AgentVersion.ts"
+import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { AgentId } from "../../../domain/Ids.ts"
+import { cursorParam, limitParam, WholeNumber } from "../../../domain/Page.ts"
+import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+import { OneAgent } from "./AgentsApi.ts"
+
+export const AgentVersionPage = Schema.Struct({
+  versions: Schema.Array(AgentVersion),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+export const OneAgentVersion = Schema.Struct({
+  version: Schema.Struct({ ...AgentVersion.fields, settings: AgentVersionSettings }),
+  /** What differs from the version before it. */
+  changes: Schema.Array(SettingChange)
+})
+
+const agentPath = Schema.Struct({ id: AgentId })
+const versionPath = Schema.Struct({ id: AgentId, version: WholeNumber.pipe(Schema.lessThan(2 ** 31)) })
+
+/** Newest first. */
+const list = HttpApiEndpoint.get("list", "/api/agents/:id/versions")
+  .setPath(agentPath)
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(success(AgentVersionPage))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+const get = HttpApiEndpoint.get("get", "/api/agents/:id/versions/:version")
+  .setPath(versionPath)
+  .addSuccess(success(OneAgentVersion))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+/** Turns that begin from now on use the version, be it newer or older than what was published. */
+const publish = HttpApiEndpoint.post("publish", "/api/agents/:id/versions/:version/publish")
+  .setPath(versionPath)
+  .addSuccess(success(OneAgent))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+/** A share of the conversations for another version than the published one. */
+const split = HttpApiEndpoint.put("split", "/api/agents/:id/split")
+  .setPath(agentPath)
+  .setPayload(Split)
+  .addSuccess(success(OneAgent))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const endSplit = HttpApiEndpoint.del("endSplit", "/api/agents/:id/split")
+  .setPath(agentPath)
+  .addSuccess(success(OneAgent))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+export class AgentVersionsApi extends HttpApiGroup.make("agentVersions")
+  .add(list)
+  .add(get)
+  .add(publish)
+  .add(split)
+  .add(endSplit)
+  .middleware(SessionAuth) {}

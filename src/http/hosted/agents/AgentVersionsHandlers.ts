@@ -1,0 +1,48 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
+import { AgentVersions } from "../../../usecases/agents/AgentVersions.ts"
+import { Api } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+import { actor } from "../accounts/Actor.ts"
+
+/** Versions of the tenant's agents. */
+export const AgentVersionsHandlers = HttpApiBuilder.group(Api, "agentVersions", (handlers) =>
+  Effect.gen(function* () {
+    const versions = yield* AgentVersions
+    const audit = yield* AuditTrail
+    return handlers
+      .handle("list", ({ path: { id }, urlParams: { limit = 20, cursor } }) =>
+        Effect.gen(function* () {
+          const user = yield* CurrentUser
+          const of = { scope: user.tenantId, route: "/api/agents/:id/versions", filter: { id } }
+          const after = yield* Cursor.open(of, cursor)
+          const before = after === undefined ? null : Number(after)
+          const page = yield* versions.list(user, id, { limit, before })
+          return { versions: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
+        })
+      )
+      .handle("get", ({ path }) =>
+        Effect.flatMap(CurrentUser, (user) => versions.get(user, path.id, path.version))
+      )
+      .handle("publish", ({ path }) =>
+        Effect.gen(function* () {
+          const change = versions.publish(yield* CurrentUser, path.id, path.version)
+          return { agent: yield* audit.change(yield* actor, "agent.publish", change, ({ id }) => id) }
+        })
+      )
+      .handle("split", ({ path, payload }) =>
+        Effect.gen(function* () {
+          const change = versions.split(yield* CurrentUser, path.id, payload)
+          return { agent: yield* audit.change(yield* actor, "agent.split", change, ({ id }) => id) }
+        })
+      )
+      .handle("endSplit", ({ path }) =>
+        Effect.gen(function* () {
+          const change = versions.split(yield* CurrentUser, path.id, null)
+          return { agent: yield* audit.change(yield* actor, "agent.split", change, ({ id }) => id) }
+        })
+      )
+  })
+)

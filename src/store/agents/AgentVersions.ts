@@ -1,0 +1,113 @@
+/** The versions of an agent. They are written with the change that makes them (store/agents/Agents) and never again. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { Actor } from "../../domain/accounts/Audit.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { Split } from "../../domain/agents/Agent.ts"
+import type { AgentVersion } from "../../domain/agents/AgentVersion.ts"
+import type { AgentId } from "../../domain/Ids.ts"
+import type { Page } from "../../domain/Page.ts"
+import { AgentRow, AgentSettings, assignments, columnsOf, toAgent } from "./AgentSettings.ts"
+
+const Listed = Schema.Struct({
+  version: Schema.Int,
+  note: Schema.NullOr(Schema.String),
+  author: Schema.NullOr(Actor),
+  createdAt: Schema.DateTimeUtcFromDate,
+  published: Schema.Boolean
+})
+const Recorded = Schema.Struct({ ...Listed.fields, settings: AgentSettings })
+
+export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("store/agents/AgentVersions", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const columns = sql`
+      v.version, v.note, v.author, v.created_at as "createdAt", v.version = a.published_version as published`
+    const mine = (scope: TenantScope, id: AgentId) => sql`
+      agent_versions v join agents a on a.id = v.agent_id where a.tenant_id = ${scope.tenantId} and a.id = ${id}`
+
+    /** Newest first, from below `before`. */
+    const list = Effect.fn("AgentVersionStore.list")(function* (
+      scope: TenantScope,
+      id: AgentId,
+      { before, limit }: { readonly before: number | null; readonly limit: number }
+    ) {
+      const found = yield* SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Listed,
+        execute: () => sql`
+          select ${columns} from ${mine(scope, id)} and ${before === null ? sql`true` : sql`v.version < ${before}`}
+          order by v.version desc limit ${limit + 1}`
+      })(undefined)
+      const rows = found.slice(0, limit)
+      const next = found.length > limit ? `${rows.at(-1)?.version}` : null
+      const page: Page<AgentVersion> = { rows, next }
+      return page
+    }, Effect.orDie)
+
+    /** The version and the one before it, where there are such, newest first. */
+    const withPrevious = (scope: TenantScope, id: AgentId, version: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Recorded,
+        execute: () => sql`
+          select ${columns}, v.settings from ${mine(scope, id)} and v.version <= ${version}
+          order by v.version desc limit 2`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map((rows) => (rows[0]?.version === version ? rows : [])),
+        Effect.withSpan("AgentVersionStore.withPrevious")
+      )
+
+    /**
+     * Makes the version the one that turns use; none when the tenant's agent has no such version. A share that had it has
+     * come to its end.
+     */
+    const publish = Effect.fn("AgentVersionStore.publish")(function* (
+      scope: TenantScope,
+      id: AgentId,
+      version: number
+    ) {
+      // A version never changes: what is read here still holds when the agent is written.
+      const [found] = yield* withPrevious(scope, id, version)
+      if (found === undefined) return Option.none()
+      const rows = yield* SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: AgentRow,
+        execute: () => sql`
+            update agents set updated_at = now(), published_version = ${version},
+              split_share = case when split_version = ${version} then 0 else split_share end,
+              split_version = nullif(split_version, ${version}),
+              ${assignments(sql, found.settings)}
+            where tenant_id = ${scope.tenantId} and id = ${id}
+            returning ${columnsOf(sql)}`
+      })(undefined)
+      return Option.map(rows, toAgent)
+    }, Effect.orDie)
+
+    /** Null ends the split; none when the tenant's agent has no such version. */
+    const split = (scope: TenantScope, id: AgentId, to: Split | null) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: AgentRow,
+        execute: () => sql`
+          update agents set updated_at = now(), split_version = ${to?.version ?? null}, split_share = ${to?.share ?? 0}
+          where tenant_id = ${scope.tenantId} and id = ${id} and ${
+            to === null
+              ? sql`true`
+              : sql`exists (select from agent_versions where agent_id = ${id} and version = ${to.version})`
+          }
+          returning ${columnsOf(sql)}`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map(Option.map(toAgent)),
+        Effect.withSpan("AgentVersionStore.split")
+      )
+
+    return { list, withPrevious, publish, split } as const
+  })
+}) {}

@@ -1,0 +1,237 @@
+/** What the agent was after each change: what changed, who changed it, and which version answers. */
+import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import { useLocation } from "wouter"
+import {
+  type Agent,
+  agent as agentQuery,
+  type AgentVersion,
+  agentVersion,
+  agentVersions,
+  publishVersion
+} from "../../api/Agents.ts"
+import { atLeast, type User } from "../../api/Session.ts"
+import { members } from "../../api/Team.ts"
+import { Badge } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Confirm } from "../../components/Dialog.tsx"
+import { Loaded } from "../../components/Page.tsx"
+import { Table } from "../../components/Table.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { talkOf } from "./Talk.ts"
+import css from "./Versions.module.css"
+
+const words = texts(
+  {
+    title: "Versions",
+    lead: "Every change of the settings makes a version. The published one answers.",
+    version: "Version",
+    when: "When",
+    who: "Who",
+    what: "What changed",
+    first: "The first one",
+    same: "Nothing",
+    show: "Show",
+    service: "The service",
+    key: "Key",
+    user: "User",
+    operator: "Operator",
+    published: "published",
+    share: (percent: number) => `${percent} % of the conversations`,
+    actions: "Actions",
+    publish: "Publish this version",
+    question: (version: number) =>
+      `From the next message on, version ${version} answers. Answers that are being written stay as they began.`,
+    tryIt: "Try it",
+    before: "before",
+    after: "after",
+    empty: "empty"
+  },
+  {
+    title: "Versionen",
+    lead: "Jede Änderung der Einstellungen ergibt eine Version. Die veröffentlichte antwortet.",
+    version: "Version",
+    when: "Wann",
+    who: "Wer",
+    what: "Was sich geändert hat",
+    first: "Die erste",
+    same: "Nichts",
+    show: "Zeigen",
+    service: "Der Dienst",
+    key: "Schlüssel",
+    user: "Benutzer",
+    operator: "Betreiber",
+    published: "veröffentlicht",
+    share: (percent: number) => `${percent} % der Gespräche`,
+    actions: "Aktionen",
+    publish: "Diese Version veröffentlichen",
+    question: (version: number) =>
+      `Ab der nächsten Nachricht antwortet Version ${version}. Was gerade geschrieben wird, bleibt, wie es begann.`,
+    tryIt: "Ausprobieren",
+    before: "vorher",
+    after: "nachher",
+    empty: "leer"
+  }
+)
+
+type Value = string | number | null | ReadonlyArray<string>
+
+const textOf = (value: Value, empty: string): string => {
+  const text = typeof value === "object" ? (value ?? []).join(", ") : String(value)
+  return text === "" ? empty : text
+}
+
+interface ChangesProps {
+  readonly agentId: string
+  readonly version: number
+}
+
+const Changes = ({ agentId, version }: ChangesProps) => {
+  const t = useText(words)
+  const query = useQuery(agentVersion(agentId, version))
+  return (
+    <Loaded query={query}>
+      {({ changes }) =>
+        changes.length === 0 ? (
+          <span className={css["soft"]}>{version === 1 ? t.first : t.same}</span>
+        ) : (
+          <dl className={css["changes"]}>
+            {changes.map(({ after, before, field }) => (
+              <div key={field}>
+                <dt>
+                  <code>{field}</code>
+                </dt>
+                <dd>
+                  <del aria-label={t.before}>{textOf(before, t.empty)}</del>
+                  <ins aria-label={t.after}>{textOf(after, t.empty)}</ins>
+                </dd>
+              </div>
+            ))}
+          </dl>
+        )
+      }
+    </Loaded>
+  )
+}
+
+/** Read once it is asked for. */
+const WhatChanged = ({ agentId, version }: ChangesProps) => {
+  const t = useText(words)
+  const [isOpen, setOpen] = useState(false)
+  return isOpen ? (
+    <Changes agentId={agentId} version={version} />
+  ) : (
+    <Button kind="quiet" aria-label={`${t.what}: ${version}`} onPress={() => setOpen(true)}>
+      {t.show}
+    </Button>
+  )
+}
+
+const Who = ({ author }: Pick<AgentVersion, "author">) => {
+  const t = useText(words)
+  const { data } = useInfiniteQuery(members)
+  if (author === null) return t.service
+  return data?.pages.flatMap(({ users }) => users).find(({ id }) => id === author.id)?.email ?? t[author.type]
+}
+
+const Deeds = ({
+  agent,
+  user,
+  version
+}: {
+  readonly agent: Agent
+  readonly user: User
+  readonly version: number
+}) => {
+  const t = useText(words)
+  const queries = useQueryClient()
+  const [, navigate] = useLocation()
+  if (version === agent.publishedVersion) return null
+  return (
+    <span className={css["deeds"]}>
+      {atLeast(user.role, "agent") ? (
+        <Button
+          kind="quiet"
+          aria-label={`${t.tryIt}: ${version}`}
+          onPress={() => {
+            talkOf(user.id, agent.id).tryVersion(version)
+            navigate(`/agents/${agent.id}/try`)
+          }}
+        >
+          {t.tryIt}
+        </Button>
+      ) : null}
+      {atLeast(user.role, "admin") ? (
+        <Confirm
+          trigger={
+            <Button kind="quiet" aria-label={`${t.publish}: ${version}`}>
+              {t.publish}
+            </Button>
+          }
+          title={t.publish}
+          question={t.question(version)}
+          action={t.publish}
+          onConfirm={async () => {
+            const { agent: published } = await publishVersion(agent.id, version)
+            queries.setQueryData(agentQuery(agent.id).queryKey, published)
+            await queries.invalidateQueries({ queryKey: agentVersions(agent.id).queryKey })
+          }}
+        />
+      ) : null}
+    </span>
+  )
+}
+
+const Versions = ({ agent, user }: { readonly agent: Agent; readonly user: User }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const { moment } = useFormat()
+  const query = useInfiniteQuery(agentVersions(agent.id))
+  const { split } = agent
+  return (
+    <>
+      <p>{t.lead}</p>
+      <Loaded query={query}>
+        {({ pages }) => (
+          <Table
+            label={t.title}
+            rows={pages.flatMap(({ versions }) => versions)}
+            keyOf={({ version }) => String(version)}
+            columns={[
+              {
+                title: t.version,
+                cell: ({ note, published, version }) => (
+                  <span className={css["name"]}>
+                    <span>
+                      {version} {published ? <Badge tone="good">{t.published}</Badge> : null}
+                      {split?.version === version ? (
+                        <Badge tone="accent">{t.share(Math.round(split.share * 100))}</Badge>
+                      ) : null}
+                    </span>
+                    {note === null ? null : <span className={css["soft"]}>{note}</span>}
+                  </span>
+                )
+              },
+              { title: t.when, whole: true, cell: ({ createdAt }) => moment(createdAt) },
+              { title: t.who, cell: ({ author }) => <Who author={author} /> },
+              { title: t.what, cell: ({ version }) => <WhatChanged agentId={agent.id} version={version} /> },
+              {
+                title: t.actions,
+                silent: true,
+                end: true,
+                cell: ({ version }) => <Deeds agent={agent} user={user} version={version} />
+              }
+            ]}
+          />
+        )}
+      </Loaded>
+      {query.hasNextPage ? (
+        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+      ) : null}
+    </>
+  )
+}
+
+export default Versions

@@ -1,0 +1,53 @@
+/** The versions of an agent: what it was after each change, and which of them turns use. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { Split } from "../../domain/agents/Agent.ts"
+import { changesBetween } from "../../domain/agents/AgentVersion.ts"
+import { NotFound } from "../../domain/Errors.ts"
+import type { AgentId } from "../../domain/Ids.ts"
+import { shownSettings } from "../../store/agents/AgentSettings.ts"
+import { AgentStore } from "../../store/agents/Agents.ts"
+import { AgentVersionStore } from "../../store/agents/AgentVersions.ts"
+
+const missingAgent = () => new NotFound({ message: "There is no such agent." })
+const missing = () => new NotFound({ message: "The agent has no such version." })
+
+export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/agents/AgentVersions", {
+  effect: Effect.gen(function* () {
+    const store = yield* AgentVersionStore
+    const agents = yield* AgentStore
+
+    /** Newest first, from below `before`. */
+    const list = Effect.fn("AgentVersions.list")(function* (
+      scope: TenantScope,
+      id: AgentId,
+      page: { readonly limit: number; readonly before: number | null }
+    ) {
+      if (Option.isNone(yield* agents.find(scope, id))) return yield* missingAgent()
+      return yield* store.list(scope, id, page)
+    })
+
+    /** With its settings, and what differs from the version before it: nothing for the first. */
+    const get = Effect.fn("AgentVersions.get")(function* (scope: TenantScope, id: AgentId, version: number) {
+      const [found, previous] = yield* store.withPrevious(scope, id, version)
+      if (found === undefined) return yield* missing()
+      const settings = shownSettings(found.settings)
+      const changes = previous === undefined ? [] : changesBetween(shownSettings(previous.settings), settings)
+      return { version: { ...found, settings }, changes }
+    })
+
+    const known = <A>(found: Option.Option<A>) =>
+      Option.match(found, { onNone: missing, onSome: Effect.succeed<A> })
+
+    /** Turns that begin from now on use the version, be it newer or older than what was published. */
+    const publish = (scope: TenantScope, id: AgentId, version: number) =>
+      Effect.flatMap(store.publish(scope, id, version), known).pipe(Effect.withSpan("AgentVersions.publish"))
+
+    /** A share of the conversations for another version than the published one; null ends it. */
+    const split = (scope: TenantScope, id: AgentId, to: Split | null) =>
+      Effect.flatMap(store.split(scope, id, to), known).pipe(Effect.withSpan("AgentVersions.split"))
+
+    return { list, get, publish, split } as const
+  })
+}) {}
