@@ -18,6 +18,7 @@ const words = texts(
     navigation: "Main navigation",
     agents: "Agents",
     conversations: "Conversations",
+    insights: "Insights",
     sources: "Sources",
     usage: "Usage",
     people: "People",
@@ -38,6 +39,7 @@ const words = texts(
     navigation: "Hauptnavigation",
     agents: "Agenten",
     conversations: "Gespräche",
+    insights: "Einblicke",
     sources: "Quellen",
     usage: "Verbrauch",
     people: "Personen",
@@ -80,6 +82,7 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
   const links = [
     ["/agents", t.agents],
     ["/conversations", t.conversations],
+    ["/insights", t.insights],
     ["/sources", t.sources],
     ["/usage", t.usage],
     // Personal data and the trail are the admins' business.
