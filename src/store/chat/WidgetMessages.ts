@@ -129,11 +129,11 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
     ) =>
       sql`
         with rated as (
-        insert into message_feedback (message_id, conversation_id, rating, comment)
-        select id, conversation_id, ${rating}::int, ${comment} from messages
-        where conversation_id = ${conversationId} and id = ${messageId} and role = 'assistant'
-        on conflict (message_id) do update set rating = excluded.rating, comment = excluded.comment, updated_at = now()
-        returning message_id
+          insert into message_feedback (message_id, conversation_id, rating, comment)
+          select id, conversation_id, ${rating}::int, ${comment} from messages
+          where conversation_id = ${conversationId} and id = ${messageId} and role = 'assistant'
+          on conflict (message_id) do update set rating = excluded.rating, comment = excluded.comment, updated_at = now()
+          returning message_id
         ),
         run as (
           update agent_runs r set rating = ${rating}::smallint from rated

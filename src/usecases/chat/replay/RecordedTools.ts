@@ -58,8 +58,8 @@ const isJsonObject = Schema.is(JsonObject)
 
 /** JSON that was stored as such. */
 const asJson = (value: unknown): JsonValue => {
-  const wrapped = { value }
-  return isJsonObject(wrapped) ? wrapped.value : null
+  const wrapped: unknown = { value }
+  return isJsonObject(wrapped) ? (wrapped["value"] ?? null) : null
 }
 
 type Answered = Either.Either<JsonValue, ToolFailure>
