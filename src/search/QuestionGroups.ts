@@ -1,8 +1,8 @@
 /**
  * Groups questions by meaning: greedy, in an order that the questions alone decide, so that the same questions make the same
  * groups in whatever order they come. Each question joins the group whose centre it is most like, if it is like it enough;
- * then each is asked once more, when all groups are known. What it costs grows with questions × groups; both are bounded by
- * whoever calls.
+ * when all groups are known, each is asked once more which of the shared ones it belongs to. What it costs grows with
+ * questions × groups; both are bounded by whoever calls.
  */
 import { terms, word } from "./Tokenizer.ts"
 
@@ -43,9 +43,15 @@ const hash = (text: string): number => {
   return (code ^ (code >>> 12)) >>> 0
 }
 
+const dot = (one: Float32Array, other: Float32Array): number => {
+  let sum = 0
+  for (let place = 0; place < one.length; place++) sum += (one[place] ?? 0) * (other[place] ?? 0)
+  return sum
+}
+
 const toUnit = (sums: Float32Array): Float32Array => {
-  const norm = Math.hypot(...sums)
-  return norm === 0 ? sums : sums.map((value) => value / norm)
+  const norm = Math.sqrt(dot(sums, sums))
+  return norm === 0 ? sums.slice() : sums.map((value) => value / norm)
 }
 
 /** Of the words of a text; zero where it has none. */
@@ -62,12 +68,6 @@ const wordVector = (text: string): Float32Array => {
       add(`~${term.slice(from, from + partLength)}`, partWeight)
   }
   return toUnit(sums)
-}
-
-const dot = (one: Float32Array, other: Float32Array): number => {
-  let sum = 0
-  for (let place = 0; place < one.length; place++) sum += (one[place] ?? 0) * (other[place] ?? 0)
-  return sum
 }
 
 interface Point {
@@ -94,8 +94,10 @@ class Centre {
   private readonly words = new Float32Array(wordDimensions)
   private vector: Float32Array | null = null
   point: Point = { words: this.words, vector: null }
+  size = 0
 
   add(point: Point): void {
+    this.size++
     for (let place = 0; place < wordDimensions; place++)
       this.words[place] = (this.words[place] ?? 0) + (point.words[place] ?? 0)
     if (point.vector !== null) {
@@ -171,10 +173,12 @@ export function* grouped<A>(asked: ReadonlyArray<Asked<A>>): Generator<void, Rea
     centre.add(question)
     yield
   }
+  // What stood alone is like none of those that were there, and what came later is like none of it.
+  const shared = begun.filter(({ size }) => size > 1)
   const members = new Map<number, Array<Question<A>>>()
   const alone: Array<Array<Question<A>>> = []
   for (const question of questions) {
-    const place = nearest(begun, question)
+    const place = nearest(shared, question)
     const group = members.get(place)
     if (place === -1) alone.push([question])
     else if (group === undefined) members.set(place, [question])
