@@ -151,7 +151,7 @@ const Insights = () => {
           label={t.agent}
           options={[[every, t.everyAgent], ...known.map(({ id, name }) => [id, name] as const)]}
           value={agentId ?? every}
-          onChange={(value) => setParameters(value === every ? {} : { agent: value })}
+          onChange={(value) => setParameters(new URLSearchParams(value === every ? "" : { agent: value }))}
         />
       </div>
       <Loaded query={query}>{({ total }) => <Totals total={total} />}</Loaded>
