@@ -19,11 +19,13 @@ import { EndUsersHandlers } from "../http/hosted/conversations/EndUsersHandlers.
 import { ConversationsHandlers } from "../http/hosted/conversations/ConversationsHandlers.ts"
 import { CrawlHandlers } from "../http/hosted/knowledge/CrawlHandlers.ts"
 import { KeysHandlers } from "../http/hosted/accounts/KeysHandlers.ts"
+import { ReplaysHandlers } from "../http/hosted/chat/ReplaysHandlers.ts"
 import { SdkHandlers } from "../http/hosted/chat/SdkHandlers.ts"
 import * as SessionAuth from "../http/hosted/accounts/SessionAuth.ts"
 import * as SessionCookie from "../http/hosted/accounts/SessionCookie.ts"
 import { SessionsHandlers } from "../http/hosted/accounts/SessionsHandlers.ts"
 import { SourcesHandlers } from "../http/hosted/knowledge/SourcesHandlers.ts"
+import { InsightsHandlers } from "../http/hosted/conversations/InsightsHandlers.ts"
 import { InboxViewHandlers } from "../http/hosted/conversations/InboxViewHandlers.ts"
 import { TakeoverHandlers } from "../http/hosted/conversations/TakeoverHandlers.ts"
 import { ToolsHandlers } from "../http/hosted/agents/ToolsHandlers.ts"
@@ -60,6 +62,7 @@ const hosted = Layer.mergeAll(
   ChannelsHandlers,
   HostedChatHandlers,
   ShimsHandlers,
+  ReplaysHandlers,
   SdkHandlers,
   EmailLogsHandlers,
   EndUsersHandlers,
@@ -70,6 +73,7 @@ const hosted = Layer.mergeAll(
   SessionsHandlers,
   SourcesHandlers,
   InboxViewHandlers,
+  InsightsHandlers,
   TakeoverHandlers,
   ToolsHandlers
 )

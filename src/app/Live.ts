@@ -54,6 +54,7 @@ import { ProcessLease } from "../usecases/chat/ProcessLease.ts"
 import { RunningTurns } from "../usecases/chat/RunningTurns.ts"
 import { RealtimeAccess } from "../usecases/chat/RealtimeAccess.ts"
 import { ChatTools } from "../usecases/chat/tools/Tools.ts"
+import { Replays } from "../usecases/chat/replay/Replays.ts"
 import { TurnSettings } from "../usecases/chat/TurnSettings.ts"
 import { Conversations } from "../usecases/conversations/Conversations.ts"
 import { Crawls } from "../usecases/knowledge/Crawls.ts"
@@ -63,6 +64,7 @@ import { EmbeddingProfiles } from "../usecases/knowledge/EmbeddingProfiles.ts"
 import { Reindex } from "../usecases/knowledge/Reindex.ts"
 import { ImportConversations } from "../usecases/conversations/ImportConversations.ts"
 import { Handoff } from "../usecases/conversations/Handoff.ts"
+import { Insights } from "../usecases/conversations/Insights.ts"
 import { InboxView } from "../usecases/conversations/InboxView.ts"
 import { Ingest } from "../usecases/knowledge/Ingest.ts"
 import { AlertRecipient, JobAlerts } from "../usecases/operations/JobAlerts.ts"
@@ -292,6 +294,7 @@ export const layer = <E = never, R = never>(
     Reindex.Default,
     ImportConversations.Default,
     Ingest.Default,
+    Insights.Default,
     WebhookIngress.Default.pipe(Layer.provide(outbound)),
     JobAlerts.Default.pipe(Layer.provide(Layer.succeed(AlertRecipient, settings.alertEmail))),
     Keys.Default,
@@ -299,6 +302,7 @@ export const layer = <E = never, R = never>(
     Queues.Default,
     RateLimits.Default.pipe(Layer.provide(Layer.succeed(RateLimitSettings, settings))),
     Refresh.Default.pipe(Layer.provide(Sources.Default)),
+    Replays.Default,
     Retrieve.Default,
     Sources.Default,
     Subscriptions.Default,

@@ -21,6 +21,7 @@ import { ContactStore } from "../store/channels/Contacts.ts"
 import { OutboxStore } from "../store/channels/Outbox.ts"
 import { UnansweredStore } from "../store/channels/Unanswered.ts"
 import { AgentRunStore } from "../store/chat/AgentRuns.ts"
+import { RecordedRunStore } from "../store/chat/RecordedRuns.ts"
 import { TurnClaimStore } from "../store/chat/TurnClaims.ts"
 import { Turns } from "../store/chat/Turns.ts"
 import { WidgetMessageStore } from "../store/chat/WidgetMessages.ts"
@@ -31,6 +32,7 @@ import { ConversationStates } from "../store/conversations/ConversationStates.ts
 import { ConversationStore } from "../store/conversations/Conversations.ts"
 import { EndUserStore } from "../store/conversations/EndUsers.ts"
 import { InboxViewStore } from "../store/conversations/InboxView.ts"
+import { InsightStore } from "../store/conversations/Insights.ts"
 import { LegacyMessages } from "../store/conversations/LegacyMessages.ts"
 import { ArtifactRows } from "../store/knowledge/ArtifactRows.ts"
 import { CrawlEntryStore } from "../store/knowledge/CrawlEntries.ts"
@@ -67,10 +69,12 @@ export const stores = Layer.mergeAll(
   IdempotencyKeyStore.Default,
   IngestionJobStore.Default,
   InboxViewStore.Default,
+  InsightStore.Default,
   KnowledgeStore.Default,
   LegacyMessages.Default,
   OutboxStore.Default,
   OutgoingMailStore.Default,
+  RecordedRunStore.Default,
   RefreshStore.Default,
   SessionStore.Default,
   SourceStore.Default,

@@ -3,6 +3,7 @@
  * They sort by creation time, which keeps indexes compact and cursors simple.
  */
 import * as Clock from "effect/Clock"
+import type * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Text } from "./Text.ts"
@@ -61,6 +62,9 @@ const base32 = (bytes: Uint8Array): string => {
   return text
 }
 
+/** Characters of an id that tell its millisecond. */
+const momentLength = 10
+
 /** Random bytes are drawn for many ids at once: the call costs more than the bytes. */
 const pool = new Uint8Array(256 * 16)
 let drawn = pool.length
@@ -86,6 +90,10 @@ export const typeId = (prefix: string, milliseconds: number): string => {
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
   return `${prefix}_${base32(bytes)}`
 }
+
+/** The least id that something of `moment`, or of so many milliseconds later, can have: ids begin with their moment. */
+export const leastId = (prefix: string, moment: DateTime.Utc, laterMillis = 0): string =>
+  typeId(prefix, Math.max(0, moment.epochMillis + laterMillis)).slice(0, prefix.length + 1 + momentLength)
 
 const generator = <A>(prefix: string, brand: (text: string) => A): Effect.Effect<A> =>
   Effect.map(Clock.currentTimeMillis, (now) => brand(typeId(prefix, now)))

@@ -10,8 +10,10 @@ import { EmailLogsApi } from "./hosted/accounts/EmailLogsApi.ts"
 import { EndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
 import { HostedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
 import { HostedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
+import { InsightsApi } from "./hosted/conversations/InsightsApi.ts"
 import { InboxViewApi } from "./hosted/conversations/InboxViewApi.ts"
 import { KeysApi } from "./hosted/accounts/KeysApi.ts"
+import { ReplaysApi } from "./hosted/chat/ReplaysApi.ts"
 import { SdkApi } from "./hosted/chat/SdkApi.ts"
 import { SessionsApi } from "./hosted/accounts/SessionsApi.ts"
 import { HostedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
@@ -36,6 +38,7 @@ export const Api = HttpApi.make("spoke")
   .add(HostedChatApi)
   .add(ShimsApi)
   .add(SdkApi)
+  .add(ReplaysApi)
   .add(SessionsApi)
   .add(AgentsApi)
   .add(AgentVersionsApi)
@@ -51,6 +54,7 @@ export const Api = HttpApi.make("spoke")
   .add(EndUsersApi)
   .add(HostedConversationsApi)
   .add(InboxViewApi)
+  .add(InsightsApi)
   .add(TakeoverApi)
   .add(TenantsApi)
   .add(ImportsApi)

@@ -56,6 +56,7 @@ const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Galler
         `/app/conversations/${id}`
       ])
     ),
+    insights: "/app/insights",
     usage: "/app/usage",
     people: "/app/people",
     team: "/app/team",

@@ -16,6 +16,7 @@ import { mcp } from "./Mcp.ts"
 import { migrateCommand } from "./Migrate.ts"
 import { newSecret } from "./NewSecret.ts"
 import * as Output from "./Output.ts"
+import { replayCommand } from "./Replay.ts"
 import { retrieve } from "./Retrieve.ts"
 import { serve } from "./Serve.ts"
 import * as Services from "./Services.ts"
@@ -28,6 +29,7 @@ const commands = [
   chat,
   retrieve,
   evalCommand,
+  replayCommand,
   mcp,
   exportCommand,
   importCommand,
@@ -39,6 +41,8 @@ const spoke = (run: Run) => {
     .description("AI agents that answer chat messages from your own sources.")
     .version(Package.version, "-v, --version", "print the version")
     .helpCommand(true)
+    // `--version` after a command is that command's own.
+    .enablePositionalOptions()
     .exitOverride()
     .showHelpAfterError("See spoke --help.")
     .addHelpText("after", "\nspoke <command> --help tells its options, with examples.")

@@ -1,13 +1,13 @@
 /** What has been used of the period that counts now. Counters alone: a deleted source takes nothing back. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
-import * as DateTime from "effect/DateTime"
+import type * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { AgentId, typeId } from "../../domain/Ids.ts"
+import { AgentId, leastId } from "../../domain/Ids.ts"
 import type { AgentUsage, DayUsage, Usage } from "../../domain/billing/Usage.ts"
 
 const Row = Schema.Struct({
@@ -54,9 +54,6 @@ const withTokens = <A extends { readonly input: number; readonly output: number 
   output,
   ...row
 }: A) => ({ ...row, tokens: { input, output } })
-
-/** Ids begin with their moment, ten characters of it: the least id that a run of `moment` can have. */
-const firstRunOf = (moment: DateTime.Utc) => typeId("run", moment.epochMillis).slice(0, "run_".length + 10)
 
 export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usage", {
   effect: Effect.gen(function* () {
@@ -156,7 +153,7 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
 
     /** The days of the period that had answered turns, in order. */
     const byDay = ({ tenantId }: TenantScope, { start, end }: Usage["period"]) =>
-      selectDays({ tenantId, first: firstRunOf(start), start, end }).pipe(
+      selectDays({ tenantId, first: leastId("run", start), start, end }).pipe(
         Effect.orDie,
         Effect.map((rows): ReadonlyArray<DayUsage> => rows.map(withTokens)),
         Effect.withSpan("UsageStore.byDay")

@@ -128,11 +128,18 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
       }
     ) =>
       sql`
-        insert into message_feedback (message_id, conversation_id, rating, comment)
-        select id, conversation_id, ${rating}::int, ${comment} from messages
-        where conversation_id = ${conversationId} and id = ${messageId} and role = 'assistant'
-        on conflict (message_id) do update set rating = excluded.rating, comment = excluded.comment, updated_at = now()
-        returning message_id`.pipe(
+        with rated as (
+          insert into message_feedback (message_id, conversation_id, rating, comment)
+          select id, conversation_id, ${rating}::int, ${comment} from messages
+          where conversation_id = ${conversationId} and id = ${messageId} and role = 'assistant'
+          on conflict (message_id) do update set rating = excluded.rating, comment = excluded.comment, updated_at = now()
+          returning message_id
+        ),
+        run as (
+          update agent_runs r set rating = ${rating}::smallint from rated
+          where r.conversation_id = ${conversationId} and r.message_id = rated.message_id
+        )
+        select message_id from rated`.pipe(
         Effect.orDie,
         Effect.map((rows) => rows.length === 1),
         Effect.withSpan("WidgetMessageStore.rate")

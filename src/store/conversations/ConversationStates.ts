@@ -73,6 +73,12 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
           ), '') as "lastQuestion"`
         })(undefined)
         if (Option.isSome(changed)) yield* handled(id, unanswered)
+        // A turn that is running locks its run before the conversation: its settlement writes what became of it.
+        if (Option.isSome(changed) && to === "HUMAN_REQUESTED")
+          yield* sql`
+          update agent_runs set handed_over = true where status <> 'running' and id = (
+            select r.id from agent_runs r where r.conversation_id = ${id} order by r.ticket desc limit 1
+          )`
         return changed
       }, Effect.orDie)
 

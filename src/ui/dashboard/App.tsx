@@ -37,6 +37,7 @@ const Agents = lazy(() => import("./pages/agents/Agents.tsx"))
 const Audit = lazy(() => import("./pages/audit/Audit.tsx"))
 const Conversation = lazy(() => import("./pages/conversations/Conversation.tsx"))
 const Conversations = lazy(() => import("./pages/conversations/Conversations.tsx"))
+const Insights = lazy(() => import("./pages/insights/Insights.tsx"))
 const People = lazy(() => import("./pages/people/People.tsx"))
 const Source = lazy(() => import("./pages/sources/Source.tsx"))
 const Sources = lazy(() => import("./pages/sources/Sources.tsx"))
@@ -71,6 +72,9 @@ const Pages = ({ user }: { readonly user: User }) => {
             </Route>
             <Route path="/conversations/:id">
               {({ id }) => <Conversation key={id} id={id} user={user} />}
+            </Route>
+            <Route path="/insights">
+              <Insights />
             </Route>
             <Route path="/usage">
               <Usage />

@@ -5,6 +5,7 @@ import {
   Bot,
   ChartColumn,
   CodeXml,
+  Lightbulb,
   LogOut,
   type LucideIcon,
   MessagesSquare,
@@ -31,6 +32,7 @@ const words = texts(
     navigation: "Main navigation",
     agents: "Agents",
     conversations: "Conversations",
+    insights: "Insights",
     sources: "Sources",
     usage: "Usage",
     people: "People",
@@ -51,6 +53,7 @@ const words = texts(
     navigation: "Hauptnavigation",
     agents: "Agenten",
     conversations: "Gespräche",
+    insights: "Einblicke",
     sources: "Quellen",
     usage: "Verbrauch",
     people: "Personen",
@@ -94,6 +97,7 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
   const links: ReadonlyArray<readonly [string, string, LucideIcon]> = [
     ["/agents", t.agents, Bot],
     ["/conversations", t.conversations, MessagesSquare],
+    ["/insights", t.insights, Lightbulb],
     ["/sources", t.sources, BookOpen],
     ["/usage", t.usage, ChartColumn],
     // Personal data and the trail are the admins' business.

@@ -9,6 +9,7 @@ import type { VectorSearch } from "../../capabilities/VectorSearch.ts"
 import type { Citation, TurnPart } from "../../domain/chat/ChatTurn.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import type { PassageStore } from "../../store/knowledge/Passages.ts"
+import { terms } from "../../search/Tokenizer.ts"
 import type { HistoryMessage } from "../../store/chat/Turns.ts"
 import * as Citations from "./grounding/Citations.ts"
 import * as Curated from "./grounding/Curated.ts"
@@ -43,7 +44,7 @@ export interface TurnServices {
   readonly embedder: Context.Tag.Service<typeof Embedder>
   readonly runtime: Context.Tag.Service<typeof ModelRuntime>
   readonly checker: Context.Tag.Service<typeof GroundingChecker>
-  readonly tools: ChatTools
+  readonly tools: Pick<ChatTools, "forTurn">
 }
 
 /** Sources take at most this share of what fits the model: the rest is for the conversation and the reply. */
@@ -74,6 +75,7 @@ const searched = CheapSpans.fn("Answer.searched")(function* (
   yield* record(turn, "retrieval.completed", "complete", "Knowledge base searched", {
     query,
     degraded: found.degraded,
+    ...(request.filter === undefined ? {} : { filter: request.filter }),
     ...(curated === null ? {} : { curated: { question: curated.question, likeness: curated.likeness } }),
     chunks: chunks.map(({ id, sourceId, title, score }) => ({ id, sourceId, title, score }))
   })
@@ -226,6 +228,18 @@ export const addHandoffNotice = CheapSpans.fn("Answer.addHandoffNotice")(functio
   return answered
 })
 
+/** True when a question got no answer from the sources: what a tool has said is one. A greeting asks nothing. */
+const isUnanswered = (
+  { runtime }: TurnServices,
+  { acted, admission, request }: Turn,
+  { citations, isUnsupported }: Grounding.Grounding
+): boolean =>
+  isUnsupported ||
+  (citations.length === 0 &&
+    !acted &&
+    (admission.hasSources || runtime.readsPassages) &&
+    terms(request.message).length > 0)
+
 const callingTurn = ({ admission, conversationId, opening, scope }: Turn): CallingTurn => ({
   scope,
   runId: opening.runId,
@@ -261,6 +275,8 @@ export const run = CheapSpans.fn("Answer.run")(function* (
     held === null ? say(turn, parts) : Effect.sync(() => void held.push(...parts))
   const written = yield* write(services, turn, history, passages, telling, tools, tell)
   const grounding = yield* settled(services, turn, telling, held)
+  turn.course.unanswered = isUnanswered(services, turn, grounding)
+  turn.course.stopped = written.reason === "stopped"
   const inputTokens = written.inputTokens + grounding.inputTokens
   const outputTokens = written.outputTokens + grounding.outputTokens
   const { reason } = written

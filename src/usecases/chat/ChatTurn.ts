@@ -44,7 +44,7 @@ import * as ModelStep from "./ModelStep.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
 import { Replay } from "./Replay.ts"
 import { ChatTools } from "./tools/Tools.ts"
-import { emit, type Failure, left, type Turn } from "./Turn.ts"
+import { emit, type Failure, left, newCourse, type Turn } from "./Turn.ts"
 import * as TurnCancellation from "./TurnCancellation.ts"
 import * as TurnParts from "./TurnParts.ts"
 import { TurnSettings } from "./TurnSettings.ts"
@@ -123,6 +123,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         counted: false,
         settled: false,
         acted: false,
+        course: newCourse(),
         handoff: null,
         takenOver: false,
         providerProblem: null,

@@ -44,6 +44,8 @@ export const makeSettleTurn = Effect.gen(function* () {
       ...tokens,
       reply: outcome.reply,
       ...(outcome.reply === null || turn.handoff === null ? {} : { handoff: turn.handoff }),
+      course: turn.course,
+      takenOver: turn.takenOver,
       events: outcome.events
     }
     const { post } = turn
@@ -139,6 +141,8 @@ export const makeSettleTurn = Effect.gen(function* () {
     Effect.gen(function* () {
       if (turn.settled) return
       turn.takenOver = yield* Effect.catchAllCause(stoppedByOthers(turn), () => Effect.succeed(false))
+      turn.course.stopped =
+        why._tag === "TURN_FAILED" && !turn.takenOver && (yield* Deferred.isDone(turn.cancellation))
       const code = turn.takenOver ? "TAKEN_OVER" : why._tag
       const provider = turn.takenOver ? null : turn.providerProblem
       const failure = provider === null ? { code } : { code, provider }

@@ -1,5 +1,6 @@
 /** One turn under way: what its steps share, and how they tell what happens. */
 import type * as Deferred from "effect/Deferred"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
@@ -8,6 +9,7 @@ import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/cha
 import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 import type { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
 import type { StartedTurn, TurnStart } from "../../store/chat/Turns.ts"
+import type { Course } from "../../store/chat/TurnSettlement.ts"
 import type { Files } from "./TurnOptions.ts"
 import type { Replay } from "./Replay.ts"
 import type * as Trace from "./Trace.ts"
@@ -49,6 +51,8 @@ export interface Turn {
   settled: boolean
   /** True once a tool was called that may have changed something: the turn is not repeated. */
   acted: boolean
+  /** For reports. */
+  readonly course: Course
   /** Why the model asked for a human; null until it has. */
   handoff: string | null
   /** True once a human was found to answer the conversation. */
@@ -64,18 +68,30 @@ const keep = (turn: Turn, part: TurnPart) => {
   if (turn.request.persist) turn.replay.append(part)
 }
 
+/** Of a turn that has just begun. */
+export const newCourse = (): Course => ({ unanswered: false, stopped: false, firstTextMs: null })
+
+/** Notes when the first text is told. */
+const timed = ({ course, opening }: Turn, parts: ReadonlyArray<TurnPart>, telling: Effect.Effect<void>) =>
+  course.firstTextMs !== null || !parts.some(({ _tag }) => _tag === "TextDelta")
+    ? telling
+    : Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        course.firstTextMs = Math.max(0, Math.round(now - opening.startedAt.epochMillis))
+        return telling
+      })
+
 /** Emits what happens. Never waits for the client: a turn has to end although its client does not read. */
 export const emit = (turn: Turn, part: TurnPart): Effect.Effect<void> =>
   Effect.suspend(() => {
     keep(turn, part)
-    return turn.parts.add(part)
+    return timed(turn, [part], turn.parts.add(part))
   })
 
 /** Tells parts of the reply, no faster than a client reads them: to be interrupted when the turn's time is up. */
 export const say = (turn: Turn, parts: ReadonlyArray<TurnPart>): Effect.Effect<void> =>
   Effect.suspend(() => {
     for (const part of parts) keep(turn, part)
-    return turn.parts.addAndWait(parts)
+    return timed(turn, parts, turn.parts.addAndWait(parts))
   })
 
 /** Adds an event to the trace and emits it. */

@@ -32,6 +32,7 @@ const commands = [
   "chat",
   "retrieve",
   "eval",
+  "replay",
   "mcp",
   "export",
   "import"
@@ -142,6 +143,25 @@ describe("Commands at a running server", () => {
   it("chat --json prints the answer as JSON and nothing else", async () => {
     const { code, stderr, stdout } = await run(["chat", "Hello", "--json"], variables)
     expect([code, stderr, JSON.parse(stdout).reply]).toEqual([0, "", "The stub says hello."])
+  })
+
+  it("replay runs a stored turn again, and says what is said now beside what was said then", async () => {
+    model.script.push({ text: "One answer." })
+    const told = await run(["chat", "How is a turn replayed?", "--json"], variables)
+    const { runId } = JSON.parse(told.stdout)
+    model.script.push({ text: "One answer." })
+    const same = await run(["replay", runId, "--json"], variables)
+    expect([same.code, same.stderr]).toEqual([0, ""])
+    expect(JSON.parse(same.stdout)).toMatchObject({
+      runs: [{ runId, outcome: "same", before: { reply: "One answer." }, after: { reply: "One answer." } }]
+    })
+    model.script.push({ text: "Another answer." })
+    const changed = await run(["replay", runId, "--version", "1"], variables)
+    expect([changed.code, changed.stderr]).toEqual([0, ""])
+    expect(changed.stdout).toContain(`${runId}  changed\n  before: One answer.\n  after: Another answer.`)
+    const unknown = await run(["replay", "run_none"], variables)
+    expect([unknown.code, unknown.stdout]).toEqual([1, ""])
+    expect(unknown.stderr).toContain("NOT_FOUND: The run run_none does not exist for this agent.")
   })
 
   it.each([

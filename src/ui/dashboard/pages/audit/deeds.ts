@@ -9,6 +9,7 @@ const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "agent.split": { en: "Share of a version changed", de: "Anteil einer Version geändert" },
   "agent.update": { en: "Agent changed", de: "Agent geändert" },
   "agent_run.read": { en: "Trace read", de: "Ablauf gelesen" },
+  "agent_run.replay": { en: "Turn replayed", de: "Antwort erneut durchgespielt" },
   "channel.create": { en: "Channel connected", de: "Kanal verbunden" },
   "channel.delete": { en: "Channel deleted", de: "Kanal gelöscht" },
   "channel.update": { en: "Channel changed", de: "Kanal geändert" },

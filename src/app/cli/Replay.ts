@@ -1,0 +1,88 @@
+/** `spoke replay RUN…`: runs stored turns again and says what has changed. */
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { ReplayedRuns, type ReplayedRun } from "../../domain/chat/ReplayedRun.ts"
+import * as Arguments from "./Arguments.ts"
+import * as Connection from "./Connection.ts"
+import * as Output from "./Output.ts"
+
+/** Runs of one request: each may take as long as a turn. */
+const runsAtOnce = 2
+
+const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })
+
+interface Flags extends Connection.Flags {
+  readonly agent?: string | undefined
+  readonly agentVersion?: number | undefined
+  readonly json?: true | undefined
+}
+
+const unexpected = () =>
+  new Connection.CommandFailed({ message: "The server's answer has an unexpected form." })
+
+/** The key's own agent. */
+const agentOf = ({ send }: Effect.Effect.Success<ReturnType<typeof Connection.connect>>) =>
+  send(HttpClientRequest.get("/models")).pipe(
+    Effect.flatMap((response) => response.json),
+    Effect.flatMap(Schema.decodeUnknown(Models)),
+    Effect.flatMap(({ data: [first] }) => (first === undefined ? unexpected() : Effect.succeed(first.id))),
+    Effect.catchTags({ ParseError: unexpected, ResponseError: unexpected })
+  )
+
+const shown = ({ after, before, outcome, reason, runId }: ReplayedRun): string => {
+  if (outcome === "same") return `${runId}  same\n`
+  if (after === null) return `${runId}  diverged: ${reason ?? ""}\n`
+  const told = (name: string, { failure, reply }: typeof before) =>
+    `  ${name}: ${reply ?? `no reply (${failure ?? "TURN_FAILED"})`}`
+  return `${runId}  changed\n${told("before", before)}\n${told("after", after)}\n`
+}
+
+const replay = (runIds: ReadonlyArray<string>, { agent, agentVersion, json, ...flags }: Flags) =>
+  Effect.gen(function* () {
+    const connection = yield* Connection.connect(flags)
+    const agentId = agent ?? (yield* agentOf(connection))
+    const batches = Array.from({ length: Math.ceil(runIds.length / runsAtOnce) }, (_, place) =>
+      runIds.slice(place * runsAtOnce, (place + 1) * runsAtOnce)
+    )
+    const replayed = yield* Effect.forEach(batches, (batch) =>
+      connection
+        .ask(
+          HttpClientRequest.post(`/api/agents/${encodeURIComponent(agentId)}/replays`).pipe(
+            HttpClientRequest.bodyUnsafeJson({
+              runIds: batch,
+              ...(agentVersion === undefined ? {} : { version: agentVersion })
+            })
+          )
+        )
+        .pipe(
+          Effect.flatMap((response) => response.json),
+          Effect.flatMap(Schema.decodeUnknown(Schema.Struct({ data: ReplayedRuns }))),
+          Effect.map(({ data }) => data.runs),
+          Effect.catchTags({ ParseError: unexpected, ResponseError: unexpected })
+        )
+    )
+    const runs = replayed.flat()
+    if (json === true) return yield* Output.asJson(yield* Effect.orDie(Schema.encode(ReplayedRuns)({ runs })))
+    for (const run of runs) yield* Output.line(shown(run))
+  })
+
+export const replayCommand = (run: Arguments.Run) =>
+  Arguments.command(
+    "replay",
+    "Run stored turns again, with today's sources: nothing is stored, sent or counted, and tools answer as they did then.",
+    "spoke replay run_…",
+    "spoke replay run_… run_… --json"
+  )
+    .argument("<run...>", "ids of the runs")
+    .option(
+      "--version <number>",
+      "the version of the agent to answer with, today's by default",
+      Arguments.wholeNumber(1, 1_000_000_000)
+    )
+    .option("--agent <id>", "whose runs they are, the key's own agent by default")
+    .addOption(Arguments.json)
+    .addOption(Arguments.url)
+    .addOption(Arguments.key)
+    .addOption(Arguments.keyFile)
+    .action((runIds, { version, ...flags }) => run(replay(runIds, { ...flags, agentVersion: version })))

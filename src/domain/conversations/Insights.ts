@@ -1,0 +1,110 @@
+/** Turns that went wrong, grouped by what was asked, and how all turns went. */
+import * as Schema from "effect/Schema"
+import { AgentId, ConversationId, RunId, SourceId } from "../Ids.ts"
+
+const Count = Schema.Int.pipe(Schema.nonNegative())
+
+/** How a turn went wrong; one turn may be of several kinds. */
+export const WrongKind = Schema.Literal("failed", "thumbsDown", "handedOver", "unanswered", "stopped")
+export type WrongKind = typeof WrongKind.Type
+
+/** A turn that went wrong. `kind` is the first of its kinds in the order of {@link WrongKind}. */
+export const WrongTurn = Schema.Struct({
+  runId: RunId,
+  agentId: AgentId,
+  conversationId: ConversationId,
+  /** Its first characters. */
+  question: Schema.String,
+  at: Schema.DateTimeUtc,
+  kind: WrongKind
+})
+export type WrongTurn = typeof WrongTurn.Type
+
+/** Turns that went wrong and ask the same. */
+export const InsightGroup = Schema.Struct({
+  id: Schema.String,
+  /** The question that is most like all others of the group. */
+  title: Schema.String,
+  /** Turns. */
+  count: Count,
+  /** A turn counts in each of its kinds. */
+  kinds: Schema.Struct({
+    unanswered: Count,
+    thumbsDown: Count,
+    handedOver: Count,
+    stopped: Count,
+    failed: Count
+  }),
+  people: Count,
+  /** Turns of the first and of the second half of the time that was asked for. */
+  trend: Schema.Struct({ earlier: Count, later: Count }),
+  lastAt: Schema.DateTimeUtc,
+  /** What was searched in vain, most often first. */
+  sources: Schema.Array(Schema.Struct({ id: SourceId, name: Schema.String, times: Count })),
+  /** The newest. */
+  examples: Schema.Array(WrongTurn)
+})
+export type InsightGroup = typeof InsightGroup.Type
+
+/** `data` of `GET /api/insights`. */
+export const InsightPage = Schema.Struct({
+  from: Schema.DateTimeUtc,
+  to: Schema.DateTimeUtc,
+  /** Turns that were grouped: the newest ones that went wrong. */
+  turns: Count,
+  /** True when more turns went wrong than a report takes. */
+  isCut: Schema.Boolean,
+  /** Questions whose vectors are still to be made: by now they are grouped by their words alone. */
+  withoutVector: Count,
+  groups: Schema.Array(InsightGroup),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+
+/** What measures are told apart by. */
+export const MeasuredBy = Schema.Literal("day", "agent", "channel")
+export type MeasuredBy = typeof MeasuredBy.Type
+
+const Share = Schema.Number.pipe(Schema.between(0, 1))
+const Times = Schema.Struct({ median: Count, p95: Count })
+
+export const Measures = Schema.Struct({
+  turns: Count,
+  people: Count,
+  answered: Count,
+  /** The agent found nothing, or its sources do not support what it said. */
+  refused: Count,
+  handedOver: Count,
+  stopped: Count,
+  failed: Count,
+  /** Turns whose question the same person asked again within a day. */
+  repeated: Count,
+  rated: Schema.Struct({ up: Count, down: Count }),
+  /** Share of turns that were answered, not handed over, not rated down and not asked again within a day; null without turns. */
+  resolutionRate: Schema.NullOr(Share),
+  /** Thumbs-up of all ratings; null without one. */
+  satisfaction: Schema.NullOr(Share),
+  /** Milliseconds to the first text of the reply. */
+  timeToFirstText: Schema.NullOr(Times),
+  /** Milliseconds until the turn was stored. */
+  timeToSettle: Schema.NullOr(Times),
+  tokens: Schema.Struct({ input: Count, output: Count })
+})
+export type Measures = typeof Measures.Type
+
+/** `key` is a day in UTC (YYYY-MM-DD), an agent's id or a channel; `name` the agent's. */
+export const MeasuresRow = Schema.Struct({
+  key: Schema.String,
+  name: Schema.NullOr(Schema.String),
+  ...Measures.fields
+})
+export type MeasuresRow = typeof MeasuresRow.Type
+
+/** `data` of `GET /api/measures`. */
+export const MeasuresReport = Schema.Struct({
+  from: Schema.DateTimeUtc,
+  to: Schema.DateTimeUtc,
+  by: MeasuredBy,
+  total: Measures,
+  rows: Schema.Array(MeasuresRow)
+})
+export type MeasuresReport = typeof MeasuresReport.Type

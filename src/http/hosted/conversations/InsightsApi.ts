@@ -1,0 +1,34 @@
+/** What went wrong, grouped by what was asked, and how all turns went. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { InsightPage, MeasuredBy, MeasuresReport } from "../../../domain/conversations/Insights.ts"
+import { NotFound, ValidationError } from "../../../domain/Errors.ts"
+import { AgentId } from "../../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { TimestampInput } from "../../../domain/TimestampInput.ts"
+import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/** From the first moment up to the second; without them the last 30 days. */
+const time = { from: optional(TimestampInput), to: optional(TimestampInput), agentId: optional(AgentId) }
+
+/** The largest group first. */
+const list = HttpApiEndpoint.get("list", "/api/insights")
+  .setUrlParams(Schema.Struct({ ...time, limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(success(InsightPage))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+const measures = HttpApiEndpoint.get("measures", "/api/measures")
+  .setUrlParams(Schema.Struct({ ...time, by: optional(MeasuredBy) }))
+  .addSuccess(success(MeasuresReport))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+export class InsightsApi extends HttpApiGroup.make("insights")
+  .add(list)
+  .add(measures)
+  .middleware(SessionAuth) {}

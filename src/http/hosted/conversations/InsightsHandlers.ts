@@ -1,0 +1,35 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import { Insights } from "../../../usecases/conversations/Insights.ts"
+import { Api } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+
+/** Reports over the tenant's turns. */
+export const InsightsHandlers = HttpApiBuilder.group(Api, "insights", (handlers) =>
+  Effect.gen(function* () {
+    const insights = yield* Insights
+    return handlers
+      .handle("list", ({ urlParams: { agentId, cursor, from, limit = 20, to } }) =>
+        Effect.gen(function* () {
+          const user = yield* CurrentUser
+          const place = {
+            scope: user.tenantId,
+            route: "/api/insights",
+            filter: {
+              agentId,
+              from: from === undefined ? undefined : DateTime.formatIso(from),
+              to: to === undefined ? undefined : DateTime.formatIso(to)
+            }
+          }
+          const after = yield* Cursor.open(place, cursor)
+          const { next, ...page } = yield* insights.groups(user, { agentId, from, to }, { limit, after })
+          return { ...page, nextCursor: yield* Cursor.seal(place, next) }
+        })
+      )
+      .handle("measures", ({ urlParams: { by = "day", ...asked } }) =>
+        Effect.flatMap(CurrentUser, (user) => insights.measures(user, asked, by))
+      )
+  })
+)

@@ -1,0 +1,193 @@
+/**
+ * Groups questions by meaning: greedy, in an order that the questions alone decide, so that the same questions make the same
+ * groups in whatever order they come. Each question joins the group whose centre it is most like, if it is like it enough;
+ * when all groups are known, each is asked once more which of the shared ones it belongs to. What it costs grows with
+ * questions × groups; both are bounded by whoever calls.
+ */
+import { terms, word } from "./Tokenizer.ts"
+
+/** A question as it was asked, once or several times. */
+export interface Asked<A> {
+  readonly text: string
+  /** A unit vector; null where there is none: such a question is compared by its words. */
+  readonly vector: Float32Array | null
+  readonly value: A
+}
+
+export interface Group<A> {
+  /** The text of the member that is most like all others. */
+  readonly title: string
+  readonly values: ReadonlyArray<A>
+}
+
+/** Dimensions of a question's words. */
+const wordDimensions = 256
+/** What parts of words count beside whole ones: endings and compounds differ where words do not. */
+const partWeight = 0.3
+const partLength = 4
+/** What words count beside meaning, where both are known. */
+const wordsShare = 0.5
+/** Least likeness of a question and the centre of its group, by meaning and words and by words alone. */
+const leastLikeness = 0.38
+const leastWordLikeness = 0.34
+
+/** The same for texts that differ in case, spaces and signs alone. */
+const keyOf = (text: string): string =>
+  Array.from(text.normalize("NFKC").toLowerCase().matchAll(word), ([found]) => found).join(" ") || text.trim()
+
+const hash = (text: string): number => {
+  let code = 0x811c9dc5
+  for (let place = 0; place < text.length; place++)
+    code = Math.imul(code ^ text.charCodeAt(place), 0x01000193)
+  code = Math.imul(code ^ (code >>> 15), 0x2c1b3c6d)
+  return (code ^ (code >>> 12)) >>> 0
+}
+
+const dot = (one: Float32Array, other: Float32Array): number => {
+  let sum = 0
+  for (let place = 0; place < one.length; place++) sum += (one[place] ?? 0) * (other[place] ?? 0)
+  return sum
+}
+
+const toUnit = (sums: Float32Array): Float32Array => {
+  const norm = Math.sqrt(dot(sums, sums))
+  return norm === 0 ? sums.slice() : sums.map((value) => value / norm)
+}
+
+/** Of the words of a text; zero where it has none. */
+const wordVector = (text: string): Float32Array => {
+  const sums = new Float32Array(wordDimensions)
+  const add = (feature: string, weight: number) => {
+    const code = hash(feature)
+    const place = code % wordDimensions
+    sums[place] = (sums[place] ?? 0) + (code & 0x40000000 ? weight : -weight)
+  }
+  for (const term of terms(text)) {
+    add(term, 1)
+    for (let from = 0; from + partLength <= term.length; from++)
+      add(`~${term.slice(from, from + partLength)}`, partWeight)
+  }
+  return toUnit(sums)
+}
+
+interface Point {
+  readonly words: Float32Array
+  readonly vector: Float32Array | null
+}
+
+interface Question<A> extends Point {
+  readonly key: string
+  readonly text: string
+  readonly values: ReadonlyArray<A>
+}
+
+/** At least 1 for what belongs together. */
+const likeness = (one: Point, other: Point): number => {
+  const words = dot(one.words, other.words)
+  return one.vector === null || other.vector === null
+    ? words / leastWordLikeness
+    : (wordsShare * words + (1 - wordsShare) * dot(one.vector, other.vector)) / leastLikeness
+}
+
+/** The sums of its members' vectors, and the centre that they make. */
+class Centre {
+  private readonly words = new Float32Array(wordDimensions)
+  private vector: Float32Array | null = null
+  point: Point = { words: this.words, vector: null }
+  size = 0
+
+  add(point: Point): void {
+    this.size++
+    for (let place = 0; place < wordDimensions; place++)
+      this.words[place] = (this.words[place] ?? 0) + (point.words[place] ?? 0)
+    if (point.vector !== null) {
+      const sums = (this.vector ??= new Float32Array(point.vector.length))
+      for (let place = 0; place < sums.length; place++)
+        sums[place] = (sums[place] ?? 0) + (point.vector[place] ?? 0)
+    }
+    this.point = { words: toUnit(this.words), vector: this.vector === null ? null : toUnit(this.vector) }
+  }
+}
+
+const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
+
+/** Identical questions as one, those that were asked most first. */
+const distinct = <A>(asked: ReadonlyArray<Asked<A>>): ReadonlyArray<Question<A>> => {
+  const byKey = new Map<string, Array<Asked<A>>>()
+  for (const one of asked) {
+    const key = keyOf(one.text)
+    const same = byKey.get(key)
+    if (same === undefined) byKey.set(key, [one])
+    else same.push(one)
+  }
+  const questions = [...byKey].map(([key, same]): Question<A> => {
+    const ordered = same.toSorted((one, other) => compare(one.text, other.text))
+    const text = ordered[0]?.text ?? ""
+    const vector = ordered.find((one) => one.vector !== null)?.vector ?? null
+    return { key, text, values: same.map(({ value }) => value), words: wordVector(text), vector }
+  })
+  return questions.toSorted(
+    (one, other) => other.values.length - one.values.length || compare(one.key, other.key)
+  )
+}
+
+/** The place of the centre that `point` belongs to, or -1: the most like, the first of equals. */
+const nearest = (centres: ReadonlyArray<Centre>, point: Point): number => {
+  let best = -1
+  let most = 1
+  for (const [place, centre] of centres.entries()) {
+    const like = likeness(centre.point, point)
+    if (like >= most && (best === -1 || like > most)) {
+      best = place
+      most = like
+    }
+  }
+  return best
+}
+
+const groupOf = <A>(members: ReadonlyArray<Question<A>>, centre: Centre): Group<A> => {
+  let title = ""
+  let most = -Infinity
+  for (const member of members) {
+    const like = likeness(centre.point, member)
+    if (like > most) {
+      title = member.text
+      most = like
+    }
+  }
+  return { title, values: members.flatMap(({ values }) => values) }
+}
+
+/**
+ * The groups of `asked`, a step of the work at a time: whoever calls may let others have the thread between two steps. The
+ * generator's result is in the order in which groups were begun.
+ */
+export function* grouped<A>(asked: ReadonlyArray<Asked<A>>): Generator<void, ReadonlyArray<Group<A>>> {
+  const questions = distinct(asked)
+  yield
+  const begun: Array<Centre> = []
+  for (const question of questions) {
+    const place = nearest(begun, question)
+    const centre = begun[place] ?? new Centre()
+    if (place === -1) begun.push(centre)
+    centre.add(question)
+    yield
+  }
+  // What stood alone is like none of those that were there, and what came later is like none of it.
+  const shared = begun.filter(({ size }) => size > 1)
+  const members = new Map<number, Array<Question<A>>>()
+  const alone: Array<Array<Question<A>>> = []
+  for (const question of questions) {
+    const place = nearest(shared, question)
+    const group = members.get(place)
+    if (place === -1) alone.push([question])
+    else if (group === undefined) members.set(place, [question])
+    else group.push(question)
+    yield
+  }
+  return [...members.values(), ...alone].map((group) => {
+    const centre = new Centre()
+    for (const member of group) centre.add(member)
+    return groupOf(group, centre)
+  })
+}

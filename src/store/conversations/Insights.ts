@@ -1,0 +1,214 @@
+/** Turns that went wrong, the vectors of their questions, and how all turns of a time went. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import type * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { AgentId, ConversationId, leastId, RunId, SourceId } from "../../domain/Ids.ts"
+import type { MeasuredBy } from "../../domain/conversations/Insights.ts"
+import { toJsonb } from "../Jsonb.ts"
+
+/** A time, the first moment in it and the second not, of one agent or of all. */
+export interface ReportScope extends TenantScope {
+  readonly agentId: AgentId | undefined
+  readonly from: DateTime.Utc
+  readonly to: DateTime.Utc
+}
+
+const WrongRow = Schema.Struct({
+  runId: RunId,
+  agentId: AgentId,
+  conversationId: ConversationId,
+  endUserId: Schema.String,
+  question: Schema.String,
+  at: Schema.DateTimeUtcFromDate,
+  failed: Schema.Boolean,
+  unanswered: Schema.Boolean,
+  handedOver: Schema.Boolean,
+  stopped: Schema.Boolean,
+  thumbsDown: Schema.Boolean,
+  /** Little-endian floats, of the profile that was asked for; null where there is none yet. */
+  embedding: Schema.NullOr(Schema.Uint8ArrayFromSelf)
+})
+export type WrongRow = typeof WrongRow.Type
+
+const SearchedRow = Schema.Struct({ runId: RunId, id: SourceId, name: Schema.String })
+const SourceRow = Schema.Struct({ agentId: AgentId, id: SourceId, name: Schema.String })
+
+const MeasuresRow = Schema.Struct({
+  key: Schema.NullOr(Schema.String),
+  name: Schema.NullOr(Schema.String),
+  isTotal: Schema.Boolean,
+  turns: Schema.Number,
+  people: Schema.Number,
+  answered: Schema.Number,
+  refused: Schema.Number,
+  handedOver: Schema.Number,
+  stopped: Schema.Number,
+  failed: Schema.Number,
+  repeated: Schema.Number,
+  up: Schema.Number,
+  down: Schema.Number,
+  resolved: Schema.Number,
+  /** Median and 95th percentile. */
+  firstText: Schema.NullOr(Schema.Array(Schema.Number)),
+  settle: Schema.NullOr(Schema.Array(Schema.Number)),
+  input: Schema.Number,
+  output: Schema.Number
+})
+export type MeasuredRow = typeof MeasuresRow.Type
+
+/** Characters of a question that are read. */
+const maxQuestionLength = 1_000
+/** Sources of one agent that may be named as searched in vain. */
+const maxSourcesPerAgent = 50
+/** Rows of one report of measures. */
+const maxMeasuresRows = 500
+/** Whoever asks the same again within this time was not helped. */
+const repeatMillis = 86_400_000
+
+const base64 = (vector: Float32Array): string =>
+  Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString("base64")
+
+export class InsightStore extends Effect.Service<InsightStore>()("store/conversations/Insights", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** What the team says to try an agent is nobody's question. */
+    const isOfCustomer = sql`c.channel <> 'test'`
+
+    /** The newest `limit` turns that went wrong, newest first. */
+    const wrong = ({ agentId, from, tenantId, to }: ReportScope, profile: string, limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: WrongRow,
+        execute: () => sql`
+          select r.id as "runId", r.agent_id as "agentId", r.conversation_id as "conversationId",
+            c.end_user_id as "endUserId", left(r.user_message, ${maxQuestionLength}::int) as question,
+            r.started_at as at, r.status = 'failed' and not r.handed_over and not r.stopped as failed,
+            r.unanswered, r.handed_over as "handedOver", r.stopped, coalesce(r.rating = -1, false) as "thumbsDown",
+            v.embedding
+          from agent_runs r join conversations c on c.id = r.conversation_id
+          left join question_vectors v on v.run_id = r.id and v.profile = ${profile}
+          where r.tenant_id = ${tenantId} and r.id >= ${leastId("run", from)} and r.id < ${leastId("run", to)}
+            and (r.status = 'failed' or r.unanswered or r.handed_over or r.stopped or r.rating = -1)
+            and ${isOfCustomer} ${agentId === undefined ? sql`` : sql`and r.agent_id = ${agentId}`}
+          order by r.id desc limit ${limit}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("InsightStore.wrong"))
+
+    /** Keeps vectors of questions; runs that have gone in the meantime are passed over. */
+    const addVectors = (
+      { tenantId }: TenantScope,
+      profile: string,
+      vectors: ReadonlyArray<{ readonly runId: RunId; readonly vector: Float32Array }>
+    ) => {
+      const rows = vectors.map(({ runId, vector }) => ({ id: runId, embedding: base64(vector) }))
+      return sql`
+        with held as (
+          select r.id, v.embedding from jsonb_to_recordset(${toJsonb(rows)}::jsonb) as v (id text, embedding text)
+          join agent_runs r on r.id = v.id and r.tenant_id = ${tenantId}
+          order by r.id for key share of r
+        )
+        insert into question_vectors (run_id, profile, embedding)
+        select id, ${profile}, decode(embedding, 'base64') from held
+        on conflict (run_id) do update set profile = excluded.profile, embedding = excluded.embedding`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        Effect.withSpan("InsightStore.addVectors")
+      )
+    }
+
+    /** The sources of which the searches of `runIds` found something. */
+    const searched = ({ tenantId }: TenantScope, runIds: ReadonlyArray<RunId>) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: SearchedRow,
+        execute: () => sql`
+          select distinct e.run_id as "runId", s.id, s.name
+          from agent_run_events e
+          join agent_runs r on r.id = e.run_id and r.tenant_id = ${tenantId}
+          cross join lateral jsonb_path_query(e.payload, '$.chunks[*].sourceId') found (id)
+          join sources s on s.id = found.id #>> '{}' and s.tenant_id = ${tenantId}
+          where e.run_id = any(${[...runIds]}::text[]) and e.type = 'retrieval.completed'
+          order by 1, 2`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("InsightStore.searched"))
+
+    /** The oldest sources of each agent. */
+    const sourcesOf = ({ tenantId }: TenantScope, agentIds: ReadonlyArray<AgentId>) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: SourceRow,
+        execute: () => sql`
+          select s.agent_id as "agentId", s.id, s.name from unnest(${[...agentIds]}::text[]) a (id)
+          cross join lateral (
+            select * from sources s where s.tenant_id = ${tenantId} and s.agent_id = a.id
+            order by s.id limit ${maxSourcesPerAgent}
+          ) s`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("InsightStore.sourcesOf"))
+
+    const keys: Record<MeasuredBy, ReturnType<typeof sql.literal>> = {
+      day: sql.literal(`to_char(t.started_at at time zone 'UTC', 'YYYY-MM-DD')`),
+      agent: sql.literal("t.agent_id"),
+      channel: sql.literal("t.channel")
+    }
+
+    /** One row for each `by` that had turns, and one for all of them. A turn counts once it has ended. */
+    const measures = ({ agentId, from, tenantId, to }: ReportScope, by: MeasuredBy) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: MeasuresRow,
+        execute: () => sql`
+          with asked as (
+            select r.id, r.agent_id, a.name, c.channel, c.end_user_id, r.status, r.unanswered, r.handed_over, r.stopped,
+              r.rating, r.first_text_ms, r.started_at, r.completed_at, r.message_id,
+              lead(r.started_at) over (
+                partition by r.agent_id, c.end_user_id,
+                  md5(lower(regexp_replace(btrim(left(r.user_message, ${maxQuestionLength}::int)), '\\s+', ' ', 'g')))
+                order by r.id
+              ) as again
+            from agents a
+            join agent_runs r on r.agent_id = a.id and r.status <> 'running'
+              and r.id >= ${leastId("run", from)} and r.id < ${leastId("run", to, repeatMillis)}
+            join conversations c on c.id = r.conversation_id and ${isOfCustomer}
+            where a.tenant_id = ${tenantId} ${agentId === undefined ? sql`` : sql`and a.id = ${agentId}`}
+          ),
+          t as (
+            select asked.*, coalesce(again < started_at + interval '1 day', false) as repeated,
+              status = 'complete' and not unanswered as answered,
+              round(extract(epoch from completed_at - started_at) * 1000)::int as settle_ms
+            from asked where id < ${leastId("run", to)}
+          )
+          select ${keys[by]} as key, max(t.name) as name, grouping(${keys[by]}) = 1 as "isTotal",
+            count(*)::float8 as turns, count(distinct t.end_user_id)::float8 as people,
+            count(*) filter (where t.answered)::float8 as answered,
+            count(*) filter (where t.unanswered)::float8 as refused,
+            count(*) filter (where t.handed_over)::float8 as "handedOver",
+            count(*) filter (where t.stopped)::float8 as stopped,
+            count(*) filter (where t.status = 'failed' and not t.handed_over and not t.stopped)::float8 as failed,
+            count(*) filter (where t.repeated)::float8 as repeated,
+            count(*) filter (where t.rating = 1)::float8 as up, count(*) filter (where t.rating = -1)::float8 as down,
+            count(*) filter (
+              where t.answered and not t.handed_over and t.rating is distinct from -1 and not t.repeated
+            )::float8 as resolved,
+            percentile_disc(array[0.5, 0.95]) within group (order by t.first_text_ms) as "firstText",
+            percentile_disc(array[0.5, 0.95]) within group (order by t.settle_ms)
+              filter (where t.status = 'complete') as settle,
+            coalesce(sum(m.input_tokens), 0)::float8 as input, coalesce(sum(m.output_tokens), 0)::float8 as output
+          from t left join messages m on m.id = t.message_id and t.status = 'complete'
+          group by grouping sets ((${keys[by]}), ())
+          order by "isTotal" desc, key limit ${maxMeasuresRows + 1}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("InsightStore.measures"))
+
+    /** Whether the tenant has the agent. */
+    const hasAgent = ({ tenantId }: TenantScope, agentId: AgentId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Schema.Struct({ id: AgentId }),
+        execute: () => sql`select id from agents where tenant_id = ${tenantId} and id = ${agentId}`
+      })(undefined).pipe(Effect.orDie, Effect.map(Option.isSome))
+
+    return { wrong, addVectors, searched, sourcesOf, measures, hasAgent } as const
+  })
+}) {}

@@ -1,0 +1,33 @@
+/** What went wrong, and how all turns went. */
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
+import type {
+  InsightGroup as Group,
+  InsightPage,
+  Measures as Measured,
+  MeasuresReport,
+  WrongKind as Kind
+} from "../../../domain/conversations/Insights.ts"
+import { call, firstPage } from "./Client.ts"
+
+export type InsightGroup = typeof Group.Encoded
+export type Measures = typeof Measured.Encoded
+export type WrongKind = typeof Kind.Encoded
+
+export const insights = (agentId: string | undefined) =>
+  infiniteQueryOptions({
+    queryKey: ["insights", agentId],
+    queryFn: ({ pageParam, signal }) =>
+      call<typeof InsightPage.Encoded>("GET", "/api/insights", {
+        query: { agentId, cursor: pageParam },
+        signal
+      }),
+    initialPageParam: firstPage(),
+    getNextPageParam: ({ nextCursor }) => nextCursor
+  })
+
+export const measures = (agentId: string | undefined) =>
+  queryOptions({
+    queryKey: ["measures", agentId],
+    queryFn: ({ signal }) =>
+      call<typeof MeasuresReport.Encoded>("GET", "/api/measures", { query: { agentId }, signal })
+  })

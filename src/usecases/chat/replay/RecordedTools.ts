@@ -1,0 +1,130 @@
+/** The tools of a turn that is run again: each answers what it answered then. There is nothing here that a call could reach. */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { ToolDeclaration } from "../../../capabilities/ModelRuntime.ts"
+import { JsonObject, type JsonValue } from "../../../domain/Text.ts"
+import type { RecordedEvent } from "../../../store/chat/RecordedRuns.ts"
+import { type ToolFailure, toolFailure } from "../tools/Bindings.ts"
+import { Scrubber } from "../tools/Scrub.ts"
+import type { TurnTools } from "../tools/Tools.ts"
+
+/** Why a replay was ended: what it asked for was not recorded. */
+export interface Divergence {
+  readonly reason: string
+}
+
+const Started = Schema.Struct({
+  toolCallId: Schema.String,
+  tool: Schema.String,
+  input: Schema.Record({ key: Schema.String, value: Schema.Unknown })
+})
+const Completed = Schema.Struct({ toolCallId: Schema.String, output: Schema.Unknown })
+const Failed = Schema.Struct({
+  toolCallId: Schema.String,
+  code: Schema.Literal(
+    "SESSION_CREDENTIAL_REQUIRED",
+    "BINDING_REQUIRED",
+    "INVALID_ARGUMENTS",
+    "UNKNOWN_TOOL",
+    "TOOL_FAILED",
+    "TOOL_TIMEOUT"
+  ),
+  message: Schema.String
+})
+
+const started = Schema.decodeUnknownOption(Started)
+const completed = Schema.decodeUnknownOption(Completed)
+const failed = Schema.decodeUnknownOption(Failed)
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The same text for the same value, in whatever order its members stand. */
+const canonical = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`
+  if (!isObject(value)) return JSON.stringify(value) ?? "null"
+  const members = Object.keys(value)
+    .toSorted()
+    .map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`)
+  return `{${members.join(",")}}`
+}
+
+const keyOf = (tool: string, input: unknown): string => `${tool} ${canonical(input)}`
+
+const isJsonObject = Schema.is(JsonObject)
+
+/** JSON that was stored as such. */
+const asJson = (value: unknown): JsonValue => {
+  const wrapped: unknown = { value }
+  return isJsonObject(wrapped) ? (wrapped["value"] ?? null) : null
+}
+
+type Answered = Either.Either<JsonValue, ToolFailure>
+
+/** What each call was answered, by tool and input, in the order of the calls; and the names of all that were called. */
+const recordingOf = (events: ReadonlyArray<RecordedEvent>) => {
+  const answers = new Map<string, Array<Answered>>()
+  const names = new Set<string>()
+  const open = new Map<string, Array<string>>()
+  const close = (id: string, answer: Answered) => {
+    const key = open.get(id)?.shift()
+    if (key === undefined) return
+    const earlier = answers.get(key)
+    if (earlier === undefined) answers.set(key, [answer])
+    else earlier.push(answer)
+  }
+  for (const { payload, type } of events) {
+    if (type === "tool.started") {
+      for (const { input, tool, toolCallId } of Option.toArray(started(payload))) {
+        names.add(tool)
+        open.set(toolCallId, [...(open.get(toolCallId) ?? []), keyOf(tool, input)])
+      }
+    } else if (type === "tool.completed") {
+      for (const { output, toolCallId } of Option.toArray(completed(payload)))
+        close(toolCallId, Either.right(asJson(output)))
+    } else if (type === "tool.failed") {
+      for (const { code, message, toolCallId } of Option.toArray(failed(payload)))
+        close(toolCallId, Either.left(toolFailure(code, message)))
+    }
+  }
+  return { answers, names }
+}
+
+/** Of a tool that was called and is not described any more, or whose server would have to be asked. */
+const undescribed = (name: string): ToolDeclaration => ({
+  name,
+  description: "A tool of this agent.",
+  parameters: { type: "object" }
+})
+
+/**
+ * Tools that answer from `events`, each recorded call once; `declared` describes those of today. A call that was not recorded
+ * fails `divergence`, and its caller waits to be ended.
+ */
+export const make = (
+  events: ReadonlyArray<RecordedEvent>,
+  declared: ReadonlyArray<ToolDeclaration>,
+  divergence: Deferred.Deferred<never, Divergence>
+): TurnTools => {
+  const { answers, names } = recordingOf(events)
+  const known = new Set(declared.map(({ name }) => name))
+  const diverge = (name: string) =>
+    Effect.zipRight(
+      Deferred.fail(divergence, { reason: `A call of the tool ${name} was not recorded.` }),
+      Effect.never
+    )
+  return {
+    declarations: [...declared, ...[...names].filter((name) => !known.has(name)).map(undescribed)],
+    unavailable: [],
+    // What was recorded has been scrubbed before it was stored.
+    scrubber: new Scrubber(new Set()),
+    call: (name, input) =>
+      Effect.suspend(() => {
+        const answer = answers.get(keyOf(name, input ?? {}))?.shift()
+        return answer === undefined ? diverge(name) : answer
+      })
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * One stored turn, run again by the same code that ran it. It is handed everything it may use: to read knowledge, to ask the
+ * model, to check the reply. Nothing among that can write, send, or reach a tool, so neither can a replay.
+ */
+import * as DateTime from "effect/DateTime"
+import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { ToolDeclaration } from "../../../capabilities/ModelRuntime.ts"
+import type { AgentScope } from "../../../domain/accounts/Access.ts"
+import type { Agent } from "../../../domain/agents/Agent.ts"
+import type { ChatTurnRequest, Citation } from "../../../domain/chat/ChatTurn.ts"
+import type { ReplayedRun, TurnOutcome } from "../../../domain/chat/ReplayedRun.ts"
+import { RetrieveFilter } from "../../../domain/knowledge/Chunk.ts"
+import type { RecordedRun } from "../../../store/chat/RecordedRuns.ts"
+import * as Answer from "../Answer.ts"
+import { runtimeTimeout } from "../ModelStep.ts"
+import { Replay } from "../Replay.ts"
+import * as Trace from "../Trace.ts"
+import { newCourse, type Turn } from "../Turn.ts"
+import * as TurnCancellation from "../TurnCancellation.ts"
+import { noFiles } from "../TurnOptions.ts"
+import * as TurnParts from "../TurnParts.ts"
+import * as RecordedTools from "./RecordedTools.ts"
+
+/** What a replay is given of the outside: no tools, no channels, no mail, no way to write. */
+export type ReplayEnvironment = Omit<Answer.TurnServices, "tools">
+
+/** The agent that answers this time. */
+export interface ReplayAgent {
+  readonly settings: Pick<Agent, "instructions" | "model" | "retrieval" | "grounding">
+  readonly hasSources: boolean
+  readonly hasCurated: boolean
+  /** What the model is told of the agent's tools, as far as that is known without asking anybody. */
+  readonly declarations: ReadonlyArray<ToolDeclaration>
+}
+
+const failureOf = ({ events, status }: RecordedRun): string | null => {
+  if (status !== "failed") return null
+  const payload = events.findLast(({ type }) => type === "run.failed")?.payload
+  const told = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.String }))(payload)
+  return Option.match(told, { onNone: () => "TURN_FAILED", onSome: ({ code }) => code })
+}
+
+/** How the run ended when it was first run. */
+export const outcomeOf = (run: RecordedRun): TurnOutcome => ({
+  reply: run.reply,
+  citations: run.citations ?? [],
+  failure: failureOf(run),
+  inputTokens: run.inputTokens,
+  outputTokens: run.outputTokens
+})
+
+const Searched = Schema.Struct({ filter: Schema.optionalWith(RetrieveFilter, { exact: true }) })
+
+const requestOf = (run: RecordedRun): ChatTurnRequest => {
+  const payload = run.events.find(({ type }) => type === "retrieval.completed")?.payload
+  const searched = Option.getOrElse(Schema.decodeUnknownOption(Searched)(payload), () => ({}))
+  return { message: run.question, conversationId: run.conversationId, persist: true, ...searched }
+}
+
+/** The turn as it stood when it had begun; nobody reads what it tells, and nothing of it is settled. */
+const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout: Duration.Duration) =>
+  Effect.gen(function* () {
+    const { grounding, instructions, model, retrieval } = agent.settings
+    const parts = yield* TurnParts.make
+    yield* parts.shutdown
+    const turn: Turn = {
+      scope: { ...scope, sourceScope: run.sourceScope },
+      request: requestOf(run),
+      opening: {
+        target: { _tag: "Conversation", id: run.conversationId },
+        persist: true,
+        channel: run.channel,
+        instanceId: "",
+        runId: run.id,
+        endUserId: run.endUserId,
+        conversationId: run.conversationId,
+        userMessageId: run.userMessageId,
+        message: run.question,
+        startedAt: run.startedAt,
+        startedLabel: "",
+        timeout
+      },
+      admission: {
+        instructions,
+        model,
+        topK: retrieval.topK,
+        minScore: retrieval.minScore,
+        groundingMode: grounding.mode,
+        unsupported: grounding.unsupported,
+        contextTokens: grounding.contextTokens,
+        maxSearches: grounding.maxSearches,
+        hasSources: agent.hasSources,
+        hasTools: true,
+        sourceTools: [],
+        hasCurated: agent.hasCurated,
+        reserved: true,
+        periodStart: DateTime.toDate(run.startedAt),
+        credited: false,
+        known: true,
+        endUserId: run.endUserId,
+        state: "AI_ACTIVE",
+        epoch: 0,
+        ticket: null,
+        clear: true,
+        history: run.history
+      },
+      conversationId: run.conversationId,
+      endUserId: run.endUserId,
+      files: noFiles,
+      trace: Trace.make(run.id),
+      parts,
+      replay: new Replay(),
+      cancellation: yield* TurnCancellation.make,
+      ended: yield* Deferred.make<void>(),
+      exit: null,
+      result: null,
+      counted: false,
+      settled: false,
+      acted: false,
+      course: newCourse(),
+      handoff: null,
+      takenOver: false,
+      providerProblem: null,
+      post: null
+    }
+    return turn
+  })
+
+/** What of a citation decides whether it is the same: a source that was read again has new ids and the same text. */
+const comparable = ({ chunkId: _, documentId: __, score: ___, ...citation }: Citation) =>
+  Object.entries(citation).toSorted(([one], [other]) => (one < other ? -1 : 1))
+
+const isSame = (before: TurnOutcome, after: TurnOutcome): boolean =>
+  before.reply === after.reply &&
+  (before.failure === null) === (after.failure === null) &&
+  JSON.stringify(before.citations.map(comparable)) === JSON.stringify(after.citations.map(comparable))
+
+const diverged = (run: RecordedRun, reason: string): ReplayedRun => ({
+  runId: run.id,
+  outcome: "diverged",
+  reason,
+  before: outcomeOf(run),
+  after: null
+})
+
+/** Runs `run` again, for `timeout` at most. */
+export const replay = Effect.fn("ReplayTurn.replay")(function* (
+  environment: ReplayEnvironment,
+  scope: AgentScope,
+  run: RecordedRun,
+  agent: ReplayAgent,
+  timeout: Duration.Duration
+) {
+  if (run.status === "running") return diverged(run, "The run has not ended yet.")
+  if (run.hasFiles) return diverged(run, "Files came with the message, and a replay has none.")
+  const turn = yield* turnOf(scope, run, agent, timeout)
+  const divergence = yield* Deferred.make<never, RecordedTools.Divergence>()
+  const tools = RecordedTools.make(run.events, agent.declarations, divergence)
+  const services: Answer.TurnServices = { ...environment, tools: { forTurn: () => Effect.succeed(tools) } }
+  const answering = Answer.run(services, turn, run.history).pipe(
+    Effect.catchAll((failure) =>
+      turn.handoff === null ? Effect.fail(failure) : Answer.addHandoffNotice(turn)
+    ),
+    Effect.timeoutFail({ duration: timeout, onTimeout: runtimeTimeout }),
+    Effect.map(({ citations, inputTokens, outputTokens, reply }): TurnOutcome => ({
+      reply,
+      citations,
+      failure: null,
+      inputTokens,
+      outputTokens
+    })),
+    Effect.catchAll(({ _tag }) =>
+      Effect.succeed<TurnOutcome>({
+        reply: null,
+        citations: [],
+        failure: _tag,
+        inputTokens: 0,
+        outputTokens: 0
+      })
+    )
+  )
+  const ended = yield* Effect.either(Effect.raceFirst(answering, Deferred.await(divergence)))
+  if (Either.isLeft(ended)) return diverged(run, ended.left.reason)
+  const before = outcomeOf(run)
+  const replayed: ReplayedRun = {
+    runId: run.id,
+    outcome: isSame(before, ended.right) ? "same" : "changed",
+    reason: null,
+    before,
+    after: ended.right
+  }
+  return replayed
+})

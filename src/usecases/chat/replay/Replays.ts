@@ -1,0 +1,114 @@
+/** Stored turns run again, for whoever wants to know what a change does to them. Nothing is written, counted or sent. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { Embedder } from "../../../capabilities/Embedder.ts"
+import { GroundingChecker } from "../../../capabilities/GroundingChecker.ts"
+import { ModelRuntime } from "../../../capabilities/ModelRuntime.ts"
+import { VectorSearch } from "../../../capabilities/VectorSearch.ts"
+import type { Actor } from "../../../capabilities/AuditLog.ts"
+import type { Caller, ReadScope } from "../../../domain/accounts/Access.ts"
+import type { ReplayedRun, ReplayRequest } from "../../../domain/chat/ReplayedRun.ts"
+import { NotFound } from "../../../domain/Errors.ts"
+import type { AgentId, RunId } from "../../../domain/Ids.ts"
+import { AgentStore } from "../../../store/agents/Agents.ts"
+import { ToolStore } from "../../../store/agents/Tools.ts"
+import { RecordedRunStore } from "../../../store/chat/RecordedRuns.ts"
+import { PassageStore } from "../../../store/knowledge/Passages.ts"
+import { TurnSettings } from "../TurnSettings.ts"
+import * as ReplayTurn from "./ReplayTurn.ts"
+
+/** Who replays, as the audit trail names them, and what they may read: a key stands for its own agent alone. */
+export const standing = (
+  caller: Caller,
+  agentId: AgentId
+): Effect.Effect<{ readonly scope: ReadScope; readonly actor: Actor }, NotFound> => {
+  if (caller._tag === "User") {
+    const { tenantId, userId } = caller.user
+    return Effect.succeed({
+      scope: { tenantId, agentId, sourceScope: null },
+      actor: { type: "user", id: userId }
+    })
+  }
+  const { agentId: own, keyId, sourceScope, tenantId } = caller.key
+  return own === agentId
+    ? Effect.succeed({ scope: { tenantId, agentId, sourceScope }, actor: { type: "key", id: keyId } })
+    : Effect.fail(absentAgent())
+}
+
+/** Replays under way at once: they ask the model that customers wait for. */
+const maxReplays = 2
+
+const absentAgent = () => new NotFound({ message: "There is no such agent." })
+
+export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Replays", {
+  effect: Effect.gen(function* () {
+    const runs = yield* RecordedRunStore
+    const agents = yield* AgentStore
+    const tools = yield* ToolStore
+    const { timeout } = yield* TurnSettings
+    const environment: ReplayTurn.ReplayEnvironment = {
+      search: yield* VectorSearch,
+      texts: yield* PassageStore,
+      embedder: yield* Embedder,
+      runtime: yield* ModelRuntime,
+      checker: yield* GroundingChecker
+    }
+    const inTurn = Effect.unsafeMakeSemaphore(maxReplays).withPermits(1)
+
+    /** The agent as it is today: the only version that is kept. */
+    const settingsOf = Effect.fn("Replays.settingsOf")(function* (
+      scope: ReadScope,
+      version: number | undefined
+    ) {
+      const found = yield* agents.find(scope, scope.agentId)
+      if (Option.isNone(found)) return yield* absentAgent()
+      if (version !== undefined && version !== found.value.version)
+        return yield* new NotFound({ message: `The agent has no version ${version} that can be replayed.` })
+      return found.value
+    })
+
+    const agentOf = Effect.fn("Replays.agentOf")(function* (scope: ReadScope, version: number | undefined) {
+      const settings = yield* settingsOf(scope, version)
+      const { hasCurated, hasSources, hasTools } = yield* runs.belongings(scope)
+      const stored = hasTools ? yield* tools.list(scope) : []
+      const agent: ReplayTurn.ReplayAgent = {
+        settings,
+        hasCurated,
+        hasSources,
+        declarations: stored.flatMap(({ definition: { description, http, parameters }, name }) =>
+          http === undefined ? [] : [{ name, description, parameters }]
+        )
+      }
+      return agent
+    })
+
+    const recorded = (scope: ReadScope, id: RunId) =>
+      Effect.flatMap(
+        runs.find(scope, id),
+        Option.match({
+          onNone: () => new NotFound({ message: `The run ${id} does not exist for this agent.` }),
+          onSome: Effect.succeed
+        })
+      )
+
+    /**
+     * Runs each of `runIds` again, in their order, after `told` has said so. NOT_FOUND before the first when one is not the
+     * agent's.
+     */
+    const run = Effect.fn("Replays.run")(function* <E>(
+      scope: ReadScope,
+      { runIds, version }: ReplayRequest,
+      told: (id: RunId) => Effect.Effect<void, E>
+    ) {
+      const agent = yield* agentOf(scope, version)
+      const found = yield* Effect.forEach([...new Set(runIds)], (id) => recorded(scope, id))
+      yield* Effect.forEach(found, ({ id }) => told(id), { discard: true })
+      const replayed: ReadonlyArray<ReplayedRun> = yield* Effect.forEach(found, (one) =>
+        inTurn(ReplayTurn.replay(environment, scope, one, agent, timeout))
+      )
+      return replayed
+    })
+
+    return { run } as const
+  })
+}) {}

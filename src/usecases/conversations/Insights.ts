@@ -1,0 +1,357 @@
+/** What went wrong, grouped by what was asked, and how all turns went: reports over stored turns, for the dashboard. */
+import { createHash } from "node:crypto"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { Embedder } from "../../capabilities/Embedder.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type {
+  InsightGroup,
+  Measures,
+  MeasuredBy,
+  MeasuresReport,
+  WrongKind,
+  WrongTurn
+} from "../../domain/conversations/Insights.ts"
+import { NotFound, ValidationError } from "../../domain/Errors.ts"
+import type { AgentId, RunId, SourceId } from "../../domain/Ids.ts"
+import { mayBeEnglish } from "../../search/Language.ts"
+import * as QuestionGroups from "../../search/QuestionGroups.ts"
+import {
+  type MeasuredRow,
+  InsightStore,
+  type ReportScope,
+  type WrongRow
+} from "../../store/conversations/Insights.ts"
+
+/** The newest turns that went wrong of a report. */
+export const maxTurns = 1_000
+/** Days of a report, and of one whose start is not named. */
+export const maxDays = 92
+const defaultDays = 30
+/** Vectors of questions are made for so long in one report; the next one goes on. */
+const embeddingTimeout = Duration.seconds(20)
+/** Reports that are made at the same time. */
+const maxReports = 2
+/** Steps of the grouping between which others have the thread. */
+const stepsAtOnce = 16
+const maxExamples = 5
+const maxSources = 10
+/** Characters of a question that are shown. */
+const maxShownLength = 300
+
+/** What a caller asks a report for. */
+export interface ReportRequest {
+  readonly agentId?: AgentId | undefined
+  readonly from?: DateTime.Utc | undefined
+  readonly to?: DateTime.Utc | undefined
+}
+
+/** The groups of one page; `after` is what the page before said comes next. */
+export interface GroupPage {
+  readonly limit: number
+  readonly after: string | undefined
+}
+
+const kindsOf = (row: WrongRow): ReadonlyArray<WrongKind> => [
+  ...(row.failed ? (["failed"] as const) : []),
+  ...(row.thumbsDown ? (["thumbsDown"] as const) : []),
+  ...(row.handedOver ? (["handedOver"] as const) : []),
+  ...(row.unanswered ? (["unanswered"] as const) : []),
+  ...(row.stopped ? (["stopped"] as const) : [])
+]
+
+const shown = (text: string): string => text.slice(0, maxShownLength).toWellFormed()
+
+const exampleOf = (row: WrongRow): WrongTurn => ({
+  runId: row.runId,
+  agentId: row.agentId,
+  conversationId: row.conversationId,
+  question: shown(row.question),
+  at: row.at,
+  kind: kindsOf(row)[0] ?? "failed"
+})
+
+/** Turns of a group, newest first. */
+interface Found {
+  readonly id: string
+  readonly title: string
+  readonly rows: ReadonlyArray<WrongRow>
+}
+
+const idOf = (title: string): string => `grp_${createHash("sha256").update(title).digest("hex").slice(0, 20)}`
+
+const newestFirst = (one: WrongRow, other: WrongRow): number => (one.runId < other.runId ? 1 : -1)
+
+/** The largest first, then those whose last turn is newest. */
+const inOrder = (groups: ReadonlyArray<QuestionGroups.Group<WrongRow>>): ReadonlyArray<Found> =>
+  groups
+    .map(({ title, values }): Found => ({ id: idOf(title), title, rows: values.toSorted(newestFirst) }))
+    .toSorted(
+      (one, other) =>
+        other.rows.length - one.rows.length ||
+        ((one.rows[0]?.runId ?? "") < (other.rows[0]?.runId ?? "") ? 1 : -1)
+    )
+
+/** Grouped a few steps at a time: the thread serves requests too. */
+const grouped = (asked: ReadonlyArray<QuestionGroups.Asked<WrongRow>>) =>
+  Effect.gen(function* () {
+    const steps = QuestionGroups.grouped(asked)
+    for (;;) {
+      for (let step = 0; step < stepsAtOnce; step++) {
+        const { done, value } = steps.next()
+        if (done === true) return value
+      }
+      yield* Effect.yieldNow()
+    }
+  })
+
+const vectorOf = (bytes: Uint8Array): Float32Array => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return Float32Array.from({ length: bytes.byteLength / 4 }, (_, place) => view.getFloat32(place * 4, true))
+}
+
+const timesOf = ([median = 0, p95 = 0]: ReadonlyArray<number>) => ({ median, p95 })
+
+const measuresOf = (row: MeasuredRow): Measures => {
+  const { answered, failed, handedOver, people, refused, repeated, stopped, turns, up, down } = row
+  return {
+    turns,
+    people,
+    answered,
+    refused,
+    handedOver,
+    stopped,
+    failed,
+    repeated,
+    rated: { up, down },
+    resolutionRate: turns === 0 ? null : row.resolved / turns,
+    satisfaction: up + down === 0 ? null : up / (up + down),
+    timeToFirstText: row.firstText === null ? null : timesOf(row.firstText),
+    timeToSettle: row.settle === null ? null : timesOf(row.settle),
+    tokens: { input: row.input, output: row.output }
+  }
+}
+
+/** Where a report goes on: in the same time, after the group `id`. */
+const afterOf = ({ from, to }: ReportScope, id: string): string =>
+  `${DateTime.formatIso(from)} ${DateTime.formatIso(to)} ${id}`
+
+const placeOf = (after: string) => {
+  const [from = "", to = "", id = ""] = after.split(" ")
+  return { time: { from: DateTime.unsafeMake(from), to: DateTime.unsafeMake(to) }, id }
+}
+
+const refusedTime = (path: string, message: string) =>
+  new ValidationError({
+    message: "The request does not have the expected form.",
+    details: { issues: [{ path: [path], message }] }
+  })
+
+export class Insights extends Effect.Service<Insights>()("usecases/conversations/Insights", {
+  effect: Effect.gen(function* () {
+    const store = yield* InsightStore
+    const embedder = yield* Embedder
+    const inTurn = Effect.unsafeMakeSemaphore(maxReports).withPermits(1)
+
+    /** The time and the agent of a report; the last {@link defaultDays} days where nothing is said. */
+    const scopeOf = Effect.fn("Insights.scopeOf")(function* (scope: TenantScope, request: ReportRequest) {
+      const to = request.to ?? (yield* DateTime.now)
+      const from = request.from ?? DateTime.subtract(to, { days: defaultDays })
+      if (!DateTime.lessThan(from, to)) return yield* refusedTime("from", "Expected a moment before `to`")
+      if (DateTime.lessThan(from, DateTime.subtract(to, { days: maxDays })))
+        return yield* refusedTime("from", `Expected at most ${maxDays} days before \`to\``)
+      const { agentId } = request
+      if (agentId !== undefined && !(yield* store.hasAgent(scope, agentId)))
+        return yield* new NotFound({ message: "There is no such agent." })
+      const report: ReportScope = { tenantId: scope.tenantId, agentId, from, to }
+      return report
+    })
+
+    const isKnown = (text: string): boolean => embedder.englishOnly !== true || mayBeEnglish(text)
+
+    /**
+     * Makes the vectors that are missing, each text once, newest first, and keeps each batch before the next. What does not
+     * come in time, or at all, comes with the next report.
+     */
+    const embedded = Effect.fn("Insights.embedded")(function* (
+      scope: TenantScope,
+      rows: ReadonlyArray<WrongRow>
+    ) {
+      const vectors = new Map<string, Float32Array>()
+      for (const { embedding, question } of rows)
+        if (embedding !== null) vectors.set(question, vectorOf(embedding))
+      const missing = rows.filter(({ embedding, question }) => embedding === null && isKnown(question))
+      const keep = (texts: ReadonlySet<string>) =>
+        store.addVectors(
+          scope,
+          embedder.profile,
+          missing.flatMap(({ question, runId }) => {
+            const vector = vectors.get(question)
+            return vector === undefined || !texts.has(question) ? [] : [{ runId, vector }]
+          })
+        )
+      const known = new Set(missing.map(({ question }) => question).filter((text) => vectors.has(text)))
+      if (known.size > 0) yield* keep(known)
+      const texts = [...new Set(missing.map(({ question }) => question))].filter((text) => !vectors.has(text))
+      const batches = Array.from({ length: Math.ceil(texts.length / embedder.maxBatch) }, (_, place) =>
+        texts.slice(place * embedder.maxBatch, (place + 1) * embedder.maxBatch)
+      )
+      yield* Effect.forEach(
+        batches,
+        (batch) =>
+          Effect.flatMap(embedder.embedAll(batch), (made) => {
+            for (const [place, text] of batch.entries()) {
+              const vector = made[place]
+              if (vector !== undefined) vectors.set(text, vector)
+            }
+            return keep(new Set(batch))
+          }),
+        { discard: true }
+      ).pipe(
+        Effect.catchTag("EmbedderError", ({ message }) =>
+          Effect.logWarning("Questions are grouped by their words alone: they could not be embedded", {
+            message
+          })
+        ),
+        Effect.timeoutOption(embeddingTimeout)
+      )
+      return vectors
+    })
+
+    /** How often each source was searched in vain: those of which something was found, else all that the agent has. */
+    const searchedIn = Effect.fn("Insights.searchedIn")(function* (
+      scope: TenantScope,
+      groups: ReadonlyArray<Found>
+    ) {
+      const rows = groups.flatMap((group) => group.rows)
+      if (rows.length === 0) return () => []
+      const found = new Map<RunId, Array<{ readonly id: SourceId; readonly name: string }>>()
+      for (const { runId, ...source } of yield* store.searched(
+        scope,
+        rows.map(({ runId }) => runId)
+      ))
+        found.set(runId, [...(found.get(runId) ?? []), source])
+      const agents = new Set(
+        rows.filter(({ runId, unanswered }) => unanswered && !found.has(runId)).map(({ agentId }) => agentId)
+      )
+      const all = agents.size === 0 ? [] : yield* store.sourcesOf(scope, [...agents])
+      return (group: Found): InsightGroup["sources"] => {
+        const counted = new Map<SourceId, InsightGroup["sources"][number]>()
+        for (const { agentId, runId, unanswered } of group.rows) {
+          const own = unanswered ? all.filter((source) => source.agentId === agentId) : []
+          for (const { id, name } of found.get(runId) ?? own)
+            counted.set(id, { id, name, times: (counted.get(id)?.times ?? 0) + 1 })
+        }
+        return [...counted.values()]
+          .toSorted((one, other) => other.times - one.times || (one.id < other.id ? -1 : 1))
+          .slice(0, maxSources)
+      }
+    })
+
+    const described = (
+      { from, to }: ReportScope,
+      { id, rows, title }: Found,
+      sources: InsightGroup["sources"]
+    ): InsightGroup => {
+      const middle = (from.epochMillis + to.epochMillis) / 2
+      const count = (meets: (row: WrongRow) => boolean) => rows.filter(meets).length
+      const later = count(({ at }) => at.epochMillis >= middle)
+      return {
+        id,
+        title: shown(title),
+        count: rows.length,
+        kinds: {
+          unanswered: count(({ unanswered }) => unanswered),
+          thumbsDown: count(({ thumbsDown }) => thumbsDown),
+          handedOver: count(({ handedOver }) => handedOver),
+          stopped: count(({ stopped }) => stopped),
+          failed: count(({ failed }) => failed)
+        },
+        people: new Set(rows.map(({ endUserId }) => endUserId)).size,
+        trend: { earlier: rows.length - later, later },
+        lastAt: rows[0]?.at ?? to,
+        sources,
+        examples: rows.slice(0, maxExamples).map(exampleOf)
+      }
+    }
+
+    /** One page of the groups of the newest {@link maxTurns} turns that went wrong, the largest group first. */
+    const groups = Effect.fn("Insights.groups")(function* (
+      scope: TenantScope,
+      request: ReportRequest,
+      page: GroupPage
+    ) {
+      const before = page.after === undefined ? null : placeOf(page.after)
+      const report = yield* scopeOf(scope, before === null ? request : { ...request, ...before.time })
+      const read = yield* store.wrong(report, embedder.profile, maxTurns + 1)
+      const rows = read.slice(0, maxTurns)
+      const vectors = yield* embedded(report, rows)
+      const all = inOrder(
+        yield* grouped(
+          rows.map((row) => ({ text: row.question, vector: vectors.get(row.question) ?? null, value: row }))
+        )
+      )
+      // A group that has gone since the page before leaves nothing to go on from.
+      const start = before === null ? 0 : all.findIndex(({ id }) => id === before.id) + 1
+      const found = before !== null && start === 0 ? [] : all.slice(start, start + page.limit)
+      const last = found.at(-1)
+      const sources = yield* searchedIn(report, found)
+      return {
+        from: report.from,
+        to: report.to,
+        turns: rows.length,
+        isCut: read.length > maxTurns,
+        withoutVector: rows.filter(({ question }) => isKnown(question) && !vectors.has(question)).length,
+        groups: found.map((group) => described(report, group, sources(group))),
+        next: last !== undefined && start + found.length < all.length ? afterOf(report, last.id) : null
+      }
+    }, inTurn)
+
+    /** How the turns of the time went, all of them and told apart by `by`. */
+    const measures = Effect.fn("Insights.measures")(function* (
+      scope: TenantScope,
+      request: ReportRequest,
+      by: MeasuredBy
+    ) {
+      const report = yield* scopeOf(scope, request)
+      const found = yield* store.measures(report, by)
+      const [total] = found.filter(({ isTotal }) => isTotal)
+      const measured: MeasuresReport = {
+        from: report.from,
+        to: report.to,
+        by,
+        total: measuresOf(total ?? nothing),
+        rows: found.flatMap((row) =>
+          row.isTotal || row.key === null
+            ? []
+            : [{ key: row.key, name: by === "agent" ? row.name : null, ...measuresOf(row) }]
+        )
+      }
+      return measured
+    }, inTurn)
+
+    return { groups, measures } as const
+  })
+}) {}
+
+const nothing: MeasuredRow = {
+  key: null,
+  name: null,
+  isTotal: true,
+  turns: 0,
+  people: 0,
+  answered: 0,
+  refused: 0,
+  handedOver: 0,
+  stopped: 0,
+  failed: 0,
+  repeated: 0,
+  up: 0,
+  down: 0,
+  resolved: 0,
+  firstText: null,
+  settle: null,
+  input: 0,
+  output: 0
+}

@@ -1,0 +1,311 @@
+/** What went wrong and how turns went, over HTTP, of conversations that agents have over the API. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Ref from "effect/Ref"
+import * as Stream from "effect/Stream"
+import { ModelError } from "../../../src/capabilities/ModelRuntime.ts"
+import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
+import type { AgentScope, SessionUser } from "../../../src/domain/accounts/Access.ts"
+import type { ChatTurnResult } from "../../../src/domain/chat/ChatTurn.ts"
+import { ConversationId, MessageId, TenantId, UserId } from "../../../src/domain/Ids.ts"
+import { SessionAuth } from "../../../src/http/Auth.ts"
+import { InsightsApi } from "../../../src/http/hosted/conversations/InsightsApi.ts"
+import { InsightsHandlers } from "../../../src/http/hosted/conversations/InsightsHandlers.ts"
+import { WidgetMessageStore } from "../../../src/store/chat/WidgetMessages.ts"
+import { InsightStore } from "../../../src/store/conversations/Insights.ts"
+import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
+import { Handoff } from "../../../src/usecases/conversations/Handoff.ts"
+import { Insights } from "../../../src/usecases/conversations/Insights.ts"
+import * as Fixtures from "../../Fixtures.ts"
+import { layerHashing } from "../../HashingEmbedder.ts"
+import { eachEngineLive, reset } from "../../TestDatabase.ts"
+import { ownershipLayer } from "../../usecases/channels/InboundHarness.ts"
+import { chunk, request, says, Script } from "../../usecases/chat/TurnHarness.ts"
+import * as TestServer from "../TestServer.ts"
+
+const current: { user: SessionUser } = {
+  user: {
+    userId: UserId.make("mbr_1"),
+    tenantId: TenantId.make("ten_1"),
+    email: "a@b.test",
+    role: "viewer",
+    session: null
+  }
+}
+const session = Layer.succeed(
+  SessionAuth,
+  Effect.sync(() => current.user)
+)
+
+const server = TestServer.layer(
+  HttpApiBuilder.api(HttpApi.make("spoke").add(InsightsApi)).pipe(
+    Layer.provide(InsightsHandlers),
+    Layer.provide(session)
+  )
+).pipe(
+  Layer.provideMerge(Insights.Default.pipe(Layer.provide(layerHashing()))),
+  Layer.provideMerge(
+    Layer.mergeAll(
+      InsightStore.Default,
+      WidgetMessageStore.Default,
+      DerivedKeys.layer([Redacted.make("the master secret of these tests, 32 bytes")]),
+      ownershipLayer()
+    )
+  )
+)
+
+const onFreshData = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.zipRight(reset, Effect.provide(effect, server))
+
+const as = ({ tenantId }: AgentScope) =>
+  Effect.sync(() => {
+    current.user = { ...current.user, tenantId }
+  })
+
+const get = (path: string) => Effect.flatMap(TestServer.TestServer, (test) => test.call("GET", path))
+const data = (path: string) => Effect.map(get(path), (answer) => TestServer.expectData(answer))
+
+/** An agent with one source, which nothing is found of. */
+const agent = Effect.gen(function* () {
+  const scope = yield* Fixtures.agent()
+  yield* as(scope)
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    insert into sources (id, tenant_id, agent_id, type, name, config)
+    values ('src_1', ${scope.tenantId}, ${scope.agentId}, 'FILE', 'Handbook', '{}')`
+  return scope
+})
+
+type Asking = Effect.Effect.Success<ReturnType<typeof Fixtures.agent>>
+
+const ask = (scope: Asking, message: string, person: string) =>
+  Effect.flatMap(ChatTurn, (chat) =>
+    chat.complete(scope, request({ message, externalEndUserId: person, includeRealtimeToken: false }))
+  )
+
+/** The reply's message of a conversation. */
+const rate = ({ conversationId }: Pick<ChatTurnResult, "conversationId">, rating: 1 | -1) =>
+  Effect.gen(function* () {
+    const id = ConversationId.make(conversationId ?? "")
+    const sql = yield* SqlClient.SqlClient
+    const [message] = yield* sql<{ readonly id: string }>`
+      select id from messages where conversation_id = ${id} and role = 'assistant'`
+    const messageId = MessageId.make(message?.id ?? "")
+    expect(yield* (yield* WidgetMessageStore).rate(id, { messageId, rating })).toBe(true)
+  })
+
+const answered = Effect.gen(function* () {
+  const { chunks, reply } = yield* Script
+  yield* Ref.set(chunks, [chunk(1)])
+  yield* Ref.set(reply, says("Fact number 1. [1]"))
+})
+
+const notFound = Effect.gen(function* () {
+  const { chunks, reply } = yield* Script
+  yield* Ref.set(chunks, [])
+  yield* Ref.set(reply, says("I found nothing on that."))
+})
+
+const broken = Effect.gen(function* () {
+  const { reply } = yield* Script
+  yield* Ref.set(reply, () =>
+    Stream.fail(new ModelError({ reason: "Rejected", message: "no", retryable: false }))
+  )
+})
+
+const kindsOf = (group: { readonly kinds: unknown }) => group.kinds
+const none = { unanswered: 0, thumbsDown: 0, handedOver: 0, stopped: 0, failed: 0 }
+
+eachEngineLive("What went wrong", (it) => {
+  it.scoped(
+    "is one list of groups, with counts, kinds, people, what was searched in vain, and examples",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* agent
+        yield* notFound
+        for (const [message, person] of [
+          ["Where can I download my invoice?", "ada"],
+          ["where can I download my invoice", "bob"],
+          ["How can I download an invoice?", "ada"]
+        ] as const)
+          yield* ask(scope, message, person)
+        yield* broken
+        yield* Effect.ignore(ask(scope, "Do you ship to Norway?", "eve"))
+        yield* answered
+        yield* ask(scope, "What does the parking garage cost?", "eve")
+        const page = yield* data("/api/insights")
+        expect(page).toMatchObject({ turns: 4, isCut: false, withoutVector: 0, nextCursor: null })
+        const [invoices, ships, ...others] = page.groups
+        expect(others).toEqual([])
+        expect(invoices).toMatchObject({
+          count: 3,
+          people: 2,
+          kinds: { ...none, unanswered: 3 },
+          trend: { earlier: 0, later: 3 },
+          sources: [{ id: "src_1", name: "Handbook", times: 3 }]
+        })
+        expect(invoices.title).toMatch(/invoice/u)
+        expect(invoices.examples.map(({ question }: { question: string }) => question)).toEqual([
+          "How can I download an invoice?",
+          "where can I download my invoice",
+          "Where can I download my invoice?"
+        ])
+        expect(ships).toMatchObject({
+          count: 1,
+          kinds: { ...none, failed: 1 },
+          title: "Do you ship to Norway?"
+        })
+        expect(ships.examples[0]).toMatchObject({ kind: "failed", agentId: scope.agentId })
+        expect(yield* data("/api/insights")).toEqual({
+          ...page,
+          from: expect.any(String),
+          to: expect.any(String)
+        })
+      }).pipe(onFreshData)
+  )
+
+  it.scoped(
+    "has what was rated down, handed over or not supported by the sources, and no longer what was rated up",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* agent
+        yield* answered
+        const rated = yield* ask(scope, "Which tyres fit my bicycle?", "ada")
+        const asked = yield* ask(scope, "Please open the garage door", "bob")
+        const { reply } = yield* Script
+        yield* Ref.set(reply, says("Fact number 77 is not what it was. [1]"))
+        yield* ask(scope, "How old is the castle?", "eve")
+        yield* rate(rated, -1)
+        const handoff = yield* Handoff
+        if (asked.conversationId !== undefined)
+          yield* handoff.request(scope, asked.conversationId, { reason: "The customer asked for it." })
+        const { groups } = yield* data("/api/insights?limit=10")
+        expect(
+          new Map(groups.map((group: { title: string; kinds: unknown }) => [group.title, kindsOf(group)]))
+        ).toEqual(
+          new Map([
+            ["How old is the castle?", { ...none, unanswered: 1 }],
+            ["Please open the garage door", { ...none, handedOver: 1 }],
+            ["Which tyres fit my bicycle?", { ...none, thumbsDown: 1 }]
+          ])
+        )
+        yield* rate(rated, 1)
+        expect((yield* data("/api/insights")).groups).toHaveLength(2)
+      }).pipe(onFreshData)
+  )
+
+  it.scoped("is read page by page, each group once, and a cursor is good for its own list alone", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent
+      yield* notFound
+      const questions = ["Do you sell umbrellas?", "Opening hours on Sunday", "Wifi password please"]
+      for (const question of questions) yield* ask(scope, question, "ada")
+      const titles: Array<string> = []
+      let cursor: string | null = null
+      do {
+        const path: string = `/api/insights?limit=1${cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`}`
+        const page = yield* data(path)
+        titles.push(...page.groups.map(({ title }: { title: string }) => title))
+        cursor = page.nextCursor
+        if (cursor !== null)
+          TestServer.expectError(
+            yield* get(`/api/insights?agentId=${scope.agentId}&cursor=${encodeURIComponent(cursor)}`),
+            400,
+            "VALIDATION_ERROR"
+          )
+      } while (cursor !== null)
+      expect(titles.toSorted()).toEqual(questions)
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("is the tenant's own, of the time and the agent that are asked for", () =>
+    Effect.gen(function* () {
+      const other = yield* Fixtures.agent()
+      const scope = yield* agent
+      yield* notFound
+      yield* ask(scope, "Do you sell umbrellas?", "ada")
+      expect((yield* data(`/api/insights?agentId=${scope.agentId}`)).groups).toHaveLength(1)
+      expect((yield* data("/api/insights?to=2024-01-01T00:00:00Z")).groups).toEqual([])
+      yield* as(other)
+      expect((yield* data("/api/insights")).groups).toEqual([])
+      expect((yield* data("/api/measures")).total.turns).toBe(0)
+      for (const route of ["insights", "measures"])
+        TestServer.expectError(yield* get(`/api/${route}?agentId=${scope.agentId}`), 404, "NOT_FOUND")
+      for (const time of [
+        "from=2024-02-01T00:00:00Z&to=2024-01-01T00:00:00Z",
+        "from=2020-01-01T00:00:00Z&to=2024-01-01T00:00:00Z",
+        "from=yesterday"
+      ])
+        TestServer.expectError(yield* get(`/api/insights?${time}`), 400, "VALIDATION_ERROR")
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("keeps nothing of a turn that stores nothing, nor of a person who is erased", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent
+      const sql = yield* SqlClient.SqlClient
+      yield* notFound
+      yield* (yield* ChatTurn).complete(scope, request({ message: "Is this kept?", persist: false }))
+      expect((yield* data("/api/insights")).groups).toEqual([])
+      yield* ask(scope, "Do you sell umbrellas?", "ada")
+      yield* data("/api/insights")
+      expect(yield* sql`select 1 from question_vectors`).toHaveLength(1)
+      yield* sql`delete from end_users where tenant_id = ${scope.tenantId}`
+      expect((yield* data("/api/insights")).groups).toEqual([])
+      expect(yield* sql`select 1 from question_vectors`).toEqual([])
+    }).pipe(onFreshData)
+  )
+})
+
+eachEngineLive("The measures", (it) => {
+  it.scoped(
+    "count every turn once, by day, agent and channel, and what was asked again is not resolved",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* agent
+        yield* answered
+        const liked = yield* ask(scope, "What is fact one?", "ada")
+        yield* ask(scope, "What is fact two?", "bob")
+        yield* ask(scope, "  what is  FACT two?", "bob")
+        const disliked = yield* ask(scope, "What is fact three?", "eve")
+        yield* rate(liked, 1)
+        yield* rate(disliked, -1)
+        yield* notFound
+        yield* ask(scope, "What is fact nine?", "eve")
+        yield* broken
+        yield* Effect.ignore(ask(scope, "What is fact ten?", "eve"))
+        const report = yield* data("/api/measures")
+        expect(report).toMatchObject({
+          by: "day",
+          total: {
+            turns: 6,
+            people: 3,
+            answered: 4,
+            refused: 1,
+            handedOver: 0,
+            stopped: 0,
+            failed: 1,
+            repeated: 1,
+            rated: { up: 1, down: 1 },
+            satisfaction: 0.5,
+            resolutionRate: 2 / 6
+          }
+        })
+        expect(report.total.timeToFirstText.p95).toBeGreaterThanOrEqual(report.total.timeToFirstText.median)
+        expect(report.total.timeToSettle.median).toBeGreaterThanOrEqual(0)
+        expect(report.total.tokens.input).toBe(55)
+        const turnsOf = (rows: ReadonlyArray<{ readonly turns: number }>) =>
+          rows.reduce((sum, { turns }) => sum + turns, 0)
+        expect(turnsOf(report.rows)).toBe(6)
+        const byAgent = yield* data(`/api/measures?by=agent&agentId=${scope.agentId}`)
+        expect(byAgent.rows).toMatchObject([{ key: scope.agentId, name: "Test agent", turns: 6 }])
+        const byChannel = yield* data("/api/measures?by=channel")
+        expect(byChannel.rows).toMatchObject([{ key: "api", name: null, turns: 6 }])
+      }).pipe(onFreshData)
+  )
+})
