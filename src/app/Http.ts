@@ -8,29 +8,42 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Api } from "../http/Api.ts"
 import * as Assets from "../http/hosted/chat/Assets.ts"
-import { AgentsHandlers } from "../http/hosted/agents/AgentsHandlers.ts"
-import { AgentVersionsHandlers } from "../http/hosted/agents/AgentVersionsHandlers.ts"
+import { AgentsHandlers, ManagedAgentsHandlers } from "../http/hosted/agents/AgentsHandlers.ts"
+import {
+  AgentVersionsHandlers,
+  ManagedAgentVersionsHandlers
+} from "../http/hosted/agents/AgentVersionsHandlers.ts"
 import { AuditHandlers } from "../http/hosted/accounts/AuditHandlers.ts"
 import * as CallerAuth from "../http/hosted/accounts/CallerAuth.ts"
 import { HostedChatHandlers, ShimsHandlers } from "../http/hosted/chat/ChatHandlers.ts"
-import { ChannelsHandlers } from "../http/hosted/channels/ChannelsHandlers.ts"
+import { ChannelsHandlers, ManagedChannelsHandlers } from "../http/hosted/channels/ChannelsHandlers.ts"
 import { EmailLogsHandlers } from "../http/hosted/accounts/EmailLogsHandlers.ts"
-import { EndUsersHandlers } from "../http/hosted/conversations/EndUsersHandlers.ts"
-import { ConversationsHandlers } from "../http/hosted/conversations/ConversationsHandlers.ts"
-import { CrawlHandlers } from "../http/hosted/knowledge/CrawlHandlers.ts"
-import { KeysHandlers } from "../http/hosted/accounts/KeysHandlers.ts"
+import { EndUsersHandlers, ManagedEndUsersHandlers } from "../http/hosted/conversations/EndUsersHandlers.ts"
+import {
+  ConversationsHandlers,
+  ManagedConversationsHandlers
+} from "../http/hosted/conversations/ConversationsHandlers.ts"
+import { CrawlHandlers, ManagedCrawlHandlers } from "../http/hosted/knowledge/CrawlHandlers.ts"
+import { KeysHandlers, ManagedKeysHandlers } from "../http/hosted/accounts/KeysHandlers.ts"
 import { ReplaysHandlers } from "../http/hosted/chat/ReplaysHandlers.ts"
 import { SdkHandlers } from "../http/hosted/chat/SdkHandlers.ts"
 import * as SessionAuth from "../http/hosted/accounts/SessionAuth.ts"
 import * as SessionCookie from "../http/hosted/accounts/SessionCookie.ts"
 import { SessionsHandlers } from "../http/hosted/accounts/SessionsHandlers.ts"
-import { SourcesHandlers } from "../http/hosted/knowledge/SourcesHandlers.ts"
+import { SourcesHandlers, ManagedSourcesHandlers } from "../http/hosted/knowledge/SourcesHandlers.ts"
 import { InsightsHandlers } from "../http/hosted/conversations/InsightsHandlers.ts"
 import { InboxViewHandlers } from "../http/hosted/conversations/InboxViewHandlers.ts"
-import { TakeoverHandlers } from "../http/hosted/conversations/TakeoverHandlers.ts"
-import { ToolsHandlers } from "../http/hosted/agents/ToolsHandlers.ts"
-import { HostedUsageHandlers } from "../http/hosted/billing/UsageHandlers.ts"
-import { UsersHandlers } from "../http/hosted/accounts/UsersHandlers.ts"
+import { TakeoverHandlers, ManagedTakeoverHandlers } from "../http/hosted/conversations/TakeoverHandlers.ts"
+import { TokensHandlers } from "../http/hosted/accounts/TokensHandlers.ts"
+import { ToolsHandlers, ManagedToolsHandlers } from "../http/hosted/agents/ToolsHandlers.ts"
+import { HostedUsageHandlers, ManagedUsageHandlers } from "../http/hosted/billing/UsageHandlers.ts"
+import {
+  ManagedUsersHandlers,
+  PasswordsHandlers,
+  UsersHandlers
+} from "../http/hosted/accounts/UsersHandlers.ts"
+import { ConfigurationHandlers } from "../http/manage/ConfigurationHandlers.ts"
+import * as ManageAuth from "../http/manage/ManageAuth.ts"
 import * as McpRoute from "../http/mcp/McpRoute.ts"
 import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
 import { ImportsHandlers } from "../http/operator/ImportsHandlers.ts"
@@ -66,6 +79,7 @@ const hosted = Layer.mergeAll(
   SdkHandlers,
   EmailLogsHandlers,
   EndUsersHandlers,
+  PasswordsHandlers,
   UsersHandlers,
   ConversationsHandlers,
   CrawlHandlers,
@@ -75,7 +89,25 @@ const hosted = Layer.mergeAll(
   InboxViewHandlers,
   InsightsHandlers,
   TakeoverHandlers,
+  TokensHandlers,
   ToolsHandlers
+)
+
+/** The same use-cases for programs with an access token. */
+const managed = Layer.mergeAll(
+  ConfigurationHandlers,
+  ManagedAgentsHandlers,
+  ManagedAgentVersionsHandlers,
+  ManagedKeysHandlers,
+  ManagedToolsHandlers,
+  ManagedChannelsHandlers,
+  ManagedSourcesHandlers,
+  ManagedCrawlHandlers,
+  ManagedTakeoverHandlers,
+  ManagedEndUsersHandlers,
+  ManagedConversationsHandlers,
+  ManagedUsageHandlers,
+  ManagedUsersHandlers
 )
 
 const operator = Layer.mergeAll(ImportsHandlers, QueuesHandlers, TenantsHandlers)
@@ -89,19 +121,21 @@ type Groups =
 const ofEveryGroup = <E, R>(handlers: Layer.Layer<Groups, E, R>) => handlers
 
 const handlers = ofEveryGroup(
-  Layer.mergeAll(publicGroups, hosted, operator, MessagingHandlers, BillingHandlers, EmailHandlers)
+  Layer.mergeAll(publicGroups, hosted, managed, operator, MessagingHandlers, BillingHandlers, EmailHandlers)
 )
 
-/** Who gets in: agents with their keys, people with their sessions, the operator with the token. */
+/** Who gets in: agents with their keys, people with their sessions and access tokens, the operator with the token. */
 const doors = ({ appUrl }: Settings) =>
   Layer.mergeAll(
     KeyAuth.layer(Api),
     CallerAuth.layer(Api, appUrl),
     SessionAuth.layer(Api, appUrl),
+    ManageAuth.layer(Api),
     Layer.unwrapEffect(Effect.map(Secrets, ({ operatorToken }) => OperatorAuth.layer(operatorToken)))
   )
 
-type Guards = Auth.AgentKeyAuth | Auth.CallerAuth | Auth.SessionAuth | Auth.OperatorAuth | SameOrigin
+type Guards =
+  Auth.AgentKeyAuth | Auth.CallerAuth | Auth.SessionAuth | Auth.ManageAuth | Auth.OperatorAuth | SameOrigin
 
 /** Every group with its handlers; `guards` says who gets in. */
 export const api = <E, R>(settings: Settings, guards: Layer.Layer<Guards, E, R>) =>

@@ -34,10 +34,12 @@ import * as GraphFiles from "../channels/GraphFiles.ts"
 import { layerEmbedded, layerPostgres, migrate, refuseReadOnly } from "../store/Database.ts"
 import { InboundEvents } from "../store/channels/InboundEvents.ts"
 import { ProcessLeases } from "../store/chat/ProcessLeases.ts"
+import { AccessTokens } from "../usecases/accounts/AccessTokens.ts"
 import { Accounts } from "../usecases/accounts/Accounts.ts"
 import { AgentRuns } from "../usecases/chat/AgentRuns.ts"
 import { Agents } from "../usecases/agents/Agents.ts"
 import { AgentVersions } from "../usecases/agents/AgentVersions.ts"
+import { Configurations } from "../usecases/agents/Configurations.ts"
 import { Artifacts } from "../usecases/knowledge/Artifacts.ts"
 import { AuditTrail } from "../usecases/accounts/AuditTrail.ts"
 import { EndUsers } from "../usecases/conversations/EndUsers.ts"
@@ -278,6 +280,7 @@ export const layer = <E = never, R = never>(
   replace: Layer.Layer<never, E, R> = Layer.empty
 ) =>
   Layer.mergeAll(
+    AccessTokens.Default,
     Accounts.Default,
     Agents.Default,
     AgentVersions.Default,
@@ -286,6 +289,7 @@ export const layer = <E = never, R = never>(
     Team.Default,
     Billing.Default,
     Channels.Default,
+    Configurations.Default.pipe(Layer.provide(Agents.Default)),
     Conversations.Default,
     Crawls.Default,
     EmailDeliveries.Default,

@@ -1,5 +1,7 @@
 /** Every group, declarations only: servers, clients and documentation derive from this. */
 import * as HttpApi from "@effect/platform/HttpApi"
+import type * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
 import { AgentsApi } from "./hosted/agents/AgentsApi.ts"
 import { AgentVersionsApi } from "./hosted/agents/AgentVersionsApi.ts"
@@ -20,10 +22,12 @@ import { HostedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
 import { TakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
 import { ToolsApi } from "./hosted/agents/ToolsApi.ts"
 import { HostedUsageApi } from "./hosted/billing/UsageApi.ts"
-import { UsersApi } from "./hosted/accounts/UsersApi.ts"
+import { TokensApi } from "./hosted/accounts/TokensApi.ts"
+import { PasswordsApi, UsersApi } from "./hosted/accounts/UsersApi.ts"
 import { ImportsApi } from "./operator/ImportsApi.ts"
 import { QueuesApi } from "./operator/QueuesApi.ts"
 import { TenantsApi } from "./operator/TenantsApi.ts"
+import { ManageApi } from "./ManageApi.ts"
 import { PublicApi } from "./PublicApi.ts"
 import { EmailApi } from "./webhooks/EmailApi.ts"
 import { BillingApi } from "./webhooks/BillingApi.ts"
@@ -44,11 +48,13 @@ export const Api = HttpApi.make("spoke")
   .add(AgentVersionsApi)
   .add(HostedCrawlApi)
   .add(KeysApi)
+  .add(TokensApi)
   .add(ChannelsApi)
   .add(ToolsApi)
   .add(HostedSourcesApi)
   .add(HostedUsageApi)
   .add(UsersApi)
+  .add(PasswordsApi)
   .add(AuditApi)
   .add(EmailLogsApi)
   .add(EndUsersApi)
@@ -56,6 +62,7 @@ export const Api = HttpApi.make("spoke")
   .add(InboxViewApi)
   .add(InsightsApi)
   .add(TakeoverApi)
+  .addHttpApi(ManageApi)
   .add(TenantsApi)
   .add(ImportsApi)
   .add(QueuesApi)
@@ -65,3 +72,15 @@ export const Api = HttpApi.make("spoke")
   .add(SystemApi)
   .annotate(OpenApi.Title, "Spoke")
   .annotate(OpenApi.Version, "1")
+
+type Of<A> =
+  A extends HttpApi.HttpApi<infer _Id, infer Groups, infer E, infer R>
+    ? { readonly groups: Groups; readonly error: E; readonly needs: R }
+    : never
+
+/** What the handlers of a group are added to: one function serves two groups that have the same endpoints. */
+export type GroupHandlers<Name extends string> = HttpApiBuilder.Handlers.FromGroup<
+  Of<typeof Api>["error"],
+  Of<typeof Api>["needs"],
+  HttpApiGroup.HttpApiGroup.WithName<Of<typeof Api>["groups"], Name>
+>

@@ -20,6 +20,7 @@ export interface Field {
 const kinds: Record<Kind, true> = {
   AgentId: true,
   KeyId: true,
+  TokenId: true,
   ToolId: true,
   ChannelId: true,
   SourceId: true,
@@ -110,7 +111,7 @@ const declaredFields = (): ReadonlyMap<string, ReadonlyArray<Field>> => {
       if (!isOperators && pattern.some((name) => !inPath.includes(name))) {
         throw new Error(`${route} does not declare its path.`)
       }
-      if (found.length > 0 && payload !== undefined && bodies[route] === undefined) {
+      if (found.length > 0 && payload !== undefined && bodies[twinOf(route)] === undefined) {
         throw new Error(`${route} takes ids, and nobody knows a body for it.`)
       }
       fields.set(route, found)
@@ -118,6 +119,9 @@ const declaredFields = (): ReadonlyMap<string, ReadonlyArray<Field>> => {
   })
   return fields
 }
+
+/** A route of the management interface takes what its twin of the dashboard takes. */
+const twinOf = (route: string) => route.replace(" /api/manage/v1/", " /api/")
 
 const file = () => ({ file: new File(["Some text."], "some.txt", { type: "text/plain" }) })
 
@@ -189,20 +193,20 @@ const requestOf = (route: Route, of: (field: Field) => string | undefined): Aske
     else if (field.place === "query") query.set(field.name, id)
     else ids[field.name] = id
   }
-  const body = bodies[keyOf(route)]
+  const body = bodies[twinOf(keyOf(route))]
   return {
     path: query.size === 0 ? path : `${path}?${query}`,
     body: body === undefined ? undefined : bodyOf({ ...ids, ...body() })
   }
 }
 
-/** Who asks: a key stands for its agent, whatever `agentId` says; a session has to name one. */
-export type By = "key" | "session"
+/** Who asks: a key stands for its agent, whatever `agentId` says; a session and a token have to name one. */
+export type By = "key" | "session" | "token"
 
 /** The request that `by` makes about what is its own. */
 export const own = (route: Route, by: By, world: World): Asked =>
   requestOf(route, ({ kind, required }) =>
-    required || (by === "session" && kind === "AgentId" && route.permission !== undefined)
+    required || (by !== "key" && kind === "AgentId" && route.permission !== undefined)
       ? world.ids[kind]
       : undefined
   )
@@ -215,7 +219,7 @@ export const foreign = (route: Route, by: By, mine: World, victim: World): Reado
     return !(kind === "EndUserId" && place === "body" && mine.tenantId === victim.tenantId)
   }
   const fields = idsOf(route).filter(isRefused)
-  const needed = ({ kind, required }: Field) => required || (by === "session" && kind === "AgentId")
+  const needed = ({ kind, required }: Field) => required || (by !== "key" && kind === "AgentId")
   const one = fields.map((taken) =>
     requestOf(route, (field) => {
       const is = field.place === taken.place && field.name === taken.name

@@ -57,6 +57,7 @@ describe("No secret of the operator or of a tenant", () => {
   let environment: Readonly<Record<string, string>> = {}
   let servers: Awaited<ReturnType<typeof overhear>> = null
   let key = ""
+  let token = ""
   let cookie = ""
 
   const collector = Http.createServer((request, response) => {
@@ -113,6 +114,8 @@ describe("No secret of the operator or of a tenant", () => {
       body: { name: "All", permissions: ["*"], rateLimit: { requests: 60, window: 3_600 } }
     })
     key = JSON.parse(made.text).data.secret
+    const access = await ask(spoke, "POST", "/api/tokens", { ...mine, body: { name: "All", scopes: ["*"] } })
+    token = JSON.parse(access.text).data.secret
     const shopUrl = `http://127.0.0.1:${await portOf(shop)}`
     for (const [name, path, auth] of [
       ["look", "/", { kind: "bearer", slot: "shop" }],
@@ -184,6 +187,11 @@ describe("No secret of the operator or of a tenant", () => {
       headers: csrf,
       body: { email: "canaries@example.com", password: wrong }
     })
+    const bearer = { authorization: `Bearer ${token}` }
+    expect((await say("GET", "/api/manage/v1/agents", { headers: bearer })).status).toBe(200)
+    await say("GET", `/api/manage/v1/agents?token=${token}`)
+    await say("POST", "/api/manage/v1/agents", { headers: bearer, body: { name: { [token]: token } } })
+    await say("POST", "/v1/chat", { headers: bearer, body: { message: "Hi" } })
     await say("GET", "/api/operator/tenants", { headers: { authorization: `Bearer ${wrong}` } })
     for (const path of ["whatsapp", "messenger", "billing"]) {
       const signed = { "x-hub-signature-256": `sha256=${wrong}`, "stripe-signature": `t=1,v1=${wrong}` }
@@ -199,6 +207,7 @@ describe("No secret of the operator or of a tenant", () => {
     const listed = [
       "/api/agents",
       "/api/audit",
+      "/api/tokens",
       "/api/channels",
       "/api/auth/me",
       "/api/usage",
@@ -294,6 +303,7 @@ describe("No secret of the operator or of a tenant", () => {
       canary("another-master"),
       wrong,
       key,
+      token,
       session
     ]
     expect(secrets.every((secret) => secret.length > 15)).toBe(true)

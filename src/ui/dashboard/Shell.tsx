@@ -5,6 +5,7 @@ import {
   Bot,
   ChartColumn,
   CodeXml,
+  KeyRound,
   Lightbulb,
   LogOut,
   type LucideIcon,
@@ -37,6 +38,7 @@ const words = texts(
     usage: "Usage",
     people: "People",
     team: "Team",
+    tokens: "Access tokens",
     audit: "Audit",
     reference: "API reference",
     menu: "Menu",
@@ -58,6 +60,7 @@ const words = texts(
     usage: "Verbrauch",
     people: "Personen",
     team: "Team",
+    tokens: "Zugangstoken",
     audit: "Protokoll",
     reference: "API-Referenz",
     menu: "Menü",
@@ -103,7 +106,12 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
     // Personal data and the trail are the admins' business.
     ...(atLeast(user.role, "admin") ? ([["/people", t.people, UsersRound]] as const) : []),
     ["/team", t.team, UserCog],
-    ...(atLeast(user.role, "admin") ? ([["/audit", t.audit, ScrollText]] as const) : [])
+    ...(atLeast(user.role, "admin")
+      ? ([
+          ["/tokens", t.tokens, KeyRound],
+          ["/audit", t.audit, ScrollText]
+        ] as const)
+      : [])
   ]
   return (
     <div className={css["shell"]}>

@@ -1,4 +1,4 @@
-/** The versions of an agent, for the dashboard: viewers read, admins publish. */
+/** The versions of an agent, for the dashboard and for programs: viewers read, admins publish. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -7,7 +7,7 @@ import { AgentVersion, AgentVersionSettings, SettingChange } from "../../../doma
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, WholeNumber } from "../../../domain/Page.ts"
-import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { OneAgent } from "./AgentsApi.ts"
 
@@ -25,44 +25,46 @@ const agentPath = Schema.Struct({ id: AgentId })
 const versionPath = Schema.Struct({ id: AgentId, version: WholeNumber.pipe(Schema.lessThan(2 ** 31)) })
 
 /** Newest first. */
-const list = HttpApiEndpoint.get("list", "/api/agents/:id/versions")
+const list = HttpApiEndpoint.get("list", "/agents/:id/versions")
   .setPath(agentPath)
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
   .addSuccess(success(AgentVersionPage))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-const get = HttpApiEndpoint.get("get", "/api/agents/:id/versions/:version")
+const get = HttpApiEndpoint.get("get", "/agents/:id/versions/:version")
   .setPath(versionPath)
   .addSuccess(success(OneAgentVersion))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
 /** Turns that begin from now on use the version, be it newer or older than what was published. */
-const publish = HttpApiEndpoint.post("publish", "/api/agents/:id/versions/:version/publish")
+const publish = HttpApiEndpoint.post("publish", "/agents/:id/versions/:version/publish")
   .setPath(versionPath)
   .addSuccess(success(OneAgent))
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
 /** A share of the conversations for another version than the published one. */
-const split = HttpApiEndpoint.put("split", "/api/agents/:id/split")
+const split = HttpApiEndpoint.put("split", "/agents/:id/split")
   .setPath(agentPath)
   .setPayload(Split)
   .addSuccess(success(OneAgent))
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-const endSplit = HttpApiEndpoint.del("endSplit", "/api/agents/:id/split")
+const endSplit = HttpApiEndpoint.del("endSplit", "/agents/:id/split")
   .setPath(agentPath)
   .addSuccess(success(OneAgent))
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-export class AgentVersionsApi extends HttpApiGroup.make("agentVersions")
-  .add(list)
-  .add(get)
-  .add(publish)
-  .add(split)
-  .add(endSplit)
-  .middleware(SessionAuth) {}
+const versions = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id).add(list).add(get).add(publish).add(split).add(endSplit)
+
+export class AgentVersionsApi extends versions("agentVersions").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedAgentVersionsApi extends versions("managedAgentVersions")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "agents") {}

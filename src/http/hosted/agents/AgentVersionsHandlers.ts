@@ -2,13 +2,13 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { AgentVersions } from "../../../usecases/agents/AgentVersions.ts"
-import { Api } from "../../Api.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
 /** Versions of the tenant's agents. */
-export const AgentVersionsHandlers = HttpApiBuilder.group(Api, "agentVersions", (handlers) =>
+const group = (handlers: GroupHandlers<"agentVersions">) =>
   Effect.gen(function* () {
     const versions = yield* AgentVersions
     const audit = yield* AuditTrail
@@ -45,4 +45,6 @@ export const AgentVersionsHandlers = HttpApiBuilder.group(Api, "agentVersions", 
         })
       )
   })
-)
+
+export const AgentVersionsHandlers = HttpApiBuilder.group(Api, "agentVersions", group)
+export const ManagedAgentVersionsHandlers = HttpApiBuilder.group(Api, "managedAgentVersions", group)

@@ -6,7 +6,7 @@ import type { Agent } from "../../../domain/agents/Agent.ts"
 import { expectedVersion } from "../../../domain/Version.ts"
 import { Agents } from "../../../usecases/agents/Agents.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
-import { Api } from "../../Api.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
@@ -21,7 +21,7 @@ const tagged = (agent: Agent) =>
   )
 
 /** The tenant's agents. */
-export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
+const agents = (handlers: GroupHandlers<"agents">) =>
   Effect.gen(function* () {
     const agents = yield* Agents
     const audit = yield* AuditTrail
@@ -61,4 +61,5 @@ export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         })
       )
   })
-)
+export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", agents)
+export const ManagedAgentsHandlers = HttpApiBuilder.group(Api, "managedAgents", agents)

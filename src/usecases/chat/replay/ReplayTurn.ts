@@ -31,6 +31,7 @@ export type ReplayEnvironment = Omit<Answer.TurnServices, "tools">
 
 /** The agent that answers this time. */
 export interface ReplayAgent {
+  readonly version: number
   readonly settings: Pick<Agent, "instructions" | "model" | "retrieval" | "grounding">
   readonly hasSources: boolean
   readonly hasCurated: boolean
@@ -86,6 +87,8 @@ const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout
         timeout
       },
       admission: {
+        agentVersion: agent.version,
+        recorded: null,
         instructions,
         model,
         topK: retrieval.topK,

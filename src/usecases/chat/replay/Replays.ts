@@ -1,4 +1,4 @@
-/** Stored turns run again, for whoever wants to know what a change does to them. Nothing is written, counted or sent. */
+/** Stored turns run again, to show what a change does to them. Nothing is written, counted or sent. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { Embedder } from "../../../capabilities/Embedder.ts"
@@ -11,6 +11,7 @@ import type { ReplayedRun, ReplayRequest } from "../../../domain/chat/ReplayedRu
 import { NotFound } from "../../../domain/Errors.ts"
 import type { AgentId, RunId } from "../../../domain/Ids.ts"
 import { AgentStore } from "../../../store/agents/Agents.ts"
+import { shownSettings } from "../../../store/agents/AgentSettings.ts"
 import { ToolStore } from "../../../store/agents/Tools.ts"
 import { RecordedRunStore } from "../../../store/chat/RecordedRuns.ts"
 import { PassageStore } from "../../../store/knowledge/Passages.ts"
@@ -55,24 +56,28 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
     }
     const inTurn = Effect.unsafeMakeSemaphore(maxReplays).withPermits(1)
 
-    /** The agent as it is today: the only version that is kept. */
+    /** The settings of that version; of the published one where none is named. */
     const settingsOf = Effect.fn("Replays.settingsOf")(function* (
       scope: ReadScope,
       version: number | undefined
     ) {
       const found = yield* agents.find(scope, scope.agentId)
       if (Option.isNone(found)) return yield* absentAgent()
-      if (version !== undefined && version !== found.value.version)
-        return yield* new NotFound({ message: `The agent has no version ${version} that can be replayed.` })
-      return found.value
+      const { publishedVersion, ...settings } = found.value
+      if (version === undefined || version === publishedVersion)
+        return { version: publishedVersion, settings }
+      const recordedSettings = yield* agents.recorded(scope, scope.agentId, version)
+      if (Option.isNone(recordedSettings))
+        return yield* new NotFound({ message: `The agent has no version ${version}.` })
+      return { version, settings: shownSettings(recordedSettings.value) }
     })
 
     const agentOf = Effect.fn("Replays.agentOf")(function* (scope: ReadScope, version: number | undefined) {
-      const settings = yield* settingsOf(scope, version)
+      const chosen = yield* settingsOf(scope, version)
       const { hasCurated, hasSources, hasTools } = yield* runs.belongings(scope)
       const stored = hasTools ? yield* tools.list(scope) : []
       const agent: ReplayTurn.ReplayAgent = {
-        settings,
+        ...chosen,
         hasCurated,
         hasSources,
         declarations: stored.flatMap(({ definition: { description, http, parameters }, name }) =>

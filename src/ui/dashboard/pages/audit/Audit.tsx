@@ -23,6 +23,7 @@ const words = texts(
     request: "Request",
     key: "Key",
     user: "User",
+    token: "Access token",
     operator: "Operator"
   },
   {
@@ -36,6 +37,7 @@ const words = texts(
     request: "Anfrage",
     key: "Schlüssel",
     user: "Benutzer",
+    token: "Zugangstoken",
     operator: "Betreiber"
   }
 )

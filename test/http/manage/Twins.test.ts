@@ -1,0 +1,81 @@
+/** What a person can do in the dashboard a program can do through the management interface. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import { expect, it } from "vitest"
+import { Api } from "../../../src/http/Api.ts"
+import { managed } from "../../../src/http/manage/ManageDescription.ts"
+import { CallerAuth, ManageAuth, SessionAuth } from "../../../src/http/Auth.ts"
+import { keyOf, table } from "../../../src/http/Routes.ts"
+
+const prefix = "/api/manage/v1/"
+const routes = table(Api)
+
+const under = (key: string): ReadonlySet<string> => {
+  const found = new Set<string>()
+  HttpApi.reflect(Api, {
+    onGroup: () => undefined,
+    onEndpoint: ({ endpoint, middleware }) => {
+      if ([...middleware].some((each) => each.key === key)) found.add(keyOf(endpoint))
+    }
+  })
+  return found
+}
+
+/** Routes that change something for a session and have no twin, and why. */
+const exceptions: Readonly<Record<string, string>> = {
+  "POST /api/auth/logout": "A token has no session to end.",
+  "POST /api/tokens": "A token makes no token: it would outlive its own revocation.",
+  "DELETE /api/tokens/:id": "Whoever holds a token may not lock its maker out of the others.",
+  "POST /api/conversations/:id/realtime": "It opens a socket for the page that shows a conversation."
+}
+
+it("every route of the dashboard that changes something has a twin, or a reason not to", () => {
+  const ofSessions = [...under(SessionAuth.key)].filter((key) => !key.startsWith("GET "))
+  const managed = under(ManageAuth.key)
+  expect(ofSessions.length).toBeGreaterThan(30)
+  const missing = ofSessions.filter((key) => !managed.has(key.replace(" /api/", ` ${prefix}`)))
+  expect(missing.toSorted()).toEqual(Object.keys(exceptions).toSorted())
+})
+
+it("the chat of the dashboard and replays alone take a session or a key, and programs have a key for them", () => {
+  const others = [...under(CallerAuth.key)].filter((key) => !/ \/api\/(?:sdk|v1)\//u.test(key))
+  expect(others).toEqual(["POST /api/agents/:id/replays"])
+})
+
+it("a twin asks for the same role as the route of the dashboard, and states its scope", () => {
+  const twins = routes.filter(({ path }) => path.startsWith(prefix))
+  expect(twins.length).toBeGreaterThan(40)
+  for (const twin of twins) {
+    expect([keyOf(twin), twin.scope?.verb]).toEqual([keyOf(twin), twin.method === "GET" ? "read" : "write"])
+    const original = routes.find((route) => keyOf(route) === keyOf(twin).replace(prefix, "/api/"))
+    if (original !== undefined) expect([keyOf(twin), twin.role]).toEqual([keyOf(twin), original.role])
+  }
+})
+
+it("no route outside the management interface takes an access token, and none inside takes anything else", () => {
+  const managed = under(ManageAuth.key)
+  const inside = routes.filter(({ path }) => path.startsWith("/api/manage/")).map(keyOf)
+  expect(inside.toSorted()).toEqual([...managed].toSorted())
+  for (const key of [SessionAuth.key, CallerAuth.key]) {
+    expect([...under(key)].filter((route) => managed.has(route))).toEqual([])
+  }
+})
+
+it("the description has every route with its scope, and refers to nothing that it does not have", () => {
+  const described = managed()
+  const scopes = Object.entries(described.paths).flatMap(([path, item]) =>
+    Object.entries(Object(item)).map(([method, operation]) => [
+      `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/gu, ":$1")}`,
+      Object(operation)["x-scope"]
+    ])
+  )
+  const declared = routes.flatMap((route) =>
+    route.scope === undefined ? [] : [[keyOf(route), `${route.scope.resource}:${route.scope.verb}`]]
+  )
+  expect(scopes.toSorted()).toEqual(declared.toSorted())
+  const names = Array.from(
+    JSON.stringify(described).matchAll(/#\/components\/schemas\/([^"]+)/gu),
+    ([, name]) => name
+  )
+  expect(names.length).toBeGreaterThan(5)
+  expect(names.filter((name) => !Object.hasOwn(described.components.schemas, name ?? ""))).toEqual([])
+})
