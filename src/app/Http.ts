@@ -26,6 +26,7 @@ import { SourcesHandlers } from "../http/hosted/knowledge/SourcesHandlers.ts"
 import { InboxViewHandlers } from "../http/hosted/conversations/InboxViewHandlers.ts"
 import { TakeoverHandlers } from "../http/hosted/conversations/TakeoverHandlers.ts"
 import { ToolsHandlers } from "../http/hosted/agents/ToolsHandlers.ts"
+import { WebhooksHandlers } from "../http/hosted/events/WebhooksHandlers.ts"
 import { HostedUsageHandlers } from "../http/hosted/billing/UsageHandlers.ts"
 import { UsersHandlers } from "../http/hosted/accounts/UsersHandlers.ts"
 import * as McpRoute from "../http/mcp/McpRoute.ts"
@@ -69,7 +70,8 @@ const hosted = Layer.mergeAll(
   SourcesHandlers,
   InboxViewHandlers,
   TakeoverHandlers,
-  ToolsHandlers
+  ToolsHandlers,
+  WebhooksHandlers
 )
 
 const operator = Layer.mergeAll(ImportsHandlers, QueuesHandlers, TenantsHandlers)

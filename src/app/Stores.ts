@@ -31,6 +31,8 @@ import { ConversationStore } from "../store/conversations/Conversations.ts"
 import { EndUserStore } from "../store/conversations/EndUsers.ts"
 import { InboxViewStore } from "../store/conversations/InboxView.ts"
 import { LegacyMessages } from "../store/conversations/LegacyMessages.ts"
+import { WebhookDeliveryStore } from "../store/events/WebhookDeliveries.ts"
+import { WebhookEndpointStore } from "../store/events/WebhookEndpoints.ts"
 import { ArtifactRows } from "../store/knowledge/ArtifactRows.ts"
 import { CrawlEntryStore } from "../store/knowledge/CrawlEntries.ts"
 import { EmbeddingProfileStore } from "../store/knowledge/EmbeddingProfiles.ts"
@@ -82,6 +84,8 @@ export const stores = Layer.mergeAll(
   UnansweredStore.Default,
   UsageStore.Default,
   UserStore.Default,
+  WebhookDeliveryStore.Default,
+  WebhookEndpointStore.Default,
   WidgetMessageStore.Default,
   WidgetSessionStore.Default
 )

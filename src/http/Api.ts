@@ -16,6 +16,7 @@ import { SessionsApi } from "./hosted/accounts/SessionsApi.ts"
 import { HostedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
 import { TakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
 import { ToolsApi } from "./hosted/agents/ToolsApi.ts"
+import { WebhooksApi } from "./hosted/events/WebhooksApi.ts"
 import { HostedUsageApi } from "./hosted/billing/UsageApi.ts"
 import { UsersApi } from "./hosted/accounts/UsersApi.ts"
 import { ImportsApi } from "./operator/ImportsApi.ts"
@@ -41,6 +42,7 @@ export const Api = HttpApi.make("spoke")
   .add(KeysApi)
   .add(ChannelsApi)
   .add(ToolsApi)
+  .add(WebhooksApi)
   .add(HostedSourcesApi)
   .add(HostedUsageApi)
   .add(UsersApi)

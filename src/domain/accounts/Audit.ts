@@ -1,8 +1,11 @@
 /** The audit trail as it is read. */
 import * as Schema from "effect/Schema"
 
-/** Who did it: an API key, a dashboard user or the operator, by id. */
-export const Actor = Schema.Struct({ type: Schema.Literal("key", "user", "operator"), id: Schema.String })
+/** Who did it: an API key, a dashboard user, the operator or the service itself, by id. */
+export const Actor = Schema.Struct({
+  type: Schema.Literal("key", "user", "operator", "service"),
+  id: Schema.String
+})
 export type Actor = typeof Actor.Type
 
 /** An entry as it is listed. */

@@ -23,7 +23,8 @@ const words = texts(
     request: "Request",
     key: "Key",
     user: "User",
-    operator: "Operator"
+    operator: "Operator",
+    service: "Spoke"
   },
   {
     title: "Protokoll",
@@ -36,7 +37,8 @@ const words = texts(
     request: "Anfrage",
     key: "Schlüssel",
     user: "Benutzer",
-    operator: "Betreiber"
+    operator: "Betreiber",
+    service: "Spoke"
   }
 )
 
