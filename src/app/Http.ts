@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Api } from "../http/Api.ts"
 import * as Assets from "../http/hosted/chat/Assets.ts"
-import { AgentsHandlers } from "../http/hosted/agents/AgentsHandlers.ts"
+import { AgentsHandlers, ManagedAgentsHandlers } from "../http/hosted/agents/AgentsHandlers.ts"
 import { AuditHandlers } from "../http/hosted/accounts/AuditHandlers.ts"
 import * as CallerAuth from "../http/hosted/accounts/CallerAuth.ts"
 import { HostedChatHandlers, ShimsHandlers } from "../http/hosted/chat/ChatHandlers.ts"
@@ -25,10 +25,12 @@ import { SessionsHandlers } from "../http/hosted/accounts/SessionsHandlers.ts"
 import { SourcesHandlers } from "../http/hosted/knowledge/SourcesHandlers.ts"
 import { InboxViewHandlers } from "../http/hosted/conversations/InboxViewHandlers.ts"
 import { TakeoverHandlers } from "../http/hosted/conversations/TakeoverHandlers.ts"
+import { TokensHandlers } from "../http/hosted/accounts/TokensHandlers.ts"
 import { ToolsHandlers } from "../http/hosted/agents/ToolsHandlers.ts"
-import { WebhooksHandlers } from "../http/hosted/events/WebhooksHandlers.ts"
+import { ManagedWebhooksHandlers, WebhooksHandlers } from "../http/hosted/events/WebhooksHandlers.ts"
 import { HostedUsageHandlers } from "../http/hosted/billing/UsageHandlers.ts"
 import { UsersHandlers } from "../http/hosted/accounts/UsersHandlers.ts"
+import * as ManageAuth from "../http/manage/ManageAuth.ts"
 import * as McpRoute from "../http/mcp/McpRoute.ts"
 import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
 import { ImportsHandlers } from "../http/operator/ImportsHandlers.ts"
@@ -70,9 +72,13 @@ const hosted = Layer.mergeAll(
   SourcesHandlers,
   InboxViewHandlers,
   TakeoverHandlers,
+  TokensHandlers,
   ToolsHandlers,
   WebhooksHandlers
 )
+
+/** The same use-cases for programs with an access token. */
+const managed = Layer.mergeAll(ManagedAgentsHandlers, ManagedWebhooksHandlers)
 
 const operator = Layer.mergeAll(ImportsHandlers, QueuesHandlers, TenantsHandlers)
 
@@ -85,19 +91,21 @@ type Groups =
 const ofEveryGroup = <E, R>(handlers: Layer.Layer<Groups, E, R>) => handlers
 
 const handlers = ofEveryGroup(
-  Layer.mergeAll(publicGroups, hosted, operator, MessagingHandlers, BillingHandlers, EmailHandlers)
+  Layer.mergeAll(publicGroups, hosted, managed, operator, MessagingHandlers, BillingHandlers, EmailHandlers)
 )
 
-/** Who gets in: agents with their keys, people with their sessions, the operator with the token. */
+/** Who gets in: agents with their keys, people with their sessions and access tokens, the operator with the token. */
 const doors = ({ appUrl }: Settings) =>
   Layer.mergeAll(
     KeyAuth.layer(Api),
     CallerAuth.layer(Api, appUrl),
     SessionAuth.layer(Api, appUrl),
+    ManageAuth.layer(Api),
     Layer.unwrapEffect(Effect.map(Secrets, ({ operatorToken }) => OperatorAuth.layer(operatorToken)))
   )
 
-type Guards = Auth.AgentKeyAuth | Auth.CallerAuth | Auth.SessionAuth | Auth.OperatorAuth | SameOrigin
+type Guards =
+  Auth.AgentKeyAuth | Auth.CallerAuth | Auth.SessionAuth | Auth.ManageAuth | Auth.OperatorAuth | SameOrigin
 
 /** Every group with its handlers; `guards` says who gets in. */
 export const api = <E, R>(settings: Settings, guards: Layer.Layer<Guards, E, R>) =>

@@ -34,6 +34,7 @@ import * as GraphFiles from "../channels/GraphFiles.ts"
 import { layerEmbedded, layerPostgres, migrate, refuseReadOnly } from "../store/Database.ts"
 import { InboundEvents } from "../store/channels/InboundEvents.ts"
 import { ProcessLeases } from "../store/chat/ProcessLeases.ts"
+import { AccessTokens } from "../usecases/accounts/AccessTokens.ts"
 import { Accounts } from "../usecases/accounts/Accounts.ts"
 import { AgentRuns } from "../usecases/chat/AgentRuns.ts"
 import { Agents } from "../usecases/agents/Agents.ts"
@@ -277,6 +278,7 @@ export const layer = <E = never, R = never>(
   replace: Layer.Layer<never, E, R> = Layer.empty
 ) =>
   Layer.mergeAll(
+    AccessTokens.Default,
     Accounts.Default,
     Agents.Default,
     AuditTrail.Default,

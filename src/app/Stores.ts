@@ -1,6 +1,7 @@
 /** Every store on the database. */
 import * as Layer from "effect/Layer"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
+import { AccessTokenStore } from "../store/accounts/AccessTokens.ts"
 import { ApiKeyStore } from "../store/accounts/ApiKeys.ts"
 import { EmailDeliveryStore } from "../store/accounts/EmailDeliveries.ts"
 import { OutgoingMailStore } from "../store/accounts/OutgoingMails.ts"
@@ -45,6 +46,7 @@ import { ReindexStore } from "../store/knowledge/Reindex.ts"
 import { SourceStore } from "../store/knowledge/Sources.ts"
 
 export const stores = Layer.mergeAll(
+  AccessTokenStore.Default,
   AgentRunStore.Default,
   AgentStore.Default,
   ApiKeyStore.Default,

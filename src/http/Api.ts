@@ -1,7 +1,9 @@
 /** Every group, declarations only: servers, clients and documentation derive from this. */
 import * as HttpApi from "@effect/platform/HttpApi"
+import type * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
-import { AgentsApi } from "./hosted/agents/AgentsApi.ts"
+import { AgentsApi, ManagedAgentsApi } from "./hosted/agents/AgentsApi.ts"
 import { AuditApi } from "./hosted/accounts/AuditApi.ts"
 import { HostedChatApi, ShimsApi } from "./hosted/chat/ChatApi.ts"
 import { ChannelsApi } from "./hosted/channels/ChannelsApi.ts"
@@ -16,8 +18,9 @@ import { SessionsApi } from "./hosted/accounts/SessionsApi.ts"
 import { HostedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
 import { TakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
 import { ToolsApi } from "./hosted/agents/ToolsApi.ts"
-import { WebhooksApi } from "./hosted/events/WebhooksApi.ts"
+import { ManagedWebhooksApi, WebhooksApi } from "./hosted/events/WebhooksApi.ts"
 import { HostedUsageApi } from "./hosted/billing/UsageApi.ts"
+import { TokensApi } from "./hosted/accounts/TokensApi.ts"
 import { UsersApi } from "./hosted/accounts/UsersApi.ts"
 import { ImportsApi } from "./operator/ImportsApi.ts"
 import { QueuesApi } from "./operator/QueuesApi.ts"
@@ -40,6 +43,7 @@ export const Api = HttpApi.make("spoke")
   .add(AgentsApi)
   .add(HostedCrawlApi)
   .add(KeysApi)
+  .add(TokensApi)
   .add(ChannelsApi)
   .add(ToolsApi)
   .add(WebhooksApi)
@@ -52,6 +56,8 @@ export const Api = HttpApi.make("spoke")
   .add(HostedConversationsApi)
   .add(InboxViewApi)
   .add(TakeoverApi)
+  .add(ManagedAgentsApi)
+  .add(ManagedWebhooksApi)
   .add(TenantsApi)
   .add(ImportsApi)
   .add(QueuesApi)
@@ -61,3 +67,15 @@ export const Api = HttpApi.make("spoke")
   .add(SystemApi)
   .annotate(OpenApi.Title, "Spoke")
   .annotate(OpenApi.Version, "1")
+
+type Of<A> =
+  A extends HttpApi.HttpApi<infer _Id, infer Groups, infer E, infer R>
+    ? { readonly groups: Groups; readonly error: E; readonly needs: R }
+    : never
+
+/** What the handlers of a group are added to: one function serves two groups that have the same endpoints. */
+export type GroupHandlers<Name extends string> = HttpApiBuilder.Handlers.FromGroup<
+  Of<typeof Api>["error"],
+  Of<typeof Api>["needs"],
+  HttpApiGroup.HttpApiGroup.WithName<Of<typeof Api>["groups"], Name>
+>

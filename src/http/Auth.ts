@@ -1,11 +1,12 @@
 /**
  * Who may call an endpoint, declared on the endpoint itself. A group takes one of
- * the three middlewares and each of its endpoints says what it requires; an endpoint without either must say why it is
+ * the middlewares and each of its endpoints says what it requires; an endpoint without either must say why it is
  * open. The server does not start when one says nothing. What the middlewares do is written elsewhere.
  */
 import * as HttpApiMiddleware from "@effect/platform/HttpApiMiddleware"
 import * as Context from "effect/Context"
 import type { AgentKey, Caller, Requirement, Role, SessionUser } from "../domain/accounts/Access.ts"
+import type { RequiredScope } from "../domain/accounts/AccessToken.ts"
 import {
   Forbidden,
   InternalError,
@@ -35,8 +36,17 @@ export class RequiredPermission extends Context.Tag("http/RequiredPermission")<
   Requirement
 >() {}
 
-/** Annotation of endpoints under {@link SessionAuth}: the least role. */
+/** Annotation of endpoints under {@link SessionAuth} and {@link ManageAuth}: the least role. */
 export class RequiredRole extends Context.Tag("http/RequiredRole")<RequiredRole, Role>() {}
+
+/**
+ * Annotation of endpoints under {@link ManageAuth}: what the token's scopes must be about. Without a verb it is `read` for
+ * a GET and `write` for everything else.
+ */
+export class Managed extends Context.Tag("http/Managed")<
+  Managed,
+  RequiredScope["resource"] | RequiredScope
+>() {}
 
 /** Annotation of endpoints without a middleware: why anybody may call them. */
 export class Open extends Context.Tag("http/Open")<Open, string>() {}
@@ -49,6 +59,15 @@ export class AgentKeyAuth extends HttpApiMiddleware.Tag<AgentKeyAuth>()("http/Ag
 
 /** Cookie `spoke_session`. Fails in this order: cross-site request, session, role. */
 export class SessionAuth extends HttpApiMiddleware.Tag<SessionAuth>()("http/SessionAuth", {
+  provides: CurrentUser,
+  failure: failure(Unauthorized, Forbidden, ValidationError, InternalError)
+}) {}
+
+/**
+ * `Authorization: Bearer spt_…`, an access token: provides its maker as they are now. Fails in this order: token, role of
+ * its maker, scope. Endpoints under it declare a role and what they are about.
+ */
+export class ManageAuth extends HttpApiMiddleware.Tag<ManageAuth>()("http/ManageAuth", {
   provides: CurrentUser,
   failure: failure(Unauthorized, Forbidden, ValidationError, InternalError)
 }) {}

@@ -6,9 +6,12 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Context from "effect/Context"
 import * as Option from "effect/Option"
 import type { Requirement, Role } from "../domain/accounts/Access.ts"
+import type { RequiredScope } from "../domain/accounts/AccessToken.ts"
 import {
   AgentKeyAuth,
   CallerAuth,
+  ManageAuth,
+  Managed,
   Open,
   OperatorAuth,
   RequiredPermission,
@@ -24,8 +27,10 @@ export interface Route {
   readonly group: string
   /** Set under `AgentKeyAuth` and `CallerAuth`. */
   readonly permission: Requirement | undefined
-  /** Set under `SessionAuth` and `CallerAuth`. */
+  /** Set under `SessionAuth`, `CallerAuth` and `ManageAuth`. */
   readonly role: Role | undefined
+  /** Set under `ManageAuth`. */
+  readonly scope: RequiredScope | undefined
   readonly bodyLimit: number | undefined
   /** Status codes of success. */
   readonly statuses: ReadonlyArray<number>
@@ -36,6 +41,12 @@ export interface Route {
 /** The key under which a route is looked up: its method and its pattern. */
 export const keyOf = (route: { readonly method: string; readonly path: string }) =>
   `${route.method} ${route.path}`
+
+const scopeOf = (
+  managed: typeof Managed.Service | undefined,
+  method: HttpMethod
+): RequiredScope | undefined =>
+  typeof managed === "string" ? { resource: managed, verb: method === "GET" ? "read" : "write" } : managed
 
 /**
  * Every endpoint of `api`. Throws when one does not say who may call it: what is not declared is not served.
@@ -50,10 +61,15 @@ export const table = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
       const keys = new Set([...middleware].map(({ key }) => key))
       const permission = Option.getOrUndefined(Context.getOption(mergedAnnotations, RequiredPermission))
       const role = Option.getOrUndefined(Context.getOption(mergedAnnotations, RequiredRole))
+      const scope = scopeOf(
+        Option.getOrUndefined(Context.getOption(mergedAnnotations, Managed)),
+        endpoint.method
+      )
       const open = Option.isSome(Context.getOption(mergedAnnotations, Open))
       const declared =
         (keys.has(AgentKeyAuth.key) && permission !== undefined) ||
         (keys.has(SessionAuth.key) && role !== undefined) ||
+        (keys.has(ManageAuth.key) && role !== undefined && scope !== undefined) ||
         (keys.has(CallerAuth.key) && permission !== undefined && role !== undefined) ||
         keys.has(OperatorAuth.key) ||
         open
@@ -66,6 +82,7 @@ export const table = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         group: group.identifier,
         permission,
         role,
+        scope: keys.has(ManageAuth.key) ? scope : undefined,
         bodyLimit: Option.getOrUndefined(Context.getOption(mergedAnnotations, BodyLimit)),
         statuses: [...successes.keys()],
         summary: Option.getOrUndefined(Context.getOption(mergedAnnotations, OpenApi.Summary)),

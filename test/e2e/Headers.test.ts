@@ -67,6 +67,12 @@ describe("Every answer", () => {
   it("of a declared route carries them, for strangers and for those who may ask", async () => {
     const found: Array<string> = []
     expect(routes.length).toBeGreaterThan(90)
+    const made = await ask(spoke, "POST", "/api/tokens", {
+      cookie,
+      headers: csrf,
+      body: { name: "Headers", scopes: ["*"] }
+    })
+    const token: string = JSON.parse(made.text).data.secret
     for (const route of routes.filter(({ path }) => path !== "/api/auth/logout")) {
       const { method } = route
       const body = method === "GET" || method === "HEAD" ? undefined : {}
@@ -75,9 +81,11 @@ describe("Every answer", () => {
       const key = spoke.apiKey
       const mine = route.path.startsWith("/api/operator/")
         ? { headers: operator }
-        : route.role === undefined
-          ? { key }
-          : { cookie, headers: csrf }
+        : route.scope !== undefined
+          ? { headers: { authorization: `Bearer ${token}` } }
+          : route.role === undefined
+            ? { key }
+            : { cookie, headers: csrf }
       for (const who of [{}, mine]) {
         const received = await ask(spoke, method, path, { ...who, body })
         found.push(...problems(received, false).map((problem) => `${keyOf(route)}: ${problem}`))

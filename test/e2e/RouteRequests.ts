@@ -20,7 +20,9 @@ export interface Field {
 const kinds: Record<Kind, true> = {
   AgentId: true,
   KeyId: true,
+  TokenId: true,
   ToolId: true,
+  WebhookId: true,
   ChannelId: true,
   SourceId: true,
   IngestionJobId: true,
@@ -107,7 +109,7 @@ const declaredFields = (): ReadonlyMap<string, ReadonlyArray<Field>> => {
       if (!isOperators && pattern.some((name) => !inPath.includes(name))) {
         throw new Error(`${route} does not declare its path.`)
       }
-      if (found.length > 0 && payload !== undefined && bodies[route] === undefined) {
+      if (found.length > 0 && payload !== undefined && bodies[twinOf(route)] === undefined) {
         throw new Error(`${route} takes ids, and nobody knows a body for it.`)
       }
       fields.set(route, found)
@@ -115,6 +117,10 @@ const declaredFields = (): ReadonlyMap<string, ReadonlyArray<Field>> => {
   })
   return fields
 }
+
+/** A route of the management interface takes what its twin of the dashboard takes. */
+const twinOf = (route: string) =>
+  route.replace(" /api/manage/v1/webhooks", " /api/webhook-endpoints").replace(" /api/manage/v1/", " /api/")
 
 const file = () => ({ file: new File(["Some text."], "some.txt", { type: "text/plain" }) })
 
@@ -142,6 +148,8 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
     http: { method: "GET", url: "https://shop.example/" }
   }),
   "PATCH /api/tools/:id": () => ({ description: "Taken." }),
+  "PATCH /api/webhook-endpoints/:id": () => ({ url: "https://shop.example/taken" }),
+  "POST /api/webhook-endpoints/:id/replay": () => ({ from: "2026-01-01T00:00:00Z" }),
   "POST /api/sources": () => ({ type: "URL", name: "Taken", config: { url: "https://shop.example/" } }),
   "POST /api/sources/upload": file,
   "POST /api/sources/bulk-upload": file,
@@ -185,20 +193,20 @@ const requestOf = (route: Route, of: (field: Field) => string | undefined): Aske
     else if (field.place === "query") query.set(field.name, id)
     else ids[field.name] = id
   }
-  const body = bodies[keyOf(route)]
+  const body = bodies[twinOf(keyOf(route))]
   return {
     path: query.size === 0 ? path : `${path}?${query}`,
     body: body === undefined ? undefined : bodyOf({ ...ids, ...body() })
   }
 }
 
-/** Who asks: a key stands for its agent, whatever `agentId` says; a session has to name one. */
-export type By = "key" | "session"
+/** Who asks: a key stands for its agent, whatever `agentId` says; a session and a token have to name one. */
+export type By = "key" | "session" | "token"
 
 /** The request that `by` makes about what is its own. */
 export const own = (route: Route, by: By, world: World): Asked =>
   requestOf(route, ({ kind, required }) =>
-    required || (by === "session" && kind === "AgentId" && route.permission !== undefined)
+    required || (by !== "key" && kind === "AgentId" && route.permission !== undefined)
       ? world.ids[kind]
       : undefined
   )
@@ -211,7 +219,7 @@ export const foreign = (route: Route, by: By, mine: World, victim: World): Reado
     return !(kind === "EndUserId" && place === "body" && mine.tenantId === victim.tenantId)
   }
   const fields = idsOf(route).filter(isRefused)
-  const needed = ({ kind, required }: Field) => required || (by === "session" && kind === "AgentId")
+  const needed = ({ kind, required }: Field) => required || (by !== "key" && kind === "AgentId")
   const one = fields.map((taken) =>
     requestOf(route, (field) => {
       const is = field.place === taken.place && field.name === taken.name

@@ -5,7 +5,9 @@ import { type Spoke, until } from "./Spoke.ts"
 export type Kind =
   | "AgentId"
   | "KeyId"
+  | "TokenId"
   | "ToolId"
+  | "WebhookId"
   | "ChannelId"
   | "SourceId"
   | "IngestionJobId"
@@ -26,6 +28,8 @@ export interface World {
   readonly mark: string
   /** Of the agent, with every permission. */
   readonly key: string
+  /** Of the tenant's owner, with every scope. */
+  readonly token: string
 }
 
 export interface Sent {
@@ -127,11 +131,18 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
   const byKey = (method: string, path: string, body?: unknown) =>
     good(ask(spoke, method, path, { key, ...(body === undefined ? {} : { body }) }))
 
+  const access = await own("/api/tokens", { name: mark, scopes: ["*"] })
+  const token: string = access.secret
+
   const { tool } = await own(`/api/agents/${agentId}/tools`, {
     name: `order_${mark}`,
     description: mark,
     parameters: { type: "object", properties: { number: { type: "string" } }, required: ["number"] },
     http: { method: "GET", url: "https://shop.example/orders/{number}" }
+  })
+  const { webhook } = await own("/api/webhook-endpoints", {
+    url: `https://shop.example/${mark}`,
+    events: ["source.failed"]
   })
   const { channel } = await own(`/api/agents/${agentId}/channels`, {
     channel: "whatsapp",
@@ -169,7 +180,9 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
   const ids = {
     AgentId: agentId,
     KeyId: made.key.id,
+    TokenId: access.token.id,
     ToolId: tool.id,
+    WebhookId: webhook.id,
     ChannelId: channel.id,
     SourceId: source.id,
     IngestionJobId: ingestionJob.id,
@@ -184,5 +197,5 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     conversation: conversation.id
   }
   for (const [kind, id] of Object.entries(ids)) if (!id) throw new Error(`The agent has no ${kind}.`)
-  return { tenantId, ids, mark, key }
+  return { tenantId, ids, mark, key, token }
 }

@@ -7,8 +7,9 @@ import * as Scope from "effect/Scope"
 import * as Pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { allows, atLeast, type Requirement, type Role } from "../../src/domain/accounts/Access.ts"
+import { resources } from "../../src/domain/accounts/AccessToken.ts"
 import { Api } from "../../src/http/Api.ts"
-import { AgentKeyAuth, CallerAuth, OperatorAuth, SessionAuth } from "../../src/http/Auth.ts"
+import { AgentKeyAuth, CallerAuth, ManageAuth, OperatorAuth, SessionAuth } from "../../src/http/Auth.ts"
 import { SameOrigin } from "../../src/http/hosted/accounts/SameOrigin.ts"
 import { keyOf, type Route } from "../../src/http/Routes.ts"
 import * as ModelStub from "../servers/ModelStub.ts"
@@ -31,7 +32,8 @@ import { removeFolder, type Spoke, start, temporaryFolder } from "./Spoke.ts"
 const skipped = binaries === undefined && process.env["CI"] !== "true"
 
 const ofOperator = routes.filter(({ path }) => path.startsWith("/api/operator/"))
-const ofSessions = routes.filter(({ role }) => role !== undefined)
+const ofTokens = routes.filter(({ scope }) => scope !== undefined)
+const ofSessions = routes.filter(({ role, scope }) => role !== undefined && scope === undefined)
 const ofKeys = routes.filter(({ permission }) => permission !== undefined)
 const isSafe = ({ method }: Route) => method === "GET" || method === "HEAD"
 
@@ -126,11 +128,16 @@ describe.skipIf(skipped)("Every declared route", () => {
     const before = await rowsOf(victim)
     expect(before.length).toBeGreaterThan(10)
     const who =
-      by === "key" ? { key: mine.key } : { cookie: mine === stranger ? strange.cookie : owner.cookie }
+      by === "key"
+        ? { key: mine.key }
+        : by === "token"
+          ? {}
+          : { cookie: mine === stranger ? strange.cookie : owner.cookie }
+    const headers = by === "token" ? { authorization: `Bearer ${mine.token}` } : csrf
     for (const route of asked) {
       const requests = foreign(route, by, mine, victim)
       for (const { body, path } of requests) {
-        const received = await ask(spoke, route.method, path, { ...who, body, headers: csrf })
+        const received = await ask(spoke, route.method, path, { ...who, body, headers })
         const listed =
           isSafe(route) &&
           received.status === 200 &&
@@ -144,7 +151,7 @@ describe.skipIf(skipped)("Every declared route", () => {
       }
       if (isSafe(route)) {
         const { body, path } = own(route, by, mine)
-        const received = await ask(spoke, route.method, path, { ...who, body })
+        const received = await ask(spoke, route.method, path, { ...who, body, headers })
         if (received.status >= 400) found.push(`own ${path} is ${received.status} ${received.text}`)
         const leaks = told(received, victim)
         if (leaks.length > 0) found.push(`${route.method} ${path} tells ${leaks.join()}`)
@@ -166,7 +173,9 @@ describe.skipIf(skipped)("Every declared route", () => {
     expect(ofSessions.length).toBeGreaterThan(50)
     expect(ofKeys.length).toBeGreaterThan(25)
     expect(ofOperator.length).toBeGreaterThan(7)
-    const others = routes.filter((route) => ![...ofSessions, ...ofKeys, ...ofOperator].includes(route))
+    const others = routes.filter(
+      (route) => ![...ofSessions, ...ofTokens, ...ofKeys, ...ofOperator].includes(route)
+    )
     expect(others.map(keyOf).filter((key) => !key.includes("/api/webhooks/"))).toEqual([
       "POST /api/v1/chat",
       "POST /api/v1/retrieve",
@@ -225,8 +234,8 @@ describe.skipIf(skipped)("Every declared route", () => {
       onGroup: () => undefined,
       onEndpoint: ({ endpoint, middleware }) => {
         const keys = [...middleware].map(({ key }) => key)
-        const checked = [SessionAuth, CallerAuth, SameOrigin, AgentKeyAuth, OperatorAuth].some(({ key }) =>
-          keys.includes(key)
+        const checked = [SessionAuth, CallerAuth, SameOrigin, AgentKeyAuth, ManageAuth, OperatorAuth].some(
+          ({ key }) => keys.includes(key)
         )
         if (!["GET", "HEAD"].includes(endpoint.method) && !checked) unguarded.push(endpoint.path)
       }
@@ -269,6 +278,61 @@ describe.skipIf(skipped)("Every declared route", () => {
     () => pry(ofSessions, "session", stranger, first),
     60_000
   )
+
+  it("of the management interface is 401 for whatever is no access token: a session and an agent's key too", async () => {
+    expect(ofTokens.length).toBeGreaterThan(4)
+    const strangers = [
+      {},
+      { headers: { authorization: "Bearer spt_nobody" } },
+      { headers: { authorization: `Bearer ${first.key}` } },
+      { key: first.key },
+      { key: first.token },
+      { cookie: owner.cookie, headers: csrf }
+    ]
+    for (const route of ofTokens) {
+      for (const who of strangers) {
+        const received = await ask(spoke, route.method, aboutNothing(route), who)
+        expect([keyOf(route), received.status, codeOf(received)]).toEqual([keyOf(route), 401, "UNAUTHORIZED"])
+      }
+    }
+  })
+
+  it("of the management interface is 403 for a token of every other scope", async () => {
+    const make = async (body: object): Promise<{ id: string; authorization: string }> => {
+      const { cookie } = owner
+      const received = await ask(spoke, "POST", "/api/tokens", { cookie, headers: csrf, body })
+      const { secret, token } = JSON.parse(received.text).data
+      return { id: token.id, authorization: `Bearer ${secret}` }
+    }
+    for (const resource of resources) {
+      const about = ofTokens.filter(({ scope }) => scope?.resource === resource)
+      const others = resources.filter((other) => other !== resource).map((other) => `${other}:*`)
+      for (const [scopes, refused] of [
+        [others, about],
+        [[`${resource}:read`, ...others], about.filter(({ scope }) => scope?.verb === "write")]
+      ] as const) {
+        const { authorization } = await make({ name: "Lesser", scopes })
+        for (const route of refused) {
+          const received = await ask(spoke, route.method, aboutNothing(route), { headers: { authorization } })
+          expect([keyOf(route), received.status, codeOf(received)]).toEqual([keyOf(route), 403, "FORBIDDEN"])
+        }
+      }
+    }
+  })
+
+  it(
+    "of the management interface is 404 or empty for another tenant's token, tells nothing and changes nothing",
+    () => pry(ofTokens, "token", stranger, first),
+    60_000
+  )
+
+  it("of the API and the widget is 401 for an access token", async () => {
+    for (const route of ofKeys) {
+      const headers = { authorization: `Bearer ${first.token}` }
+      const received = await ask(spoke, route.method, aboutNothing(route), { headers })
+      expect([keyOf(route), received.status]).toEqual([keyOf(route), 401])
+    }
+  })
 
   it("of the API and the widget is 401 without a key and for one that is none", async () => {
     for (const route of ofKeys) {

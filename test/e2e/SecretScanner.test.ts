@@ -57,6 +57,8 @@ describe("No secret of the operator or of a tenant", () => {
   let environment: Readonly<Record<string, string>> = {}
   let servers: Awaited<ReturnType<typeof overhear>> = null
   let key = ""
+  let token = ""
+  let webhook = { id: "", secret: "" }
   let cookie = ""
 
   const collector = Http.createServer((request, response) => {
@@ -113,6 +115,8 @@ describe("No secret of the operator or of a tenant", () => {
       body: { name: "All", permissions: ["*"], rateLimit: { requests: 60, window: 3_600 } }
     })
     key = JSON.parse(made.text).data.secret
+    const access = await ask(spoke, "POST", "/api/tokens", { ...mine, body: { name: "All", scopes: ["*"] } })
+    token = JSON.parse(access.text).data.secret
     const shopUrl = `http://127.0.0.1:${await portOf(shop)}`
     for (const [name, path, auth] of [
       ["look", "/", { kind: "bearer", slot: "shop" }],
@@ -127,6 +131,12 @@ describe("No secret of the operator or of a tenant", () => {
       }
       await dataOf(say("POST", `/api/agents/${agent.id}/tools`, { ...mine, body }))
     }
+    const hook = await ask(spoke, "POST", "/api/webhook-endpoints", {
+      ...mine,
+      body: { url: `${shopUrl}/events`, events: ["turn.settled"], payload: "full" }
+    })
+    const subscribed = JSON.parse(hook.text).data
+    webhook = { id: subscribed.webhook.id, secret: subscribed.secret }
     const channel = { channel: "whatsapp", externalId: "pn_1", accessToken: theirs.accessToken }
     await dataOf(say("POST", `/api/agents/${agent.id}/channels`, { ...mine, body: channel }))
   }, 120_000)
@@ -184,6 +194,11 @@ describe("No secret of the operator or of a tenant", () => {
       headers: csrf,
       body: { email: "canaries@example.com", password: wrong }
     })
+    const bearer = { authorization: `Bearer ${token}` }
+    expect((await say("GET", "/api/manage/v1/agents", { headers: bearer })).status).toBe(200)
+    await say("GET", `/api/manage/v1/agents?token=${token}`)
+    await say("POST", "/api/manage/v1/agents", { headers: bearer, body: { name: { [token]: token } } })
+    await say("POST", "/v1/chat", { headers: bearer, body: { message: "Hi" } })
     await say("GET", "/api/operator/tenants", { headers: { authorization: `Bearer ${wrong}` } })
     for (const path of ["whatsapp", "messenger", "billing"]) {
       const signed = { "x-hub-signature-256": `sha256=${wrong}`, "stripe-signature": `t=1,v1=${wrong}` }
@@ -199,6 +214,7 @@ describe("No secret of the operator or of a tenant", () => {
     const listed = [
       "/api/agents",
       "/api/audit",
+      "/api/tokens",
       "/api/channels",
       "/api/auth/me",
       "/api/usage",
@@ -217,6 +233,11 @@ describe("No secret of the operator or of a tenant", () => {
       await say("GET", path, mine)
     }
     const [agent] = (await dataOf(say("GET", "/api/agents", mine))).agents
+    await until(
+      () => say("GET", `/api/webhook-endpoints/${webhook.id}/deliveries`, mine),
+      ({ text }) => text.includes('"attempts":1')
+    )
+    await say("GET", "/api/webhook-endpoints", mine)
     for (const what of ["keys", "tools", "channels"])
       await say("GET", `/api/agents/${agent.id}/${what}`, mine)
 
@@ -294,6 +315,9 @@ describe("No secret of the operator or of a tenant", () => {
       canary("another-master"),
       wrong,
       key,
+      token,
+      webhook.secret,
+      webhook.secret.slice("whsec_".length),
       session
     ]
     expect(secrets.every((secret) => secret.length > 15)).toBe(true)

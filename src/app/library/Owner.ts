@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
 import { type Caller, hostKey, type SessionUser } from "../../domain/accounts/Access.ts"
 import { ValidationError } from "../../domain/Errors.ts"
 import { AgentId, TenantId, UserId } from "../../domain/Ids.ts"
-import { AgentKeyAuth, CallerAuth, OperatorAuth, SessionAuth } from "../../http/Auth.ts"
+import { AgentKeyAuth, CallerAuth, ManageAuth, OperatorAuth, SessionAuth } from "../../http/Auth.ts"
 import { SameOrigin } from "../../http/hosted/accounts/SameOrigin.ts"
 import type { Settings } from "../config/Config.ts"
 import * as FirstOwner from "../FirstOwner.ts"
@@ -68,6 +68,7 @@ export const doors = (owner: SessionUser) =>
       }))
     ),
     Layer.succeed(SessionAuth, Effect.succeed(owner)),
+    Layer.succeed(ManageAuth, Effect.succeed(owner)),
     Layer.succeed(CallerAuth, Effect.succeed<Caller>({ _tag: "User", user: owner })),
     Layer.succeed(SameOrigin, Effect.void),
     Layer.succeed(OperatorAuth, Effect.succeed({ actor: "operator" as const }))

@@ -1,6 +1,6 @@
 /** Permissions of API keys with their aliases and older names, and roles of dashboard users. */
 import * as Schema from "effect/Schema"
-import { AgentId, KeyId, TenantId, UserId } from "../Ids.ts"
+import { AgentId, KeyId, TenantId, type TokenId, UserId } from "../Ids.ts"
 import type { SourceScope } from "../knowledge/SourceScope.ts"
 
 const groups = [
@@ -67,14 +67,16 @@ export const atLeast = (role: Role, least: Role): boolean => rank[role] >= rank[
 /** True when a member of role `by` may invite, change and remove members of `role`: admins all but owners. */
 export const manages = (by: Role, role: Role): boolean => atLeast(by, "admin") && atLeast(by, role)
 
-/** A dashboard user, read once from the session. */
+/** A dashboard user, read once from the session or from the access token. */
 export interface SessionUser {
   readonly userId: UserId
   readonly tenantId: TenantId
   readonly email: string
   readonly role: Role
-  /** The fingerprint of the session's token, in base64url; null for a host of the library, who has no session. */
+  /** The fingerprint of the session's token, in base64url; null for a host of the library and for an access token. */
   readonly session: string | null
+  /** The access token that acts for the user. */
+  readonly token?: TokenId
 }
 
 /** The key that a host of the library acts by: no row of the database, and nobody revokes it. */

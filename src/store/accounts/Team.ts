@@ -130,9 +130,15 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       sql`
         delete from user_sessions where user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
 
+    /** Whoever knew the password before may have made them. */
+    const revokeTokens = (ids: ReadonlyArray<string>) =>
+      sql`
+        update access_tokens set revoked_at = now() where revoked_at is null
+          and user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
+
     /**
      * Takes away what stands on a role that somebody no longer has: invitations, and passwords that members chose for
-     * others, with the sessions of these. To be called after each change, in its transaction.
+     * others, with the sessions and tokens of these. To be called after each change, in its transaction.
      */
     const revokeUngranted = Effect.fn("TeamStore.revokeUngranted")(function* ({ tenantId }: TenantScope) {
       yield* sql`
@@ -145,7 +151,9 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
           select u.id from users u join users by on by.id = u.password_by and by.tenant_id = u.tenant_id
           where u.tenant_id = ${tenantId} and ${byManages})
         returning id`
-      yield* endSessions(locked.map(({ id }) => id))
+      const ids = locked.map(({ id }) => id)
+      yield* endSessions(ids)
+      yield* revokeTokens(ids)
     }, Effect.orDie)
 
     const setRole = ({ tenantId }: TenantScope, id: UserId, role: Role) =>
@@ -175,13 +183,14 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     /** Whose invitation it is; none when it is used, over or void. */
     const invited = (fingerprint: Uint8Array) => selectInvited(fingerprint).pipe(Effect.orDie)
 
-    /** Uses the invitation up, and ends the user's sessions; false when it is used, over or void. Needs the team's lock. */
+    /** Uses the invitation up, and ends the user's sessions and tokens; false when it is used, over or void. Needs the team's lock. */
     const redeem = Effect.fn("TeamStore.redeem")(function* (fingerprint: Uint8Array, passwordHash: string) {
       const used = yield* deleteInvitation(fingerprint)
       if (Option.isNone(used)) return false
       const { userId } = used.value
       yield* sql`update users set password_hash = ${passwordHash}, password_by = null where id = ${userId}`
       yield* endSessions([userId])
+      yield* revokeTokens([userId])
       return true
     }, Effect.orDie)
 

@@ -41,6 +41,7 @@ const People = lazy(() => import("./pages/people/People.tsx"))
 const Source = lazy(() => import("./pages/sources/Source.tsx"))
 const Sources = lazy(() => import("./pages/sources/Sources.tsx"))
 const Team = lazy(() => import("./pages/team/Team.tsx"))
+const Webhooks = lazy(() => import("./pages/webhooks/Webhooks.tsx"))
 const Usage = lazy(() => import("./pages/usage/Usage.tsx"))
 
 const Pages = ({ user }: { readonly user: User }) => {
@@ -80,6 +81,9 @@ const Pages = ({ user }: { readonly user: User }) => {
             </Route>
             <Route path="/people">
               <People />
+            </Route>
+            <Route path="/webhooks">
+              <Webhooks />
             </Route>
             <Route path="/audit">
               <Audit />

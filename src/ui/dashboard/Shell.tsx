@@ -22,6 +22,7 @@ const words = texts(
     usage: "Usage",
     people: "People",
     team: "Team",
+    webhooks: "Webhooks",
     audit: "Audit",
     reference: "API reference",
     menu: "Menu",
@@ -42,6 +43,7 @@ const words = texts(
     usage: "Verbrauch",
     people: "Personen",
     team: "Team",
+    webhooks: "Webhooks",
     audit: "Protokoll",
     reference: "API-Referenz",
     menu: "Menü",
@@ -85,7 +87,12 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
     // Personal data and the trail are the admins' business.
     ...(atLeast(user.role, "admin") ? ([["/people", t.people]] as const) : []),
     ["/team", t.team],
-    ...(atLeast(user.role, "admin") ? ([["/audit", t.audit]] as const) : [])
+    ...(atLeast(user.role, "admin")
+      ? ([
+          ["/webhooks", t.webhooks],
+          ["/audit", t.audit]
+        ] as const)
+      : [])
   ] as const
   return (
     <div className={css["shell"]}>

@@ -17,12 +17,13 @@ import type { PageRequest } from "../../store/accounts/Tenants.ts"
 /** How every secret begins. */
 const secretPrefix = "spk_"
 /** Characters of the secret that stay visible. */
-const prefixLength = 12
+export const prefixLength = 12
 
 const missing = () => new NotFound({ message: "There is no such key." })
 const missingAgent = () => new NotFound({ message: "There is no such agent." })
 
-const ahead = Effect.fn(function* (expiresAt: DateTime.Utc | null | undefined) {
+/** VALIDATION_ERROR for an `expiresAt` that has passed. */
+export const ahead = Effect.fn(function* (expiresAt: DateTime.Utc | null | undefined) {
   if (expiresAt === null || expiresAt === undefined) return
   const now = yield* DateTime.now
   if (DateTime.greaterThan(expiresAt, now)) return

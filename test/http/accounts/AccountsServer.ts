@@ -17,8 +17,8 @@ import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
 import { layer as layerSecretBox } from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import * as Boundary from "../../../src/http/server/Boundary.ts"
 import { TrustedProxies } from "../../../src/http/server/ClientAddress.ts"
-import { AgentsApi } from "../../../src/http/hosted/agents/AgentsApi.ts"
-import { AgentsHandlers } from "../../../src/http/hosted/agents/AgentsHandlers.ts"
+import { AgentsApi, ManagedAgentsApi } from "../../../src/http/hosted/agents/AgentsApi.ts"
+import { AgentsHandlers, ManagedAgentsHandlers } from "../../../src/http/hosted/agents/AgentsHandlers.ts"
 import { AuditApi } from "../../../src/http/hosted/accounts/AuditApi.ts"
 import { AuditHandlers } from "../../../src/http/hosted/accounts/AuditHandlers.ts"
 import { EndUsersApi } from "../../../src/http/hosted/conversations/EndUsersApi.ts"
@@ -29,6 +29,9 @@ import * as SessionAuth from "../../../src/http/hosted/accounts/SessionAuth.ts"
 import * as SessionCookie from "../../../src/http/hosted/accounts/SessionCookie.ts"
 import { SessionsApi } from "../../../src/http/hosted/accounts/SessionsApi.ts"
 import { SessionsHandlers } from "../../../src/http/hosted/accounts/SessionsHandlers.ts"
+import { TokensApi } from "../../../src/http/hosted/accounts/TokensApi.ts"
+import { TokensHandlers } from "../../../src/http/hosted/accounts/TokensHandlers.ts"
+import * as ManageAuth from "../../../src/http/manage/ManageAuth.ts"
 import { HostedUsageApi } from "../../../src/http/hosted/billing/UsageApi.ts"
 import { HostedUsageHandlers } from "../../../src/http/hosted/billing/UsageHandlers.ts"
 import { UsersApi } from "../../../src/http/hosted/accounts/UsersApi.ts"
@@ -39,6 +42,7 @@ import { QueuesHandlers } from "../../../src/http/operator/QueuesHandlers.ts"
 import { TenantsApi } from "../../../src/http/operator/TenantsApi.ts"
 import { TenantsHandlers } from "../../../src/http/operator/TenantsHandlers.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
+import { AccessTokenStore } from "../../../src/store/accounts/AccessTokens.ts"
 import { ApiKeyStore } from "../../../src/store/accounts/ApiKeys.ts"
 import { EndUserStore } from "../../../src/store/conversations/EndUsers.ts"
 import { SessionStore } from "../../../src/store/accounts/Sessions.ts"
@@ -47,6 +51,7 @@ import { TeamStore } from "../../../src/store/accounts/Team.ts"
 import { TenantStore } from "../../../src/store/accounts/Tenants.ts"
 import { UsageStore } from "../../../src/store/billing/Usage.ts"
 import { UserStore } from "../../../src/store/accounts/Users.ts"
+import { AccessTokens } from "../../../src/usecases/accounts/AccessTokens.ts"
 import { Accounts } from "../../../src/usecases/accounts/Accounts.ts"
 import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
 import { EndUsers } from "../../../src/usecases/conversations/EndUsers.ts"
@@ -66,6 +71,8 @@ const Surface = HttpApi.make("spoke")
   .add(QueuesApi)
   .add(SessionsApi)
   .add(AgentsApi)
+  .add(ManagedAgentsApi)
+  .add(TokensApi)
   .add(KeysApi)
   .add(AuditApi)
   .add(EndUsersApi)
@@ -73,6 +80,7 @@ const Surface = HttpApi.make("spoke")
   .add(UsersApi)
 
 const Stores = Layer.mergeAll(
+  AccessTokenStore.Default,
   AgentStore.Default,
   ApiKeyStore.Default,
   EndUserStore.Default,
@@ -85,6 +93,7 @@ const Stores = Layer.mergeAll(
 )
 
 const UseCases = Layer.mergeAll(
+  AccessTokens.Default,
   Accounts.Default,
   Agents.Default,
   AuditTrail.Default,
@@ -116,6 +125,8 @@ export const accountsServer = (options: Options = {}) => {
     QueuesHandlers,
     SessionsHandlers,
     AgentsHandlers,
+    ManagedAgentsHandlers,
+    TokensHandlers,
     AuditHandlers,
     EndUsersHandlers,
     KeysHandlers,
@@ -123,6 +134,7 @@ export const accountsServer = (options: Options = {}) => {
     UsersHandlers
   ).pipe(
     Layer.provide(SessionAuth.layer(Surface, url)),
+    Layer.provide(ManageAuth.layer(Surface)),
     Layer.provide(SessionCookie.layer(url)),
     Layer.provide(Layer.succeed(TrustedProxies, options.trustedProxies ?? new BlockList())),
     Layer.provide(OperatorAuth.layer(options.token ?? Option.some(Redacted.make(operatorToken)))),

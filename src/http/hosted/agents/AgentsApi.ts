@@ -1,4 +1,4 @@
-/** The tenant's agents, for the dashboard: viewers read, admins write. */
+/** The tenant's agents, for the dashboard and for programs: viewers read, admins write. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -7,7 +7,7 @@ import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../.
 import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
-import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 export const OneAgent = Schema.Struct({ agent: Agent })
@@ -18,26 +18,26 @@ export const AgentPage = Schema.Struct({
 const Deleted = success(Schema.Struct({ id: AgentId, deleted: Schema.Literal(true) }))
 const path = Schema.Struct({ id: AgentId })
 
-const list = HttpApiEndpoint.get("list", "/api/agents")
+const list = HttpApiEndpoint.get("list", "/agents")
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
   .addSuccess(success(AgentPage))
   .addError(failure(ValidationError))
   .annotate(RequiredRole, "viewer")
 
-const create = HttpApiEndpoint.post("create", "/api/agents")
+const create = HttpApiEndpoint.post("create", "/agents")
   .setPayload(CreateAgent)
   .addSuccess(success(OneAgent), { status: 201 })
   .addError(failure(ValidationError, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-const get = HttpApiEndpoint.get("get", "/api/agents/:id")
+const get = HttpApiEndpoint.get("get", "/agents/:id")
   .setPath(path)
   .addSuccess(success(OneAgent))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
 /** What is left out stays; `null` clears. `If-Match` names the version that the change was made from. */
-const patch = HttpApiEndpoint.patch("patch", "/api/agents/:id")
+const patch = HttpApiEndpoint.patch("patch", "/agents/:id")
   .setPath(path)
   .setHeaders(IfMatchHeader)
   .setPayload(PatchAgent)
@@ -46,16 +46,18 @@ const patch = HttpApiEndpoint.patch("patch", "/api/agents/:id")
   .annotate(RequiredRole, "admin")
 
 /** With everything that is the agent's own; its keys are 401 at once. */
-const remove = HttpApiEndpoint.del("remove", "/api/agents/:id")
+const remove = HttpApiEndpoint.del("remove", "/agents/:id")
   .setPath(path)
   .addSuccess(Deleted)
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-export class AgentsApi extends HttpApiGroup.make("agents")
-  .add(list)
-  .add(create)
-  .add(get)
-  .add(patch)
-  .add(remove)
-  .middleware(SessionAuth) {}
+const agents = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id).add(list).add(create).add(get).add(patch).add(remove)
+
+export class AgentsApi extends agents("agents").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedAgentsApi extends agents("managedAgents")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "agents") {}

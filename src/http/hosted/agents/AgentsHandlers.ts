@@ -3,13 +3,13 @@ import * as Effect from "effect/Effect"
 import { expectedVersion } from "../../../domain/Version.ts"
 import { Agents } from "../../../usecases/agents/Agents.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
-import { Api } from "../../Api.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
 /** The tenant's agents. */
-export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
+const agents = (handlers: GroupHandlers<"agents">) =>
   Effect.gen(function* () {
     const agents = yield* Agents
     const audit = yield* AuditTrail
@@ -47,4 +47,5 @@ export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         })
       )
   })
-)
+export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", agents)
+export const ManagedAgentsHandlers = HttpApiBuilder.group(Api, "managedAgents", agents)

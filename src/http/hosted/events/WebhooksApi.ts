@@ -1,4 +1,4 @@
-/** Where the tenant's events go, for the dashboard's admins. */
+/** Where the tenant's events go, for admins in the dashboard and for programs. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -15,7 +15,7 @@ import {
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
-import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ webhook: Webhook }))
@@ -35,8 +35,8 @@ const Deleted = success(Schema.Struct({ id: WebhookId, deleted: Schema.Literal(t
 const path = Schema.Struct({ id: WebhookId })
 const pageParams = { limit: limitParam(100), cursor: cursorParam }
 
-/** The endpoints under `/base`. */
-export const webhookEndpoints = <const Path extends string>(base: Path) => {
+/** The endpoints under `/base`: another name for each of who calls, since providers deliver to `/api/webhooks`. */
+const endpoints = <const Path extends string>(base: Path) => {
   const all = `/${base}` as const
   const one = `/${base}/:id` as const
   return {
@@ -91,17 +91,26 @@ export const webhookEndpoints = <const Path extends string>(base: Path) => {
   } as const
 }
 
-const own = webhookEndpoints("api/webhook-endpoints")
+const group = <const Id extends string, const Path extends string>(id: Id, base: Path) => {
+  const { create, deliveries, find, list, patch, remove, replay, rotate, test } = endpoints(base)
+  return HttpApiGroup.make(id)
+    .add(list)
+    .add(create)
+    .add(find)
+    .add(patch)
+    .add(remove)
+    .add(rotate)
+    .add(deliveries)
+    .add(replay)
+    .add(test)
+    .annotateEndpoints(RequiredRole, "admin")
+}
 
-export class WebhooksApi extends HttpApiGroup.make("webhooks")
-  .add(own.list)
-  .add(own.create)
-  .add(own.find)
-  .add(own.patch)
-  .add(own.remove)
-  .add(own.rotate)
-  .add(own.deliveries)
-  .add(own.replay)
-  .add(own.test)
-  .middleware(SessionAuth)
-  .annotateEndpoints(RequiredRole, "admin") {}
+export class WebhooksApi extends group("webhooks", "webhook-endpoints")
+  .prefix("/api")
+  .middleware(SessionAuth) {}
+
+export class ManagedWebhooksApi extends group("managedWebhooks", "webhooks")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "webhooks") {}

@@ -23,6 +23,7 @@ const words = texts(
     request: "Request",
     key: "Key",
     user: "User",
+    token: "Access token",
     operator: "Operator",
     service: "Spoke"
   },
@@ -37,6 +38,7 @@ const words = texts(
     request: "Anfrage",
     key: "Schlüssel",
     user: "Benutzer",
+    token: "Zugangstoken",
     operator: "Betreiber",
     service: "Spoke"
   }

@@ -16,6 +16,8 @@ const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "conversation.takeover": { en: "Conversation taken over", de: "Gespräch übernommen" },
   "end_user.delete": { en: "Person erased", de: "Person gelöscht" },
   "end_user.export": { en: "Person’s data exported", de: "Daten einer Person exportiert" },
+  "token.create": { en: "Access token created", de: "Zugangstoken angelegt" },
+  "token.revoke": { en: "Access token revoked", de: "Zugangstoken widerrufen" },
   "key.create": { en: "Key created", de: "Schlüssel angelegt" },
   "key.revoke": { en: "Key revoked", de: "Schlüssel widerrufen" },
   "key.update": { en: "Key changed", de: "Schlüssel geändert" },

@@ -1,0 +1,94 @@
+/** Access tokens: what a program may do through the management interface for the person who made it. */
+import * as Schema from "effect/Schema"
+import { TokenId, UserId } from "../Ids.ts"
+import { trimmed } from "../Text.ts"
+import { Moment } from "./Account.ts"
+
+/** What scopes are about. */
+export const resources = [
+  "agents",
+  "sources",
+  "tools",
+  "channels",
+  "keys",
+  "team",
+  "widget",
+  "webhooks",
+  "limits",
+  "conversations"
+] as const
+export type Resource = (typeof resources)[number]
+
+export const verbs = ["read", "write"] as const
+export type Verb = (typeof verbs)[number]
+
+const either = <A extends string>(names: ReadonlyArray<A>) => [...names, "*"] as const
+
+/** `resource:verb`, either of them `*`; `*` alone is everything. */
+export const Scope = Schema.Union(
+  Schema.Literal("*"),
+  Schema.TemplateLiteral(
+    Schema.Literal(...either(resources)),
+    Schema.Literal(":"),
+    Schema.Literal(...either(verbs))
+  )
+).annotations({
+  identifier: "Scope",
+  message: () => ({
+    message: `Expected *, or resource:verb with a verb of ${either(verbs).join(", ")} and a resource of ${either(resources).join(", ")}`,
+    override: true
+  })
+})
+export type Scope = typeof Scope.Type
+
+/** What a route of the management interface asks for. */
+export interface RequiredScope {
+  readonly resource: Resource
+  readonly verb: Verb
+}
+
+/** True when a token that holds `held` may do what `required` says. Who may write may read. */
+export const permits = (held: ReadonlyArray<Scope>, { resource, verb }: RequiredScope): boolean =>
+  held.some((scope) => {
+    if (scope === "*") return true
+    const [about, what] = scope.split(":")
+    return (
+      (about === "*" || about === resource) &&
+      (what === "*" || what === verb || (what === "write" && verb === "read"))
+    )
+  })
+
+export const TokenStatus = Schema.Literal("ACTIVE", "REVOKED", "EXPIRED")
+
+const Scopes = Schema.Array(Scope).pipe(
+  Schema.minItems(1, { message: () => "Expected at least one scope" }),
+  Schema.maxItems(100),
+  Schema.transform(Schema.Array(Schema.typeSchema(Scope)), {
+    strict: true,
+    decode: (all) => [...new Set(all)],
+    encode: (all) => all
+  })
+)
+
+/** Body of `POST /api/tokens`. That `expiresAt` lies ahead is for the use-case to say. */
+export const CreateToken = Schema.Struct({
+  name: trimmed(200),
+  scopes: Scopes,
+  expiresAt: Schema.optionalWith(Moment, { exact: true })
+})
+export type CreateToken = typeof CreateToken.Type
+
+/** Everything but the secret, which is shown once, when the token is made. */
+export class AccessToken extends Schema.Class<AccessToken>("AccessToken")({
+  id: TokenId,
+  name: Schema.String,
+  /** The first twelve characters of the secret, to tell tokens apart. */
+  prefix: Schema.String,
+  scopes: Schema.Array(Scope),
+  status: TokenStatus,
+  /** Who made it, and whose role bounds it. */
+  user: Schema.Struct({ id: UserId, email: Schema.String }),
+  expiresAt: Schema.NullOr(Schema.DateTimeUtc),
+  lastUsedAt: Schema.NullOr(Schema.DateTimeUtc),
+  createdAt: Schema.DateTimeUtc
+}) {}

@@ -1,0 +1,42 @@
+/** Access tokens for the management interface, for the dashboard's admins. No token makes another. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { AccessToken, CreateToken } from "../../../domain/accounts/AccessToken.ts"
+import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { TokenId } from "../../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+export const TokenPage = Schema.Struct({
+  tokens: Schema.Array(AccessToken),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+/** The only answer that holds a secret. */
+export const MadeToken = Schema.Struct({ token: AccessToken, secret: Schema.Redacted(Schema.String) })
+
+/** Those of everybody, newest first. */
+const list = HttpApiEndpoint.get("list", "/api/tokens")
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(success(TokenPage))
+  .addError(failure(ValidationError))
+
+/** Acts for whoever makes it, with no more than their role allows at the time. */
+const create = HttpApiEndpoint.post("create", "/api/tokens")
+  .setPayload(CreateToken)
+  .addSuccess(success(MadeToken), { status: 201 })
+  .addError(failure(ValidationError, ServiceUnavailable))
+
+/** `REVOKED`, for good. */
+const remove = HttpApiEndpoint.del("remove", "/api/tokens/:id")
+  .setPath(Schema.Struct({ id: TokenId }))
+  .addSuccess(success(Schema.Struct({ id: TokenId, deleted: Schema.Literal(true) })))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+
+export class TokensApi extends HttpApiGroup.make("tokens")
+  .add(list)
+  .add(create)
+  .add(remove)
+  .middleware(SessionAuth)
+  .annotateEndpoints(RequiredRole, "admin") {}

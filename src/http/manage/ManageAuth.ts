@@ -1,0 +1,44 @@
+/** From an access token to whom it acts for. Its checks in order: token (401), role of its maker (403), scope (403). */
+import type * as HttpApi from "@effect/platform/HttpApi"
+import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { atLeast } from "../../domain/accounts/Access.ts"
+import { permits } from "../../domain/accounts/AccessToken.ts"
+import { workFor } from "../../concurrency/CurrentOwner.ts"
+import { Forbidden } from "../../domain/Errors.ts"
+import { AccessTokens } from "../../usecases/accounts/AccessTokens.ts"
+import { ManageAuth } from "../Auth.ts"
+import * as Routes from "../Routes.ts"
+
+const bearer = /^bearer +(\S+) *$/iu
+
+/** The middleware for every endpoint of `api` that declares it. */
+export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
+  api: HttpApi.HttpApi<Id, Groups, E, R>
+): Layer.Layer<ManageAuth, never, AccessTokens> =>
+  Layer.effect(
+    ManageAuth,
+    Effect.gen(function* () {
+      const tokens = yield* AccessTokens
+      const routes = new Map(Routes.table(api).map((route) => [Routes.keyOf(route), route] as const))
+      return Effect.gen(function* () {
+        const { headers } = yield* HttpServerRequest.HttpServerRequest
+        const [, secret = ""] = bearer.exec(headers["authorization"] ?? "") ?? []
+        const { scopes, user } = yield* tokens.authenticate(Redacted.make(secret))
+        yield* workFor(user.tenantId)
+        const { route } = yield* HttpRouter.RouteContext
+        const { role, scope } = routes.get(Routes.keyOf(route)) ?? {}
+        if (role === undefined || scope === undefined || !atLeast(user.role, role)) {
+          return yield* new Forbidden({ message: "The role of whoever made this token does not allow this." })
+        }
+        if (permits(scopes, scope)) return user
+        return yield* new Forbidden({
+          message: `This token lacks the scope ${scope.resource}:${scope.verb}.`
+        })
+      })
+    })
+  )

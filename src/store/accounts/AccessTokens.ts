@@ -1,0 +1,137 @@
+/** Access tokens: their scopes, whose they are, and the fingerprint of their secret. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { Role } from "../../domain/accounts/Access.ts"
+import { AccessToken, Scope } from "../../domain/accounts/AccessToken.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { TenantId, TokenId, UserId } from "../../domain/Ids.ts"
+import { pageOf } from "../../domain/Page.ts"
+import type { PageRequest } from "./Tenants.ts"
+
+const { user: _, ...shown } = AccessToken.fields
+
+const Row = Schema.Struct({
+  ...shown,
+  userId: UserId,
+  email: Schema.String,
+  expiresAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
+  lastUsedAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
+  createdAt: Schema.DateTimeUtcFromDate
+})
+
+const toToken = ({ email, userId, ...row }: typeof Row.Type) =>
+  AccessToken.make({ ...row, user: { id: userId, email } })
+
+const NewToken = Schema.Struct({
+  id: TokenId,
+  tenantId: TenantId,
+  userId: UserId,
+  name: Schema.String,
+  prefix: Schema.String,
+  fingerprint: Schema.Uint8ArrayFromSelf,
+  scopes: Schema.parseJson(Schema.Array(Scope)),
+  expiresAt: Schema.NullOr(Schema.DateTimeUtc)
+})
+export type NewToken = Omit<typeof NewToken.Type, "tenantId">
+
+/** A token that is good, and its maker as they are now. */
+const LiveToken = Schema.Struct({
+  tokenId: TokenId,
+  scopes: Schema.Array(Scope),
+  userId: UserId,
+  tenantId: TenantId,
+  email: Schema.String,
+  role: Role
+})
+export type LiveToken = typeof LiveToken.Type
+
+export class AccessTokenStore extends Effect.Service<AccessTokenStore>()("store/accounts/AccessTokens", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const columns = sql`
+      t.id, t.name, t.prefix, t.scopes, u.id as "userId", u.email,
+      case when t.revoked_at is not null then 'REVOKED'
+        when t.expires_at <= now() then 'EXPIRED' else 'ACTIVE' end as status,
+      t.expires_at as "expiresAt", t.last_used_at as "lastUsedAt", t.created_at as "createdAt"`
+
+    // The lock makes it wait for a removal of the user, or a change of the password, that is under way.
+    const insertRow = SqlSchema.findOne({
+      Request: NewToken,
+      Result: Row,
+      execute: (token) => sql`
+        with u as (
+          select id, email from users
+          where tenant_id = ${token.tenantId} and id = ${token.userId} and password_hash is not null for share
+        ), t as (
+          insert into access_tokens (id, tenant_id, user_id, name, prefix, secret_hash, scopes, expires_at)
+          select ${token.id}, ${token.tenantId}, id, ${token.name}, ${token.prefix}, ${token.fingerprint}::bytea,
+            array(select jsonb_array_elements_text(${token.scopes}::jsonb)), ${token.expiresAt}::timestamptz
+          from u returning *
+        )
+        select ${columns} from t join u on u.id = t.user_id`
+    })
+
+    const selectPage = SqlSchema.findAll({
+      Request: Schema.Struct({ tenantId: TenantId, limit: Schema.Int, after: Schema.NullOr(Schema.String) }),
+      Result: Row,
+      execute: ({ tenantId, limit, after }) => sql`
+        select ${columns} from access_tokens t join users u on u.id = t.user_id
+        where t.tenant_id = ${tenantId} and ${after === null ? sql`true` : sql`t.id < ${after}`}
+        order by t.id desc limit ${limit}`
+    })
+
+    // Writes at most once a minute, and not at all what another request is writing.
+    const selectLive = SqlSchema.findOne({
+      Request: Schema.Uint8ArrayFromSelf,
+      Result: LiveToken,
+      execute: (fingerprint) => sql`
+        with noted as (
+          update access_tokens set last_used_at = now() where id in (
+            select id from access_tokens
+            where secret_hash = ${fingerprint} and revoked_at is null
+              and (expires_at is null or expires_at > now())
+              and (last_used_at is null or last_used_at < now() - interval '1 minute')
+            for update skip locked
+          )
+        )
+        select t.id as "tokenId", t.scopes, u.id as "userId", u.tenant_id as "tenantId", u.email, u.role
+        from access_tokens t join users u on u.id = t.user_id and u.tenant_id = t.tenant_id
+        where t.secret_hash = ${fingerprint} and t.revoked_at is null and u.password_hash is not null
+          and (t.expires_at is null or t.expires_at > now())`
+    })
+
+    /** None when the user is gone, or has no password any more. */
+    const insert = ({ tenantId }: TenantScope, token: NewToken) =>
+      insertRow({ ...token, tenantId }).pipe(Effect.orDie, Effect.map(Option.map(toToken)))
+
+    /** Newest first. */
+    const list = Effect.fn("AccessTokenStore.list")(function* (
+      { tenantId }: TenantScope,
+      { limit, after }: PageRequest
+    ) {
+      const found = yield* selectPage({ tenantId, limit: limit + 1, after: after ?? null })
+      return pageOf(found.map(toToken), limit)
+    }, Effect.orDie)
+
+    /**
+     * None for a secret that is no token's, and when the token is revoked or over or its maker may no longer sign in. Notes
+     * the use.
+     */
+    const find = (fingerprint: Uint8Array) => selectLive(fingerprint).pipe(Effect.orDie)
+
+    /** For good. True when the tenant has such a token, also one that was revoked before. */
+    const revoke = ({ tenantId }: TenantScope, id: TokenId) =>
+      sql`
+        update access_tokens set revoked_at = coalesce(revoked_at, now())
+        where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1)
+      )
+
+    return { insert, list, find, revoke } as const
+  })
+}) {}
