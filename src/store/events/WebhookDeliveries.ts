@@ -29,7 +29,7 @@ export const maxReplayed = 10_000
 /** Characters of an answer, or of an error, that are kept. */
 const maxTextCharacters = 1_000
 /** From so many failures in a row on an endpoint is called by one delivery at a time. */
-const failuresBeforePause = 5
+export const failuresBeforePause = 5
 /** A worker that died while it tried such an endpoint holds up the others for so long. */
 const probeLasts = Duration.seconds(60)
 

@@ -21,6 +21,7 @@ import { OutgoingMailStore } from "../../store/accounts/OutgoingMails.ts"
 import {
   type Answer,
   type DeliveryKey,
+  failuresBeforePause,
   type Taken,
   WebhookDeliveryStore
 } from "../../store/events/WebhookDeliveries.ts"
@@ -183,7 +184,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       const isOver = outcome.isGone || taken.pendingMs >= Duration.toMillis(giveUpAfter)
       const failed = yield* store.failed(key, outcome, {
         isOver,
-        pause: yield* pauseAfter(taken.failures + 1)
+        pause: yield* pauseAfter(Math.max(1, taken.failures + 2 - failuresBeforePause))
       })
       if (Option.isNone(failed)) return
       if (outcome.isGone) return yield* disable(key, taken, "gone")
