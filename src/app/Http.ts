@@ -12,24 +12,28 @@ import { AgentsHandlers, ManagedAgentsHandlers } from "../http/hosted/agents/Age
 import { AuditHandlers } from "../http/hosted/accounts/AuditHandlers.ts"
 import * as CallerAuth from "../http/hosted/accounts/CallerAuth.ts"
 import { HostedChatHandlers, ShimsHandlers } from "../http/hosted/chat/ChatHandlers.ts"
-import { ChannelsHandlers } from "../http/hosted/channels/ChannelsHandlers.ts"
+import { ChannelsHandlers, ManagedChannelsHandlers } from "../http/hosted/channels/ChannelsHandlers.ts"
 import { EmailLogsHandlers } from "../http/hosted/accounts/EmailLogsHandlers.ts"
-import { EndUsersHandlers } from "../http/hosted/conversations/EndUsersHandlers.ts"
-import { ConversationsHandlers } from "../http/hosted/conversations/ConversationsHandlers.ts"
-import { CrawlHandlers } from "../http/hosted/knowledge/CrawlHandlers.ts"
-import { KeysHandlers } from "../http/hosted/accounts/KeysHandlers.ts"
+import { EndUsersHandlers, ManagedEndUsersHandlers } from "../http/hosted/conversations/EndUsersHandlers.ts"
+import {
+  ConversationsHandlers,
+  ManagedConversationsHandlers
+} from "../http/hosted/conversations/ConversationsHandlers.ts"
+import { CrawlHandlers, ManagedCrawlHandlers } from "../http/hosted/knowledge/CrawlHandlers.ts"
+import { KeysHandlers, ManagedKeysHandlers } from "../http/hosted/accounts/KeysHandlers.ts"
 import { SdkHandlers } from "../http/hosted/chat/SdkHandlers.ts"
 import * as SessionAuth from "../http/hosted/accounts/SessionAuth.ts"
 import * as SessionCookie from "../http/hosted/accounts/SessionCookie.ts"
 import { SessionsHandlers } from "../http/hosted/accounts/SessionsHandlers.ts"
-import { SourcesHandlers } from "../http/hosted/knowledge/SourcesHandlers.ts"
+import { SourcesHandlers, ManagedSourcesHandlers } from "../http/hosted/knowledge/SourcesHandlers.ts"
 import { InboxViewHandlers } from "../http/hosted/conversations/InboxViewHandlers.ts"
-import { TakeoverHandlers } from "../http/hosted/conversations/TakeoverHandlers.ts"
+import { TakeoverHandlers, ManagedTakeoverHandlers } from "../http/hosted/conversations/TakeoverHandlers.ts"
 import { TokensHandlers } from "../http/hosted/accounts/TokensHandlers.ts"
-import { ToolsHandlers } from "../http/hosted/agents/ToolsHandlers.ts"
+import { ToolsHandlers, ManagedToolsHandlers } from "../http/hosted/agents/ToolsHandlers.ts"
+import { HostedUsageHandlers, ManagedUsageHandlers } from "../http/hosted/billing/UsageHandlers.ts"
+import { ManagedUsersHandlers, UsersHandlers } from "../http/hosted/accounts/UsersHandlers.ts"
+import { ConfigurationHandlers } from "../http/manage/ConfigurationHandlers.ts"
 import { ManagedWebhooksHandlers, WebhooksHandlers } from "../http/hosted/events/WebhooksHandlers.ts"
-import { HostedUsageHandlers } from "../http/hosted/billing/UsageHandlers.ts"
-import { UsersHandlers } from "../http/hosted/accounts/UsersHandlers.ts"
 import * as ManageAuth from "../http/manage/ManageAuth.ts"
 import * as McpRoute from "../http/mcp/McpRoute.ts"
 import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
@@ -78,7 +82,21 @@ const hosted = Layer.mergeAll(
 )
 
 /** The same use-cases for programs with an access token. */
-const managed = Layer.mergeAll(ManagedAgentsHandlers, ManagedWebhooksHandlers)
+const managed = Layer.mergeAll(
+  ConfigurationHandlers,
+  ManagedAgentsHandlers,
+  ManagedKeysHandlers,
+  ManagedToolsHandlers,
+  ManagedChannelsHandlers,
+  ManagedSourcesHandlers,
+  ManagedCrawlHandlers,
+  ManagedTakeoverHandlers,
+  ManagedEndUsersHandlers,
+  ManagedConversationsHandlers,
+  ManagedUsageHandlers,
+  ManagedUsersHandlers,
+  ManagedWebhooksHandlers
+)
 
 const operator = Layer.mergeAll(ImportsHandlers, QueuesHandlers, TenantsHandlers)
 

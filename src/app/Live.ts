@@ -38,6 +38,7 @@ import { AccessTokens } from "../usecases/accounts/AccessTokens.ts"
 import { Accounts } from "../usecases/accounts/Accounts.ts"
 import { AgentRuns } from "../usecases/chat/AgentRuns.ts"
 import { Agents } from "../usecases/agents/Agents.ts"
+import { Configurations } from "../usecases/agents/Configurations.ts"
 import { Artifacts } from "../usecases/knowledge/Artifacts.ts"
 import { AuditTrail } from "../usecases/accounts/AuditTrail.ts"
 import { EndUsers } from "../usecases/conversations/EndUsers.ts"
@@ -286,6 +287,7 @@ export const layer = <E = never, R = never>(
     Team.Default,
     Billing.Default,
     Channels.Default,
+    Configurations.Default.pipe(Layer.provide(Agents.Default)),
     Conversations.Default,
     Crawls.Default,
     EmailDeliveries.Default,

@@ -6,22 +6,23 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import { AgentsApi, ManagedAgentsApi } from "./hosted/agents/AgentsApi.ts"
 import { AuditApi } from "./hosted/accounts/AuditApi.ts"
 import { HostedChatApi, ShimsApi } from "./hosted/chat/ChatApi.ts"
-import { ChannelsApi } from "./hosted/channels/ChannelsApi.ts"
+import { ChannelsApi, ManagedChannelsApi } from "./hosted/channels/ChannelsApi.ts"
 import { EmailLogsApi } from "./hosted/accounts/EmailLogsApi.ts"
-import { EndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
-import { HostedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
-import { HostedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
+import { EndUsersApi, ManagedEndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
+import { HostedConversationsApi, ManagedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
+import { HostedCrawlApi, ManagedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
 import { InboxViewApi } from "./hosted/conversations/InboxViewApi.ts"
-import { KeysApi } from "./hosted/accounts/KeysApi.ts"
+import { KeysApi, ManagedKeysApi } from "./hosted/accounts/KeysApi.ts"
 import { SdkApi } from "./hosted/chat/SdkApi.ts"
 import { SessionsApi } from "./hosted/accounts/SessionsApi.ts"
-import { HostedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
-import { TakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
-import { ToolsApi } from "./hosted/agents/ToolsApi.ts"
+import { HostedSourcesApi, ManagedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
+import { TakeoverApi, ManagedTakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
+import { ToolsApi, ManagedToolsApi } from "./hosted/agents/ToolsApi.ts"
+import { HostedUsageApi, ManagedUsageApi } from "./hosted/billing/UsageApi.ts"
 import { ManagedWebhooksApi, WebhooksApi } from "./hosted/events/WebhooksApi.ts"
-import { HostedUsageApi } from "./hosted/billing/UsageApi.ts"
 import { TokensApi } from "./hosted/accounts/TokensApi.ts"
-import { UsersApi } from "./hosted/accounts/UsersApi.ts"
+import { ManagedUsersApi, UsersApi } from "./hosted/accounts/UsersApi.ts"
+import { ConfigurationApi } from "./manage/ConfigurationApi.ts"
 import { ImportsApi } from "./operator/ImportsApi.ts"
 import { QueuesApi } from "./operator/QueuesApi.ts"
 import { TenantsApi } from "./operator/TenantsApi.ts"
@@ -58,6 +59,17 @@ export const Api = HttpApi.make("spoke")
   .add(TakeoverApi)
   .add(ManagedAgentsApi)
   .add(ManagedWebhooksApi)
+  .add(ConfigurationApi)
+  .add(ManagedKeysApi)
+  .add(ManagedToolsApi)
+  .add(ManagedChannelsApi)
+  .add(ManagedSourcesApi)
+  .add(ManagedCrawlApi)
+  .add(ManagedTakeoverApi)
+  .add(ManagedEndUsersApi)
+  .add(ManagedConversationsApi)
+  .add(ManagedUsageApi)
+  .add(ManagedUsersApi)
   .add(TenantsApi)
   .add(ImportsApi)
   .add(QueuesApi)

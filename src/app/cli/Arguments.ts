@@ -49,6 +49,10 @@ export const keyFile = new Option(
   "--key-file <file>",
   "file with the key, which the list of processes never shows"
 )
+export const token = new Option("--token <token>", "an access token of the dashboard")
+  .env("SPOKE_TOKEN")
+  .argParser(secret)
+export const tokenFile = new Option("--token-file <file>", "file with the access token")
 export const operatorToken = new Option("--operator-token <token>", "the operator's token")
   .env("SPOKE_OPERATOR_TOKEN")
   .argParser(secret)

@@ -116,10 +116,9 @@ export const refused = (response: HttpClientResponse.HttpClientResponse) =>
     Effect.flatMap((message) => new CommandFailed({ message }))
   )
 
-/** Requests to `/v1` with the key; anything but 2xx fails with the documented code and its message. */
-export const connect = (flags: Flags) =>
+/** Requests below `prefix` of the server at `url`, with a header that says who asks. */
+const requests = (url: string, [header, secret]: readonly [string, string], prefix: string) =>
   Effect.gen(function* () {
-    const { key, url } = yield* target(flags)
     const client = yield* HttpClient.HttpClient
     const base = url.replace(/\/+$/u, "").replace(/\/v1$/u, "")
     const unreachable = () =>
@@ -128,10 +127,7 @@ export const connect = (flags: Flags) =>
     const execute = (request: HttpClientRequest.HttpClientRequest) =>
       client
         .execute(
-          request.pipe(
-            HttpClientRequest.prependUrl(base),
-            HttpClientRequest.setHeader("x-api-key", Redacted.value(key))
-          )
+          request.pipe(HttpClientRequest.prependUrl(base), HttpClientRequest.setHeader(header, secret))
         )
         .pipe(Effect.mapError(unreachable))
     /** As {@link execute}; anything but 2xx fails. */
@@ -141,7 +137,7 @@ export const connect = (flags: Flags) =>
         Effect.filterOrElse(({ status }) => status >= 200 && status < 300, refused)
       )
     const send = (request: HttpClientRequest.HttpClientRequest) =>
-      ask(HttpClientRequest.prependUrl(request, "/v1"))
+      ask(HttpClientRequest.prependUrl(request, prefix))
     /** The `data` of the response. */
     const call = <A, I>(schema: Schema.Schema<A, I>, request: HttpClientRequest.HttpClientRequest) =>
       send(request).pipe(
@@ -154,4 +150,29 @@ export const connect = (flags: Flags) =>
         })
       )
     return { base, execute, ask, send, call }
+  })
+
+/** Requests to `/v1` with the key; anything but 2xx fails with the documented code and its message. */
+export const connect = (flags: Flags) =>
+  Effect.flatMap(target(flags), ({ key, url }) => requests(url, ["x-api-key", Redacted.value(key)], "/v1"))
+
+/** Of every command that speaks with the management interface. */
+export interface ManageFlags {
+  readonly url?: string | undefined
+  readonly token?: Redacted.Redacted | undefined
+  readonly tokenFile?: string | undefined
+}
+
+/** Requests to the management interface with an access token; anything but 2xx fails. */
+export const manage = ({ token, tokenFile, url }: ManageFlags) =>
+  Effect.gen(function* () {
+    const secret = yield* secretOf(tokenFile, token)
+    if (url === undefined || url === "" || Option.isNone(secret)) {
+      return yield* new CommandFailed({
+        message:
+          "Which server, and with which access token? Give --url and --token-file (SPOKE_URL, SPOKE_TOKEN); the dashboard makes one under Access tokens."
+      })
+    }
+    const bearer = `Bearer ${Redacted.value(secret.value)}`
+    return yield* requests(url, ["authorization", bearer], "/api/manage/v1")
   })

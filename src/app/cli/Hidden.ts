@@ -3,7 +3,7 @@
  * them is masked as soon as the command has started.
  */
 
-const secret = ["--key", "--operator-token"]
+const secret = ["--key", "--operator-token", "--token"]
 
 /** `args` with the values of secret options masked; none when there is nothing to mask. */
 export const masked = (args: ReadonlyArray<string>): ReadonlyArray<string> | null => {

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Package from "../Package.ts"
 import type { Run } from "./Arguments.ts"
+import { applyCommand, planCommand, pullCommand } from "./Configuration.ts"
 import { chat } from "./Chat.ts"
 import { doctor } from "./Doctor.ts"
 import { evalCommand } from "./Eval.ts"
@@ -31,7 +32,10 @@ const commands = [
   mcp,
   exportCommand,
   importCommand,
-  newSecret
+  newSecret,
+  pullCommand,
+  planCommand,
+  applyCommand
 ]
 
 const spoke = (run: Run) => {

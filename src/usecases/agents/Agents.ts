@@ -39,7 +39,8 @@ const unavailable = () =>
     message: "The removal of the agent's files cannot be queued now. Try again later."
   })
 
-const initial = ({ grounding, retrieval, ...given }: CreateAgent): AgentSettings => ({
+/** An agent that was just made from what was said of it. */
+export const initial = ({ grounding, retrieval, ...given }: CreateAgent): AgentSettings => ({
   ...defaults,
   ...given,
   ...retrieval,

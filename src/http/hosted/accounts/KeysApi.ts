@@ -7,7 +7,7 @@ import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../.
 import { AgentId, KeyId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
-import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ key: ApiKey }))
@@ -18,19 +18,19 @@ const Deleted = success(Schema.Struct({ id: KeyId, deleted: Schema.Literal(true)
 const agentPath = Schema.Struct({ id: AgentId })
 const keyPath = Schema.Struct({ id: KeyId })
 
-const list = HttpApiEndpoint.get("list", "/api/agents/:id/keys")
+const list = HttpApiEndpoint.get("list", "/agents/:id/keys")
   .setPath(agentPath)
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
   .addSuccess(success(KeyPage))
   .addError(failure(ValidationError, NotFound))
 
-const create = HttpApiEndpoint.post("create", "/api/agents/:id/keys")
+const create = HttpApiEndpoint.post("create", "/agents/:id/keys")
   .setPath(agentPath)
   .setPayload(CreateAgentKey)
   .addSuccess(success(MadeKey), { status: 201 })
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
 
-const createOrg = HttpApiEndpoint.post("createOrg", "/api/keys")
+const createOrg = HttpApiEndpoint.post("createOrg", "/keys")
   .setPayload(CreateOrgKey)
   .addSuccess(success(MadeKey), { status: 201 })
   .addError(failure(ValidationError, ServiceUnavailable))
@@ -38,7 +38,7 @@ const createOrg = HttpApiEndpoint.post("createOrg", "/api/keys")
 /**
  * What is left out stays; `null` clears. A revoked key is 409. `If-Match` names the version that the change was made from.
  */
-const patch = HttpApiEndpoint.patch("patch", "/api/keys/:id")
+const patch = HttpApiEndpoint.patch("patch", "/keys/:id")
   .setPath(keyPath)
   .setHeaders(IfMatchHeader)
   .setPayload(PatchKey)
@@ -46,16 +46,23 @@ const patch = HttpApiEndpoint.patch("patch", "/api/keys/:id")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
 
 /** `REVOKED`, for good. */
-const remove = HttpApiEndpoint.del("remove", "/api/keys/:id")
+const remove = HttpApiEndpoint.del("remove", "/keys/:id")
   .setPath(keyPath)
   .addSuccess(Deleted)
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
 
-export class KeysApi extends HttpApiGroup.make("keys")
-  .add(list)
-  .add(create)
-  .add(createOrg)
-  .add(patch)
-  .add(remove)
-  .middleware(SessionAuth)
-  .annotateEndpoints(RequiredRole, "admin") {}
+const keys = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id)
+    .add(list)
+    .add(create)
+    .add(createOrg)
+    .add(patch)
+    .add(remove)
+    .annotateEndpoints(RequiredRole, "admin")
+
+export class KeysApi extends keys("keys").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedKeysApi extends keys("managedKeys")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "keys") {}

@@ -3,13 +3,13 @@ import * as Effect from "effect/Effect"
 import { expectedVersion } from "../../../domain/Version.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Keys } from "../../../usecases/accounts/Keys.ts"
-import { Api } from "../../Api.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "./Actor.ts"
 
 /** API keys of the tenant's agents and of the tenant itself. */
-export const KeysHandlers = HttpApiBuilder.group(Api, "keys", (handlers) =>
+const group = (handlers: GroupHandlers<"keys">) =>
   Effect.gen(function* () {
     const keys = yield* Keys
     const audit = yield* AuditTrail
@@ -48,4 +48,6 @@ export const KeysHandlers = HttpApiBuilder.group(Api, "keys", (handlers) =>
         })
       )
   })
-)
+
+export const KeysHandlers = HttpApiBuilder.group(Api, "keys", group)
+export const ManagedKeysHandlers = HttpApiBuilder.group(Api, "managedKeys", group)

@@ -2,20 +2,12 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
-import {
-  Conflict,
-  Forbidden,
-  NotFound,
-  ServiceUnavailable,
-  Unauthorized,
-  ValidationError
-} from "../../../domain/Errors.ts"
+import { Conflict, Forbidden, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { UserId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
-import { ChoosePassword, CreateUser, Invitation, Member, PatchUser } from "../../../domain/accounts/Team.ts"
-import { Open, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { CreateUser, Invitation, Member, PatchUser } from "../../../domain/accounts/Team.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
-import { SameOrigin } from "./SameOrigin.ts"
 
 const path = Schema.Struct({ id: UserId })
 export const OneMember = Schema.Struct({ user: Member })
@@ -27,57 +19,46 @@ export const MemberPage = Schema.Struct({
   nextCursor: Schema.NullOr(Schema.String)
 })
 
-const list = HttpApiEndpoint.get("list", "/api/users")
+const list = HttpApiEndpoint.get("list", "/users")
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
   .addSuccess(success(MemberPage))
   .addError(failure(ValidationError))
-  .middleware(SessionAuth)
   .annotate(RequiredRole, "viewer")
 
-const create = HttpApiEndpoint.post("create", "/api/users")
+const create = HttpApiEndpoint.post("create", "/users")
   .setPayload(CreateUser)
   .addSuccess(success(InvitedMember), { status: 201 })
   .addError(failure(ValidationError, Forbidden, Conflict, ServiceUnavailable))
-  .middleware(SessionAuth)
   .annotate(RequiredRole, "admin")
 
 /** A fresh invitation to choose a password; the one before is void. */
-const invite = HttpApiEndpoint.post("invite", "/api/users/:id/invitation")
+const invite = HttpApiEndpoint.post("invite", "/users/:id/invitation")
   .setPath(path)
   .addSuccess(success(InvitedMember), { status: 201 })
   .addError(failure(ValidationError, Forbidden, NotFound, ServiceUnavailable))
-  .middleware(SessionAuth)
   .annotate(RequiredRole, "admin")
 
 /** 409 for the last owner's demotion. */
-const patch = HttpApiEndpoint.patch("patch", "/api/users/:id")
+const patch = HttpApiEndpoint.patch("patch", "/users/:id")
   .setPath(path)
   .setPayload(PatchUser)
   .addSuccess(success(OneMember))
   .addError(failure(ValidationError, Forbidden, NotFound, Conflict, ServiceUnavailable))
-  .middleware(SessionAuth)
   .annotate(RequiredRole, "admin")
 
 /** Their sessions end at once; 409 for the last owner. */
-const remove = HttpApiEndpoint.del("remove", "/api/users/:id")
+const remove = HttpApiEndpoint.del("remove", "/users/:id")
   .setPath(path)
   .addSuccess(success(Schema.Struct({ id: UserId, deleted: Schema.Literal(true) })))
   .addError(failure(ValidationError, Forbidden, NotFound, Conflict, ServiceUnavailable))
-  .middleware(SessionAuth)
   .annotate(RequiredRole, "admin")
 
-/** Uses an invitation up; 401 when it is used, replaced or over. */
-const choosePassword = HttpApiEndpoint.post("choosePassword", "/api/auth/password")
-  .setPayload(ChoosePassword)
-  .addSuccess(success(OneMember))
-  .addError(failure(Unauthorized, ValidationError, ServiceUnavailable))
-  .middleware(SameOrigin)
-  .annotate(Open, "It is how somebody who was invited gets a password.")
+const team = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id).add(list).add(create).add(invite).add(patch).add(remove)
 
-export class UsersApi extends HttpApiGroup.make("users")
-  .add(list)
-  .add(create)
-  .add(invite)
-  .add(patch)
-  .add(remove)
-  .add(choosePassword) {}
+export class UsersApi extends team("users").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedUsersApi extends team("managedUsers")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "team") {}

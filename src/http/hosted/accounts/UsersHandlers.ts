@@ -2,14 +2,13 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Team } from "../../../usecases/accounts/Team.ts"
-import { Api } from "../../Api.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
-import { RequestId } from "../../server/RequestId.ts"
 import { actor } from "./Actor.ts"
 
 /** The people of the tenant. */
-export const UsersHandlers = HttpApiBuilder.group(Api, "users", (handlers) =>
+const group = (handlers: GroupHandlers<"users">) =>
   Effect.gen(function* () {
     const team = yield* Team
     const audit = yield* AuditTrail
@@ -47,15 +46,7 @@ export const UsersHandlers = HttpApiBuilder.group(Api, "users", (handlers) =>
           return { id, deleted: true } as const
         })
       )
-      .handle("choosePassword", ({ payload }) =>
-        Effect.gen(function* () {
-          const requestId = yield* RequestId
-          const user = yield* team.choosePassword(payload)
-          const by = { tenantId: user.tenantId, actor: { type: "user" as const, id: user.id }, requestId }
-          yield* audit.record(by, "user.password", user.id)
-          return { user }
-          // Nobody who goes away in between leaves a change without its entry.
-        }).pipe(Effect.uninterruptible)
-      )
   })
-)
+
+export const UsersHandlers = HttpApiBuilder.group(Api, "users", group)
+export const ManagedUsersHandlers = HttpApiBuilder.group(Api, "managedUsers", group)

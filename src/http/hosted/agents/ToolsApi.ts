@@ -7,7 +7,7 @@ import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { CreateTool, PatchTool, Tool, ToolId } from "../../../domain/agents/Tool.ts"
-import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ tool: Tool }))
@@ -17,14 +17,14 @@ const agentPath = Schema.Struct({ id: AgentId })
 const toolPath = Schema.Struct({ id: ToolId })
 
 /** Oldest first. For roles below admin the values of fixed headers, queries and bodies are left out. */
-const list = HttpApiEndpoint.get("list", "/api/agents/:id/tools")
+const list = HttpApiEndpoint.get("list", "/agents/:id/tools")
   .setPath(agentPath)
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
   .addSuccess(success(ToolPage))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-const create = HttpApiEndpoint.post("create", "/api/agents/:id/tools")
+const create = HttpApiEndpoint.post("create", "/agents/:id/tools")
   .setPath(agentPath)
   .setPayload(CreateTool)
   .addSuccess(One, { status: 201 })
@@ -32,7 +32,7 @@ const create = HttpApiEndpoint.post("create", "/api/agents/:id/tools")
   .annotate(RequiredRole, "admin")
 
 /** What is left out stays, a secret too. `If-Match` names the version that the change was made from. */
-const patch = HttpApiEndpoint.patch("patch", "/api/tools/:id")
+const patch = HttpApiEndpoint.patch("patch", "/tools/:id")
   .setPath(toolPath)
   .setHeaders(IfMatchHeader)
   .setPayload(PatchTool)
@@ -40,15 +40,18 @@ const patch = HttpApiEndpoint.patch("patch", "/api/tools/:id")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-const remove = HttpApiEndpoint.del("remove", "/api/tools/:id")
+const remove = HttpApiEndpoint.del("remove", "/tools/:id")
   .setPath(toolPath)
   .addSuccess(Deleted)
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-export class ToolsApi extends HttpApiGroup.make("tools")
-  .add(list)
-  .add(create)
-  .add(patch)
-  .add(remove)
-  .middleware(SessionAuth) {}
+const tools = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id).add(list).add(create).add(patch).add(remove)
+
+export class ToolsApi extends tools("tools").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedToolsApi extends tools("managedTools")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "tools") {}

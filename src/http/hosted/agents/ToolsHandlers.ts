@@ -3,13 +3,13 @@ import * as Effect from "effect/Effect"
 import { expectedVersion } from "../../../domain/Version.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Tools } from "../../../usecases/agents/Tools.ts"
-import { Api } from "../../Api.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
 /** Tools of the tenant's agents. */
-export const ToolsHandlers = HttpApiBuilder.group(Api, "tools", (handlers) =>
+const group = (handlers: GroupHandlers<"tools">) =>
   Effect.gen(function* () {
     const tools = yield* Tools
     const audit = yield* AuditTrail
@@ -42,4 +42,6 @@ export const ToolsHandlers = HttpApiBuilder.group(Api, "tools", (handlers) =>
         })
       )
   })
-)
+
+export const ToolsHandlers = HttpApiBuilder.group(Api, "tools", group)
+export const ManagedToolsHandlers = HttpApiBuilder.group(Api, "managedTools", group)

@@ -3,13 +3,20 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import { InternalError } from "../../../domain/Errors.ts"
 import { TenantUsage } from "../../../domain/billing/Usage.ts"
-import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 /** Totals, each agent's part, and the days that had turns. */
-const get = HttpApiEndpoint.get("get", "/api/usage")
+const get = HttpApiEndpoint.get("get", "/usage")
   .addSuccess(success(TenantUsage))
   .addError(failure(InternalError))
   .annotate(RequiredRole, "viewer")
 
-export class HostedUsageApi extends HttpApiGroup.make("hostedUsage").add(get).middleware(SessionAuth) {}
+const usage = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add(get)
+
+export class HostedUsageApi extends usage("hostedUsage").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedUsageApi extends usage("managedUsage")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "limits") {}

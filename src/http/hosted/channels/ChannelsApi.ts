@@ -11,7 +11,7 @@ import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../.
 import { AgentId, ChannelId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
-import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ channel: ChannelConfiguration }))
@@ -24,7 +24,7 @@ const agentPath = Schema.Struct({ id: AgentId })
 const channelPath = Schema.Struct({ id: ChannelId })
 
 /** Oldest first. */
-const list = HttpApiEndpoint.get("list", "/api/agents/:id/channels")
+const list = HttpApiEndpoint.get("list", "/agents/:id/channels")
   .setPath(agentPath)
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
   .addSuccess(success(ChannelPage))
@@ -32,7 +32,7 @@ const list = HttpApiEndpoint.get("list", "/api/agents/:id/channels")
   .annotate(RequiredRole, "viewer")
 
 /** A second active configuration of an account is 409. */
-const create = HttpApiEndpoint.post("create", "/api/agents/:id/channels")
+const create = HttpApiEndpoint.post("create", "/agents/:id/channels")
   .setPath(agentPath)
   .setPayload(CreateChannel)
   .addSuccess(One, { status: 201 })
@@ -40,7 +40,7 @@ const create = HttpApiEndpoint.post("create", "/api/agents/:id/channels")
   .annotate(RequiredRole, "admin")
 
 /** What is left out stays, the token too. `If-Match` names the version that the change was made from. */
-const patch = HttpApiEndpoint.patch("patch", "/api/channels/:id")
+const patch = HttpApiEndpoint.patch("patch", "/channels/:id")
   .setPath(channelPath)
   .setHeaders(IfMatchHeader)
   .setPayload(PatchChannel)
@@ -48,15 +48,18 @@ const patch = HttpApiEndpoint.patch("patch", "/api/channels/:id")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-const remove = HttpApiEndpoint.del("remove", "/api/channels/:id")
+const remove = HttpApiEndpoint.del("remove", "/channels/:id")
   .setPath(channelPath)
   .addSuccess(Deleted)
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-export class ChannelsApi extends HttpApiGroup.make("channels")
-  .add(list)
-  .add(create)
-  .add(patch)
-  .add(remove)
-  .middleware(SessionAuth) {}
+const channels = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id).add(list).add(create).add(patch).add(remove)
+
+export class ChannelsApi extends channels("channels").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedChannelsApi extends channels("managedChannels")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "channels") {}

@@ -3,13 +3,13 @@ import * as Effect from "effect/Effect"
 import { expectedVersion } from "../../../domain/Version.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Channels } from "../../../usecases/channels/Channels.ts"
-import { Api } from "../../Api.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
 /** Messaging channels of the tenant's agents. */
-export const ChannelsHandlers = HttpApiBuilder.group(Api, "channels", (handlers) =>
+const group = (handlers: GroupHandlers<"channels">) =>
   Effect.gen(function* () {
     const channels = yield* Channels
     const audit = yield* AuditTrail
@@ -42,4 +42,6 @@ export const ChannelsHandlers = HttpApiBuilder.group(Api, "channels", (handlers)
         })
       )
   })
-)
+
+export const ChannelsHandlers = HttpApiBuilder.group(Api, "channels", group)
+export const ManagedChannelsHandlers = HttpApiBuilder.group(Api, "managedChannels", group)

@@ -12,7 +12,7 @@ import { NotFound, PaginationNotReady, ValidationError } from "../../../domain/E
 import { AgentId } from "../../../domain/Ids.ts"
 import { PostedMessage } from "../../../domain/conversations/InboxView.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
-import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import {
   ConversationDetail,
@@ -44,7 +44,7 @@ export const HostedConversationDetail = Schema.Struct({
 const PostedPage = Schema.Struct({ ...MessagePage.fields, messages: Schema.Array(PostedMessage) })
 
 /** Newest first. */
-const list = HttpApiEndpoint.get("list", "/api/conversations")
+const list = HttpApiEndpoint.get("list", "/conversations")
   .setUrlParams(
     Schema.Struct({
       limit: limitParam(100),
@@ -65,21 +65,27 @@ const list = HttpApiEndpoint.get("list", "/api/conversations")
   .addError(failure(ValidationError))
   .annotate(RequiredRole, "viewer")
 
-const get = HttpApiEndpoint.get("get", "/api/conversations/:id")
+const get = HttpApiEndpoint.get("get", "/conversations/:id")
   .setPath(conversationPath)
   .addSuccess(success(HostedConversationDetail))
   .addError(failure(NotFound, PaginationNotReady))
   .annotate(RequiredRole, "viewer")
 
-const messages = HttpApiEndpoint.get("messages", "/api/conversations/:id/messages")
+const messages = HttpApiEndpoint.get("messages", "/conversations/:id/messages")
   .setPath(conversationPath)
   .setUrlParams(messagePageParams)
   .addSuccess(success(PostedPage))
   .addError(failure(ValidationError, NotFound, PaginationNotReady))
   .annotate(RequiredRole, "viewer")
 
-export class HostedConversationsApi extends HttpApiGroup.make("hostedConversations")
-  .add(list)
-  .add(get)
-  .add(messages)
+const conversations = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id).add(list).add(get).add(messages)
+
+export class HostedConversationsApi extends conversations("hostedConversations")
+  .prefix("/api")
   .middleware(SessionAuth) {}
+
+export class ManagedConversationsApi extends conversations("managedConversations")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "conversations") {}

@@ -10,7 +10,7 @@ import {
 import type { AgentId } from "../../../domain/Ids.ts"
 import { Conversations } from "../../../usecases/conversations/Conversations.ts"
 import { InboxView } from "../../../usecases/conversations/InboxView.ts"
-import { Api } from "../../Api.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import * as Transcript from "../../Transcript.ts"
@@ -28,7 +28,7 @@ const encodeHead = Schema.encodeSync(HostedConversationDetail.omit("messages"))
 const encodeMessage = Schema.encodeSync(Schema.parseJson(AuthoredMessage))
 
 /** Conversations of the tenant's agents. */
-export const ConversationsHandlers = HttpApiBuilder.group(Api, "hostedConversations", (handlers) =>
+const group = (handlers: GroupHandlers<"hostedConversations">) =>
   Effect.gen(function* () {
     const conversations = yield* Conversations
     const inbox = yield* InboxView
@@ -63,4 +63,6 @@ export const ConversationsHandlers = HttpApiBuilder.group(Api, "hostedConversati
         })
       )
   })
-)
+
+export const ConversationsHandlers = HttpApiBuilder.group(Api, "hostedConversations", group)
+export const ManagedConversationsHandlers = HttpApiBuilder.group(Api, "managedConversations", group)

@@ -8,7 +8,7 @@ import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../.
 import { EndUserId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
 import { Text } from "../../../domain/Text.ts"
-import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const path = Schema.Struct({ id: EndUserId })
@@ -23,7 +23,7 @@ export const EndUserPage = Schema.Struct({
 })
 
 /** Newest first; `externalId` is exact. */
-const list = HttpApiEndpoint.get("list", "/api/end-users")
+const list = HttpApiEndpoint.get("list", "/end-users")
   .setUrlParams(
     Schema.Struct({
       limit: limitParam(100),
@@ -35,20 +35,23 @@ const list = HttpApiEndpoint.get("list", "/api/end-users")
   .addError(failure(ValidationError))
 
 /** Everything that is stored about the person; nothing is shown when the audit entry cannot be written. */
-const exported = HttpApiEndpoint.get("export", "/api/end-users/:id/export")
+const exported = HttpApiEndpoint.get("export", "/end-users/:id/export")
   .setPath(path)
   .addSuccess(Lines)
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
 
 /** For good; 409 while a turn of theirs runs. */
-const remove = HttpApiEndpoint.del("remove", "/api/end-users/:id")
+const remove = HttpApiEndpoint.del("remove", "/end-users/:id")
   .setPath(path)
   .addSuccess(success(Schema.Struct({ id: EndUserId, deleted: Schema.Literal(true) })))
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
 
-export class EndUsersApi extends HttpApiGroup.make("endUsers")
-  .add(list)
-  .add(exported)
-  .add(remove)
-  .middleware(SessionAuth)
-  .annotateEndpoints(RequiredRole, "admin") {}
+const endUsers = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id).add(list).add(exported).add(remove).annotateEndpoints(RequiredRole, "admin")
+
+export class EndUsersApi extends endUsers("endUsers").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedEndUsersApi extends endUsers("managedEndUsers")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "conversations") {}

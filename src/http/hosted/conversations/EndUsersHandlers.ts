@@ -4,13 +4,13 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { EndUsers } from "../../../usecases/conversations/EndUsers.ts"
-import { Api } from "../../Api.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
 /** End users: found, exported, erased. */
-export const EndUsersHandlers = HttpApiBuilder.group(Api, "endUsers", (handlers) =>
+const group = (handlers: GroupHandlers<"endUsers">) =>
   Effect.gen(function* () {
     const endUsers = yield* EndUsers
     const audit = yield* AuditTrail
@@ -46,4 +46,6 @@ export const EndUsersHandlers = HttpApiBuilder.group(Api, "endUsers", (handlers)
         })
       )
   })
-)
+
+export const EndUsersHandlers = HttpApiBuilder.group(Api, "endUsers", group)
+export const ManagedEndUsersHandlers = HttpApiBuilder.group(Api, "managedEndUsers", group)

@@ -14,7 +14,7 @@ import {
 } from "../../../domain/Errors.ts"
 import { MessageId } from "../../../domain/Ids.ts"
 import { trimmed } from "../../../domain/Text.ts"
-import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { conversationPath } from "../../public/conversations/ConversationsApi.ts"
 import { HostedConversation } from "./ConversationsApi.ts"
@@ -22,21 +22,21 @@ import { HostedConversation } from "./ConversationsApi.ts"
 const One = success(Schema.Struct({ conversation: HostedConversation }))
 
 /** `AI_ACTIVE` or `HUMAN_REQUESTED` → `HUMAN_ACTIVE`: what the agent is writing is not said. */
-const takeover = HttpApiEndpoint.post("takeover", "/api/conversations/:id/takeover")
+const takeover = HttpApiEndpoint.post("takeover", "/conversations/:id/takeover")
   .setPath(conversationPath)
   .addSuccess(One)
   .addError(failure(NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
 /** `HUMAN_ACTIVE` or `HUMAN_REQUESTED` → `AI_ACTIVE`: the agent answers what is written from now on. */
-const release = HttpApiEndpoint.post("release", "/api/conversations/:id/release")
+const release = HttpApiEndpoint.post("release", "/conversations/:id/release")
   .setPath(conversationPath)
   .addSuccess(One)
   .addError(failure(NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
 /** Any other state → `CLOSED`, for good. */
-const close = HttpApiEndpoint.post("close", "/api/conversations/:id/close")
+const close = HttpApiEndpoint.post("close", "/conversations/:id/close")
   .setPath(conversationPath)
   .addSuccess(One)
   .addError(failure(NotFound, Conflict, ServiceUnavailable))
@@ -49,7 +49,7 @@ export const Said = Schema.Struct({ content: trimmed(32_000) })
  * Says something as the signed-in user, who has taken over with it; sent where the conversation came in by a channel. JSON,
  * or `multipart/form-data` with `files` and, unless they say enough, `content`.
  */
-const say = HttpApiEndpoint.post("say", "/api/conversations/:id/messages")
+const say = HttpApiEndpoint.post("say", "/conversations/:id/messages")
   .setPath(conversationPath)
   .setPayload(Said)
   .addSuccess(success(Schema.Struct({ conversation: HostedConversation, messageId: MessageId })), {
@@ -69,9 +69,12 @@ const say = HttpApiEndpoint.post("say", "/api/conversations/:id/messages")
   )
   .annotate(RequiredRole, "agent")
 
-export class TakeoverApi extends HttpApiGroup.make("takeover")
-  .add(takeover)
-  .add(release)
-  .add(close)
-  .add(say)
-  .middleware(SessionAuth) {}
+const takeovers = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id).add(takeover).add(release).add(close).add(say)
+
+export class TakeoverApi extends takeovers("takeover").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedTakeoverApi extends takeovers("managedTakeover")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "conversations") {}

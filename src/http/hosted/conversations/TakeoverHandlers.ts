@@ -3,13 +3,13 @@ import * as Effect from "effect/Effect"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Takeover } from "../../../usecases/conversations/Takeover.ts"
 import { Attachments } from "../../../usecases/chat/widget/Attachments.ts"
-import { Api } from "../../Api.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { actor } from "../accounts/Actor.ts"
 import * as ReplyForm from "./ReplyForm.ts"
 
 /** Conversations of the tenant's agents, answered by its people. */
-export const TakeoverHandlers = HttpApiBuilder.group(Api, "takeover", (handlers) =>
+const group = (handlers: GroupHandlers<"takeover">) =>
   Effect.gen(function* () {
     const takeover = yield* Takeover
     const attachments = yield* Attachments
@@ -44,4 +44,6 @@ export const TakeoverHandlers = HttpApiBuilder.group(Api, "takeover", (handlers)
         }).pipe(Effect.scoped)
       )
   })
-)
+
+export const TakeoverHandlers = HttpApiBuilder.group(Api, "takeover", group)
+export const ManagedTakeoverHandlers = HttpApiBuilder.group(Api, "managedTakeover", group)

@@ -1,12 +1,12 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { Crawls } from "../../../usecases/knowledge/Crawls.ts"
-import { Api } from "../../Api.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 
 /** Crawls of the tenant's sources. */
-export const CrawlHandlers = HttpApiBuilder.group(Api, "hostedCrawl", (handlers) =>
+const group = (handlers: GroupHandlers<"hostedCrawl">) =>
   Effect.gen(function* () {
     const crawls = yield* Crawls
     return handlers
@@ -21,4 +21,6 @@ export const CrawlHandlers = HttpApiBuilder.group(Api, "hostedCrawl", (handlers)
       )
       .handle("dryRun", ({ payload }) => crawls.dryRun(payload))
   })
-)
+
+export const CrawlHandlers = HttpApiBuilder.group(Api, "hostedCrawl", group)
+export const ManagedCrawlHandlers = HttpApiBuilder.group(Api, "managedCrawl", group)

@@ -25,7 +25,7 @@ import {
   SourceType
 } from "../../../domain/knowledge/Source.ts"
 import { SourceLabels } from "../../../domain/knowledge/SourceScope.ts"
-import { RequiredRole, SessionAuth } from "../../Auth.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { BodyLimit, failure, MiB, success } from "../../Envelope.ts"
 import {
   ChangedSource,
@@ -42,7 +42,7 @@ import {
 const path = Schema.Struct({ id: SourceId })
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-const list = HttpApiEndpoint.get("list", "/api/sources")
+const list = HttpApiEndpoint.get("list", "/sources")
   .setUrlParams(
     Schema.Struct({
       agentId: AgentId,
@@ -59,7 +59,7 @@ const list = HttpApiEndpoint.get("list", "/api/sources")
 /** Body of a creation: as the public route takes it, and the agent. */
 export const CreateAgentSource = Schema.extend(CreateSource, Schema.Struct({ agentId: AgentId }))
 
-const create = HttpApiEndpoint.post("create", "/api/sources")
+const create = HttpApiEndpoint.post("create", "/sources")
   .setPayload(CreateAgentSource)
   .addSuccess(success(SourceCreation), { status: 201 })
   .addError(failure(ValidationError, NotFound, LimitExceeded, ServiceUnavailable))
@@ -75,7 +75,7 @@ const form = HttpApiSchema.Multipart(
 )
 
 /** One document. */
-const upload = HttpApiEndpoint.post("upload", "/api/sources/upload")
+const upload = HttpApiEndpoint.post("upload", "/sources/upload")
   .setPayload(form)
   .addSuccess(success(SourceCreation), { status: 201 })
   .addError(
@@ -85,7 +85,7 @@ const upload = HttpApiEndpoint.post("upload", "/api/sources/upload")
   .annotate(RequiredRole, "admin")
 
 /** One ZIP of documents. */
-const bulkUpload = HttpApiEndpoint.post("bulkUpload", "/api/sources/bulk-upload")
+const bulkUpload = HttpApiEndpoint.post("bulkUpload", "/sources/bulk-upload")
   .setPayload(form)
   .addSuccess(success(SourceCreation), { status: 201 })
   .addError(
@@ -94,20 +94,20 @@ const bulkUpload = HttpApiEndpoint.post("bulkUpload", "/api/sources/bulk-upload"
   .annotate(BodyLimit, uploadLimit + MiB)
   .annotate(RequiredRole, "admin")
 
-const get = HttpApiEndpoint.get("get", "/api/sources/:id")
+const get = HttpApiEndpoint.get("get", "/sources/:id")
   .setPath(path)
   .addSuccess(success(SourceDetail))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-const patch = HttpApiEndpoint.patch("patch", "/api/sources/:id")
+const patch = HttpApiEndpoint.patch("patch", "/sources/:id")
   .setPath(path)
   .setPayload(PatchSource)
   .addSuccess(success(ChangedSource))
   .addError(failure(ValidationError, NotFound, LimitExceeded, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-const remove = HttpApiEndpoint.del("remove", "/api/sources/:id")
+const remove = HttpApiEndpoint.del("remove", "/sources/:id")
   .setPath(path)
   .addSuccess(success(DeletedSource))
   .addError(
@@ -115,7 +115,7 @@ const remove = HttpApiEndpoint.del("remove", "/api/sources/:id")
   )
   .annotate(RequiredRole, "admin")
 
-const sync = HttpApiEndpoint.post("sync", "/api/sources/:id/sync")
+const sync = HttpApiEndpoint.post("sync", "/sources/:id/sync")
   .setPath(path)
   .setPayload(SyncRequest)
   .addSuccess(success(SyncedSource), { status: 202 })
@@ -123,20 +123,27 @@ const sync = HttpApiEndpoint.post("sync", "/api/sources/:id/sync")
   .annotate(RequiredRole, "admin")
 
 /** How far a job of the source is. */
-const job = HttpApiEndpoint.get("job", "/api/sources/:id/jobs/:jobId")
+const job = HttpApiEndpoint.get("job", "/sources/:id/jobs/:jobId")
   .setPath(Schema.Struct({ id: SourceId, jobId: IngestionJobId }))
   .addSuccess(success(Schema.Struct(IngestionJob.fields)))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-export class HostedSourcesApi extends HttpApiGroup.make("hostedSources")
-  .add(list)
-  .add(create)
-  .add(upload)
-  .add(bulkUpload)
-  .add(get)
-  .add(patch)
-  .add(remove)
-  .add(sync)
-  .add(job)
-  .middleware(SessionAuth) {}
+const sources = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id)
+    .add(list)
+    .add(create)
+    .add(upload)
+    .add(bulkUpload)
+    .add(get)
+    .add(patch)
+    .add(remove)
+    .add(sync)
+    .add(job)
+
+export class HostedSourcesApi extends sources("hostedSources").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedSourcesApi extends sources("managedSources")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "sources") {}

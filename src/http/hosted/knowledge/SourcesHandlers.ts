@@ -8,7 +8,7 @@ import type { Source } from "../../../domain/knowledge/Source.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { type Created, Sources } from "../../../usecases/knowledge/Sources.ts"
 import { SourceScopes } from "../../../usecases/knowledge/SourceScopes.ts"
-import { Api } from "../../Api.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import * as Form from "../../server/Form.ts"
@@ -32,7 +32,7 @@ const detail = ({ lastError, ...source }: Source) => ({ ...source, error: lastEr
 const idOf = ({ source }: Created) => source.id
 
 /** Sources of the tenant's agents. */
-export const SourcesHandlers = HttpApiBuilder.group(Api, "hostedSources", (handlers) =>
+const group = (handlers: GroupHandlers<"hostedSources">) =>
   Effect.gen(function* () {
     const sources = yield* Sources
     const scopes = yield* SourceScopes
@@ -96,4 +96,6 @@ export const SourcesHandlers = HttpApiBuilder.group(Api, "hostedSources", (handl
         })
       )
   })
-)
+
+export const SourcesHandlers = HttpApiBuilder.group(Api, "hostedSources", group)
+export const ManagedSourcesHandlers = HttpApiBuilder.group(Api, "managedSources", group)

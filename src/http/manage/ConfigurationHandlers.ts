@@ -1,0 +1,32 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { AuditTrail } from "../../usecases/accounts/AuditTrail.ts"
+import { Configurations } from "../../usecases/agents/Configurations.ts"
+import { Api } from "../Api.ts"
+import { CurrentUser } from "../Auth.ts"
+import { actor } from "../hosted/accounts/Actor.ts"
+
+/** Agents as a file. */
+export const ConfigurationHandlers = HttpApiBuilder.group(Api, "configuration", (handlers) =>
+  Effect.gen(function* () {
+    const configurations = yield* Configurations
+    const audit = yield* AuditTrail
+    return handlers
+      .handle("read", () => Effect.flatMap(CurrentUser, configurations.read))
+      .handle("apply", ({ payload }) =>
+        Effect.gen(function* () {
+          const user = yield* CurrentUser
+          if (payload.dryRun === true) {
+            return { plan: yield* configurations.plan(user, payload), applied: false }
+          }
+          const by = yield* actor
+          const plan = yield* configurations.apply(user, payload)
+          yield* Effect.forEach(plan.changes, ({ action, id }) =>
+            audit.record(by, `agent.${action}`, id ?? user.tenantId)
+          )
+          return { plan, applied: true }
+          // Nobody who goes away in between leaves a change without its entry.
+        }).pipe(Effect.uninterruptible)
+      )
+  })
+)

@@ -1,0 +1,71 @@
+/** What a person can do in the dashboard a program can do through the management interface. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as OpenApi from "@effect/platform/OpenApi"
+import { expect, it } from "vitest"
+import { Api } from "../../../src/http/Api.ts"
+import { CallerAuth, ManageAuth, SessionAuth } from "../../../src/http/Auth.ts"
+import { keyOf, table } from "../../../src/http/Routes.ts"
+
+const prefix = "/api/manage/v1/"
+const routes = table(Api)
+
+/** Providers deliver to `/api/webhooks`, so that the dashboard has another name for those of the tenant. */
+const twinOf = (key: string) => key.replace(" /api/", ` ${prefix}`).replace(/\/webhook-endpoints\b/u, "/webhooks")
+const originalOf = (key: string) =>
+  key.replace(prefix, "/api/").replace(" /api/webhooks", " /api/webhook-endpoints")
+
+const under = (key: string): ReadonlySet<string> => {
+  const found = new Set<string>()
+  HttpApi.reflect(Api, {
+    onGroup: () => undefined,
+    onEndpoint: ({ endpoint, middleware }) => {
+      if ([...middleware].some((each) => each.key === key)) found.add(keyOf(endpoint))
+    }
+  })
+  return found
+}
+
+/** Routes that change something for a session and have no twin, and why. */
+const exceptions: Readonly<Record<string, string>> = {
+  "POST /api/auth/logout": "A token has no session to end.",
+  "POST /api/tokens": "A token makes no token: it would outlive its own revocation.",
+  "DELETE /api/tokens/:id": "Whoever holds a token may not lock its maker out of the others.",
+  "POST /api/conversations/:id/realtime": "It opens a socket for the page that shows a conversation."
+}
+
+it("every route of the dashboard that changes something has a twin, or a reason not to", () => {
+  const ofSessions = [...under(SessionAuth.key)].filter((key) => !key.startsWith("GET "))
+  const managed = under(ManageAuth.key)
+  expect(ofSessions.length).toBeGreaterThan(30)
+  const missing = ofSessions.filter((key) => !managed.has(twinOf(key)))
+  expect(missing.toSorted()).toEqual(Object.keys(exceptions).toSorted())
+})
+
+it("the chat of the dashboard alone takes a session or a key, and programs have a key for it", () => {
+  const others = [...under(CallerAuth.key)].filter((key) => !/ \/api\/(?:sdk|v1)\//u.test(key))
+  expect(others).toEqual([])
+})
+
+it("a twin asks for the same role as the route of the dashboard, and states its scope", () => {
+  const twins = routes.filter(({ path }) => path.startsWith(prefix))
+  expect(twins.length).toBeGreaterThan(40)
+  for (const twin of twins) {
+    expect([keyOf(twin), twin.scope?.verb]).toEqual([keyOf(twin), twin.method === "GET" ? "read" : "write"])
+    const original = routes.find((route) => keyOf(route) === originalOf(keyOf(twin)))
+    if (original !== undefined) expect([keyOf(twin), twin.role]).toEqual([keyOf(twin), original.role])
+  }
+})
+
+it("no route outside the management interface takes an access token, and none inside takes anything else", () => {
+  const managed = under(ManageAuth.key)
+  const inside = routes.filter(({ path }) => path.startsWith("/api/manage/")).map(keyOf)
+  expect(inside.toSorted()).toEqual([...managed].toSorted())
+  for (const key of [SessionAuth.key, CallerAuth.key]) {
+    expect([...under(key)].filter((route) => managed.has(route))).toEqual([])
+  }
+})
+
+it("the framework can describe all of it", () => {
+  const { paths } = OpenApi.fromApi(Api)
+  expect(Object.keys(paths).filter((path) => path.startsWith(prefix)).length).toBeGreaterThan(20)
+})
