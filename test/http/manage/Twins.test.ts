@@ -10,7 +10,8 @@ const prefix = "/api/manage/v1/"
 const routes = table(Api)
 
 /** Providers deliver to `/api/webhooks`, so that the dashboard has another name for those of the tenant. */
-const twinOf = (key: string) => key.replace(" /api/", ` ${prefix}`).replace(/\/webhook-endpoints\b/u, "/webhooks")
+const twinOf = (key: string) =>
+  key.replace(" /api/", ` ${prefix}`).replace(/\/webhook-endpoints\b/u, "/webhooks")
 const originalOf = (key: string) =>
   key.replace(prefix, "/api/").replace(" /api/webhooks", " /api/webhook-endpoints")
 
