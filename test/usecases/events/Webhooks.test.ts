@@ -248,7 +248,7 @@ eachEngineLive("Events out", (it) => {
           values (${sourceId}, ${scope.tenantId}, ${scope.agentId}, 'URL', 'Handbook', '{}')`
         const ingestion = yield* IngestionJobStore
         const jobId = yield* newId.ingestionJob
-        yield* ingestion.insert(scope, { id: jobId, sourceId, type: "SYNC" })
+        yield* ingestion.insert(scope, { id: jobId, sourceId, type: "INGEST" })
         yield* ingestion.fail(jobId, "It is gone.")
         yield* attemptAll
         expect(calls.map((call) => bodyOf(call).type)).toEqual([
