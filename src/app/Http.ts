@@ -31,7 +31,11 @@ import { TakeoverHandlers, ManagedTakeoverHandlers } from "../http/hosted/conver
 import { TokensHandlers } from "../http/hosted/accounts/TokensHandlers.ts"
 import { ToolsHandlers, ManagedToolsHandlers } from "../http/hosted/agents/ToolsHandlers.ts"
 import { HostedUsageHandlers, ManagedUsageHandlers } from "../http/hosted/billing/UsageHandlers.ts"
-import { ManagedUsersHandlers, UsersHandlers } from "../http/hosted/accounts/UsersHandlers.ts"
+import {
+  ManagedUsersHandlers,
+  PasswordsHandlers,
+  UsersHandlers
+} from "../http/hosted/accounts/UsersHandlers.ts"
 import { ConfigurationHandlers } from "../http/manage/ConfigurationHandlers.ts"
 import { ManagedWebhooksHandlers, WebhooksHandlers } from "../http/hosted/events/WebhooksHandlers.ts"
 import * as ManageAuth from "../http/manage/ManageAuth.ts"
@@ -68,6 +72,7 @@ const hosted = Layer.mergeAll(
   SdkHandlers,
   EmailLogsHandlers,
   EndUsersHandlers,
+  PasswordsHandlers,
   UsersHandlers,
   ConversationsHandlers,
   CrawlHandlers,

@@ -3,29 +3,29 @@ import * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
-import { AgentsApi, ManagedAgentsApi } from "./hosted/agents/AgentsApi.ts"
+import { AgentsApi } from "./hosted/agents/AgentsApi.ts"
 import { AuditApi } from "./hosted/accounts/AuditApi.ts"
 import { HostedChatApi, ShimsApi } from "./hosted/chat/ChatApi.ts"
-import { ChannelsApi, ManagedChannelsApi } from "./hosted/channels/ChannelsApi.ts"
+import { ChannelsApi } from "./hosted/channels/ChannelsApi.ts"
 import { EmailLogsApi } from "./hosted/accounts/EmailLogsApi.ts"
-import { EndUsersApi, ManagedEndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
-import { HostedConversationsApi, ManagedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
-import { HostedCrawlApi, ManagedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
+import { EndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
+import { HostedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
+import { HostedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
 import { InboxViewApi } from "./hosted/conversations/InboxViewApi.ts"
-import { KeysApi, ManagedKeysApi } from "./hosted/accounts/KeysApi.ts"
+import { KeysApi } from "./hosted/accounts/KeysApi.ts"
 import { SdkApi } from "./hosted/chat/SdkApi.ts"
 import { SessionsApi } from "./hosted/accounts/SessionsApi.ts"
-import { HostedSourcesApi, ManagedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
-import { TakeoverApi, ManagedTakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
-import { ToolsApi, ManagedToolsApi } from "./hosted/agents/ToolsApi.ts"
-import { HostedUsageApi, ManagedUsageApi } from "./hosted/billing/UsageApi.ts"
-import { ManagedWebhooksApi, WebhooksApi } from "./hosted/events/WebhooksApi.ts"
+import { HostedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
+import { TakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
+import { ToolsApi } from "./hosted/agents/ToolsApi.ts"
+import { HostedUsageApi } from "./hosted/billing/UsageApi.ts"
+import { WebhooksApi } from "./hosted/events/WebhooksApi.ts"
 import { TokensApi } from "./hosted/accounts/TokensApi.ts"
-import { ManagedUsersApi, UsersApi } from "./hosted/accounts/UsersApi.ts"
-import { ConfigurationApi } from "./manage/ConfigurationApi.ts"
+import { PasswordsApi, UsersApi } from "./hosted/accounts/UsersApi.ts"
 import { ImportsApi } from "./operator/ImportsApi.ts"
 import { QueuesApi } from "./operator/QueuesApi.ts"
 import { TenantsApi } from "./operator/TenantsApi.ts"
+import { ManageApi } from "./ManageApi.ts"
 import { PublicApi } from "./PublicApi.ts"
 import { EmailApi } from "./webhooks/EmailApi.ts"
 import { BillingApi } from "./webhooks/BillingApi.ts"
@@ -51,25 +51,14 @@ export const Api = HttpApi.make("spoke")
   .add(HostedSourcesApi)
   .add(HostedUsageApi)
   .add(UsersApi)
+  .add(PasswordsApi)
   .add(AuditApi)
   .add(EmailLogsApi)
   .add(EndUsersApi)
   .add(HostedConversationsApi)
   .add(InboxViewApi)
   .add(TakeoverApi)
-  .add(ManagedAgentsApi)
-  .add(ManagedWebhooksApi)
-  .add(ConfigurationApi)
-  .add(ManagedKeysApi)
-  .add(ManagedToolsApi)
-  .add(ManagedChannelsApi)
-  .add(ManagedSourcesApi)
-  .add(ManagedCrawlApi)
-  .add(ManagedTakeoverApi)
-  .add(ManagedEndUsersApi)
-  .add(ManagedConversationsApi)
-  .add(ManagedUsageApi)
-  .add(ManagedUsersApi)
+  .addHttpApi(ManageApi)
   .add(TenantsApi)
   .add(ImportsApi)
   .add(QueuesApi)

@@ -12,7 +12,7 @@ import * as Routes from "./Routes.ts"
 const info = { title: "Spoke", version: "1" } as const
 
 /** `:id` as OpenAPI writes it. */
-const template = (path: string) => path.replace(/:(\w+)/g, "{$1}")
+export const template = (path: string) => path.replace(/:(\w+)/g, "{$1}")
 
 const parameters = (path: string) =>
   Array.from(path.matchAll(/:(\w+)/g), ([, name]) => ({
@@ -49,7 +49,7 @@ const isUnsent = (member: unknown) => Predicate.hasProperty(member, "$ref") && m
 const isData = new Set(["example", "examples", "enum", "default"])
 
 /** `node` without the members of unions that are never sent, and without identifiers that occur more than once. */
-const sent = (node: unknown): unknown => {
+export const sent = (node: unknown): unknown => {
   if (Array.isArray(node)) return node.filter((member) => !isUnsent(member)).map(sent)
   if (!Predicate.isRecord(node)) return node
   const { HttpApiDecodeError: _, ...members } = node
@@ -113,7 +113,8 @@ const tooLarge = refusal("The body is over the limit", "PAYLOAD_TOO_LARGE")
 
 const exampleCalled = (id: string) => examples[id] ?? {}
 
-const isRecord = (value: unknown): value is { readonly [name: string]: unknown } => Predicate.isRecord(value)
+export const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
+  Predicate.isRecord(value)
 
 /** `content` with `example` beside the schema of each media type. */
 const shown = (content: unknown, example: unknown) =>
@@ -207,7 +208,7 @@ const description = [
 ].join(" ")
 
 /** `components` without what nothing refers to. */
-const referredTo = (schemas: Readonly<Record<string, unknown>>, paths: unknown) => {
+export const referredTo = (schemas: Readonly<Record<string, unknown>>, paths: unknown) => {
   const kept = new Map<string, unknown>()
   const visit = (node: unknown): void => {
     const text = JSON.stringify(node) ?? ""
@@ -222,7 +223,7 @@ const referredTo = (schemas: Readonly<Record<string, unknown>>, paths: unknown) 
 }
 
 /** What the framework describes by its own words, as it is on the wire. */
-const written = {
+export const written = {
   DateTimeUtc: { type: "string", format: "date-time", description: "ISO 8601, in UTC, with milliseconds." }
 }
 

@@ -1,6 +1,6 @@
 /**
  * The public API described by its own declarations: `/openapi.json`, the compact description,
- * `/openapi.full.json` with every schema, and `/docs`, where it can be tried out. None of them wears the envelope.
+ * `/openapi.full.json` with every schema, and `/docs`, where it can be tried out; and the management interface. None of them wears the envelope.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
@@ -8,6 +8,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import { compact, Documented, full } from "./Description.ts"
+import { managed } from "./manage/ManageDescription.ts"
 
 /** The page's script and style are inline; it talks to this server alone. */
 const contentSecurityPolicy =
@@ -41,7 +42,7 @@ const styled = (response: HttpServerResponse.HttpServerResponse) =>
 const json = (body: unknown) =>
   HttpServerResponse.unsafeJson(body, { headers: { "cache-control": "public, max-age=300" } })
 
-/** Adds the three routes. */
+/** Adds the routes. */
 export const layer: Layer.Layer<never> = HttpApiBuilder.Router.use((router) =>
   Effect.gen(function* () {
     const cachedPage = yield* Effect.cached(page)
@@ -52,6 +53,10 @@ export const layer: Layer.Layer<never> = HttpApiBuilder.Router.use((router) =>
     yield* router.get(
       "/openapi.full.json",
       Effect.sync(() => json(full()))
+    )
+    yield* router.get(
+      "/api/manage/v1/openapi.json",
+      Effect.sync(() => json(managed()))
     )
     yield* router.get(
       "/docs",

@@ -6,6 +6,13 @@ it("the value of a secret option is masked, however it is written", () => {
   const start = ["node", "spoke", "chat", "Hi"]
   expect(masked([...start, "--key", "spk_1"])).toEqual([...start, "--key", "***"])
   expect(masked([...start, "--key=spk_1", "--json"])).toEqual([...start, "--key=***", "--json"])
+  expect(masked(["node", "spoke", "pull", "--token", "spt_1"])).toEqual([
+    "node",
+    "spoke",
+    "pull",
+    "--token",
+    "***"
+  ])
   expect(masked(["node", "spoke", "import", "--operator-token", "t", "f"])).toEqual([
     "node",
     "spoke",

@@ -118,9 +118,9 @@ const pull = (flags: Flags) =>
     yield* Output.asJson(config)
   })
 
-const plan = (file: string, { json, prune = false, ...flags }: PlanFlags) =>
+const plan = (file: string, { json, prune, ...flags }: PlanFlags) =>
   Effect.gen(function* () {
-    const planned = yield* send(flags, { config: yield* load(file), dryRun: true, prune })
+    const planned = yield* send(flags, { config: yield* load(file), dryRun: true, prune: prune === true })
     yield* show(planned, json)
     if (planned.changes.length > 0) {
       return yield* new CommandFailed({ message: summary(planned), exitCode: 2 })
@@ -137,16 +137,16 @@ const confirmed = Effect.gen(function* () {
   if (!/^y(?:es)?$/iu.test(answer.trim())) return yield* failed("Nothing has been changed.")
 })
 
-const apply = (file: string, { json, prune = false, yes, ...flags }: ApplyFlags) =>
+const apply = (file: string, { json, prune, yes, ...flags }: ApplyFlags) =>
   Effect.gen(function* () {
     const config = yield* load(file)
-    const planned = yield* send(flags, { config, dryRun: true, prune })
+    const planned = yield* send(flags, { config, dryRun: true, prune: prune === true })
     if (planned.changes.length === 0) return yield* show(planned, json)
     if (yes !== true) {
       yield* show(planned, undefined)
       yield* confirmed
     }
-    const done = yield* send(flags, { config, prune, revision: planned.revision })
+    const done = yield* send(flags, { config, prune: prune === true, revision: planned.revision })
     yield* show(done, json)
     yield* Output.note(`Applied: ${summary(done)}`)
   })

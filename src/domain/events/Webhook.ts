@@ -53,7 +53,7 @@ const Address = Text.pipe(
 )
 
 /** `manual`: by somebody of the team. `gone`: it answered 410. `failing`: it has failed for three days. */
-export const DisabledReason = Schema.Literal("manual", "gone", "failing")
+const DisabledReason = Schema.Literal("manual", "gone", "failing")
 
 /** An endpoint as it is shown: its secret never is. */
 export const Webhook = Schema.Struct({

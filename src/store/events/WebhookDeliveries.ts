@@ -25,7 +25,7 @@ const retention = Duration.days(7)
 /** Rows that one sweep removes at most. */
 const sweepBatch = 1_000
 /** Events that one replay sends again at most. */
-export const maxReplayed = 10_000
+const maxReplayed = 10_000
 /** Characters of an answer, or of an error, that are kept. */
 const maxTextCharacters = 1_000
 /** From so many failures in a row on an endpoint is called by one delivery at a time. */

@@ -20,7 +20,7 @@ const Row = Schema.Struct({
   updatedAt: Schema.DateTimeUtcFromDate
 })
 
-export type WebhookChanges = Partial<Pick<Webhook, "url" | "events" | "payload" | "status">>
+type WebhookChanges = Partial<Pick<Webhook, "url" | "events" | "payload" | "status">>
 
 export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()(
   "store/events/WebhookEndpoints",

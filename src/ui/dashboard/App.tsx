@@ -34,6 +34,7 @@ const queries: QueryClient = new QueryClient({
 
 const AgentPage = lazy(() => import("./pages/agents/AgentPage.tsx"))
 const Agents = lazy(() => import("./pages/agents/Agents.tsx"))
+const Tokens = lazy(() => import("./pages/tokens/Tokens.tsx"))
 const Audit = lazy(() => import("./pages/audit/Audit.tsx"))
 const Conversation = lazy(() => import("./pages/conversations/Conversation.tsx"))
 const Conversations = lazy(() => import("./pages/conversations/Conversations.tsx"))
@@ -84,6 +85,9 @@ const Pages = ({ user }: { readonly user: User }) => {
             </Route>
             <Route path="/webhooks">
               <Webhooks />
+            </Route>
+            <Route path="/tokens">
+              <Tokens />
             </Route>
             <Route path="/audit">
               <Audit />

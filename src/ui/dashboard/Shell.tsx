@@ -23,6 +23,7 @@ const words = texts(
     people: "People",
     team: "Team",
     webhooks: "Webhooks",
+    tokens: "Access tokens",
     audit: "Audit",
     reference: "API reference",
     menu: "Menu",
@@ -44,6 +45,7 @@ const words = texts(
     people: "Personen",
     team: "Team",
     webhooks: "Webhooks",
+    tokens: "Zugangstoken",
     audit: "Protokoll",
     reference: "API-Referenz",
     menu: "Menü",
@@ -90,6 +92,7 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
     ...(atLeast(user.role, "admin")
       ? ([
           ["/webhooks", t.webhooks],
+          ["/tokens", t.tokens],
           ["/audit", t.audit]
         ] as const)
       : [])

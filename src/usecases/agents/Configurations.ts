@@ -13,7 +13,7 @@ import type {
   FieldChange,
   Plan
 } from "../../domain/agents/Configuration.ts"
-import { Conflict, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, type NotFound, type ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { Agents, initial } from "./Agents.ts"
 
 /** Agents that are read at a time. */
@@ -116,6 +116,8 @@ interface Step extends AgentChange {
   readonly said: Said
   readonly version: number | null
 }
+
+type Taking = Effect.Effect<Agent | null, NotFound | Conflict | ValidationError | ServiceUnavailable>
 
 const shown = ({ said: _, version: __, ...change }: Step): AgentChange => change
 
@@ -224,7 +226,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       return made
     })
 
-    const take = (scope: TenantScope, { action, agent: name, id, said, version }: Step) => {
+    const take = (scope: TenantScope, { action, agent: name, id, said, version }: Step): Taking => {
       if (id === null) return agents.create(scope, { name, ...said })
       if (action === "delete") return Effect.as(agents.remove(scope, id), null)
       const { contextTokens, maxSearches, minScore, mode, topK, unsupported, ...settings } = initial({
@@ -245,7 +247,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       { config, prune = false, revision }: ApplyRequest
     ) {
       const { tenantId } = scope
-      const touched = yield* Effect.gen(function* () {
+      return yield* Effect.gen(function* () {
         const [lock] = yield* sql<{ readonly free: boolean }>`
           select pg_try_advisory_xact_lock(hashtextextended(${`apply ${tenantId}`}, 0)) as free`
         if (lock?.free !== true) return yield* new Conflict({ message: "Another file is being applied." })
@@ -267,7 +269,6 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
         // Also of agents that are gone: no key of theirs may stay remembered.
         Effect.ensuring(keyStore.invalidate({ tenantId }))
       )
-      return touched
     })
 
     return { read, plan, apply } as const

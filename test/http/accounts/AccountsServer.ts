@@ -34,8 +34,8 @@ import { TokensHandlers } from "../../../src/http/hosted/accounts/TokensHandlers
 import * as ManageAuth from "../../../src/http/manage/ManageAuth.ts"
 import { HostedUsageApi } from "../../../src/http/hosted/billing/UsageApi.ts"
 import { HostedUsageHandlers } from "../../../src/http/hosted/billing/UsageHandlers.ts"
-import { UsersApi } from "../../../src/http/hosted/accounts/UsersApi.ts"
-import { UsersHandlers } from "../../../src/http/hosted/accounts/UsersHandlers.ts"
+import { PasswordsApi, UsersApi } from "../../../src/http/hosted/accounts/UsersApi.ts"
+import { PasswordsHandlers, UsersHandlers } from "../../../src/http/hosted/accounts/UsersHandlers.ts"
 import * as OperatorAuth from "../../../src/http/operator/OperatorAuth.ts"
 import { QueuesApi } from "../../../src/http/operator/QueuesApi.ts"
 import { QueuesHandlers } from "../../../src/http/operator/QueuesHandlers.ts"
@@ -78,6 +78,7 @@ const Surface = HttpApi.make("spoke")
   .add(EndUsersApi)
   .add(HostedUsageApi)
   .add(UsersApi)
+  .add(PasswordsApi)
 
 const Stores = Layer.mergeAll(
   AccessTokenStore.Default,
@@ -131,6 +132,7 @@ export const accountsServer = (options: Options = {}) => {
     EndUsersHandlers,
     KeysHandlers,
     HostedUsageHandlers,
+    PasswordsHandlers,
     UsersHandlers
   ).pipe(
     Layer.provide(SessionAuth.layer(Surface, url)),

@@ -1,14 +1,12 @@
-/** Signing in and out of the dashboard, and the password that it takes. */
+/** Signing in and out of the dashboard. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
-import { ChoosePassword } from "../../../domain/accounts/Team.ts"
 import { Login, User } from "../../../domain/accounts/Account.ts"
 import { RateLimited, ServiceUnavailable, Unauthorized, ValidationError } from "../../../domain/Errors.ts"
 import { Open, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { SameOrigin } from "./SameOrigin.ts"
-import { OneMember } from "./UsersApi.ts"
 
 export const SignedIn = Schema.Struct({ user: Schema.Struct(User.fields) })
 const SignedOut = success(Schema.Struct({ signedOut: Schema.Literal(true) }))
@@ -31,16 +29,4 @@ const session = HttpApiEndpoint.get("session", "/api/auth/session")
   .middleware(SessionAuth)
   .annotate(RequiredRole, "viewer")
 
-/** Uses an invitation up; 401 when it is used, replaced or over. */
-const choosePassword = HttpApiEndpoint.post("choosePassword", "/api/auth/password")
-  .setPayload(ChoosePassword)
-  .addSuccess(success(OneMember))
-  .addError(failure(Unauthorized, ValidationError, ServiceUnavailable))
-  .middleware(SameOrigin)
-  .annotate(Open, "It is how somebody who was invited gets a password.")
-
-export class SessionsApi extends HttpApiGroup.make("sessions")
-  .add(login)
-  .add(logout)
-  .add(session)
-  .add(choosePassword) {}
+export class SessionsApi extends HttpApiGroup.make("sessions").add(login).add(logout).add(session) {}

@@ -5,9 +5,10 @@ import * as Schema from "effect/Schema"
 import { Conflict, Forbidden, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { UserId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
-import { CreateUser, Invitation, Member, PatchUser } from "../../../domain/accounts/Team.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { ChoosePassword, CreateUser, Invitation, Member, PatchUser } from "../../../domain/accounts/Team.ts"
+import { ManageAuth, Managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
+import { SameOrigin } from "./SameOrigin.ts"
 
 const path = Schema.Struct({ id: UserId })
 export const OneMember = Schema.Struct({ user: Member })
@@ -62,3 +63,13 @@ export class ManagedUsersApi extends team("managedUsers")
   .prefix("/api/manage/v1")
   .middleware(ManageAuth)
   .annotateEndpoints(Managed, "team") {}
+
+/** Uses an invitation up; 401 when it is used, replaced or over. */
+const choosePassword = HttpApiEndpoint.post("choosePassword", "/api/auth/password")
+  .setPayload(ChoosePassword)
+  .addSuccess(success(OneMember))
+  .addError(failure(Unauthorized, ValidationError, ServiceUnavailable))
+  .middleware(SameOrigin)
+  .annotate(Open, "It is how somebody who was invited gets a password.")
+
+export class PasswordsApi extends HttpApiGroup.make("passwords").add(choosePassword) {}

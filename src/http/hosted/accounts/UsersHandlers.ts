@@ -5,6 +5,7 @@ import { Team } from "../../../usecases/accounts/Team.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
+import { RequestId } from "../../server/RequestId.ts"
 import { actor } from "./Actor.ts"
 
 /** The people of the tenant. */
@@ -50,3 +51,21 @@ const group = (handlers: GroupHandlers<"users">) =>
 
 export const UsersHandlers = HttpApiBuilder.group(Api, "users", group)
 export const ManagedUsersHandlers = HttpApiBuilder.group(Api, "managedUsers", group)
+
+/** How somebody who was invited gets a password. */
+export const PasswordsHandlers = HttpApiBuilder.group(Api, "passwords", (handlers) =>
+  Effect.gen(function* () {
+    const team = yield* Team
+    const audit = yield* AuditTrail
+    return handlers.handle("choosePassword", ({ payload }) =>
+      Effect.gen(function* () {
+        const requestId = yield* RequestId
+        const user = yield* team.choosePassword(payload)
+        const by = { tenantId: user.tenantId, actor: { type: "user" as const, id: user.id }, requestId }
+        yield* audit.record(by, "user.password", user.id)
+        return { user }
+        // Nobody who goes away in between leaves a change without its entry.
+      }).pipe(Effect.uninterruptible)
+    )
+  })
+)

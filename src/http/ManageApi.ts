@@ -1,0 +1,31 @@
+/** The groups of the management interface: the same use-cases as the dashboard's, for programs with an access token. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import { ManagedAgentsApi } from "./hosted/agents/AgentsApi.ts"
+import { ManagedChannelsApi } from "./hosted/channels/ChannelsApi.ts"
+import { ManagedEndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
+import { ManagedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
+import { ManagedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
+import { ManagedKeysApi } from "./hosted/accounts/KeysApi.ts"
+import { ManagedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
+import { ManagedTakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
+import { ManagedToolsApi } from "./hosted/agents/ToolsApi.ts"
+import { ManagedUsageApi } from "./hosted/billing/UsageApi.ts"
+import { ManagedUsersApi } from "./hosted/accounts/UsersApi.ts"
+import { ManagedWebhooksApi } from "./hosted/events/WebhooksApi.ts"
+import { ConfigurationApi } from "./manage/ConfigurationApi.ts"
+
+/** What `/api/manage/v1/openapi.json` is made from. */
+export const ManageApi = HttpApi.make("manage")
+  .add(ManagedAgentsApi)
+  .add(ConfigurationApi)
+  .add(ManagedKeysApi)
+  .add(ManagedToolsApi)
+  .add(ManagedChannelsApi)
+  .add(ManagedSourcesApi)
+  .add(ManagedCrawlApi)
+  .add(ManagedTakeoverApi)
+  .add(ManagedEndUsersApi)
+  .add(ManagedConversationsApi)
+  .add(ManagedUsageApi)
+  .add(ManagedUsersApi)
+  .add(ManagedWebhooksApi)

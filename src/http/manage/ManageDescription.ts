@@ -1,0 +1,41 @@
+/** The management interface described by its own declarations, as OpenAPI 3.1. */
+import * as OpenApi from "@effect/platform/OpenApi"
+import { isRecord, referredTo, sent, template, written } from "../Description.ts"
+import { ManageApi } from "../ManageApi.ts"
+import * as Routes from "../Routes.ts"
+
+const description = [
+  "Send an access token as `Authorization: Bearer spt_…`. Each operation tells the scope that it takes (`x-scope`), and the",
+  "least role of whoever made the token (`x-role`). Every JSON answer is `{data, meta}` or `{error, meta}`."
+].join(" ")
+
+const completed = (operation: unknown, route: Routes.Route | undefined) =>
+  isRecord(operation) && route?.scope !== undefined
+    ? { ...operation, "x-scope": `${route.scope.resource}:${route.scope.verb}`, "x-role": route.role }
+    : operation
+
+const mapValues = (node: unknown, each: (value: unknown, name: string) => unknown) =>
+  isRecord(node)
+    ? Object.fromEntries(Object.entries(node).map(([name, value]) => [name, each(value, name)]))
+    : {}
+
+export const managed = () => {
+  const routes = new Map(
+    Routes.table(ManageApi).map((route) => [`${route.method.toLowerCase()} ${template(route.path)}`, route])
+  )
+  const { components, info, paths, ...spec } = OpenApi.fromApi(ManageApi)
+  const operations = mapValues(sent(paths), (item, path) =>
+    mapValues(item, (operation, method) => completed(operation, routes.get(`${method} ${path}`)))
+  )
+  const schemas = { ...mapValues(sent(components.schemas), (schema) => schema), ...written }
+  return {
+    ...spec,
+    info: { ...info, title: "Spoke management", version: "1", description },
+    paths: operations,
+    components: {
+      schemas: referredTo(schemas, operations),
+      securitySchemes: { token: { type: "http", scheme: "bearer" } }
+    },
+    security: [{ token: [] }]
+  }
+}

@@ -1,0 +1,276 @@
+/** Access tokens for programs that act for a person: made, revoked. A secret is shown once. */
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import { membersOf } from "../../api/membersOf.ts"
+import { createToken, type NewToken, revokeToken, type Token, tokens } from "../../api/Tokens.ts"
+import { Badge, type Tone } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Choices } from "../../components/Choices.tsx"
+import { Copyable } from "../../components/Copyable.tsx"
+import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
+import { TextField } from "../../components/Field.tsx"
+import { Empty, Loaded, Page } from "../../components/Page.tsx"
+import { Table } from "../../components/Table.tsx"
+import { DraftState } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
+import { everywhere } from "../../text/everywhere.ts"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+
+const words = texts(
+  {
+    title: "Access tokens",
+    lead: "A token lets a program change things here as you, and never more than your role allows.",
+    add: "New token",
+    empty: "No token yet",
+    emptyLead: "Programs use one with the management interface, spoke plan and spoke apply.",
+    scopes: "What it may do",
+    read: "Look at everything",
+    readMeans: "Read what the dashboard shows.",
+    agents: "Agents",
+    agentsMeans: "Read and change agents, also from a file.",
+    tools: "Tools",
+    toolsMeans: "Read and change tools.",
+    sources: "Sources",
+    sourcesMeans: "Read and change sources.",
+    channels: "Channels",
+    channelsMeans: "Read and change channels.",
+    keys: "Keys",
+    keysMeans: "Make and revoke API keys.",
+    team: "Team",
+    teamMeans: "Invite, change and remove people.",
+    all: "Everything",
+    allMeans: "Whatever your role allows.",
+    until: "Until",
+    untilHelp: "Empty: until it is revoked.",
+    secret: "The token",
+    secretHelp: "Copy it now. It is not shown again.",
+    by: "Made by",
+    state: "State",
+    used: "Last used",
+    never: "never",
+    actions: "Actions",
+    revoke: "Revoke",
+    revocation: "Revoke the token",
+    question: (name: string) => `Whatever uses “${name}” stops working at once, for good.`,
+    ACTIVE: "Active",
+    REVOKED: "Revoked",
+    EXPIRED: "Expired"
+  },
+  {
+    title: "Zugangstoken",
+    lead: "Ein Token lässt ein Programm hier an Ihrer Stelle ändern, nie mehr als Ihre Rolle erlaubt.",
+    add: "Neues Token",
+    empty: "Noch kein Token",
+    emptyLead: "Programme benutzen es mit der Verwaltungsschnittstelle, spoke plan und spoke apply.",
+    scopes: "Was es darf",
+    read: "Alles ansehen",
+    readMeans: "Lesen, was die Übersicht zeigt.",
+    agents: "Agenten",
+    agentsMeans: "Agenten lesen und ändern, auch aus einer Datei.",
+    tools: "Werkzeuge",
+    toolsMeans: "Werkzeuge lesen und ändern.",
+    sources: "Quellen",
+    sourcesMeans: "Quellen lesen und ändern.",
+    channels: "Kanäle",
+    channelsMeans: "Kanäle lesen und ändern.",
+    keys: "Schlüssel",
+    keysMeans: "API-Schlüssel anlegen und widerrufen.",
+    team: "Team",
+    teamMeans: "Personen einladen, ändern und entfernen.",
+    all: "Alles",
+    allMeans: "Was Ihre Rolle erlaubt.",
+    until: "Bis",
+    untilHelp: "Leer: bis es widerrufen wird.",
+    secret: "Das Token",
+    secretHelp: "Jetzt kopieren. Es wird nicht wieder gezeigt.",
+    by: "Angelegt von",
+    state: "Stand",
+    used: "Zuletzt benutzt",
+    never: "nie",
+    actions: "Aktionen",
+    revoke: "Widerrufen",
+    revocation: "Token widerrufen",
+    question: (name: string) => `Was „${name}“ benutzt, geht sofort nicht mehr, für immer.`,
+    ACTIVE: "Aktiv",
+    REVOKED: "Widerrufen",
+    EXPIRED: "Abgelaufen"
+  }
+)
+
+const tones: Record<Token["status"], Tone> = { ACTIVE: "good", REVOKED: "bad", EXPIRED: "warn" }
+
+/** Those that are offered here; others are made through the API. */
+type Offered = "*:read" | "agents:*" | "tools:*" | "sources:*" | "channels:*" | "keys:*" | "team:*" | "*"
+
+/** Name and meaning of each. */
+const useOffered = (): Record<Offered, readonly [string, string]> => {
+  const t = useText(words)
+  return {
+    "*:read": [t.read, t.readMeans],
+    "agents:*": [t.agents, t.agentsMeans],
+    "tools:*": [t.tools, t.toolsMeans],
+    "sources:*": [t.sources, t.sourcesMeans],
+    "channels:*": [t.channels, t.channelsMeans],
+    "keys:*": [t.keys, t.keysMeans],
+    "team:*": [t.team, t.teamMeans],
+    "*": [t.all, t.allMeans]
+  }
+}
+
+const initial = (): ReadonlyArray<Offered> => ["agents:*"]
+const nothing = { name: "", scopes: initial(), until: "" }
+const places = ["name", "scopes", "expiresAt"] as const
+
+const Create = ({ onClose }: { readonly onClose: () => void }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const offered = useOffered()
+  const draft = useDraft({ name: "token", title: t.add, stored: nothing })
+  const { change, value } = draft
+  const create = useMutation({
+    mutationFn: () => {
+      const body: NewToken = {
+        name: value.name,
+        scopes: value.scopes,
+        ...(value.until === "" ? {} : { expiresAt: new Date(value.until).toISOString() })
+      }
+      return createToken(body)
+    },
+    onSuccess: () => {
+      draft.saved()
+      return queries.invalidateQueries({ queryKey: tokens.queryKey })
+    }
+  })
+  const { errorOf, general } = useIssues(create.error, places)
+  if (create.data !== undefined) {
+    return (
+      <>
+        <p>{t.secretHelp}</p>
+        <Copyable label={t.secret} value={create.data.secret} />
+        <Actions>
+          <Button kind="primary" onPress={onClose}>
+            {common.close}
+          </Button>
+        </Actions>
+      </>
+    )
+  }
+  return (
+    <Form onSubmit={() => create.mutate()} problem={general}>
+      <TextField
+        label={common.name}
+        isRequired
+        autoFocus
+        value={value.name}
+        onChange={(name) => change({ name })}
+        error={errorOf("name")}
+      />
+      <Choices
+        label={t.scopes}
+        options={membersOf(offered).map((one) => [one, ...offered[one]] as const)}
+        value={value.scopes}
+        onChange={(scopes) => change({ scopes })}
+        error={errorOf("scopes")}
+      />
+      <TextField
+        label={t.until}
+        help={t.untilHelp}
+        type="datetime-local"
+        value={value.until}
+        onChange={(until) => change({ until })}
+        error={errorOf("expiresAt")}
+      />
+      <Actions>
+        <DraftState draft={draft} />
+        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button kind="primary" type="submit" busy={create.isPending}>
+          {common.create}
+        </Button>
+      </Actions>
+    </Form>
+  )
+}
+
+const Revoke = ({ found }: { readonly found: Token }) => {
+  const t = useText(words)
+  const queries = useQueryClient()
+  if (found.status === "REVOKED") return null
+  return (
+    <Confirm
+      trigger={
+        <Button kind="quiet" aria-label={`${t.revoke}: ${found.name}`}>
+          {t.revoke}
+        </Button>
+      }
+      title={t.revocation}
+      question={t.question(found.name)}
+      action={t.revoke}
+      onConfirm={async () => {
+        await revokeToken(found.id)
+        await queries.invalidateQueries({ queryKey: tokens.queryKey })
+      }}
+    />
+  )
+}
+
+const Tokens = () => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const { ago } = useFormat()
+  const query = useInfiniteQuery(tokens)
+  const [creating, setCreating] = useState(false)
+  const add = (
+    <Button kind="primary" onPress={() => setCreating(true)}>
+      {t.add}
+    </Button>
+  )
+  return (
+    <Page title={t.title} lead={t.lead} actions={add}>
+      <Dialog title={t.add} isOpen={creating} onClose={() => setCreating(false)}>
+        <Create onClose={() => setCreating(false)} />
+      </Dialog>
+      <Loaded query={query}>
+        {({ pages }) => {
+          const rows = pages.flatMap((page) => page.tokens)
+          return rows.length === 0 ? (
+            <Empty title={t.empty}>{t.emptyLead}</Empty>
+          ) : (
+            <Table
+              label={t.title}
+              rows={rows}
+              keyOf={({ id }) => id}
+              columns={[
+                {
+                  title: common.name,
+                  cell: ({ name, prefix }) => (
+                    <>
+                      {name} <code>{prefix}…</code>
+                    </>
+                  )
+                },
+                { title: t.scopes, cell: ({ scopes }) => scopes.join(", ") },
+                { title: t.by, cell: ({ user }) => user.email },
+                { title: t.state, cell: ({ status }) => <Badge tone={tones[status]}>{t[status]}</Badge> },
+                {
+                  title: t.used,
+                  whole: true,
+                  cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
+                },
+                { title: t.actions, silent: true, end: true, cell: (found) => <Revoke found={found} /> }
+              ]}
+            />
+          )
+        }}
+      </Loaded>
+      {query.hasNextPage ? (
+        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+      ) : null}
+    </Page>
+  )
+}
+
+export default Tokens

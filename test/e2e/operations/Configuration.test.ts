@@ -1,0 +1,96 @@
+/** `spoke pull`, `spoke plan` and `spoke apply` at a running server. */
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { ask, csrf, makeTenant, type Owner } from "../RouteWorld.ts"
+import { removeFolder, run, type Spoke, start, temporaryFolder } from "../Spoke.ts"
+
+const folder = temporaryFolder()
+const dataDir = temporaryFolder()
+let spoke: Spoke
+let owner: Owner
+let variables: Readonly<Record<string, string>> = {}
+
+beforeAll(async () => {
+  spoke = await start(dataDir)
+  owner = await makeTenant(spoke, "files")
+  const made = await ask(spoke, "POST", "/api/tokens", {
+    cookie: owner.cookie,
+    headers: csrf,
+    body: { name: "Deploy", scopes: ["agents:write"] }
+  })
+  variables = {
+    SPOKE_URL: spoke.url,
+    SPOKE_TOKEN: JSON.parse(made.text).data.secret,
+    SPOKE_DATA_DIR: folder
+  }
+})
+
+afterAll(async () => {
+  await spoke.kill()
+  removeFolder(folder)
+  removeFolder(dataDir)
+})
+
+const write = (name: string, content: unknown) => {
+  const file = Path.join(folder, name)
+  Fs.writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content))
+  return file
+}
+
+it("a file is planned, applied, and then there is nothing left to do", async () => {
+  write("prompt.md", "Answer in one sentence.\n")
+  const file = write("agents.json", {
+    agents: { Shop: { instructions: { file: "prompt.md" }, retrieval: { topK: 3 } } }
+  })
+  const planned = await run(["plan", file], variables)
+  expect([planned.code, planned.stdout]).toEqual([2, expect.stringContaining("+ Shop is created")])
+  expect(planned.stdout).toContain('instructions: "Answer in one sentence.\\n"')
+  expect(planned.stderr).toContain("1 to create, 0 to change, 0 to delete.")
+  const unasked = await run(["apply", file], variables)
+  expect([unasked.code, unasked.stderr]).toEqual([1, expect.stringContaining("--yes")])
+  const applied = await run(["apply", file, "--yes"], variables)
+  expect([applied.code, applied.stderr]).toEqual([0, expect.stringContaining("Applied: 1 to create")])
+  const again = await run(["plan", file], variables)
+  expect([again.code, again.stdout.trim()]).toEqual([0, "Nothing would change."])
+  const pulled = await run(["pull", "--json"], variables)
+  expect(JSON.parse(pulled.stdout)).toEqual({
+    agents: { Shop: { instructions: "Answer in one sentence.\n", retrieval: { topK: 3 } } }
+  })
+  const kept = write("pulled.json", pulled.stdout)
+  const same = await run(["plan", kept, "--json"], variables)
+  expect([same.code, JSON.parse(same.stdout).changes]).toEqual([0, []])
+})
+
+it("a removal is planned with --prune alone", async () => {
+  const none = write("none.json", { agents: {} })
+  expect((await run(["plan", none], variables)).code).toBe(0)
+  const pruned = await run(["plan", none, "--prune", "--json"], variables)
+  expect([pruned.code, JSON.parse(pruned.stdout).changes]).toMatchObject([
+    2,
+    [{ action: "delete", agent: "Shop" }]
+  ])
+})
+
+it("a file that is wrong changes nothing, and the words say what is", async () => {
+  for (const [content, words] of [
+    ["{", "is no JSON"],
+    [{ agent: {} }, "has no agents"],
+    [{ agents: { A: { instruction: "x" } } }, "instruction"],
+    [{ agents: { A: { retrieval: { topK: 99 } } } }, "topK"],
+    [{ agents: { A: { instructions: { file: "missing.md" } } } }, "missing.md cannot be read"],
+    [{ agents: { A: {} }, more: 1 }, "more"]
+  ] as const) {
+    const refused = await run(["apply", write("wrong.json", content), "--yes"], variables)
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining(words)])
+  }
+  const pulled = await run(["pull"], variables)
+  expect(Object.keys(JSON.parse(pulled.stdout).agents)).toEqual(["Shop"])
+})
+
+it("a token that may not, or none, is refused with what to do", async () => {
+  const none = await run(["pull"], { ...variables, SPOKE_TOKEN: "" })
+  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining("SPOKE_TOKEN")])
+  const wrong = await run(["pull"], { ...variables, SPOKE_TOKEN: "spt_wrong" })
+  expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("UNAUTHORIZED")])
+})

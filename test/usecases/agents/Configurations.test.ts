@@ -1,0 +1,192 @@
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FastCheck from "effect/FastCheck"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { layerScrypt } from "../../../src/capabilities/Credentials/Scrypt.ts"
+import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
+import { Configuration } from "../../../src/domain/agents/Configuration.ts"
+import { TenantId } from "../../../src/domain/Ids.ts"
+import { AgentStore } from "../../../src/store/agents/Agents.ts"
+import { Agents } from "../../../src/usecases/agents/Agents.ts"
+import { Configurations } from "../../../src/usecases/agents/Configurations.ts"
+import * as Fixtures from "../../Fixtures.ts"
+import { layerArtifacts } from "../../KeptArtifacts.ts"
+import { eachEngineLive, reset } from "../../TestDatabase.ts"
+
+const live = Configurations.Default.pipe(
+  Layer.provideMerge(Agents.Default),
+  Layer.provide(layerArtifacts),
+  Layer.provideMerge(AgentStore.Default),
+  Layer.provide(layerSql),
+  Layer.provide(layerScrypt({ log2N: 10, r: 8, p: 1 }))
+)
+
+const decode = Schema.decodeUnknownSync(Configuration)
+
+/** A tenant without agents. */
+const empty = Effect.gen(function* () {
+  yield* reset
+  const { tenantId } = yield* Fixtures.agent()
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`delete from agents`
+  return { tenantId: TenantId.make(tenantId) }
+})
+
+const name = FastCheck.stringMatching(/^[A-Za-zäß][\w '"-]{0,20}[\wé]$/)
+const some = <A>(values: FastCheck.Arbitrary<A>, usual: A) => values.filter((value) => value !== usual)
+
+const agent = FastCheck.record(
+  {
+    instructions: FastCheck.stringMatching(/^[ -~]{1,80}$/),
+    model: FastCheck.constantFrom("small", "large"),
+    greeting: FastCheck.constantFrom("Hello", "Hi\nthere"),
+    retrieval: FastCheck.record(
+      {
+        topK: some(FastCheck.integer({ min: 1, max: 20 }), 6),
+        minScore: FastCheck.constantFrom(0, 0.25, 1)
+      },
+      { requiredKeys: [] }
+    ).filter((given) => Object.keys(given).length > 0),
+    grounding: FastCheck.record(
+      {
+        mode: FastCheck.constant("general" as const),
+        unsupported: FastCheck.constantFrom("withhold" as const, "handoff" as const),
+        contextTokens: some(FastCheck.integer({ min: 500, max: 32_000 }), 6_000),
+        maxSearches: FastCheck.integer({ min: 1, max: 8 })
+      },
+      { requiredKeys: [] }
+    ).filter((given) => Object.keys(given).length > 0)
+  },
+  { requiredKeys: [] }
+)
+
+/** Written as `pull` writes: without what is as usual. */
+const config = FastCheck.record({
+  agents: FastCheck.dictionary(name, agent, { maxKeys: 5 })
+})
+
+eachEngineLive("A file of agents", (it) => {
+  it.effect("is what is read after it has been applied, whatever there was, and a second plan is empty", () =>
+    Effect.gen(function* () {
+      const scope = yield* empty
+      const configurations = yield* Configurations
+      for (const given of FastCheck.sample(config, 40)) {
+        const wanted = decode(given)
+        yield* configurations.apply(scope, { config: wanted, prune: true })
+        expect((yield* configurations.read(scope)).config).toEqual(wanted)
+        expect((yield* configurations.plan(scope, { config: wanted, prune: true })).changes).toEqual([])
+      }
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("leaves agents alone that it does not name, and says what each field was and is to be", () =>
+    Effect.gen(function* () {
+      const scope = yield* empty
+      const configurations = yield* Configurations
+      const first = decode({ agents: { Shop: { instructions: "Sell." }, Help: {} } })
+      yield* configurations.apply(scope, { config: first })
+      const second = decode({ agents: { Shop: { instructions: "Help.", retrieval: { topK: 3 } }, New: {} } })
+      const { changes } = yield* configurations.plan(scope, { config: second })
+      expect(changes).toMatchObject([
+        {
+          action: "update",
+          agent: "Shop",
+          fields: [
+            { field: "instructions", before: "Sell.", after: "Help." },
+            { field: "retrieval.topK", before: 6, after: 3 }
+          ]
+        },
+        { action: "create", agent: "New", id: null }
+      ])
+      yield* configurations.apply(scope, { config: second })
+      const { config: read } = yield* configurations.read(scope)
+      expect(read).toEqual({ agents: { Help: {}, New: {}, Shop: second.agents["Shop"] } })
+      const pruned = yield* configurations.plan(scope, { config: second, prune: true })
+      expect(pruned.changes).toMatchObject([{ action: "delete", agent: "Help" }])
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("renames an agent that keeps its id, once", () =>
+    Effect.gen(function* () {
+      const scope = yield* empty
+      const configurations = yield* Configurations
+      const made = yield* configurations.apply(scope, {
+        config: decode({ agents: { Old: { model: "small" } } })
+      })
+      const renamed = decode({ agents: { New: { renamedFrom: "Old", model: "small" } } })
+      const { changes } = yield* configurations.apply(scope, { config: renamed, prune: true })
+      expect(changes).toMatchObject([
+        {
+          action: "update",
+          id: made.changes[0]?.id,
+          fields: [{ field: "name", before: "Old", after: "New" }]
+        }
+      ])
+      expect((yield* configurations.plan(scope, { config: renamed, prune: true })).changes).toEqual([])
+      const doubled = decode({ agents: { Newer: { renamedFrom: "New" }, New: {} } })
+      const refused = yield* Effect.flip(configurations.plan(scope, { config: doubled }))
+      expect(refused._tag).toBe("VALIDATION_ERROR")
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("changes nothing when any of it cannot be done, or when the plan is out of date", () =>
+    Effect.gen(function* () {
+      const scope = yield* empty
+      const configurations = yield* Configurations
+      yield* configurations.apply(scope, { config: decode({ agents: { Shop: {} } }) })
+      const before = yield* configurations.read(scope)
+      const broken = decode({ agents: { A: {}, Shop: { instructions: "New." }, Z: { tools: ["nowhere"] } } })
+      const failed = yield* Effect.flip(configurations.apply(scope, { config: broken, prune: true }))
+      expect(failed._tag).toBe("VALIDATION_ERROR")
+      expect(yield* configurations.read(scope)).toEqual(before)
+      const late = decode({ agents: { Shop: { instructions: "Late." } } })
+      const { revision } = yield* configurations.plan(scope, { config: late })
+      yield* configurations.apply(scope, { config: decode({ agents: { Shop: { instructions: "Soon." } } }) })
+      const outdated = yield* Effect.flip(configurations.apply(scope, { config: late, revision }))
+      expect(outdated._tag).toBe("CONFLICT")
+      expect((yield* configurations.read(scope)).config.agents["Shop"]?.instructions).toBe("Soon.")
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("has one winner of those that apply one plan at once, and a conflict for every other", () =>
+    Effect.gen(function* () {
+      const scope = yield* empty
+      const configurations = yield* Configurations
+      for (let round = 0; round < 10; round++) {
+        const { revision } = yield* configurations.read(scope)
+        const attempts = [0, 1, 2, 3].map((each) =>
+          configurations
+            .apply(scope, {
+              config: decode({
+                agents: { Shop: { instructions: `${round} ${each}` }, [`New ${round} ${each}`]: {} }
+              }),
+              revision
+            })
+            .pipe(Effect.exit)
+        )
+        const ends = yield* Effect.all(attempts, { concurrency: "unbounded" })
+        const winners = ends.flatMap((end, place) => (Exit.isSuccess(end) ? [place] : []))
+        expect(winners).toHaveLength(1)
+        const { config: read } = yield* configurations.read(scope)
+        expect(read.agents["Shop"]?.instructions).toBe(`${round} ${winners[0]}`)
+        const made = Object.keys(read.agents).filter((each) => each.startsWith(`New ${round} `))
+        expect(made).toEqual([`New ${round} ${winners[0]}`])
+      }
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("is refused while two agents have one name", () =>
+    Effect.gen(function* () {
+      const scope = yield* empty
+      const agents = yield* Agents
+      const configurations = yield* Configurations
+      yield* agents.create(scope, { name: "Twin" })
+      yield* agents.create(scope, { name: "Twin" })
+      const refused = yield* Effect.flip(configurations.read(scope))
+      expect([refused._tag, refused.message]).toEqual(["CONFLICT", expect.stringContaining("Twin")])
+    }).pipe(Effect.provide(live))
+  )
+})
