@@ -43,6 +43,7 @@ import {
   UsersHandlers
 } from "../http/hosted/accounts/UsersHandlers.ts"
 import { ConfigurationHandlers } from "../http/manage/ConfigurationHandlers.ts"
+import { ManagedWebhooksHandlers, WebhooksHandlers } from "../http/hosted/events/WebhooksHandlers.ts"
 import * as ManageAuth from "../http/manage/ManageAuth.ts"
 import * as McpRoute from "../http/mcp/McpRoute.ts"
 import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
@@ -90,7 +91,8 @@ const hosted = Layer.mergeAll(
   InsightsHandlers,
   TakeoverHandlers,
   TokensHandlers,
-  ToolsHandlers
+  ToolsHandlers,
+  WebhooksHandlers
 )
 
 /** The same use-cases for programs with an access token. */
@@ -107,7 +109,8 @@ const managed = Layer.mergeAll(
   ManagedEndUsersHandlers,
   ManagedConversationsHandlers,
   ManagedUsageHandlers,
-  ManagedUsersHandlers
+  ManagedUsersHandlers,
+  ManagedWebhooksHandlers
 )
 
 const operator = Layer.mergeAll(ImportsHandlers, QueuesHandlers, TenantsHandlers)

@@ -84,6 +84,8 @@ import { Subscriptions } from "../usecases/billing/Subscriptions.ts"
 import { Takeover } from "../usecases/conversations/Takeover.ts"
 import { Team } from "../usecases/accounts/Team.ts"
 import { Tools } from "../usecases/agents/Tools.ts"
+import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
+import { WebhookEndpoints } from "../usecases/events/WebhookEndpoints.ts"
 import { UsageReport } from "../usecases/billing/UsageReport.ts"
 import { Attachments } from "../usecases/chat/widget/Attachments.ts"
 import { Callers } from "../usecases/chat/widget/Callers.ts"
@@ -312,6 +314,8 @@ export const layer = <E = never, R = never>(
     Subscriptions.Default,
     Tools.Default,
     UsageReport.Default,
+    WebhookDelivery.Default,
+    WebhookEndpoints.Default,
     widget
   ).pipe(
     Layer.provideMerge(Layer.mergeAll(Artifacts.Default, InboundEvents.Default, SourceScopes.Default)),

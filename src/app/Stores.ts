@@ -35,6 +35,8 @@ import { EndUserStore } from "../store/conversations/EndUsers.ts"
 import { InboxViewStore } from "../store/conversations/InboxView.ts"
 import { InsightStore } from "../store/conversations/Insights.ts"
 import { LegacyMessages } from "../store/conversations/LegacyMessages.ts"
+import { WebhookDeliveryStore } from "../store/events/WebhookDeliveries.ts"
+import { WebhookEndpointStore } from "../store/events/WebhookEndpoints.ts"
 import { ArtifactRows } from "../store/knowledge/ArtifactRows.ts"
 import { CrawlEntryStore } from "../store/knowledge/CrawlEntries.ts"
 import { EmbeddingProfileStore } from "../store/knowledge/EmbeddingProfiles.ts"
@@ -90,6 +92,8 @@ export const stores = Layer.mergeAll(
   UnansweredStore.Default,
   UsageStore.Default,
   UserStore.Default,
+  WebhookDeliveryStore.Default,
+  WebhookEndpointStore.Default,
   WidgetMessageStore.Default,
   WidgetSessionStore.Default
 )

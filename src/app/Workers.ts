@@ -16,6 +16,7 @@ import { Inbound } from "../usecases/channels/Inbound.ts"
 import { Outbound } from "../usecases/channels/Outbound.ts"
 import { Ingest } from "../usecases/knowledge/Ingest.ts"
 import { LegacyKeys } from "../usecases/conversations/LegacyKeys.ts"
+import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
 import * as Sweeps from "./Sweeps.ts"
 
 /** Jobs of each queue that one process runs at the same time; what one owner may have of them is its policy's `ownerShare`. */
@@ -29,7 +30,9 @@ const concurrentJobs = {
   /** Events of messaging channels that are processed. */
   "channel-inbound": 8,
   /** Messages to contacts that are sent: most of it is waiting for the provider. */
-  "channel-outbound": 12
+  "channel-outbound": 12,
+  /** Events that are sent to webhooks: all of it is waiting for the receiver. */
+  "webhook-outbound": 32
 } as const satisfies Record<QueueName, number>
 
 const tidy = Effect.gen(function* () {
@@ -84,6 +87,8 @@ export const layer = Layer.scopedDiscard(
     yield* beside(queue.work("ingestion", concurrentJobs.ingestion, ingest.process, ingest.abandoned))
     yield* beside(queue.work("embedding", concurrentJobs.embedding, embed.process))
     yield* beside(queue.work("artifact-cleanup", concurrentJobs["artifact-cleanup"], artifacts.process))
+    const webhooks = yield* WebhookDelivery
+    yield* beside(queue.work("webhook-outbound", concurrentJobs["webhook-outbound"], webhooks.process))
     yield* beside(Sweeps.start)
     yield* beside(Effect.forkScoped(work))
     yield* beside(tidy)

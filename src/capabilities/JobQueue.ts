@@ -12,6 +12,8 @@ export interface QueuePolicy {
   readonly attempts: number
   /** Before the second attempt; doubled for each one after it. */
   readonly backoff: Duration.DurationInput
+  /** No longer than this; without it there is no bound. */
+  readonly maxBackoff?: Duration.DurationInput
   readonly keepCompleted: number
   readonly keepFailed: number
   /**
@@ -74,6 +76,17 @@ export const policies = {
     lease: "20 seconds",
     drain: "30 seconds",
     ownerShare: 2 / 3
+  },
+  // The handler says when the next attempt is due, and gives up by time.
+  "webhook-outbound": {
+    attempts: 1_000_000,
+    backoff: "1 second",
+    maxBackoff: "1 second",
+    keepCompleted: 100,
+    keepFailed: 500,
+    lease: "20 seconds",
+    drain: "15 seconds",
+    ownerShare: 1 / 8
   }
 } as const satisfies Record<QueueName, QueuePolicy>
 
@@ -89,6 +102,8 @@ export class JobQueueError extends Schema.TaggedError<JobQueueError>()("JobQueue
 export class JobFailure extends Schema.TaggedError<JobFailure>()("JobFailure", {
   message: Schema.String,
   fatal: Schema.Boolean,
+  /** Nobody who runs the service needs to hear of it: it is not logged as a warning. */
+  expected: Schema.optionalWith(Schema.Boolean, { exact: true }),
   retryAfter: Schema.optionalWith(Schema.DurationFromMillis, { exact: true })
 }) {}
 

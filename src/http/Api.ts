@@ -22,6 +22,7 @@ import { HostedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
 import { TakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
 import { ToolsApi } from "./hosted/agents/ToolsApi.ts"
 import { HostedUsageApi } from "./hosted/billing/UsageApi.ts"
+import { WebhooksApi } from "./hosted/events/WebhooksApi.ts"
 import { TokensApi } from "./hosted/accounts/TokensApi.ts"
 import { PasswordsApi, UsersApi } from "./hosted/accounts/UsersApi.ts"
 import { ImportsApi } from "./operator/ImportsApi.ts"
@@ -51,6 +52,7 @@ export const Api = HttpApi.make("spoke")
   .add(TokensApi)
   .add(ChannelsApi)
   .add(ToolsApi)
+  .add(WebhooksApi)
   .add(HostedSourcesApi)
   .add(HostedUsageApi)
   .add(UsersApi)

@@ -12,6 +12,7 @@ import { ManagedTakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
 import { ManagedToolsApi } from "./hosted/agents/ToolsApi.ts"
 import { ManagedUsageApi } from "./hosted/billing/UsageApi.ts"
 import { ManagedUsersApi } from "./hosted/accounts/UsersApi.ts"
+import { ManagedWebhooksApi } from "./hosted/events/WebhooksApi.ts"
 import { ConfigurationApi } from "./manage/ConfigurationApi.ts"
 
 /** What `/api/manage/v1/openapi.json` is made from. */
@@ -29,3 +30,4 @@ export const ManageApi = HttpApi.make("manage")
   .add(ManagedConversationsApi)
   .add(ManagedUsageApi)
   .add(ManagedUsersApi)
+  .add(ManagedWebhooksApi)

@@ -26,7 +26,8 @@ const sealed = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   return yield* sql<{ readonly id: string }>`
     select split_part(secret, '.', 2) as id from tools where secret is not null
-    union select split_part(access_token, '.', 2) from channels`
+    union select split_part(access_token, '.', 2) from channels
+    ${(yield* there("webhook_endpoints")) ? sql`union select split_part(secret, '.', 2) from webhook_endpoints` : sql``}`
 })
 
 /** Any of them is good for the database; none when nothing was written under one yet. */
@@ -50,8 +51,8 @@ export const note = (id: string) =>
 /** How much has to be entered again when the master secret is lost. */
 export const sealedCounts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{ readonly tools: number; readonly channels: number }>`
+  const [row] = yield* sql<{ readonly tools: number; readonly channels: number; readonly webhooks: number }>`
     select (select count(*) from tools where secret is not null)::int as tools,
-      (select count(*) from channels)::int as channels`
-  return { tools: row?.tools ?? 0, channels: row?.channels ?? 0 }
+      (select count(*) from channels)::int as channels, (select count(*) from webhook_endpoints)::int as webhooks`
+  return { tools: row?.tools ?? 0, channels: row?.channels ?? 0, webhooks: row?.webhooks ?? 0 }
 }).pipe(Effect.orDie)

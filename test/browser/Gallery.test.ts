@@ -60,6 +60,7 @@ const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Galler
     usage: "/app/usage",
     people: "/app/people",
     team: "/app/team",
+    webhooks: "/app/webhooks",
     audit: "/app/audit",
     "not-found": "/app/nowhere",
     "no-agent": "/app/agents/agt_nobody",
@@ -74,6 +75,7 @@ const dialogs = [
   ["agent-keys", /New key|Neuer Schlüssel/],
   ["agent-tools", /New tool|Neues Werkzeug/],
   ["agent-channels", /New channel|Neuer Kanal/],
+  ["webhooks", /New webhook|Neuer Webhook/],
   ["team", /Invite somebody|Jemanden einladen/]
 ] as const
 

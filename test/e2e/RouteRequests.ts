@@ -22,6 +22,7 @@ const kinds: Record<Kind, true> = {
   KeyId: true,
   TokenId: true,
   ToolId: true,
+  WebhookId: true,
   ChannelId: true,
   SourceId: true,
   IngestionJobId: true,
@@ -121,7 +122,8 @@ const declaredFields = (): ReadonlyMap<string, ReadonlyArray<Field>> => {
 }
 
 /** A route of the management interface takes what its twin of the dashboard takes. */
-const twinOf = (route: string) => route.replace(" /api/manage/v1/", " /api/")
+const twinOf = (route: string) =>
+  route.replace(" /api/manage/v1/webhooks", " /api/webhook-endpoints").replace(" /api/manage/v1/", " /api/")
 
 const file = () => ({ file: new File(["Some text."], "some.txt", { type: "text/plain" }) })
 
@@ -150,6 +152,8 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
     http: { method: "GET", url: "https://shop.example/" }
   }),
   "PATCH /api/tools/:id": () => ({ description: "Taken." }),
+  "PATCH /api/webhook-endpoints/:id": () => ({ url: "https://shop.example/taken" }),
+  "POST /api/webhook-endpoints/:id/replay": () => ({ from: "2026-01-01T00:00:00Z" }),
   "POST /api/sources": () => ({ type: "URL", name: "Taken", config: { url: "https://shop.example/" } }),
   "POST /api/sources/upload": file,
   "POST /api/sources/bulk-upload": file,

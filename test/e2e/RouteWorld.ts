@@ -7,6 +7,7 @@ export type Kind =
   | "KeyId"
   | "TokenId"
   | "ToolId"
+  | "WebhookId"
   | "ChannelId"
   | "SourceId"
   | "IngestionJobId"
@@ -139,6 +140,10 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     parameters: { type: "object", properties: { number: { type: "string" } }, required: ["number"] },
     http: { method: "GET", url: "https://shop.example/orders/{number}" }
   })
+  const { webhook } = await own("/api/webhook-endpoints", {
+    url: `https://shop.example/${mark}`,
+    events: ["source.failed"]
+  })
   const { channel } = await own(`/api/agents/${agentId}/channels`, {
     channel: "whatsapp",
     externalId: String(1_000 + ++channels),
@@ -177,6 +182,7 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     KeyId: made.key.id,
     TokenId: access.token.id,
     ToolId: tool.id,
+    WebhookId: webhook.id,
     ChannelId: channel.id,
     SourceId: source.id,
     IngestionJobId: ingestionJob.id,

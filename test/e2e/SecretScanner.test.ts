@@ -58,6 +58,7 @@ describe("No secret of the operator or of a tenant", () => {
   let servers: Awaited<ReturnType<typeof overhear>> = null
   let key = ""
   let token = ""
+  let webhook = { id: "", secret: "" }
   let cookie = ""
 
   const collector = Http.createServer((request, response) => {
@@ -130,6 +131,12 @@ describe("No secret of the operator or of a tenant", () => {
       }
       await dataOf(say("POST", `/api/agents/${agent.id}/tools`, { ...mine, body }))
     }
+    const hook = await ask(spoke, "POST", "/api/webhook-endpoints", {
+      ...mine,
+      body: { url: `${shopUrl}/events`, events: ["turn.settled"], payload: "full" }
+    })
+    const subscribed = JSON.parse(hook.text).data
+    webhook = { id: subscribed.webhook.id, secret: subscribed.secret }
     const channel = { channel: "whatsapp", externalId: "pn_1", accessToken: theirs.accessToken }
     await dataOf(say("POST", `/api/agents/${agent.id}/channels`, { ...mine, body: channel }))
   }, 120_000)
@@ -226,6 +233,11 @@ describe("No secret of the operator or of a tenant", () => {
       await say("GET", path, mine)
     }
     const [agent] = (await dataOf(say("GET", "/api/agents", mine))).agents
+    await until(
+      () => say("GET", `/api/webhook-endpoints/${webhook.id}/deliveries`, mine),
+      ({ text }) => text.includes('"attempts":1')
+    )
+    await say("GET", "/api/webhook-endpoints", mine)
     for (const what of ["keys", "tools", "channels"])
       await say("GET", `/api/agents/${agent.id}/${what}`, mine)
 
@@ -304,6 +316,8 @@ describe("No secret of the operator or of a tenant", () => {
       wrong,
       key,
       token,
+      webhook.secret,
+      webhook.secret.slice("whsec_".length),
       session
     ]
     expect(secrets.every((secret) => secret.length > 15)).toBe(true)

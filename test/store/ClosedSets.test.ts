@@ -5,6 +5,7 @@ import { RunStatus } from "../../src/domain/chat/AgentRun.ts"
 import { KeyStatus } from "../../src/domain/accounts/ApiKey.ts"
 import { Delivery } from "../../src/domain/channels/Channel.ts"
 import { ConversationState, MessageAuthor, MessageRole } from "../../src/domain/conversations/Conversation.ts"
+import { DeliveryStatus } from "../../src/domain/events/Webhook.ts"
 import { CrawlOutcome } from "../../src/domain/knowledge/Crawl.ts"
 import { JobState } from "../../src/domain/knowledge/Job.ts"
 import { IngestionJobStatus, IngestionJobType, SourceStatus } from "../../src/domain/knowledge/Source.ts"
@@ -30,7 +31,9 @@ const known: Readonly<Record<string, ReadonlyArray<string>>> = {
   "messages.role": MessageRole.literals,
   // A delayed job is a waiting one that is not due.
   "queue_jobs.state": without(JobState.literals, "delayed"),
-  "sources.status": SourceStatus.literals
+  "sources.status": SourceStatus.literals,
+  "webhook_deliveries.status": DeliveryStatus.literals,
+  "webhook_endpoints.status": ["active", "disabled"]
 }
 
 eachEngine("A set of names that the database checks", (it) => {

@@ -1,9 +1,9 @@
 /** The audit trail as it is read. */
 import * as Schema from "effect/Schema"
 
-/** Who did it: an API key, a dashboard user, somebody's access token or the operator, by id. */
+/** Who did it: an API key, a dashboard user, somebody's access token, the operator or the service itself, by id. */
 export const Actor = Schema.Struct({
-  type: Schema.Literal("key", "user", "token", "operator"),
+  type: Schema.Literal("key", "user", "token", "operator", "service"),
   id: Schema.String
 })
 export type Actor = typeof Actor.Type

@@ -7,7 +7,8 @@ export const QueueName = Schema.Literal(
   "embedding",
   "artifact-cleanup",
   "channel-inbound",
-  "channel-outbound"
+  "channel-outbound",
+  "webhook-outbound"
 )
 export type QueueName = typeof QueueName.Type
 

@@ -16,6 +16,7 @@ import {
   type MessageId,
   TenantId
 } from "../../domain/Ids.ts"
+import { reported, sentByHuman, started } from "../events/ReportedEvents.ts"
 import { jsonbOf } from "../Jsonb.ts"
 
 /** The configuration that a message goes by. */
@@ -113,9 +114,14 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
           const found = yield* held(route, endUserId)
           if (found !== null) return found
           yield* sql`
-            insert into conversations (id, tenant_id, agent_id, end_user_id, channel, channel_id)
-            values (${fresh}, ${route.tenantId}, ${route.agentId}, ${endUserId}, ${channel}, ${route.channelId})
-            on conflict (channel_id, end_user_id) where channel_id is not null and state <> 'CLOSED' do nothing`
+            with made as (
+              insert into conversations (id, tenant_id, agent_id, end_user_id, channel, channel_id)
+              values (${fresh}, ${route.tenantId}, ${route.agentId}, ${endUserId}, ${channel}, ${route.channelId})
+              on conflict (channel_id, end_user_id) where channel_id is not null and state <> 'CLOSED' do nothing
+              returning id, tenant_id, agent_id, end_user_id, channel
+            ),
+            ${reported(sql, started(sql, sql`made`))}
+            select id from made`
         }
       }, Effect.orDie)
 
@@ -138,8 +144,9 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
         sql`
           with conversation as (
             update conversations set message_count = message_count + 1, updated_at = now()
-            where id = ${conversationId} returning id, message_count
+            where id = ${conversationId} returning id, tenant_id, agent_id, message_count
           )
+          ${message.author === "human" ? sql`, ${reported(sql, sentByHuman(sql, message.id, null))}` : sql``}
           insert into messages (
             id, conversation_id, agent_id, position, role, content, author, channel_message_id, answered_by, created_at
           )

@@ -4,7 +4,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { processStopped } from "../../domain/chat/AgentRun.ts"
 import { released } from "../billing/TurnQuota.ts"
-import { servedOnce, settleEmptyStatement } from "./TurnSettlement.ts"
+import { reported } from "../events/ReportedEvents.ts"
+import { endedEmpty, servedOnce, settleEmptyStatement } from "./TurnSettlement.ts"
 import { orUnstorable } from "../Unstorable.ts"
 
 /** Runs that one sweep ends at most. */
@@ -76,6 +77,7 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
           case when alive then null else jsonb_build_object('code', ${processStopped}::text) end, now()
         from dead
       ),
+      ${reported(sql, endedEmpty(sql, sql`dead`))},
       ${released(sql, sql`dead`)}
       select id from dead`
 

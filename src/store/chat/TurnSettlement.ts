@@ -8,6 +8,7 @@ import { Citation } from "../../domain/chat/ChatTurn.ts"
 import type { MessageId, RunId } from "../../domain/Ids.ts"
 import { jsonbOf } from "../Jsonb.ts"
 import { released } from "../billing/TurnQuota.ts"
+import { type Report, reported } from "../events/ReportedEvents.ts"
 
 /** How a turn went, for reports. */
 export interface Course {
@@ -60,6 +61,32 @@ const encodeCitations = jsonbOf(Schema.Array(Citation))
 
 /** Tokens that a column holds; no turn takes as many. */
 const maxTokens = 2_147_483_647
+
+/** That the turn has ended, and after it that a human is asked for, if one is. */
+const settledEvents = (sql: SqlClient.SqlClient, { handoff, reply }: Settlement) => {
+  const of = {
+    tenantId: sql`settled.tenant_id`,
+    agentId: sql`settled.agent_id`,
+    conversationId: sql`settled.conversation_id`
+  }
+  const ended: Report = {
+    ...of,
+    type: "turn.settled",
+    key: sql`settled.id`,
+    ids: sql`jsonb_build_object('runId', settled.id, 'messageId', ${reply?.id ?? null}::text,
+      'status', ${sql.literal(reply === null ? "'failed'" : "'complete'")})`,
+    from: sql`settled`
+  }
+  if (handoff === undefined) return reported(sql, ended)
+  return reported(sql, ended, {
+    ...of,
+    type: "handoff.requested",
+    key: sql`conversation.id || ':' || conversation.epoch`,
+    ids: sql`'{}'::jsonb`,
+    from: sql`settled, conversation`,
+    place: sql`1`
+  })
+}
 
 /** The reply, and what it answers as answered; the user's message, unless it is stored already. */
 const said = (sql: SqlClient.SqlClient, { inputTokens, outputTokens, reply }: Settlement) => sql`
@@ -139,9 +166,22 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
             as e (sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
           on conflict (run_id, sequence) do nothing
         ),
+        ${settledEvents(sql, settlement)},
         ${settlement.counted ? sql`counted as (${counters(sql, reply === null ? nothingSaid : settlement)})` : released(sql, sql`settled`)}
         select exists (select 1 from run) as running, (select epoch::int from conversation) as epoch`
 }
+
+/** That runs which were ended have said nothing: rows of `from` are those of `agent_runs`, their conversations updated. */
+export const endedEmpty = (sql: SqlClient.SqlClient, from: Statement.Fragment): Report => ({
+  type: "turn.settled",
+  key: sql`ended.id`,
+  tenantId: sql`ended.tenant_id`,
+  agentId: sql`ended.agent_id`,
+  conversationId: sql`ended.conversation_id`,
+  ids: sql`jsonb_build_object('runId', ended.id, 'messageId', null, 'status', 'failed')`,
+  from: sql`${from} ended where ended.conversation_id in (select id from conversation)`,
+  place: sql`ended.ticket`
+})
 
 /**
  * Ends the running runs `r` for which `condition` holds as failed, without any message: neither the user's
@@ -161,6 +201,7 @@ export const settleEmptyStatement = (
   conversation as (
     update conversations c set served = ${servedOnce(sql, sql`settled.ticket`)}, updated_at = now()
     from settled where c.id = settled.conversation_id
+    returning c.id
   ),
   traced as (
     insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
@@ -168,6 +209,7 @@ export const settleEmptyStatement = (
       'run.failed', 'failed', ${label}, null, now()
     from settled
   ),
+  ${reported(sql, endedEmpty(sql, sql`settled`))},
   ${counted ? sql`counted as (${counters(sql, nothingSaid)})` : released(sql, sql`settled`)}
   select id from settled`
 

@@ -24,6 +24,7 @@ import { jsonbOf } from "../Jsonb.ts"
 import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
 import { isDeadlock } from "../knowledge/Sources.ts"
 import { released, reservation } from "../billing/TurnQuota.ts"
+import { reported, started } from "../events/ReportedEvents.ts"
 import {
   counters,
   nothingSaid,
@@ -230,9 +231,10 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           select ${opening.conversationId}, ${scope.tenantId}, ${scope.agentId}, identity.id, ${opening.channel},
             ${sourceScopeJson(scope)}::jsonb, 1
           from identity
-          returning id, tickets as ticket, epoch
+          returning id, tickets as ticket, epoch, tenant_id, agent_id, end_user_id, channel
         ),
-        ${runRows(scope, opening, sql`conversation origin`)}`
+        ${runRows(scope, opening, sql`conversation origin`)},
+        ${reported(sql, started(sql, sql`conversation`))}`
       return sql`
         with ${reservation(sql, scope.tenantId, known)},
         identity as (${identity(scope, opening)})
@@ -257,9 +259,15 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
                     where m.conversation_id = ${id} and m.id = ${opening.userMessageId} and m.role = 'user')`
                 : sql``
             }
-          returning c.id, c.tickets as ticket, c.served, c.message_count, c.epoch
+          returning c.id, c.tickets as ticket, c.served, c.message_count, c.epoch, c.tenant_id, c.agent_id,
+            c.end_user_id, c.channel, c.channel_id
         ),
-        ${runRows(scope, opening, sql`ticketed origin`)}`
+        ${runRows(scope, opening, sql`ticketed origin`)},
+        ${reported(
+          sql,
+          // The first turn of a conversation that was made for it.
+          started(sql, sql`ticketed`, sql`ticket = 1 and message_count = 0 and channel_id is null`)
+        )}`
       const place = opening.persist
         ? sql`
           (select ticket from ticketed)::int as ticket,

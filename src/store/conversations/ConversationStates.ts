@@ -14,6 +14,7 @@ import {
   ConversationState
 } from "../../domain/conversations/Conversation.ts"
 import { AgentId, type ConversationId, type MessageId, RunId, type UserId } from "../../domain/Ids.ts"
+import { reported, sentByHuman } from "../events/ReportedEvents.ts"
 import { jsonbOf } from "../Jsonb.ts"
 
 const Changed = Schema.Struct({
@@ -49,6 +50,20 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
       update messages set answered_by = ${answeredBy}
       where conversation_id = ${id} and role = 'user' and channel_message_id is not null and answered_by is null`
 
+      /** What endpoints are told of a change to this state. */
+      const told = (to: ConversationState) =>
+        to !== "HUMAN_REQUESTED" && to !== "HUMAN_ACTIVE"
+          ? sql``
+          : sql`, ${reported(sql, {
+              type: to === "HUMAN_ACTIVE" ? "handoff.taken" : "handoff.requested",
+              key: sql`changed.id || ':' || changed.epoch`,
+              tenantId: sql`changed.tenant_id`,
+              agentId: sql`changed.agent_id`,
+              conversationId: sql`changed.id`,
+              ids: sql`'{}'::jsonb`,
+              from: sql`changed`
+            })}`
+
       /**
        * None when the scope has no such conversation, or its state is not one of `from`. A conversation that goes back to its
        * agent begins a new episode: the model does not see what led to the human.
@@ -62,15 +77,19 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
           Request: Schema.Void,
           Result: Changed,
           execute: () => sql`
+          with changed as (
           update conversations c set state = ${to}, epoch = c.epoch + 1, updated_at = now(),
             handoff_reason = ${reason === undefined ? sql`handoff_reason` : reason}
             ${to === "AI_ACTIVE" ? sql`, episode_start = c.message_count` : sql``}
           where c.tenant_id = ${tenantId} and c.id = ${id} and c.state = any(${from}::text[])
             ${agentId === undefined ? sql`` : sql`and c.agent_id = ${agentId}`}
-          returning c.agent_id as "agentId", c.channel, c.epoch::int, coalesce((
-            select m.content from messages m where m.conversation_id = c.id and m.role = 'user'
+          returning c.id, c.tenant_id, c.agent_id, c.channel, c.epoch
+          )
+          ${told(to)}
+          select agent_id as "agentId", channel, epoch::int, coalesce((
+            select m.content from messages m where m.conversation_id = changed.id and m.role = 'user'
             order by m.position desc nulls last limit 1
-          ), '') as "lastQuestion"`
+          ), '') as "lastQuestion" from changed`
         })(undefined)
         if (Option.isSome(changed)) yield* handled(id, unanswered)
         // A turn that is running locks its run before the conversation: its settlement writes what became of it.
@@ -103,8 +122,9 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
         yield* sql`
         with conversation as (
           update conversations set message_count = message_count + 1, updated_at = now()
-          where id = ${id} returning id, agent_id, message_count
+          where id = ${id} returning id, tenant_id, agent_id, message_count
         )
+        ${message.author === "human" ? sql`, ${reported(sql, sentByHuman(sql, message.id, message.userId))}` : sql``}
         insert into messages (id, conversation_id, agent_id, position, role, content, author, author_user_id, attachments)
         select ${message.id}, id, agent_id, message_count, 'assistant', ${message.content}, ${message.author},
           ${message.userId}, ${files}::jsonb

@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { AgentId, IngestionJobId, SourceId, TenantId } from "../../domain/Ids.ts"
 import { IngestionJob, IngestionJobType, SourceType } from "../../domain/knowledge/Source.ts"
+import { reported } from "../events/ReportedEvents.ts"
 
 const Row = Schema.Struct({
   ...IngestionJob.fields,
@@ -146,6 +147,18 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         Effect.asVoid
       )
 
+    /** Of the CTE `source`, which the job has just changed. */
+    const told = (type: "source.ready" | "source.failed", jobId: IngestionJobId) =>
+      reported(sql, {
+        type,
+        key: sql`${jobId}`,
+        tenantId: sql`source.tenant_id`,
+        agentId: sql`source.agent_id`,
+        conversationId: sql`null`,
+        ids: sql`jsonb_build_object('sourceId', source.id, 'ingestionJobId', ${jobId}::text)`,
+        from: sql`source`
+      })
+
     /** `SUCCEEDED`, and the source `READY` with its new generation live: part of the transaction that swaps. */
     const succeed = (task: IngestionTask, chunksCreated: number) =>
       sql`
@@ -153,10 +166,14 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
           update ingestion_jobs set status = 'SUCCEEDED', progress = 100, chunks_created = ${chunksCreated}::int,
             error = null, completed_at = now()
           where id = ${task.jobId} returning source_id
-        )
-        update sources set status = 'READY', live_generation = ${task.generation}, last_synced_at = now(),
-          last_error = null, updated_at = now()
-        from job where id = job.source_id`.pipe(Effect.orDie, Effect.asVoid)
+        ),
+        source as (
+          update sources set status = 'READY', live_generation = ${task.generation}, last_synced_at = now(),
+            last_error = null, updated_at = now()
+          from job where id = job.source_id returning id, tenant_id, agent_id
+        ),
+        ${told("source.ready", task.jobId)}
+        select id from source`.pipe(Effect.orDie, Effect.asVoid)
 
     /** As it is kept with those of the attempts before. */
     const attemptError = (reason: string) =>
@@ -170,9 +187,13 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
           update ingestion_jobs set status = 'FAILED', error = ${reason}, completed_at = now(),
             attempt_errors = attempt_errors || ${attemptError(reason)}
           where id = ${id} and status in ('QUEUED', 'RUNNING') returning source_id
-        )
-        update sources set status = 'FAILED', last_error = ${reason}, updated_at = now()
-        from job where id = job.source_id`.pipe(Effect.orDie, Effect.asVoid)
+        ),
+        source as (
+          update sources set status = 'FAILED', last_error = ${reason}, updated_at = now()
+          from job where id = job.source_id returning id, tenant_id, agent_id
+        ),
+        ${told("source.failed", id)}
+        select id from source`.pipe(Effect.orDie, Effect.asVoid)
 
     /** The reason of an attempt that will be repeated. */
     const noteFailure = (id: IngestionJobId, reason: string) =>

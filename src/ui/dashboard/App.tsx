@@ -43,6 +43,7 @@ const People = lazy(() => import("./pages/people/People.tsx"))
 const Source = lazy(() => import("./pages/sources/Source.tsx"))
 const Sources = lazy(() => import("./pages/sources/Sources.tsx"))
 const Team = lazy(() => import("./pages/team/Team.tsx"))
+const Webhooks = lazy(() => import("./pages/webhooks/Webhooks.tsx"))
 const Usage = lazy(() => import("./pages/usage/Usage.tsx"))
 
 const Pages = ({ user }: { readonly user: User }) => {
@@ -85,6 +86,9 @@ const Pages = ({ user }: { readonly user: User }) => {
             </Route>
             <Route path="/people">
               <People />
+            </Route>
+            <Route path="/webhooks">
+              <Webhooks />
             </Route>
             <Route path="/tokens">
               <Tokens />

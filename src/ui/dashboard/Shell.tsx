@@ -12,7 +12,8 @@ import {
   MessagesSquare,
   ScrollText,
   UserCog,
-  UsersRound
+  UsersRound,
+  Webhook
 } from "lucide-react"
 import { type ReactNode, useEffect, useState } from "react"
 import { Link, useLocation } from "wouter"
@@ -38,6 +39,7 @@ const words = texts(
     usage: "Usage",
     people: "People",
     team: "Team",
+    webhooks: "Webhooks",
     tokens: "Access tokens",
     audit: "Audit",
     reference: "API reference",
@@ -60,6 +62,7 @@ const words = texts(
     usage: "Verbrauch",
     people: "Personen",
     team: "Team",
+    webhooks: "Webhooks",
     tokens: "Zugangstoken",
     audit: "Protokoll",
     reference: "API-Referenz",
@@ -108,6 +111,7 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
     ["/team", t.team, UserCog],
     ...(atLeast(user.role, "admin")
       ? ([
+          ["/webhooks", t.webhooks, Webhook],
           ["/tokens", t.tokens, KeyRound],
           ["/audit", t.audit, ScrollText]
         ] as const)

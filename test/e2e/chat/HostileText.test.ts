@@ -319,6 +319,7 @@ describe("Text that no store holds", () => {
         agents: world.ids.AgentId,
         keys: world.ids.KeyId,
         tools: world.ids.ToolId,
+        "webhook-endpoints": world.ids.WebhookId,
         channels: world.ids.ChannelId,
         sources: world.ids.SourceId,
         "ingestion-jobs": world.ids.IngestionJobId,

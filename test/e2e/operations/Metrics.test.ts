@@ -72,7 +72,14 @@ it("the pool of connections tells how much of it is used, and the program which 
 })
 
 it("every queue tells how long it is and how long its oldest job has waited", async () => {
-  const names = ["artifact-cleanup", "channel-inbound", "channel-outbound", "embedding", "ingestion"]
+  const names = [
+    "artifact-cleanup",
+    "channel-inbound",
+    "channel-outbound",
+    "embedding",
+    "ingestion",
+    "webhook-outbound"
+  ]
   const text = await metrics()
   for (const name of names) expect(text).toContain(`spoke_queue_oldest_waiting_seconds{queue="${name}"}`)
   const { body } = await spoke.request("GET", "/readyz", { key: null })

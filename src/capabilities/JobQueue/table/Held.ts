@@ -33,10 +33,13 @@ export const endEarly = (held: Held, why: "lost" | "stopped") =>
     return Fiber.interruptFork(held.fiber)
   })
 
-/** Before attempt n + 1: the policy's backoff times 2^(n - 1), and no sooner than the failure asks for. */
+/** Before attempt n + 1: the policy's backoff times 2^(n - 1), bounded, and no sooner than the failure asks for. */
 const delayOf = (policy: QueuePolicy, attempt: number, failure: Option.Option<JobFailure>) =>
   Duration.max(
-    Duration.times(Duration.decode(policy.backoff), 2 ** (attempt - 1)),
+    Duration.min(
+      Duration.times(Duration.decode(policy.backoff), 2 ** (attempt - 1)),
+      policy.maxBackoff ?? Duration.infinity
+    ),
     Option.match(failure, {
       onNone: () => Duration.zero,
       onSome: ({ retryAfter }) => retryAfter ?? Duration.zero
@@ -56,7 +59,10 @@ const failed = (rows: Rows, policy: QueuePolicy, held: Held, cause: Cause.Cause<
       yield* Effect.logError("A job failed for good", message)
       return yield* rows.fail(held, message)
     }
-    yield* Effect.logWarning("An attempt failed, another will follow", message)
+    const log = Option.exists(failure, ({ expected }) => expected === true)
+      ? Effect.logDebug
+      : Effect.logWarning
+    yield* log("An attempt failed, another will follow", message)
     return yield* rows.retry(held, message, delayOf(policy, attempt, failure))
   })
 

@@ -24,7 +24,8 @@ const words = texts(
     key: "Key",
     user: "User",
     token: "Access token",
-    operator: "Operator"
+    operator: "Operator",
+    service: "Spoke"
   },
   {
     title: "Protokoll",
@@ -38,7 +39,8 @@ const words = texts(
     key: "Schlüssel",
     user: "Benutzer",
     token: "Zugangstoken",
-    operator: "Betreiber"
+    operator: "Betreiber",
+    service: "Spoke"
   }
 )
 

@@ -36,7 +36,14 @@ const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "user.delete": { en: "Member removed", de: "Mitglied entfernt" },
   "user.invite": { en: "Invitation renewed", de: "Einladung erneuert" },
   "user.password": { en: "Password chosen", de: "Passwort gewählt" },
-  "user.update": { en: "Member changed", de: "Mitglied geändert" }
+  "user.update": { en: "Member changed", de: "Mitglied geändert" },
+  "webhook.create": { en: "Webhook added", de: "Webhook hinzugefügt" },
+  "webhook.delete": { en: "Webhook deleted", de: "Webhook gelöscht" },
+  "webhook.disable": { en: "Webhook disabled after failures", de: "Webhook nach Fehlern ausgeschaltet" },
+  "webhook.replay": { en: "Events sent again", de: "Ereignisse erneut gesendet" },
+  "webhook.rotate": { en: "Webhook secret replaced", de: "Webhook-Geheimnis ersetzt" },
+  "webhook.test": { en: "Test event sent", de: "Test-Ereignis gesendet" },
+  "webhook.update": { en: "Webhook changed", de: "Webhook geändert" }
 }
 
 export const deedOf = (action: string, language: Language): string => deeds[action]?.[language] ?? action

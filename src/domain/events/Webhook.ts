@@ -1,0 +1,122 @@
+/** Events that are reported to addresses of the customer's, by the conventions of Standard Webhooks. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { urlOf } from "../Address.ts"
+import { typeId } from "../Ids.ts"
+import { Text } from "../Text.ts"
+import { TimestampInput } from "../TimestampInput.ts"
+import { Version } from "../Version.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+export const WebhookId = Text.pipe(Schema.minLength(1), Schema.brand("WebhookId"))
+export type WebhookId = typeof WebhookId.Type
+export const newWebhookId = Effect.map(Clock.currentTimeMillis, (now) => WebhookId.make(typeId("whk", now)))
+
+/** What an endpoint may ask for. */
+export const EventType = Schema.Literal(
+  "conversation.started",
+  "turn.settled",
+  "handoff.requested",
+  "handoff.taken",
+  "message.sent",
+  "source.ready",
+  "source.failed"
+)
+export type EventType = typeof EventType.Type
+
+/** Sent on demand, whatever the endpoint asks for. */
+export const testEvent = "webhook.test"
+
+const EventTypes = Schema.Array(EventType).pipe(
+  Schema.minItems(1, { message: () => "Expected at least one event type" }),
+  Schema.maxItems(100),
+  Schema.transform(Schema.Array(EventType), {
+    strict: true,
+    decode: (all) => [...new Set(all)],
+    encode: (all) => all
+  })
+)
+
+/** `thin`: ids alone. `full`: what was said as well, as it is when the event is sent. */
+export const Payload = Schema.Literal("thin", "full")
+export type Payload = typeof Payload.Type
+
+const Address = Text.pipe(
+  Schema.maxLength(2_048),
+  Schema.filter(
+    (text) =>
+      (/^https?:\/\/[^\s/?#@\\]+(?:[/?][^\s#\\]*)?$/i.test(text) && urlOf(text) !== null) ||
+      "Expected an http or https URL without credentials"
+  )
+)
+
+/** `manual`: by somebody of the team. `gone`: it answered 410. `failing`: it has failed for three days. */
+const DisabledReason = Schema.Literal("manual", "gone", "failing")
+
+/** An endpoint as it is shown: its secret never is. */
+export const Webhook = Schema.Struct({
+  id: WebhookId,
+  url: Schema.String,
+  events: Schema.Array(EventType),
+  payload: Payload,
+  status: Schema.Literal("active", "disabled"),
+  /** Null while it is active. */
+  disabledReason: Schema.NullOr(DisabledReason),
+  /** Since when no call was taken; null when the last one was. */
+  failingSince: Schema.NullOr(Schema.DateTimeUtc),
+  version: Version,
+  createdAt: Schema.DateTimeUtc,
+  updatedAt: Schema.DateTimeUtc
+})
+export type Webhook = typeof Webhook.Type
+
+export const CreateWebhook = Schema.Struct({
+  url: Address,
+  events: EventTypes,
+  payload: Schema.optionalWith(Payload, { exact: true, default: () => "thin" as const })
+})
+export type CreateWebhook = typeof CreateWebhook.Type
+
+/** What is left out stays. */
+export const PatchWebhook = Schema.Struct({
+  url: optional(Address),
+  events: optional(EventTypes),
+  payload: optional(Payload),
+  status: optional(Schema.Literal("active", "disabled"))
+})
+export type PatchWebhook = typeof PatchWebhook.Type
+
+/** `from` belongs to the range, `to` does not; without `to` it goes up to now. */
+export const ReplayRange = Schema.Struct({ from: TimestampInput, to: optional(TimestampInput) })
+export type ReplayRange = typeof ReplayRange.Type
+
+export const Replayed = Schema.Struct({
+  /** How many events will be sent again. */
+  replayed: Schema.Int,
+  /** Where to go on when the range holds more than one request takes; null when that was all. */
+  nextFrom: Schema.NullOr(Schema.DateTimeUtc)
+})
+
+/**
+ * How an event fared at an endpoint. `cancelled`: the endpoint was disabled first. `failed`: it was tried for three days.
+ */
+export const DeliveryStatus = Schema.Literal("pending", "delivered", "failed", "cancelled")
+
+export const WebhookDelivery = Schema.Struct({
+  eventId: Schema.String,
+  type: Schema.String,
+  status: DeliveryStatus,
+  attempts: Schema.Int,
+  /** Of the last answer; null when there was none. */
+  answerStatus: Schema.NullOr(Schema.Int),
+  /** The beginning of the last answer's body. */
+  answerText: Schema.NullOr(Schema.String),
+  /** Why the last attempt had no answer. */
+  error: Schema.NullOr(Schema.String),
+  createdAt: Schema.DateTimeUtc,
+  attemptedAt: Schema.NullOr(Schema.DateTimeUtc),
+  settledAt: Schema.NullOr(Schema.DateTimeUtc)
+})
+export type WebhookDelivery = typeof WebhookDelivery.Type

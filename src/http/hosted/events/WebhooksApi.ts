@@ -1,0 +1,116 @@
+/** Where the tenant's events go, for admins in the dashboard and for programs. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import {
+  CreateWebhook,
+  DeliveryStatus,
+  PatchWebhook,
+  Replayed,
+  ReplayRange,
+  Webhook,
+  WebhookDelivery,
+  WebhookId
+} from "../../../domain/events/Webhook.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { IfMatchHeader } from "../../../domain/Version.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+const One = success(Schema.Struct({ webhook: Webhook }))
+export const WebhookPage = Schema.Struct({
+  webhooks: Schema.Array(Webhook),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+export const DeliveryPage = Schema.Struct({
+  deliveries: Schema.Array(WebhookDelivery),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+/** The answers to making one and to a rotation are the only ones that hold a secret. */
+export const MadeWebhook = Schema.Struct({ webhook: Webhook, secret: Schema.Redacted(Schema.String) })
+/** The id of the event that is being sent. */
+export const TestedWebhook = Schema.Struct({ eventId: Schema.String })
+const Deleted = success(Schema.Struct({ id: WebhookId, deleted: Schema.Literal(true) }))
+const path = Schema.Struct({ id: WebhookId })
+const pageParams = { limit: limitParam(100), cursor: cursorParam }
+
+/** The endpoints under `/base`: another name for each of who calls, since providers deliver to `/api/webhooks`. */
+const endpoints = <const Path extends string>(base: Path) => {
+  const all = `/${base}` as const
+  const one = `/${base}/:id` as const
+  return {
+    /** Oldest first. */
+    list: HttpApiEndpoint.get("list", all)
+      .setUrlParams(Schema.Struct(pageParams))
+      .addSuccess(success(WebhookPage))
+      .addError(failure(ValidationError)),
+    create: HttpApiEndpoint.post("create", all)
+      .setPayload(CreateWebhook)
+      .addSuccess(success(MadeWebhook), { status: 201 })
+      .addError(failure(ValidationError, Conflict, ServiceUnavailable)),
+    find: HttpApiEndpoint.get("find", one)
+      .setPath(path)
+      .addSuccess(One)
+      .addError(failure(ValidationError, NotFound)),
+    /** What is left out stays. `If-Match` names the version that the change was made from. */
+    patch: HttpApiEndpoint.patch("patch", one)
+      .setPath(path)
+      .setHeaders(IfMatchHeader)
+      .setPayload(PatchWebhook)
+      .addSuccess(One)
+      .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable)),
+    remove: HttpApiEndpoint.del("remove", one)
+      .setPath(path)
+      .addSuccess(Deleted)
+      .addError(failure(ValidationError, NotFound, ServiceUnavailable)),
+    /** The secret before it signs as well for 24 hours. */
+    rotate: HttpApiEndpoint.post("rotate", `/${base}/:id/rotate`)
+      .setPath(path)
+      .addSuccess(success(MadeWebhook))
+      .addError(failure(ValidationError, NotFound, ServiceUnavailable)),
+    /** Newest first. */
+    deliveries: HttpApiEndpoint.get("deliveries", `/${base}/:id/deliveries`)
+      .setPath(path)
+      .setUrlParams(
+        Schema.Struct({ ...pageParams, status: Schema.optionalWith(DeliveryStatus, { exact: true }) })
+      )
+      .addSuccess(success(DeliveryPage))
+      .addError(failure(ValidationError, NotFound)),
+    /** Of the last seven days; a disabled webhook is 409. */
+    replay: HttpApiEndpoint.post("replay", `/${base}/:id/replay`)
+      .setPath(path)
+      .setPayload(ReplayRange)
+      .addSuccess(success(Replayed))
+      .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable)),
+    /** Sends `webhook.test`; a disabled webhook is 409. */
+    test: HttpApiEndpoint.post("test", `/${base}/:id/test`)
+      .setPath(path)
+      .addSuccess(success(TestedWebhook))
+      .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  } as const
+}
+
+const group = <const Id extends string, const Path extends string>(id: Id, base: Path) => {
+  const { create, deliveries, find, list, patch, remove, replay, rotate, test } = endpoints(base)
+  return HttpApiGroup.make(id)
+    .add(list)
+    .add(create)
+    .add(find)
+    .add(patch)
+    .add(remove)
+    .add(rotate)
+    .add(deliveries)
+    .add(replay)
+    .add(test)
+    .annotateEndpoints(RequiredRole, "admin")
+}
+
+export class WebhooksApi extends group("webhooks", "webhook-endpoints")
+  .prefix("/api")
+  .middleware(SessionAuth) {}
+
+export class ManagedWebhooksApi extends group("managedWebhooks", "webhooks")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "webhooks") {}

@@ -1,0 +1,87 @@
+/**
+ * Events for endpoints of the tenant, written by the statement that does what they report: they exist exactly when it
+ * commits. Without an active endpoint that asks for the type nothing is written.
+ */
+import type * as SqlClient from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
+import { policies } from "../../capabilities/JobQueue.ts"
+import type { MessageId, UserId } from "../../domain/Ids.ts"
+import { type EventType, testEvent } from "../../domain/events/Webhook.ts"
+
+/** Whose jobs send what is reported here. */
+export const queueName = "webhook-outbound"
+
+/** One event: each of these is SQL over the rows of `from`. */
+export interface Report {
+  readonly type: EventType | typeof testEvent
+  /** What tells this event from all others of its type. */
+  readonly key: Fragment
+  readonly tenantId: Fragment
+  readonly agentId: Fragment
+  readonly conversationId: Fragment
+  /** `jsonb`: the ids of what happened. */
+  readonly ids: Fragment
+  /** After `from`, with its condition. */
+  readonly from: Fragment
+  /** Of the events of one statement that belong to the same conversation. */
+  readonly place?: Fragment
+}
+
+/**
+ * Jobs for the deliveries of the CTE `reported`. One conversation's events go to an endpoint one after the other; the
+ * endpoint is the owner, so that none of them waits for another endpoint's.
+ */
+export const jobs = (sql: SqlClient.SqlClient) => sql`
+  insert into queue_jobs (id, queue, payload, owner, serial_key, max_attempts, run_at)
+  select 'qjb_' || replace(gen_random_uuid()::text, '-', ''), ${sql.literal(`'${queueName}'`)},
+    jsonb_build_object('eventId', event_id, 'endpointId', endpoint_id), endpoint_id,
+    endpoint_id || ':' || coalesce(conversation_id, ids ->> 'sourceId', event_id),
+    ${sql.literal(String(policies[queueName].attempts))}, clock_timestamp()
+  from reported order by seq
+  returning pg_notify('queue_jobs', ${sql.literal(`'${queueName}'`)})`
+
+const row = (sql: SqlClient.SqlClient, report: Report) => sql`
+  select ${report.place ?? sql.literal("0")}::bigint as place, ${report.tenantId}::text as tenant_id,
+    ${report.agentId}::text as agent_id, ${report.conversationId}::text as conversation_id,
+    ${sql.literal(`'${report.type}'`)}::text as type, ${report.key}::text as key, ${report.ids} as ids
+  from ${report.from}`
+
+/** The CTEs `reported` and `reported_jobs`, for a statement in whose CTEs `reports` find their rows; in their order. */
+export const reported = (sql: SqlClient.SqlClient, first: Report, second?: Report) => sql`
+  reported as (
+    insert into webhook_deliveries (event_id, endpoint_id, agent_id, conversation_id, type, ids)
+    select 'evt_' || substr(encode(sha256(convert_to(r.type || ':' || r.key, 'UTF8')), 'hex'), 1, 32), e.id,
+      r.agent_id, r.conversation_id, r.type, r.ids
+    from (${row(sql, first)} ${second === undefined ? sql`` : sql`union all ${row(sql, second)}`}) r
+    join webhook_endpoints e on e.tenant_id = r.tenant_id and e.status = 'active' and r.type = any(e.events)
+    order by r.place, e.id
+    on conflict (event_id, endpoint_id) do nothing
+    returning event_id, endpoint_id, conversation_id, ids, seq
+  ),
+  reported_jobs as (${jobs(sql)})`
+
+/** That conversations have begun: rows of `from` are those of `conversations`. */
+export const started = (sql: SqlClient.SqlClient, from: Fragment, condition?: Fragment): Report => ({
+  type: "conversation.started",
+  key: sql`begun.id`,
+  tenantId: sql`begun.tenant_id`,
+  agentId: sql`begun.agent_id`,
+  conversationId: sql`begun.id`,
+  ids: sql`jsonb_build_object('endUserId', begun.end_user_id, 'channel', begun.channel)`,
+  from: condition === undefined ? sql`${from} begun` : sql`${from} begun where ${condition}`
+})
+
+/** That somebody of the team has written in the row of the CTE `conversation`; without `userId` not in the dashboard. */
+export const sentByHuman = (
+  sql: SqlClient.SqlClient,
+  messageId: MessageId,
+  userId: UserId | null
+): Report => ({
+  type: "message.sent",
+  key: sql`${messageId}`,
+  tenantId: sql`conversation.tenant_id`,
+  agentId: sql`conversation.agent_id`,
+  conversationId: sql`conversation.id`,
+  ids: sql`jsonb_build_object('messageId', ${messageId}::text, 'userId', ${userId}::text)`,
+  from: sql`conversation`
+})

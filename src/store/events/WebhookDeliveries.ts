@@ -1,0 +1,319 @@
+/** What endpoints were told, or are to be told: one row for each event and endpoint. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import {
+  DeliveryStatus,
+  Payload,
+  testEvent,
+  WebhookDelivery,
+  WebhookId
+} from "../../domain/events/Webhook.ts"
+import { TenantId } from "../../domain/Ids.ts"
+import type { Page } from "../../domain/Page.ts"
+import { JsonObject, sanitize } from "../../domain/Text.ts"
+import type { PageRequest } from "../accounts/Tenants.ts"
+import { jobs, queueName } from "./ReportedEvents.ts"
+
+/** How long a delivery is kept after its event; one that is pending is kept until it has ended. */
+const retention = Duration.days(7)
+/** Rows that one sweep removes at most. */
+const sweepBatch = 1_000
+/** Events that one replay sends again at most. */
+const maxReplayed = 10_000
+/** Characters of an answer, or of an error, that are kept. */
+const maxTextCharacters = 1_000
+/** From so many failures in a row on an endpoint is called by one delivery at a time. */
+export const failuresBeforePause = 5
+/** A worker that died while it tried such an endpoint holds up the others for so long. */
+const probeLasts = Duration.seconds(60)
+
+/** A delivery of an endpoint. */
+export interface DeliveryKey {
+  readonly eventId: string
+  readonly endpointId: WebhookId
+}
+
+const LogRow = Schema.Struct({
+  ...WebhookDelivery.fields,
+  createdAt: Schema.DateTimeUtcFromDate,
+  attemptedAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
+  settledAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
+  place: Schema.String
+})
+
+/** Everything that a call needs. */
+export const Taken = Schema.Struct({
+  tenantId: TenantId,
+  url: Schema.String,
+  payload: Payload,
+  active: Schema.Boolean,
+  /** Sealed; those that sign now, the newest first. */
+  secrets: Schema.Array(Schema.String),
+  /** Failed calls of the endpoint in a row. */
+  failures: Schema.Int,
+  /** Another delivery tries the endpoint, or it is not to be tried yet: how many milliseconds from now it is. */
+  pausedMs: Schema.NullOr(Schema.Number),
+  type: Schema.String,
+  agentId: Schema.NullOr(Schema.String),
+  conversationId: Schema.NullOr(Schema.String),
+  ids: JsonObject,
+  /** What a full payload adds; null for a thin one, and where it is gone. */
+  content: Schema.NullOr(JsonObject),
+  createdAt: Schema.DateTimeUtcFromDate,
+  attempts: Schema.Int,
+  /** Milliseconds since it was asked for. */
+  pendingMs: Schema.Number
+})
+export type Taken = typeof Taken.Type
+
+/** What came of a call. */
+export interface Answer {
+  readonly status: number | null
+  readonly text: string | null
+  readonly error: string | null
+}
+
+const Failed = Schema.Struct({ failures: Schema.Int, failingMs: Schema.Number, active: Schema.Boolean })
+
+const kept = (text: string | null) => (text === null ? null : sanitize(text).slice(0, maxTextCharacters))
+
+export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()(
+  "store/events/WebhookDeliveries",
+  {
+    effect: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      /** Newest first; `after` is the place of the last one of the page before. */
+      const page = (
+        { tenantId }: TenantScope,
+        endpointId: WebhookId,
+        { after, limit, status }: PageRequest & { readonly status?: typeof DeliveryStatus.Type | undefined }
+      ): Effect.Effect<Page<WebhookDelivery>> =>
+        SqlSchema.findAll({
+          Request: Schema.Void,
+          Result: LogRow,
+          execute: () => sql`
+            select d.event_id as "eventId", d.type, d.status, d.attempts, d.answer_status as "answerStatus",
+              d.answer_text as "answerText", d.error, d.created_at as "createdAt", d.attempted_at as "attemptedAt",
+              d.settled_at as "settledAt", d.seq::text as place
+            from webhook_endpoints e join webhook_deliveries d on d.endpoint_id = e.id
+            where e.tenant_id = ${tenantId} and e.id = ${endpointId}
+              and ${after === undefined ? sql`true` : sql`d.seq < ${after}::bigint`}
+              and ${status === undefined ? sql`true` : sql`d.status = ${status}`}
+            order by d.seq desc limit ${limit + 1}`
+        })(undefined).pipe(
+          Effect.orDie,
+          Effect.map((found) => {
+            const rows = found.slice(0, limit)
+            const next = found.length > limit ? (rows.at(-1)?.place ?? null) : null
+            return { rows: rows.map(({ place: _, ...row }) => row), next }
+          })
+        )
+
+      /** What was said, as it is now: whoever has been erased meanwhile has said nothing. */
+      const content = sql`
+        case d.type
+          when 'turn.settled' then (
+            select jsonb_build_object('message', r.user_message, 'reply', m.content, 'citations', m.citations)
+            from agent_runs r
+            left join messages m on m.conversation_id = r.conversation_id and m.id = r.message_id and m.role = 'assistant'
+            where r.id = d.ids ->> 'runId')
+          when 'handoff.requested' then (
+            select jsonb_build_object('reason', c.handoff_reason) from conversations c where c.id = d.conversation_id)
+          when 'conversation.started' then (
+            select jsonb_build_object('externalEndUserId', u.external_id) from end_users u where u.id = d.ids ->> 'endUserId')
+          when 'message.sent' then (
+            select jsonb_build_object('content', m.content) from messages m
+            where m.conversation_id = d.conversation_id and m.id = d.ids ->> 'messageId')
+          when 'source.ready' then (
+            select jsonb_build_object('name', s.name, 'type', s.type) from sources s where s.id = d.ids ->> 'sourceId')
+          when 'source.failed' then (
+            select jsonb_build_object('name', s.name, 'type', s.type, 'error', s.last_error)
+            from sources s where s.id = d.ids ->> 'sourceId')
+        end`
+
+      /**
+       * What is to be sent now; none for a delivery that is not pending any more. Of an endpoint that keeps failing one
+       * delivery is let through at a time: to all others it is paused.
+       */
+      const take = ({ endpointId, eventId }: DeliveryKey): Effect.Effect<Option.Option<Taken>> =>
+        SqlSchema.findOne({
+          Request: Schema.Void,
+          Result: Taken,
+          execute: () => sql`
+            with delivery as (
+              select * from webhook_deliveries
+              where event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
+            ),
+            probe as (
+              update webhook_endpoints e
+              set retry_at = clock_timestamp() + make_interval(secs => ${Duration.toSeconds(probeLasts)})
+              from delivery where e.id = delivery.endpoint_id and e.status = 'active'
+                and e.failures >= ${failuresBeforePause}::int and coalesce(e.retry_at <= clock_timestamp(), true)
+              returning e.id
+            )
+            select e.tenant_id as "tenantId", e.url, e.payload, e.status = 'active' as active,
+              array_remove(array[e.secret, case when e.previous_until > now() then e.previous_secret end], null) as secrets,
+              e.failures,
+              case when e.failures >= ${failuresBeforePause}::int and not exists (select from probe) then
+                greatest(0, extract(epoch from coalesce(e.retry_at, now()) - clock_timestamp()) * 1000)::float8
+              end as "pausedMs",
+              d.type, d.agent_id as "agentId", d.conversation_id as "conversationId", d.ids,
+              case when e.payload = 'full' then ${content} end as content,
+              d.created_at as "createdAt", d.attempts,
+              (extract(epoch from clock_timestamp() - d.pending_since) * 1000)::float8 as "pendingMs"
+            from delivery d join webhook_endpoints e on e.id = d.endpoint_id`
+        })(undefined).pipe(Effect.orDie)
+
+      const answered = ({ error, status, text }: Answer) => sql`
+        attempts = attempts + 1, attempted_at = now(), answer_status = ${status}::int, answer_text = ${kept(text)}::text,
+        error = ${kept(error)}::text`
+
+      /** Jobs that wait because of failures that are over run now. */
+      const hasten = (endpointId: WebhookId) =>
+        sql`
+          with due as (
+            update queue_jobs set run_at = clock_timestamp()
+            where queue = ${queueName} and owner = ${endpointId} and state = 'waiting' and run_at > clock_timestamp()
+            returning id
+          )
+          select pg_notify('queue_jobs', ${queueName}) where exists (select from due)`.pipe(
+          Effect.orDie,
+          Effect.asVoid
+        )
+
+      /** The endpoint took it. True when it had failed before so often that others wait. */
+      const delivered = ({ endpointId, eventId }: DeliveryKey, answer: Answer) =>
+        sql<{ readonly paused: boolean }>`
+          with delivery as (
+            update webhook_deliveries set status = 'delivered', settled_at = now(), ${answered(answer)}
+            where event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
+          ),
+          before as (select failures from webhook_endpoints where id = ${endpointId}),
+          endpoint as (
+            update webhook_endpoints set failures = 0, failing_since = null, retry_at = null
+            where id = ${endpointId} and failures > 0
+          )
+          select failures >= ${failuresBeforePause}::int as paused from before`.pipe(
+          Effect.orDie,
+          Effect.map(([row]) => row?.paused === true)
+        )
+
+      /**
+       * The endpoint did not take it; `isOver` for good. The next call of an endpoint that keeps failing comes no sooner
+       * than `pause`. None when the endpoint is gone.
+       */
+      const failed = (
+        { endpointId, eventId }: DeliveryKey,
+        answer: Answer,
+        { isOver, pause }: { readonly isOver: boolean; readonly pause: Duration.Duration }
+      ) =>
+        SqlSchema.findOne({
+          Request: Schema.Void,
+          Result: Failed,
+          execute: () => sql`
+            with delivery as (
+              update webhook_deliveries set ${answered(answer)},
+                status = ${isOver ? "failed" : "pending"}, settled_at = ${isOver ? sql`now()` : null}
+              where event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
+            )
+            update webhook_endpoints set failures = failures + 1, failing_since = coalesce(failing_since, now()),
+              retry_at = case when failures + 1 >= ${failuresBeforePause}::int
+                then clock_timestamp() + make_interval(secs => ${Duration.toSeconds(pause)}) end
+            where id = ${endpointId}
+            returning failures, status = 'active' as active,
+              (extract(epoch from clock_timestamp() - failing_since) * 1000)::float8 as "failingMs"`
+        })(undefined).pipe(Effect.orDie)
+
+      /** What waits for the endpoint is not sent any more. */
+      const cancel = (endpointId: WebhookId) =>
+        sql`
+          update webhook_deliveries set status = 'cancelled', settled_at = now()
+          where endpoint_id = ${endpointId} and status = 'pending'`.pipe(Effect.orDie, Effect.asVoid)
+
+      /** Disables an active endpoint and cancels what waits for it. False when it was not active. Within a transaction. */
+      const disable = (endpointId: WebhookId, reason: "gone" | "failing") =>
+        sql`
+          update webhook_endpoints set status = 'disabled', disabled_reason = ${reason}, version = version + 1,
+            updated_at = now()
+          where id = ${endpointId} and status = 'active' returning id`.pipe(
+          Effect.orDie,
+          Effect.map((rows) => rows.length > 0),
+          Effect.tap((was) => (was ? cancel(endpointId) : Effect.void))
+        )
+
+      const Replay = Schema.Struct({
+        replayed: Schema.Int,
+        nextFrom: Schema.NullOr(Schema.DateTimeUtcFromDate)
+      })
+
+      /**
+       * Sends what the endpoint was told, or should have been, in `[from, to)` once more, under the same ids and in the same
+       * order; what is pending stays so. Nothing for an endpoint that is not the tenant's, or not active.
+       */
+      const replay = (
+        { tenantId }: TenantScope,
+        endpointId: WebhookId,
+        { from, to }: { readonly from: DateTime.Utc; readonly to: DateTime.Utc }
+      ) =>
+        SqlSchema.single({
+          Request: Schema.Void,
+          Result: Replay,
+          execute: () => sql`
+            with found as (
+              select d.event_id, d.endpoint_id, d.seq, d.created_at
+              from webhook_endpoints e join webhook_deliveries d on d.endpoint_id = e.id
+              where e.tenant_id = ${tenantId} and e.id = ${endpointId} and e.status = 'active' and d.status <> 'pending'
+                and d.created_at >= ${DateTime.formatIso(from)}::timestamptz
+                and d.created_at < ${DateTime.formatIso(to)}::timestamptz
+              order by d.seq limit ${maxReplayed + 1}::int
+            ),
+            part as (select event_id, endpoint_id from found order by seq limit ${maxReplayed}::int),
+            reported as (
+              update webhook_deliveries d set status = 'pending', pending_since = now(), attempts = 0, settled_at = null,
+                answer_status = null, answer_text = null, error = null
+              from part where d.event_id = part.event_id and d.endpoint_id = part.endpoint_id and d.status <> 'pending'
+              returning d.event_id, d.endpoint_id, d.conversation_id, d.ids, d.seq
+            ),
+            reported_jobs as (${jobs(sql)})
+            select (select count(*) from reported)::int as replayed,
+              (select created_at from found order by seq offset ${maxReplayed}::int limit 1) as "nextFrom"`
+        })(undefined).pipe(Effect.orDie)
+
+      /** An event of type {@link testEvent} for this endpoint alone; its id, none when the endpoint is not the tenant's, or not active. */
+      const test = ({ tenantId }: TenantScope, endpointId: WebhookId) =>
+        sql<{ readonly eventId: string }>`
+          with reported as (
+            insert into webhook_deliveries (event_id, endpoint_id, type, ids)
+            select 'evt_' || replace(gen_random_uuid()::text, '-', ''), id, ${testEvent}, jsonb_build_object('webhookId', id)
+            from webhook_endpoints where tenant_id = ${tenantId} and id = ${endpointId} and status = 'active'
+            returning event_id, endpoint_id, conversation_id, ids, seq
+          ),
+          reported_jobs as (${jobs(sql)})
+          select event_id as "eventId" from reported`.pipe(
+          Effect.orDie,
+          Effect.map(([row]) => Option.fromNullable(row?.eventId))
+        )
+
+      /** Forgets what is older than {@link retention}; true when there may be more. */
+      const sweep = sql`
+        delete from webhook_deliveries where (event_id, endpoint_id) in (
+          select event_id, endpoint_id from webhook_deliveries
+          where created_at < now() - make_interval(secs => ${Duration.toSeconds(retention)}) and status <> 'pending'
+          order by created_at limit ${sweepBatch}::int
+        ) returning event_id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === sweepBatch),
+        Effect.withSpan("WebhookDeliveryStore.sweep")
+      )
+
+      return { page, take, delivered, hasten, failed, cancel, disable, replay, test, sweep } as const
+    })
+  }
+) {}

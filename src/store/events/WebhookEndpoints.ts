@@ -1,0 +1,125 @@
+/** Where a tenant wants to be told of events. Secrets are sealed before they get here. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { Webhook, type WebhookId } from "../../domain/events/Webhook.ts"
+import { type Page, pageOf } from "../../domain/Page.ts"
+import type { PageRequest } from "../accounts/Tenants.ts"
+
+/** Most endpoints of one tenant. */
+export const maxEndpoints = 20
+
+const Row = Schema.Struct({
+  ...Webhook.fields,
+  failingSince: Schema.NullOr(Schema.DateTimeUtcFromDate),
+  createdAt: Schema.DateTimeUtcFromDate,
+  updatedAt: Schema.DateTimeUtcFromDate
+})
+
+type WebhookChanges = Partial<Pick<Webhook, "url" | "events" | "payload" | "status">>
+
+export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()(
+  "store/events/WebhookEndpoints",
+  {
+    effect: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const columns = sql`
+        id, url, events, payload, status, disabled_reason as "disabledReason", failing_since as "failingSince", version,
+        created_at as "createdAt", updated_at as "updatedAt"`
+
+      const one = (statement: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>
+        SqlSchema.findOne({ Request: Schema.Void, Result: Row, execute: () => statement })(undefined).pipe(
+          Effect.orDie
+        )
+
+      /** None when the tenant has {@link maxEndpoints} already, or is gone. */
+      const insert = (
+        { tenantId }: TenantScope,
+        given: Pick<Webhook, "id" | "url" | "events" | "payload"> & { readonly secret: string }
+      ): Effect.Effect<Option.Option<Webhook>> =>
+        one(sql`
+          with owner as (select id from tenants where id = ${tenantId} for update)
+          insert into webhook_endpoints (id, tenant_id, url, events, payload, secret)
+          select ${given.id}, id, ${given.url}, ${[...given.events]}::text[], ${given.payload}, ${given.secret} from owner
+          where (select count(*) from webhook_endpoints where tenant_id = ${tenantId}) < ${maxEndpoints}::int
+          returning ${columns}`)
+
+      const find = ({ tenantId }: TenantScope, id: WebhookId): Effect.Effect<Option.Option<Webhook>> =>
+        one(sql`select ${columns} from webhook_endpoints where tenant_id = ${tenantId} and id = ${id}`)
+
+      /** Oldest first. */
+      const page = ({ tenantId }: TenantScope, { limit, after }: PageRequest): Effect.Effect<Page<Webhook>> =>
+        SqlSchema.findAll({
+          Request: Schema.Void,
+          Result: Row,
+          execute: () => sql`
+            select ${columns} from webhook_endpoints
+            where tenant_id = ${tenantId} and ${after === undefined ? sql`true` : sql`id > ${after}`}
+            order by id limit ${limit + 1}`
+        })(undefined).pipe(
+          Effect.orDie,
+          Effect.map((found) => pageOf(found, limit))
+        )
+
+      /** What `changes` names; a change of address or status begins anew. None when its version is not `expected`. */
+      const update = (
+        { tenantId }: TenantScope,
+        id: WebhookId,
+        changes: WebhookChanges,
+        expected: number | null
+      ): Effect.Effect<Option.Option<Webhook>> => {
+        const { events, payload, status, url } = changes
+        const assignments = [
+          sql`updated_at = now()`,
+          sql`version = version + 1`,
+          ...(url === undefined ? [] : [sql`url = ${url}`]),
+          ...(events === undefined ? [] : [sql`events = ${[...events]}::text[]`]),
+          ...(payload === undefined ? [] : [sql`payload = ${payload}`]),
+          ...(status === undefined
+            ? []
+            : [sql`status = ${status}`, sql`disabled_reason = ${status === "active" ? null : "manual"}`]),
+          ...(url === undefined && status === undefined
+            ? []
+            : [sql`failures = 0`, sql`failing_since = null`, sql`retry_at = null`])
+        ]
+        return one(sql`
+          update webhook_endpoints set ${sql.csv(assignments)}
+          where tenant_id = ${tenantId} and id = ${id} and version = coalesce(${expected}::int, version)
+          returning ${columns}`)
+      }
+
+      /** The one before it signs as well for `overlap`; one that still did then is gone. */
+      const rotate = (
+        { tenantId }: TenantScope,
+        id: WebhookId,
+        secret: string,
+        overlap: Duration.Duration
+      ): Effect.Effect<Option.Option<Webhook>> =>
+        one(sql`
+          update webhook_endpoints set previous_secret = secret, secret = ${secret}, version = version + 1,
+            updated_at = now(), previous_until = now() + make_interval(secs => ${Duration.toSeconds(overlap)})
+          where tenant_id = ${tenantId} and id = ${id} returning ${columns}`)
+
+      /** With its deliveries. False when the tenant has no such endpoint. */
+      const remove = ({ tenantId }: TenantScope, id: WebhookId) =>
+        sql`delete from webhook_endpoints where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
+          Effect.orDie,
+          Effect.map((rows) => rows.length === 1)
+        )
+
+      /** Whom to write to when an endpoint is disabled: the owners of its tenant, the first ten. */
+      const owners = ({ tenantId }: TenantScope) =>
+        sql<{ readonly email: string }>`
+          select email from users where tenant_id = ${tenantId} and role = 'owner' order by id limit 10`.pipe(
+          Effect.orDie,
+          Effect.map((rows) => rows.map(({ email }) => email))
+        )
+
+      return { insert, find, page, update, rotate, remove, owners } as const
+    })
+  }
+) {}

@@ -1,0 +1,76 @@
+/** What an endpoint was told, newest first. */
+import { useInfiniteQuery } from "@tanstack/react-query"
+import { deliveries, type Delivery } from "../../api/Webhooks.ts"
+import { Badge, type Tone } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Actions } from "../../components/Dialog.tsx"
+import { Loaded } from "../../components/Page.tsx"
+import { Table } from "../../components/Table.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { useFormat } from "../../text/Format.ts"
+import { useText } from "../../text/Language.tsx"
+import { words } from "./words.ts"
+import css from "./Webhooks.module.css"
+
+const tones: Record<Delivery["status"], Tone> = {
+  pending: "warn",
+  delivered: "good",
+  failed: "bad",
+  cancelled: "neutral"
+}
+
+export const Deliveries = ({ id, onClose }: { readonly id: string; readonly onClose: () => void }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const { moment } = useFormat()
+  const query = useInfiniteQuery(deliveries(id))
+  return (
+    <>
+      <Loaded query={query}>
+        {({ pages }) => {
+          const rows = pages.flatMap((page) => page.deliveries)
+          return rows.length === 0 ? (
+            <p>{t.noDeliveries}</p>
+          ) : (
+            <Table
+              label={t.log}
+              rows={rows}
+              keyOf={({ eventId }) => eventId}
+              columns={[
+                { title: t.when, whole: true, cell: ({ createdAt }) => moment(createdAt) },
+                {
+                  title: t.event,
+                  cell: ({ eventId, type }) => (
+                    <span className={css["url"]}>
+                      {type}
+                      <code className={css["soft"]}>{eventId}</code>
+                    </span>
+                  )
+                },
+                { title: t.state, cell: ({ status }) => <Badge tone={tones[status]}>{t[status]}</Badge> },
+                { title: t.attempts, cell: ({ attempts }) => String(attempts) },
+                {
+                  title: t.answer,
+                  cell: ({ answerStatus, answerText, error }) => (
+                    <span className={css["soft"]}>
+                      {error ?? `${answerStatus ?? ""} ${answerText ?? ""}`}
+                    </span>
+                  )
+                }
+              ]}
+            />
+          )
+        }}
+      </Loaded>
+      <Actions>
+        {query.hasNextPage ? (
+          <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+        ) : null}
+        <Button onPress={() => void query.refetch()}>{common.refresh}</Button>
+        <Button kind="primary" onPress={onClose}>
+          {common.close}
+        </Button>
+      </Actions>
+    </>
+  )
+}

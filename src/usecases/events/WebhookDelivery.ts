@@ -1,0 +1,226 @@
+/**
+ * Sends events to the endpoints that ask for them, by jobs of the queue `webhook-outbound`: at least once, under one id,
+ * those of one conversation in order. A call that fails is repeated for three days.
+ */
+import * as Clock from "effect/Clock"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import * as Schema from "effect/Schema"
+import * as SqlClient from "@effect/sql/SqlClient"
+import { AuditLog } from "../../capabilities/AuditLog.ts"
+import { JobFailure, type QueueJob } from "../../capabilities/JobQueue.ts"
+import { Mailer } from "../../capabilities/Mailer.ts"
+import { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
+import { SecretBox } from "../../capabilities/SecretBox.ts"
+import { WebhookId } from "../../domain/events/Webhook.ts"
+import { retryAfter } from "../../domain/RetryAfter.ts"
+import { OutgoingMailStore } from "../../store/accounts/OutgoingMails.ts"
+import {
+  type Answer,
+  type DeliveryKey,
+  failuresBeforePause,
+  type Taken,
+  WebhookDeliveryStore
+} from "../../store/events/WebhookDeliveries.ts"
+import { WebhookEndpointStore } from "../../store/events/WebhookEndpoints.ts"
+import { signed } from "./Signature.ts"
+
+/** A delivery is given up, and an endpoint disabled, after so long without a call that was taken. */
+const giveUpAfter = Duration.days(3)
+/** For the whole call, in which an endpoint has to answer. */
+const callTimeout = Duration.seconds(10)
+/** Most bytes of an answer that are read. */
+const maxAnswerBytes = 64 * 1024
+const mailKind = "webhook_disabled"
+
+/** Before the next attempt, by the number of those that failed; the last one is for all further ones. */
+const pauses = [
+  Duration.seconds(5),
+  Duration.seconds(30),
+  Duration.minutes(2),
+  Duration.minutes(10),
+  Duration.minutes(30),
+  Duration.hours(1)
+] as const
+
+const decode = Schema.decodeUnknown(Schema.Struct({ eventId: Schema.String, endpointId: WebhookId }))
+
+/** Up to a fifth sooner, so that what failed together does not come again together. */
+const pauseAfter = (failures: number) =>
+  Effect.map(Random.nextRange(0.8, 1), (part) =>
+    Duration.times(pauses[Math.min(failures, pauses.length) - 1] ?? pauses[0], part)
+  )
+
+const bodyOf = ({ agentId, content, conversationId, createdAt, ids, type }: Taken) =>
+  JSON.stringify({
+    type,
+    timestamp: DateTime.formatIso(createdAt),
+    data: {
+      ...(agentId === null ? {} : { agentId }),
+      ...(conversationId === null ? {} : { conversationId }),
+      ...ids,
+      ...content
+    }
+  })
+
+interface Outcome extends Answer {
+  readonly isTaken: boolean
+  readonly isGone: boolean
+  /** The pause that the endpoint asks for. */
+  readonly asked: Option.Option<Duration.Duration>
+}
+
+const noAnswer = (error: string): Outcome => ({
+  status: null,
+  text: null,
+  error,
+  isTaken: false,
+  isGone: false,
+  asked: Option.none()
+})
+
+const mailText = (url: string, reason: "gone" | "failing") =>
+  [
+    `Events are no longer sent to ${url}.`,
+    "",
+    reason === "gone"
+      ? "It answered 410 Gone."
+      : "Nothing that was sent there has been taken for three days.",
+    "",
+    "The dashboard shows under Webhooks what was tried. Make the webhook active again there when it can take events,",
+    "and send again what it has missed."
+  ].join("\n")
+
+export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases/events/WebhookDelivery", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const store = yield* WebhookDeliveryStore
+    const endpoints = yield* WebhookEndpointStore
+    const box = yield* SecretBox
+    const http = yield* OutboundHttp
+    const audit = yield* AuditLog
+    const mailer = yield* Mailer
+    const mails = yield* OutgoingMailStore
+
+    const call = Effect.fn("WebhookDelivery.call")(function* (eventId: string, taken: Taken) {
+      const opened = yield* Effect.forEach(taken.secrets, (sealed) => box.open("webhook-secret", sealed))
+      const secrets = opened.flatMap(Option.toArray)
+      if (secrets.length === 0) return noAnswer("The webhook's secret cannot be opened.")
+      const body = bodyOf(taken)
+      const now = yield* Clock.currentTimeMillis
+      const headers = { ...signed(secrets, eventId, now, body), "content-type": "application/json" }
+      return yield* http
+        .fetch({
+          url: taken.url,
+          method: "POST",
+          headers,
+          body,
+          maxBytes: maxAnswerBytes,
+          timeout: callTimeout,
+          maxRedirects: 0
+        })
+        .pipe(
+          Effect.map((response): Outcome => ({
+            status: response.status,
+            text: new TextDecoder().decode(response.body),
+            error: null,
+            isTaken: response.status >= 200 && response.status < 300,
+            isGone: response.status === 410,
+            asked: retryAfter(response.headers, now)
+          })),
+          Effect.catchTag("OutboundHttpError", ({ message, reason }) =>
+            Effect.succeed(
+              noAnswer(reason === "TooManyRedirects" ? "It redirects, which is not followed." : message)
+            )
+          )
+        )
+    })
+
+    const mail = Effect.fn("WebhookDelivery.mail")(function* (taken: Taken, reason: "gone" | "failing") {
+      if (!mailer.configured) return
+      for (const to of yield* endpoints.owners(taken)) {
+        const id = yield* mails.queued({ tenantId: taken.tenantId, recipient: to, kind: mailKind })
+        yield* mailer
+          .send({ to, subject: "Spoke: a webhook was disabled", text: mailText(taken.url, reason) })
+          .pipe(
+            Effect.flatMap(({ messageId }) => mails.sent(id, messageId)),
+            Effect.catchTag("MailerError", ({ message }) => mails.failed(id, message))
+          )
+      }
+    })
+
+    /** With its entry in the audit trail; a mail to the owners follows where there is a mail server. */
+    const disable = Effect.fn("WebhookDelivery.disable")(function* (
+      { endpointId, eventId }: DeliveryKey,
+      taken: Taken,
+      reason: "gone" | "failing"
+    ) {
+      const was = yield* Effect.tap(store.disable(endpointId, reason), (changed) =>
+        changed
+          ? audit.record({
+              tenantId: taken.tenantId,
+              actor: { type: "service", id: eventId },
+              action: "webhook.disable",
+              target: endpointId,
+              requestId: eventId
+            })
+          : Effect.void
+      ).pipe(sql.withTransaction, Effect.orDie)
+      if (was) yield* mail(taken, reason)
+    })
+
+    const refused = Effect.fn("WebhookDelivery.refused")(function* (
+      key: DeliveryKey,
+      taken: Taken,
+      outcome: Outcome
+    ) {
+      const pause = Duration.max(
+        yield* pauseAfter(taken.attempts + 1),
+        Option.getOrElse(outcome.asked, () => Duration.zero)
+      )
+      const isOver = outcome.isGone || taken.pendingMs >= Duration.toMillis(giveUpAfter)
+      const failed = yield* store.failed(key, outcome, {
+        isOver,
+        pause: yield* pauseAfter(Math.max(1, taken.failures + 2 - failuresBeforePause))
+      })
+      if (Option.isNone(failed)) return
+      if (outcome.isGone) return yield* disable(key, taken, "gone")
+      if (failed.value.failingMs >= Duration.toMillis(giveUpAfter))
+        return yield* disable(key, taken, "failing")
+      if (isOver) return
+      return yield* new JobFailure({
+        message: outcome.error ?? `It answered ${outcome.status}.`,
+        fatal: false,
+        expected: true,
+        retryAfter: pause
+      })
+    })
+
+    /** Handles a job of `webhook-outbound`. What has been settled, or is gone, is left alone. */
+    const process = Effect.fn("WebhookDelivery.process")(function* (job: QueueJob) {
+      const key = yield* Effect.orDie(decode(job.payload))
+      const found = yield* store.take(key)
+      if (Option.isNone(found)) return
+      const taken = found.value
+      if (!taken.active) return yield* store.cancel(key.endpointId)
+      if (taken.pausedMs !== null) {
+        const further = yield* Random.nextRange(0, 0.2)
+        const longest = Duration.toMillis(Duration.hours(1))
+        return yield* new JobFailure({
+          message: "The webhook keeps failing; another delivery tries it first.",
+          fatal: false,
+          expected: true,
+          retryAfter: Duration.millis(Math.min(longest, 1_000 + taken.pausedMs * (1 + further)))
+        })
+      }
+      const outcome = yield* call(key.eventId, taken)
+      if (!outcome.isTaken) return yield* refused(key, taken, outcome)
+      if (yield* store.delivered(key, outcome)) yield* store.hasten(key.endpointId)
+    })
+
+    return { process, sweep: store.sweep } as const
+  })
+}) {}

@@ -1,0 +1,122 @@
+/** The addresses of a tenant that are told of events, and what they were told. */
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { SecretBox } from "../../capabilities/SecretBox.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import {
+  type CreateWebhook,
+  type DeliveryStatus,
+  newWebhookId,
+  type PatchWebhook,
+  type ReplayRange,
+  type WebhookId
+} from "../../domain/events/Webhook.ts"
+import { Conflict, NotFound } from "../../domain/Errors.ts"
+import { outdated } from "../../domain/Version.ts"
+import type { PageRequest } from "../../store/accounts/Tenants.ts"
+import { WebhookDeliveryStore } from "../../store/events/WebhookDeliveries.ts"
+import { maxEndpoints, WebhookEndpointStore } from "../../store/events/WebhookEndpoints.ts"
+import { newSecret } from "./Signature.ts"
+
+/** How long the secret before the newest one signs as well. */
+const overlap = Duration.hours(24)
+
+const missing = () => new NotFound({ message: "There is no such webhook." })
+const full = () => new Conflict({ message: `There are ${maxEndpoints} webhooks already.` })
+const disabled = () => new Conflict({ message: "The webhook is disabled. Make it active first." })
+
+export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecases/events/WebhookEndpoints", {
+  effect: Effect.gen(function* () {
+    const store = yield* WebhookEndpointStore
+    const deliveriesOf = yield* WebhookDeliveryStore
+    const box = yield* SecretBox
+
+    const fresh = Effect.gen(function* () {
+      const secret = yield* Effect.sync(newSecret)
+      return { secret: Redacted.make(secret), sealed: yield* box.seal("webhook-secret", secret) }
+    })
+
+    /** Oldest first. */
+    const list = (scope: TenantScope, page: PageRequest) =>
+      Effect.withSpan(store.page(scope, page), "WebhookEndpoints.list")
+
+    const find = Effect.fn("WebhookEndpoints.find")(function* (scope: TenantScope, id: WebhookId) {
+      const found = yield* store.find(scope, id)
+      return Option.isNone(found) ? yield* missing() : found.value
+    })
+
+    /** The secret is shown this once. */
+    const create = Effect.fn("WebhookEndpoints.create")(function* (scope: TenantScope, given: CreateWebhook) {
+      const { sealed, secret } = yield* fresh
+      const made = yield* store.insert(scope, { ...given, id: yield* newWebhookId, secret: sealed })
+      if (Option.isNone(made)) return yield* full()
+      return { webhook: made.value, secret }
+    })
+
+    /** CONFLICT when `expected`, the version that the change was made from, is no longer the newest. */
+    const patch = Effect.fn("WebhookEndpoints.patch")(function* (
+      scope: TenantScope,
+      id: WebhookId,
+      changes: PatchWebhook,
+      expected: number | null = null
+    ) {
+      const updated = yield* store.update(scope, id, changes, expected)
+      if (Option.isNone(updated)) {
+        const { version } = yield* find(scope, id)
+        return yield* outdated(version)
+      }
+      if (updated.value.status === "disabled") yield* deliveriesOf.cancel(id)
+      else yield* deliveriesOf.hasten(id)
+      return updated.value
+    })
+
+    const remove = Effect.fn("WebhookEndpoints.remove")(function* (scope: TenantScope, id: WebhookId) {
+      if (!(yield* store.remove(scope, id))) return yield* missing()
+    })
+
+    /** A new secret; the one before it signs as well for {@link overlap}. */
+    const rotate = Effect.fn("WebhookEndpoints.rotate")(function* (scope: TenantScope, id: WebhookId) {
+      const { sealed, secret } = yield* fresh
+      const rotated = yield* store.rotate(scope, id, sealed, overlap)
+      if (Option.isNone(rotated)) return yield* missing()
+      return { webhook: rotated.value, secret }
+    })
+
+    /** Newest first. */
+    const deliveries = Effect.fn("WebhookEndpoints.deliveries")(function* (
+      scope: TenantScope,
+      id: WebhookId,
+      request: PageRequest & { readonly status?: typeof DeliveryStatus.Type | undefined }
+    ) {
+      yield* find(scope, id)
+      return yield* deliveriesOf.page(scope, id, request)
+    })
+
+    const active = Effect.fn("WebhookEndpoints.active")(function* (scope: TenantScope, id: WebhookId) {
+      const { status } = yield* find(scope, id)
+      if (status !== "active") return yield* disabled()
+    })
+
+    /** Sends what is kept of the range once more. */
+    const replay = Effect.fn("WebhookEndpoints.replay")(function* (
+      scope: TenantScope,
+      id: WebhookId,
+      { from, to }: ReplayRange
+    ) {
+      yield* active(scope, id)
+      return yield* deliveriesOf.replay(scope, id, { from, to: to ?? (yield* DateTime.now) })
+    })
+
+    /** Sends an event of type `webhook.test`; answers its id. */
+    const test = Effect.fn("WebhookEndpoints.test")(function* (scope: TenantScope, id: WebhookId) {
+      yield* active(scope, id)
+      const eventId = yield* deliveriesOf.test(scope, id)
+      return Option.isNone(eventId) ? yield* disabled() : eventId.value
+    })
+
+    return { list, find, create, patch, remove, rotate, deliveries, replay, test } as const
+  })
+}) {}

@@ -1,0 +1,518 @@
+/** Events out: written with what they report, sent at least once, in order, until somebody takes them. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect } from "@effect/vitest"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { Webhook as Verifier } from "standardwebhooks"
+import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
+import { JobFailure, policies, type QueueJob } from "../../../src/capabilities/JobQueue.ts"
+import { Mailer } from "../../../src/capabilities/Mailer.ts"
+import {
+  OutboundHttp,
+  OutboundHttpError,
+  type OutboundRequest,
+  type OutboundResponse
+} from "../../../src/capabilities/OutboundHttp.ts"
+import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
+import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
+import type { EventType, WebhookId } from "../../../src/domain/events/Webhook.ts"
+import { type ConversationId, newId, QueueJobId } from "../../../src/domain/Ids.ts"
+import { OutgoingMailStore } from "../../../src/store/accounts/OutgoingMails.ts"
+import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
+import { Turns, type TurnStart } from "../../../src/store/chat/Turns.ts"
+import { ConversationStates } from "../../../src/store/conversations/ConversationStates.ts"
+import { WebhookDeliveryStore } from "../../../src/store/events/WebhookDeliveries.ts"
+import { WebhookEndpointStore } from "../../../src/store/events/WebhookEndpoints.ts"
+import { IngestionJobStore } from "../../../src/store/knowledge/IngestionJobs.ts"
+import { WebhookDelivery } from "../../../src/usecases/events/WebhookDelivery.ts"
+import { WebhookEndpoints } from "../../../src/usecases/events/WebhookEndpoints.ts"
+import * as Fixtures from "../../Fixtures.ts"
+import { eachEngineLive, reset } from "../../TestDatabase.ts"
+
+type Receiver = (request: OutboundRequest) => Effect.Effect<OutboundResponse, OutboundHttpError>
+
+const answering =
+  (status: number, text = ""): Receiver =>
+  ({ url }) =>
+    Effect.succeed({ url, status, headers: {}, body: new TextEncoder().encode(text) })
+
+const silent: Receiver = () => new OutboundHttpError({ reason: "TimedOut", message: "No answer." })
+
+let calls: Array<OutboundRequest> = []
+let mails: Array<string> = []
+/** What the receiver says to each call; then it takes everything. */
+let answers: Array<Receiver> = []
+
+const outside = Layer.mergeAll(
+  Layer.succeed(OutboundHttp, {
+    fetch: (request) =>
+      Effect.suspend(() => {
+        calls.push(request)
+        return (answers.shift() ?? answering(204))(request)
+      })
+  }),
+  Layer.succeed(Mailer, {
+    configured: true,
+    send: ({ to }) =>
+      Effect.sync(() => {
+        mails.push(to)
+        return { messageId: to }
+      })
+  })
+)
+
+const webhooks = Layer.mergeAll(WebhookDelivery.Default, WebhookEndpoints.Default).pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(
+      Turns.Default,
+      ProcessLeases.Default,
+      ConversationStates.Default,
+      IngestionJobStore.Default,
+      WebhookDeliveryStore.Default,
+      WebhookEndpointStore.Default,
+      OutgoingMailStore.Default,
+      SqlAudit.layerSql,
+      outside,
+      DerivedKeys.layer([Redacted.make("a master secret of these tests, long enough")])
+    )
+  )
+)
+
+const onFreshData = <A, E, R>(test: Effect.Effect<A, E, R>) =>
+  Effect.sync(() => {
+    calls = []
+    answers = []
+    mails = []
+  }).pipe(Effect.zipRight(reset), Effect.zipRight(Effect.provide(test, webhooks)))
+
+const all: ReadonlyArray<EventType> = [
+  "conversation.started",
+  "turn.settled",
+  "handoff.requested",
+  "handoff.taken",
+  "message.sent",
+  "source.ready",
+  "source.failed"
+]
+
+const url = "https://receiver.example/spoke"
+
+const endpoint = (scope: ReadScope, events = all, payload: "thin" | "full" = "thin") =>
+  Effect.flatMap(WebhookEndpoints, (endpoints) => endpoints.create(scope, { url, events, payload })).pipe(
+    Effect.map(({ secret, webhook }) => ({ id: webhook.id, secret: Redacted.value(secret) }))
+  )
+
+const begin = (scope: ReadScope, conversation?: ConversationId) =>
+  Effect.gen(function* () {
+    const conversationId = conversation ?? (yield* newId.conversation)
+    const opening: TurnStart = {
+      target: conversation === undefined ? { _tag: "Anonymous" } : { _tag: "Conversation", id: conversation },
+      persist: true,
+      channel: "api",
+      instanceId: "test",
+      runId: yield* newId.run,
+      endUserId: yield* newId.endUser,
+      conversationId,
+      userMessageId: yield* newId.message,
+      message: "Where is my order?",
+      startedAt: yield* DateTime.now,
+      startedLabel: "Started",
+      timeout: "1 minute"
+    }
+    yield* (yield* Turns).begin(scope, opening)
+    return opening
+  })
+
+const settle = (scope: ReadScope, { runId }: TurnStart, handoff?: string) =>
+  Effect.gen(function* () {
+    const turns = yield* Turns
+    const reply = { id: yield* newId.message, content: "It left yesterday.", citations: [] }
+    const settlement = { runId, counted: true, inputTokens: 1, outputTokens: 1, reply, handoff, events: [] }
+    return yield* turns.settle(scope, settlement)
+  })
+
+/** A turn from its beginning to its end. */
+const turn = (scope: ReadScope, conversation?: ConversationId) =>
+  Effect.tap(begin(scope, conversation), (opening) => settle(scope, opening))
+
+const deliveries = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<{
+    readonly eventId: string
+    readonly type: string
+    readonly status: string
+    readonly attempts: number
+  }>`
+    select event_id as "eventId", type, status, attempts from webhook_deliveries order by seq`
+)
+
+/** The jobs as a worker would take them, in their order. */
+const jobs = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<{ readonly id: string; readonly payload: QueueJob["payload"]; readonly serialKey: string }>`
+    select id, payload, serial_key as "serialKey" from queue_jobs
+    where queue = 'webhook-outbound' and state = 'waiting' order by seq`
+)
+
+const run = (payload: QueueJob["payload"]) =>
+  Effect.flatMap(WebhookDelivery, ({ process }) =>
+    process({
+      id: QueueJobId.make("qjb_1"),
+      queue: "webhook-outbound",
+      payload,
+      attempt: 1,
+      lastAttempt: false
+    })
+  )
+
+/** One attempt of every job that there is; those that fail are to be repeated. */
+const attemptAll = Effect.flatMap(jobs, (found) =>
+  Effect.forEach(found, ({ payload }) => Effect.exit(run(payload)))
+)
+
+const bodyOf = (call: OutboundRequest | undefined) => JSON.parse(String(call?.body))
+
+eachEngineLive("Events out", (it) => {
+  it.effect("are written with the turn that they report, under one id at all endpoints", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const stranger = yield* Fixtures.agent()
+        yield* endpoint(scope)
+        yield* endpoint(scope, ["turn.settled"])
+        yield* endpoint(stranger)
+        const { conversationId } = yield* turn(scope)
+        const found = yield* deliveries
+        expect(found.map(({ type }) => type)).toEqual([
+          "conversation.started",
+          "turn.settled",
+          "turn.settled"
+        ])
+        expect(new Set(found.map(({ eventId }) => eventId)).size).toBe(2)
+        yield* turn(scope, conversationId)
+        expect((yield* deliveries).map(({ type }) => type).slice(3)).toEqual(["turn.settled", "turn.settled"])
+        expect((yield* jobs).map(({ serialKey }) => serialKey.split(":")[1])).toEqual(
+          Array.from({ length: 5 }, () => conversationId)
+        )
+      })
+    )
+  )
+
+  it.effect(
+    "are not written where nobody asks: no endpoint, another type, a disabled one, an undone transaction",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const scope = yield* Fixtures.agent()
+          yield* turn(scope)
+          yield* endpoint(scope, ["source.ready"])
+          const { id } = yield* endpoint(scope)
+          yield* (yield* WebhookEndpoints).patch(scope, id, { status: "disabled" })
+          yield* turn(scope)
+          expect(yield* deliveries).toEqual([])
+          yield* (yield* WebhookEndpoints).patch(scope, id, { status: "active" })
+          yield* sql.withTransaction(Effect.zipRight(turn(scope), Effect.fail("undone"))).pipe(Effect.ignore)
+          expect([...(yield* deliveries), ...(yield* jobs)]).toEqual([])
+        })
+      )
+  )
+
+  it.effect("tell of a hand-over after its turn, of who takes over and what they write, and of sources", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        yield* endpoint(scope)
+        const opening = yield* begin(scope)
+        yield* settle(scope, opening, "They ask for a person")
+        const states = yield* ConversationStates
+        yield* states.change(scope, opening.conversationId, {
+          from: ["HUMAN_REQUESTED"],
+          to: "HUMAN_ACTIVE",
+          unanswered: "human"
+        })
+        yield* states.say(opening.conversationId, {
+          id: yield* newId.message,
+          content: "Hello, I am Ada.",
+          author: "human",
+          userId: null,
+          attachments: []
+        })
+        const sourceId = yield* newId.source
+        yield* sql`
+          insert into sources (id, tenant_id, agent_id, type, name, config)
+          values (${sourceId}, ${scope.tenantId}, ${scope.agentId}, 'URL', 'Handbook', '{}')`
+        const ingestion = yield* IngestionJobStore
+        const jobId = yield* newId.ingestionJob
+        yield* ingestion.insert(scope, { id: jobId, sourceId, type: "INGEST" })
+        yield* ingestion.fail(jobId, "It is gone.")
+        yield* attemptAll
+        expect(calls.map((call) => bodyOf(call).type)).toEqual([
+          "conversation.started",
+          "turn.settled",
+          "handoff.requested",
+          "handoff.taken",
+          "message.sent",
+          "source.failed"
+        ])
+        expect(bodyOf(calls[5]).data).toEqual({ agentId: scope.agentId, sourceId, ingestionJobId: jobId })
+      })
+    )
+  )
+
+  it.effect("tell of a turn whose process died", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        yield* endpoint(scope, ["turn.settled"])
+        const { conversationId, runId } = yield* begin(scope)
+        // Its process has never renewed a lease.
+        expect(yield* (yield* ProcessLeases).sweep).toBe(1)
+        yield* attemptAll
+        expect(bodyOf(calls[0]).data).toEqual({
+          agentId: scope.agentId,
+          conversationId,
+          runId,
+          messageId: null,
+          status: "failed"
+        })
+      })
+    )
+  )
+
+  it.effect(
+    "are signed by both secrets for a day after a rotation, and verified by the convention's own library",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const scope = yield* Fixtures.agent()
+          const { id, secret } = yield* endpoint(scope, ["turn.settled"])
+          expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+          const rotated = Redacted.value((yield* (yield* WebhookEndpoints).rotate(scope, id)).secret)
+          yield* turn(scope)
+          yield* attemptAll
+          yield* sql`update webhook_endpoints set previous_until = now()`
+          yield* turn(scope)
+          yield* attemptAll
+          const verified = (of: string, call: OutboundRequest | undefined) =>
+            Effect.exit(Effect.try(() => new Verifier(of).verify(String(call?.body), { ...call?.headers })))
+          for (const of of [secret, rotated]) {
+            const verdict = yield* verified(of, calls[0])
+            expect(Exit.isSuccess(verdict) && verdict.value).toMatchObject({ type: "turn.settled" })
+          }
+          const [first, second] = [yield* verified(secret, calls[1]), yield* verified(rotated, calls[1])]
+          expect([Exit.isSuccess(first), Exit.isSuccess(second)]).toEqual([false, true])
+          const rows = yield* sql<
+            Record<string, string>
+          >`select secret, previous_secret from webhook_endpoints`
+          expect(JSON.stringify(rows)).not.toContain("whsec_")
+        })
+      )
+  )
+
+  it.effect(
+    "are thin by choice or full, and full ones say nothing of somebody who was erased while they waited",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const scope = yield* Fixtures.agent()
+          yield* endpoint(scope, ["turn.settled"])
+          yield* endpoint(scope, ["turn.settled"], "full")
+          yield* turn(scope)
+          yield* attemptAll
+          const [thin, full] = calls.map((call) => bodyOf(call).data)
+          expect(Object.keys(thin)).not.toContain("reply")
+          expect(full).toMatchObject({
+            message: "Where is my order?",
+            reply: "It left yesterday.",
+            citations: []
+          })
+          yield* turn(scope)
+          yield* sql`delete from conversations`
+          yield* attemptAll
+          expect(calls.slice(2).map(({ body }) => /order|yesterday/.test(String(body)))).toEqual([
+            false,
+            false
+          ])
+        })
+      )
+  )
+
+  it.effect("are sent again under the same id after every kind of failure, until they are taken", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        yield* endpoint(scope, ["turn.settled"])
+        yield* turn(scope)
+        const redirected: Receiver = () =>
+          new OutboundHttpError({ reason: "TooManyRedirects", message: "It redirects." })
+        answers = [silent, redirected, answering(500, "Down."), answering(302)]
+        const exits = [yield* attemptAll, yield* attemptAll, yield* attemptAll, yield* attemptAll].flat()
+        const waits = exits.map((exit) =>
+          Exit.isFailure(exit) && exit.cause._tag === "Fail" && exit.cause.error instanceof JobFailure
+            ? exit.cause.error.retryAfter
+            : undefined
+        )
+        expect(waits.every((wait) => wait !== undefined)).toBe(true)
+        expect((yield* deliveries)[0]).toMatchObject({ status: "pending", attempts: 4 })
+        yield* attemptAll
+        expect((yield* deliveries)[0]).toMatchObject({ status: "delivered", attempts: 5 })
+        expect(new Set(calls.map(({ headers }) => headers?.["webhook-id"])).size).toBe(1)
+        expect(calls.every(({ maxRedirects }) => maxRedirects === 0)).toBe(true)
+        yield* attemptAll
+        expect(calls.length).toBe(5)
+      })
+    )
+  )
+
+  it.effect("of an attempt that is interrupted before, within and after its call are sent, never lost", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        yield* endpoint(scope, ["turn.settled"])
+        yield* turn(scope)
+        const store = yield* WebhookDeliveryStore
+        const [job] = yield* jobs
+        const key = job?.payload as { readonly eventId: string; readonly endpointId: WebhookId }
+        // Taken, and then the process died.
+        yield* store.take(key)
+        expect((yield* deliveries)[0]).toMatchObject({ status: "pending", attempts: 0 })
+        // Died while the receiver was answering, and before its answer was written.
+        answers = [() => Effect.interrupt]
+        expect(Exit.isInterrupted((yield* attemptAll)[0] ?? Exit.void)).toBe(true)
+        expect((yield* deliveries)[0]).toMatchObject({ status: "pending", attempts: 0 })
+        yield* attemptAll
+        expect((yield* deliveries)[0]).toMatchObject({ status: "delivered", attempts: 1 })
+        const [lost, again] = calls.map(({ headers }) => headers?.["webhook-id"])
+        expect([lost, again]).toEqual([key.eventId, key.eventId])
+        // Written, and then the job was lost: it is repeated and calls nobody.
+        yield* attemptAll
+        expect(calls.length).toBe(2)
+      })
+    )
+  )
+
+  it.effect(
+    "an endpoint that is gone is disabled at once, with an entry in the audit trail and a mail to its owners",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const scope = yield* Fixtures.agent()
+          yield* sql`
+          insert into users (id, tenant_id, email, password_hash, role)
+          values ('mbr_1', ${scope.tenantId}, 'ada@example.com', 'x', 'owner')`
+          const { id } = yield* endpoint(scope, ["turn.settled"])
+          yield* turn(scope)
+          yield* turn(scope)
+          answers = [answering(410)]
+          yield* attemptAll
+          expect(calls.length).toBe(1)
+          expect((yield* deliveries).map(({ status }) => status)).toEqual(["failed", "cancelled"])
+          expect(yield* (yield* WebhookEndpoints).find(scope, id)).toMatchObject({
+            status: "disabled",
+            disabledReason: "gone"
+          })
+          const entries = yield* sql`select action, target, actor_type as actor from audit_entries`
+          expect(entries).toEqual([{ action: "webhook.disable", target: id, actor: "service" }])
+          expect(mails).toEqual(["ada@example.com"])
+        })
+      )
+  )
+
+  it.effect(
+    "an endpoint that has failed for three days is disabled; what failed is sent by a replay under its id",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const scope = yield* Fixtures.agent()
+          const { id } = yield* endpoint(scope, ["turn.settled"])
+          yield* turn(scope)
+          yield* turn(scope)
+          answers = [answering(500), answering(500), answering(500)]
+          yield* attemptAll
+          yield* sql`update webhook_endpoints set failing_since = now() - interval '73 hours'`
+          yield* sql`update webhook_deliveries set pending_since = now() - interval '73 hours'`
+          yield* attemptAll
+          expect((yield* deliveries).map(({ status }) => status)).toEqual(["failed", "cancelled"])
+          const endpoints = yield* WebhookEndpoints
+          expect(yield* endpoints.find(scope, id)).toMatchObject({
+            status: "disabled",
+            disabledReason: "failing"
+          })
+          const range = { from: DateTime.unsafeMake("2020-01-01T00:00:00Z") }
+          expect((yield* Effect.flip(endpoints.replay(scope, id, range)))._tag).toBe("CONFLICT")
+          yield* endpoints.patch(scope, id, { status: "active" })
+          yield* sql`delete from queue_jobs`
+          expect(yield* endpoints.replay(scope, id, range)).toEqual({ replayed: 2, nextFrom: null })
+          calls = []
+          yield* attemptAll
+          expect(calls.map(({ headers }) => headers?.["webhook-id"])).toEqual(
+            (yield* deliveries).map(({ eventId }) => eventId)
+          )
+          expect((yield* deliveries).map(({ status }) => status)).toEqual(["delivered", "delivered"])
+        })
+      )
+  )
+
+  it.effect("a dead endpoint is called by one delivery at a time, and by all of them when it is back", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        yield* endpoint(scope, ["turn.settled"])
+        for (let count = 0; count < 8; count++) yield* turn(scope)
+        answers = Array.from({ length: 8 }, () => silent)
+        yield* attemptAll
+        expect(calls.length).toBe(5)
+        yield* attemptAll
+        expect(calls.length).toBe(5)
+        yield* sql`update webhook_endpoints set retry_at = now()`
+        yield* sql`update queue_jobs set run_at = now() + interval '1 hour'`
+        yield* attemptAll
+        expect(calls.length).toBe(6)
+        answers = []
+        yield* sql`update webhook_endpoints set retry_at = now()`
+        yield* attemptAll
+        expect((yield* deliveries).every(({ status }) => status === "delivered")).toBe(true)
+        const late = yield* sql`select id from queue_jobs where run_at > now()`
+        expect(late).toEqual([])
+      })
+    )
+  )
+
+  it.effect(
+    "are forgotten after a week, unless they still wait; a test event is for one endpoint alone",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const scope = yield* Fixtures.agent()
+          const { id } = yield* endpoint(scope)
+          yield* endpoint(scope)
+          const eventId = yield* (yield* WebhookEndpoints).test(scope, id)
+          yield* attemptAll
+          expect(calls.map((call) => [call.headers?.["webhook-id"], bodyOf(call).type])).toEqual([
+            [eventId, "webhook.test"]
+          ])
+          yield* turn(scope)
+          yield* sql`update webhook_deliveries set created_at = now() - interval '8 days'`
+          expect(yield* (yield* WebhookDelivery).sweep).toBe(false)
+          expect(new Set((yield* deliveries).map(({ status }) => status))).toEqual(new Set(["pending"]))
+          yield* sql`delete from tenants`
+          expect(yield* deliveries).toEqual([])
+          expect(yield* attemptAll).toSatisfy((exits: ReadonlyArray<Exit.Exit<void>>) =>
+            exits.every(Exit.isSuccess)
+          )
+          expect(policies["webhook-outbound"].attempts).toBeGreaterThan(100_000)
+        })
+      )
+  )
+})
