@@ -7,10 +7,7 @@ import * as Transport from "./client/Transport.ts"
 
 export type {
   AgentClient,
-  ChatRequest,
-  ChatResult,
   ChatStreamRequest,
-  IdempotentOptions,
   PageOptions,
   SourceInput,
   SourceView,
@@ -18,6 +15,15 @@ export type {
   WaitOptions
 } from "./client/AgentClient.ts"
 export { SpokeError, type ClientCode, type SpokeErrorCode } from "./client/Failure.ts"
+export type { StandardInput } from "./client/StandardSchema.ts"
+export type {
+  Chat,
+  ChatRequest,
+  ChatResult,
+  IdempotentOptions,
+  StructuredRequest,
+  StructuredResult
+} from "./client/Chat.ts"
 export type { StreamPart } from "./domain/chat/StreamPart.ts"
 export type { CallOptions } from "./client/Transport.ts"
 

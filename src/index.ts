@@ -7,10 +7,7 @@ import type { Spoke, SpokeSettings } from "./client/Spoke.ts"
 
 export type {
   AgentClient,
-  ChatRequest,
-  ChatResult,
   ChatStreamRequest,
-  IdempotentOptions,
   PageOptions,
   SourceInput,
   SourceView,
@@ -19,11 +16,20 @@ export type {
 } from "./client/AgentClient.ts"
 export { SpokeError, type ClientCode, type SpokeErrorCode } from "./client/Failure.ts"
 export type { AgentInput, AgentView, KeyInput, KeyView } from "./client/OwnerClient.ts"
+export type {
+  Chat,
+  ChatRequest,
+  ChatResult,
+  IdempotentOptions,
+  StructuredRequest,
+  StructuredResult
+} from "./client/Chat.ts"
 export type { StreamPart } from "./domain/chat/StreamPart.ts"
-export { tool, type EffectInput, type StandardInput, type Tool, type ToolOptions } from "./client/Tool.ts"
+export { tool, type EffectInput, type Tool, type ToolOptions } from "./client/Tool.ts"
+export type { StandardInput } from "./client/StandardSchema.ts"
 export type { ToolCallContext } from "./domain/agents/HostTool.ts"
 export type { CallOptions } from "./client/Transport.ts"
-export type { LogEntry, Spoke, SpokeAgent, SpokeSettings } from "./client/Spoke.ts"
+export type { AgentChat, LogEntry, Spoke, SpokeAgent, SpokeSettings } from "./client/Spoke.ts"
 
 /** Opens the service, which makes or migrates its database; rejects with a `SpokeError`. */
 export const createSpoke = (settings: SpokeSettings = {}): Promise<Spoke> => Library.createSpoke(settings)

@@ -16,10 +16,8 @@ import * as OtherEmbedders from "../capabilities/Embedder/Others.ts"
 import * as QueueTable from "../capabilities/JobQueue/Table.ts"
 import * as SqlKeys from "../capabilities/KeyStore/Sql.ts"
 import * as MailerNone from "../capabilities/Mailer/None.ts"
-import * as ChatCompletions from "../capabilities/ModelRuntime/ChatCompletions.ts"
 import * as Extractive from "../capabilities/ModelRuntime/Extractive.ts"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
-import * as Responses from "../capabilities/ModelRuntime/Responses.ts"
 import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
 import * as SharedPauses from "../capabilities/ProviderBackoff/Sql.ts"
 import * as RerankHttp from "../capabilities/Reranker/Http.ts"
@@ -151,9 +149,8 @@ const models = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R>) => 
       Layer.provide(Layer.merge(Providers.exchange, replace))
     )
   }
-  const { apiKey, baseUrl, contextWindow, chatModel: defaultModel } = model
-  const provider = { apiKey, baseUrl, defaultModel, contextWindow }
-  const runtime = model.api === "responses" ? Responses.layer(provider) : ChatCompletions.layer(provider)
+  const { apiKey, baseUrl } = model
+  const runtime = Providers.chatRuntime(model, settings)
   const embedder =
     embedding === null ? offlineEmbedder : OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, ...embedding })
   return Layer.mergeAll(runtime, embedder, otherEmbedders(settings)).pipe(

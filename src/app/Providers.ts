@@ -1,6 +1,43 @@
-/** How the model provider is reached. */
+/** How model providers are reached, and which of them answers. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as StreamingPostUndici from "../capabilities/StreamingPost/Undici.ts"
+import { ModelRuntime } from "../capabilities/ModelRuntime.ts"
+import * as ChatCompletions from "../capabilities/ModelRuntime/ChatCompletions.ts"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
+import * as Responses from "../capabilities/ModelRuntime/Responses.ts"
+import { routed } from "../capabilities/ModelRuntime/Routed.ts"
+import * as StreamingPostUndici from "../capabilities/StreamingPost/Undici.ts"
+import type { ModelProvider, Settings } from "./config/Settings.ts"
 
 export const exchange = StreamingPostUndici.layer.pipe(Layer.provide(ProviderHttp.layerDispatcher))
+
+const one = ({ api, apiKey, baseUrl, contextWindow }: ModelProvider, defaultModel: string) =>
+  (api === "responses" ? Responses.layer : ChatCompletions.layer)({
+    apiKey,
+    baseUrl,
+    contextWindow,
+    defaultModel
+  })
+
+/** What answers chats: the one provider that there is, or all of them by their names. */
+export const chatRuntime = (
+  model: NonNullable<Settings["model"]>,
+  { fallbackModels: fallbacks, providers }: Pick<Settings, "fallbackModels" | "providers">
+) => {
+  const { chatModel: defaultModel, provider: base } = model
+  if (providers.size === 0) return one(model, defaultModel)
+  return Layer.scoped(
+    ModelRuntime,
+    Effect.gen(function* () {
+      const built = (provider: ModelProvider) =>
+        Effect.map(Layer.build(one(provider, defaultModel)), Context.get(ModelRuntime))
+      const first = yield* built(model)
+      const others = yield* Effect.forEach(providers, ([name, provider]) =>
+        Effect.map(built(provider), (runtime) => [name, runtime] as const)
+      )
+      const all = new Map([...others, [base, first] as const])
+      return routed({ providers: all, base, defaultModel, fallbacks }, first)
+    })
+  )
+}

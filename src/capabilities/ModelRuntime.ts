@@ -39,6 +39,8 @@ export interface ModelRequest {
   /** The user's message as it was sent. */
   readonly question: string
   readonly passages: ReadonlyArray<Passage>
+  /** JSON Schema, of type `object` and without references, that the reply is to fit; the prompt says so too. */
+  readonly responseSchema?: JsonObject | undefined
 }
 
 export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "other"

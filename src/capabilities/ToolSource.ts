@@ -21,10 +21,17 @@ export interface CallingTurn {
   readonly endUserId: EndUserId | null
 }
 
+/** Tells those who follow the turn how far a call has come. */
+export type Progress = (text: string) => Effect.Effect<void>
+
 export interface SourcedTool {
   readonly declaration: ToolDeclaration
   /** Bounded in time and in the size of its answer; interrupted when the turn is cancelled. */
-  readonly call: (input: JsonObject, turn: CallingTurn) => Effect.Effect<JsonValue, ToolSourceError>
+  readonly call: (
+    input: JsonObject,
+    turn: CallingTurn,
+    progress: Progress
+  ) => Effect.Effect<JsonValue, ToolSourceError>
 }
 
 /** By name; none unless a host provides them. */

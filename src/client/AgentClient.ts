@@ -1,6 +1,6 @@
 /** What can be asked of one agent: the public REST API as methods. Ids and timestamps are strings, as on the wire. */
 import type { RunTrace } from "../domain/chat/AgentRun.ts"
-import type { CompleteTurnRequest, CompleteTurnResult, StreamTurnRequest } from "../domain/chat/ChatTurn.ts"
+import type { StreamTurnRequest } from "../domain/chat/ChatTurn.ts"
 import type { Chunk, RetrieveRequest } from "../domain/knowledge/Chunk.ts"
 import type { CrawlOutcome, DryRun, DryRunRequest } from "../domain/knowledge/Crawl.ts"
 import type {
@@ -26,14 +26,13 @@ import type {
   SourcePage,
   SyncedSource
 } from "../http/public/knowledge/SourcesApi.ts"
+import * as Chat from "./Chat.ts"
 import { SpokeError } from "./Failure.ts"
 import { routes } from "./Routes.ts"
 import type { StreamPart } from "../domain/chat/StreamPart.ts"
 import type { CallOptions, Transport } from "./Transport.ts"
 
-export type ChatRequest = typeof CompleteTurnRequest.Encoded
 export type ChatStreamRequest = typeof StreamTurnRequest.Encoded
-export type ChatResult = typeof CompleteTurnResult.Encoded
 export type SourceInput = typeof CreateSource.Encoded
 export type SourceView = typeof SourceDetail.Encoded
 
@@ -44,12 +43,9 @@ export interface PageOptions {
   readonly cursor?: string | undefined
 }
 
-export interface IdempotentOptions extends CallOptions {
-  /** 1 to 255 visible ASCII characters: a repeat with the same one has no second effect for 24 hours. */
-  readonly idempotencyKey?: string | undefined
-}
-
-const idempotent = ({ idempotencyKey }: IdempotentOptions = {}) => ({ "idempotency-key": idempotencyKey })
+const idempotent = ({ idempotencyKey }: Chat.IdempotentOptions = {}) => ({
+  "idempotency-key": idempotencyKey
+})
 
 /** A document as bytes or as a `Blob`. Its type is taken from its contents. */
 export interface Upload {
@@ -119,7 +115,7 @@ const sourcesOf = ({ call }: Transport) => {
       options?: CallOptions
     ) => call<typeof SourcePage.Encoded>(routes.sources.list, { query: { ...query } }, options),
     /** Queues the reading of it: `ready` waits for its end. */
-    create: (source: SourceInput, options?: IdempotentOptions) =>
+    create: (source: SourceInput, options?: Chat.IdempotentOptions) =>
       call<typeof SourceCreation.Encoded>(
         routes.sources.create,
         { json: source, headers: idempotent(options) },
@@ -200,10 +196,11 @@ export const make = (transport: Transport) => {
   const { call, stream } = transport
   return {
     /** A turn with its complete reply. */
-    chat: (request: ChatRequest, options?: IdempotentOptions) =>
-      call<ChatResult>(routes.chat.complete, { json: request, headers: idempotent(options) }, options),
+    chat: Chat.make((request, options) =>
+      call<Chat.ChatResult>(routes.chat.complete, { json: request, headers: idempotent(options) }, options)
+    ),
     /** The same turn part by part. What is refused before it begins rejects; a later failure is an `error` part. */
-    stream: (request: ChatStreamRequest, options?: IdempotentOptions): AsyncIterable<StreamPart> =>
+    stream: (request: ChatStreamRequest, options?: Chat.IdempotentOptions): AsyncIterable<StreamPart> =>
       stream(routes.chat.stream, { json: request, headers: idempotent(options) }, options),
     /** Search of the sources without generation. */
     retrieve: (request: typeof RetrieveRequest.Encoded, options?: CallOptions) =>

@@ -4,7 +4,7 @@ import type { ErrorCode } from "../domain/Errors.ts"
 /**
  * Beside the documented codes of the API:
  * - `UNREACHABLE`: no answer came, or it stopped before its end.
- * - `INVALID_RESPONSE`: what answered is not Spoke.
+ * - `INVALID_RESPONSE`: what answered is not Spoke, or a reply's object does not fit the whole of its schema.
  * - `SOURCE_FAILED`: a source that was waited for could not be read; the message says why.
  * - `INVALID_CONFIG`, `DATA_DIRECTORY_IN_USE`, `DATA_DIRECTORY_UNUSABLE`, `DATABASE_UNAVAILABLE`: the library could not open.
  * - `CLOSED`: the library was closed.

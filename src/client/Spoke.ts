@@ -1,7 +1,8 @@
 /** What a program sees of the library, in types alone. */
 import type { AgentClient } from "./AgentClient.ts"
 import type { AgentsClient, KeysClient } from "./OwnerClient.ts"
-import type { Tool } from "./Tool.ts"
+import type { Chat, IdempotentOptions, StructuredRequest, StructuredResult } from "./Chat.ts"
+import type { EffectInput, Tool } from "./Tool.ts"
 
 /** A line of the log. */
 export interface LogEntry {
@@ -60,8 +61,14 @@ export interface SpokeSettings extends LibrarySettings {
   readonly log?: ((entry: LogEntry) => void) | undefined
 }
 
+/** As over the network, and with Effect Schemas too. */
+export interface AgentChat extends Chat {
+  <A>(request: StructuredRequest<EffectInput<A>>, options?: IdempotentOptions): Promise<StructuredResult<A>>
+}
+
 /** One agent: everything that its keys could ask for, and its keys. */
-export interface SpokeAgent extends AgentClient {
+export interface SpokeAgent extends Omit<AgentClient, "chat"> {
+  readonly chat: AgentChat
   readonly id: string
   readonly keys: KeysClient
 }

@@ -4,27 +4,7 @@ import * as Schema from "effect/Schema"
 import type { HostTool, ToolCallContext } from "../domain/agents/HostTool.ts"
 import { JsonObject } from "../domain/Text.ts"
 import { SpokeError } from "./Failure.ts"
-
-interface StandardIssue {
-  readonly message: string
-  readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
-}
-
-type StandardResult<Output> =
-  { readonly value: Output; readonly issues?: undefined } | { readonly issues: ReadonlyArray<StandardIssue> }
-
-/** What of Standard Schema is asked of zod, valibot and others; see https://standardschema.dev. */
-export interface StandardInput<Output> {
-  readonly "~standard": {
-    readonly version: 1
-    readonly vendor: string
-    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
-    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
-    readonly jsonSchema?:
-      | { readonly input: (options: { readonly target: string }) => Readonly<Record<string, unknown>> }
-      | undefined
-  }
-}
+import { placed, type StandardInput, target } from "./StandardSchema.ts"
 
 /** What of an Effect Schema is asked. */
 export interface EffectInput<Output> {
@@ -87,10 +67,7 @@ const converted = <A>(input: Input<A>): unknown => {
   if (isEffect(input)) return attempt(() => JSONSchema.make(input), "some of it has no JSON form")
   const { jsonSchema, vendor } = standardOf(input)["~standard"]
   if (jsonSchema === undefined) throw notConvertible(`${vendor} does not say how`)
-  return attempt(
-    () => jsonSchema.input({ target: "draft-2020-12" }),
-    `${vendor} has no JSON form for some of it`
-  )
+  return attempt(() => jsonSchema.input({ target }), `${vendor} has no JSON form for some of it`)
 }
 
 /** Of type `object`, as providers take it. */
@@ -101,11 +78,6 @@ const parametersOf = (given: unknown): JsonObject => {
   }
   const { $schema: _, ...parameters } = plain
   return parameters
-}
-
-const placed = ({ message, path = [] }: StandardIssue): string => {
-  const place = path.map((part) => String(typeof part === "object" ? part.key : part)).join(".")
-  return place === "" ? message : `${place}: ${message}`
 }
 
 /** A function of the host as a tool: agents that have it among their `tools` may call it. Throws a `SpokeError`. */
@@ -129,4 +101,12 @@ export const tool = <A>({ description, execute, input, jsonSchema, timeout = 15 
         : { invalid: decoded.issues.map(placed) }
     }
   }
+}
+
+/** An Effect Schema as other libraries offer theirs, with its JSON Schema. */
+export const standard = <A>(schema: EffectInput<A> | StandardInput<A>): StandardInput<A> => {
+  if (!isEffect(schema)) return standardOf(schema)
+  const { "~standard": described } = Schema.standardSchemaV1(schema)
+  const input = () => ({ ...JSONSchema.make(schema) })
+  return { "~standard": { ...described, jsonSchema: { input } } }
 }

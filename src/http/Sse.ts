@@ -124,6 +124,14 @@ class Writer implements Frames {
         return source(part.citation)
       case "ToolCall":
         return this.endText() + this.toolCall(part.id, part.name, part.input)
+      case "ToolProgress":
+        return this.full
+          ? this.toolOutput(part.id, {
+              type: "tool-output-available",
+              output: { progress: part.text },
+              preliminary: true
+            })
+          : ""
       case "ToolResult":
         return this.toolOutput(part.id, {
           type: "tool-output-available",

@@ -135,7 +135,8 @@ const byHand = (
   }
   const get = (id: string) => data("GET", `/v1/sources/${id}`)
   const calls: Calls = {
-    chat: (request, options) => data("POST", "/v1/chat", request, options?.signal),
+    chat: (request: unknown, options?: { readonly signal?: AbortSignal | undefined }) =>
+      data("POST", "/v1/chat", request, options?.signal),
     stream: (request, options) => parts("POST", "/v1/chat/stream", request, options?.signal),
     retrieve: (request, options) => data("POST", "/v1/retrieve", request, options?.signal),
     usage: (options) => data("GET", "/v1/usage", undefined, options?.signal),

@@ -34,6 +34,7 @@ import {
   Value
 } from "./ConfigValues.ts"
 import { brokenConstraints, offline } from "./ConfigConstraints.ts"
+import * as ModelProviders from "./ModelProviders.ts"
 import { InvalidConfig } from "./InvalidConfig.ts"
 import { withFiles } from "./SecretFiles.ts"
 import type { Settings } from "./Settings.ts"
@@ -103,6 +104,14 @@ export const Variables = Schema.Struct({
   SPOKE_CONTEXT_WINDOW: variable(
     count(1_000, 10_000_000),
     "Tokens that fit the chat model; 128000 by default."
+  ),
+  SPOKE_PROVIDERS: variable(
+    ModelProviders.Providers,
+    "JSON from names to further model providers, for agents whose model is provider/model; none by default."
+  ),
+  SPOKE_FALLBACK_MODELS: variable(
+    ModelProviders.Models,
+    "Models, separated by commas, that answer where an agent's own model cannot; none by default."
   ),
   SPOKE_EMBEDDING_MODEL: variable(
     Value,
@@ -244,15 +253,17 @@ const databaseOf = (given: Variables): Settings["database"] => {
   }
 }
 
-const modelOf = (given: Variables): Settings["model"] => {
-  if (given.OPENAI_API_KEY === undefined) return null
+const modelOf = (given: Variables, providers: Settings["providers"]): Settings["model"] => {
+  const contextWindow = given.SPOKE_CONTEXT_WINDOW ?? ModelProviders.defaultContextWindow
+  if (given.OPENAI_API_KEY === undefined) return ModelProviders.defaultOf(given.SPOKE_CHAT_MODEL, providers)
   const baseUrl = given.OPENAI_BASE_URL ?? providerUrl
   return {
+    provider: "openai",
     apiKey: given.OPENAI_API_KEY,
     baseUrl,
     api: given.SPOKE_OPENAI_API ?? (baseUrl === providerUrl ? "responses" : "chat-completions"),
     chatModel: given.SPOKE_CHAT_MODEL ?? "gpt-4.1-mini",
-    contextWindow: given.SPOKE_CONTEXT_WINDOW ?? 128_000
+    contextWindow
   }
 }
 
@@ -276,7 +287,12 @@ const groundingOf = (given: Variables): Settings["grounding"] =>
 
 const present = <A>(value: A | undefined): ReadonlyArray<A> => (value === undefined ? [] : [value])
 
-const settingsOf = (given: Variables, terminal: boolean): Settings => {
+const settingsOf = (
+  given: Variables,
+  environment: Readonly<Record<string, string | undefined>>,
+  terminal: boolean
+): Settings => {
+  const providers = ModelProviders.providersOf(given.SPOKE_PROVIDERS, environment)
   const host = given.HOST ?? "127.0.0.1"
   const port = given.PORT ?? 3_000
   const appUrl = given.APP_URL ?? `http://${reachable(host)}:${port}`
@@ -290,7 +306,9 @@ const settingsOf = (given: Variables, terminal: boolean): Settings => {
     mail: mailOf(given),
     alertEmail: given.ALERT_EMAIL ?? null,
     vector: given.SPOKE_VECTOR ?? null,
-    model: modelOf(given),
+    model: modelOf(given, providers),
+    providers,
+    fallbackModels: given.SPOKE_FALLBACK_MODELS ?? [],
     embedding: embeddingOf(given),
     rerank: rerankOf(given),
     grounding: groundingOf(given),
@@ -337,11 +355,13 @@ export const fromRecord = (environment: Readonly<Record<string, string | undefin
     const decoded = yield* Effect.either(decode(given))
     const problems = [
       ...unread,
-      ...(Either.isLeft(decoded) ? issues(decoded.left) : unknownPlan(decoded.right)),
+      ...(Either.isLeft(decoded)
+        ? issues(decoded.left)
+        : [...unknownPlan(decoded.right), ...ModelProviders.problemsOf(decoded.right, given)]),
       ...brokenConstraints(given)
     ]
     if (Either.isLeft(decoded) || problems.length > 0) return yield* new InvalidConfig({ problems })
-    return settingsOf(decoded.right, terminal)
+    return settingsOf(decoded.right, given, terminal)
   })
 
 /** The variables of this process. */

@@ -15,7 +15,7 @@ import { parseRedisAddress } from "./RedisAddress.ts"
 
 export const Value = Schema.Trim.pipe(Schema.minLength(1))
 
-const parsed = <A>(expected: string, parse: (text: string) => Option.Option<A>) =>
+export const parsed = <A>(expected: string, parse: (text: string) => Option.Option<A>) =>
   Schema.transformOrFail(
     Value,
     Schema.declare((_: unknown): _ is A => true),

@@ -10,6 +10,14 @@ import type { ServerOptions } from "../../store/database/Clients.ts"
 import type { ChannelSettings } from "../../usecases/channels/ChannelSettings.ts"
 import type { Telemetry } from "../telemetry/Telemetry.ts"
 
+/** An OpenAI-compatible address, and how it is spoken to. */
+export interface ModelProvider {
+  readonly apiKey: Redacted.Redacted
+  readonly baseUrl: string
+  readonly api: "responses" | "chat-completions"
+  readonly contextWindow: number
+}
+
 /** The settings that everything else is wired from. */
 export interface Settings {
   readonly host: string
@@ -36,13 +44,18 @@ export interface Settings {
     readonly sessionToken: Redacted.Redacted | null
   } | null
   /** Null: offline extracts. */
-  readonly model: {
-    readonly apiKey: Redacted.Redacted
-    readonly baseUrl: string
-    readonly api: "responses" | "chat-completions"
-    readonly chatModel: string
-    readonly contextWindow: number
-  } | null
+  readonly model:
+    | (ModelProvider & {
+        /** Its name among the providers. */
+        readonly provider: string
+        /** Of agents that name none; it may name another provider. */
+        readonly chatModel: string
+      })
+    | null
+  /** Others that agents may name in their model, `provider/model`. */
+  readonly providers: ReadonlyMap<string, ModelProvider>
+  /** Models that are asked where an agent's own cannot answer. */
+  readonly fallbackModels: ReadonlyArray<string>
   /** Null: the built-in model. */
   readonly embedding: { readonly model: string; readonly dimensions: number } | null
   /** Null: search results stay in the order of their scores. */

@@ -18,7 +18,17 @@ import { isCoded } from "../../http/Envelope.ts"
 import * as AgentClient from "../../client/AgentClient.ts"
 import { SpokeError, type SpokeErrorCode } from "../../client/Failure.ts"
 import * as OwnerClient from "../../client/OwnerClient.ts"
-import type { Spoke, SpokeSettings } from "../../client/Spoke.ts"
+import type { AgentChat, Spoke, SpokeSettings } from "../../client/Spoke.ts"
+import type { StandardInput } from "../../client/StandardSchema.ts"
+import type {
+  Chat,
+  ChatRequest,
+  ChatResult,
+  IdempotentOptions,
+  StructuredRequest,
+  StructuredResult
+} from "../../client/Chat.ts"
+import { type EffectInput, standard } from "../../client/Tool.ts"
 import * as Transport from "../../client/Transport.ts"
 
 const codes: Readonly<Record<string, SpokeErrorCode>> = {
@@ -125,6 +135,30 @@ export const createSpoke = async <A extends Replaceable = never>(
   }
 }
 
+/** `chat` for Effect Schemas too, which the client for browsers does without. */
+const withEffectSchemas = (chat: Chat): AgentChat => {
+  function any<A>(
+    request: StructuredRequest<EffectInput<A> | StandardInput<A>>,
+    options?: IdempotentOptions
+  ): Promise<StructuredResult<A>>
+  function any(request: ChatRequest, options?: IdempotentOptions): Promise<ChatResult>
+  function any<A>(
+    request: StructuredRequest<EffectInput<A> | StandardInput<A>> | ChatRequest,
+    options?: IdempotentOptions
+  ): Promise<StructuredResult<A> | ChatResult> {
+    return hasSchema(request)
+      ? chat({ ...request, responseSchema: standard(request.responseSchema) }, options)
+      : chat(request, options)
+  }
+  return any
+}
+
+const hasSchema = <A>(
+  request: StructuredRequest<EffectInput<A> | StandardInput<A>> | ChatRequest
+): request is StructuredRequest<EffectInput<A> | StandardInput<A>> =>
+  request.responseSchema !== undefined &&
+  (Schema.isSchema(request.responseSchema) || "~standard" in request.responseSchema)
+
 type Run = <A>(effect: Effect.Effect<A, unknown>, options?: { readonly signal: AbortSignal }) => Promise<A>
 
 const facade = (embedded: Embedded.Embedded, run: Run, end: () => Promise<void>): Spoke => {
@@ -168,11 +202,10 @@ const facade = (embedded: Embedded.Embedded, run: Run, end: () => Promise<void>)
   const { agents, keysOf } = OwnerClient.make(Transport.make(origin, owner))
   return {
     agents,
-    agent: (id) => ({
-      ...AgentClient.make(Transport.make(origin, asAgent(id))),
-      id,
-      keys: keysOf(id)
-    }),
+    agent: (id) => {
+      const client = AgentClient.make(Transport.make(origin, asAgent(id)))
+      return { ...client, chat: withEffectSchemas(client.chat), id, keys: keysOf(id) }
+    },
     fetch: (request, options) =>
       closing === undefined
         ? tracked(embedded.network(request, options?.clientAddress))

@@ -20,6 +20,7 @@ import type { Decoder } from "./ProviderAnswer.ts"
 import * as Failure from "./ProviderFailure.ts"
 import * as ProviderStream from "./ProviderStream.ts"
 import { ReplyText } from "./ReplyText.ts"
+import * as Structured from "./Structured.ts"
 import { estimatePrompt } from "./Tokens.ts"
 import { type CallPiece, ToolCalls } from "./ToolCalls.ts"
 import { countOf, isAbsent, isObject, itemsOf, parseObject, type WireObject } from "./WireJson.ts"
@@ -129,7 +130,10 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
   messages: chatMessages(request.prompt),
   stream: true,
   stream_options: { include_usage: true },
-  ...(request.tools.length > 0 && { tools: request.tools.map(toTool) })
+  ...(request.tools.length > 0 && { tools: request.tools.map(toTool) }),
+  ...(request.responseSchema !== undefined && {
+    response_format: { type: "json_schema", json_schema: Structured.formatOf(request.responseSchema) }
+  })
 })
 
 /** Streams straight from the provider; options say what is waited for how long. */
@@ -146,8 +150,10 @@ export const layer = (options: ProviderStream.ProviderOptions) =>
         Stream.suspend(() => {
           const refused = refusal(request.prompt, accepts)
           if (refused !== null) return Stream.fail(refused)
-          const body = bodyOf(request, options.defaultModel)
-          return ProviderStream.parts(exchange, options, "/chat/completions", body, new ChatDecoder(request))
+          return Structured.orByInstruction(request, (asked) => {
+            const body = bodyOf(asked, options.defaultModel)
+            return ProviderStream.parts(exchange, options, "/chat/completions", body, new ChatDecoder(asked))
+          })
         })
     }))
   )

@@ -19,6 +19,7 @@ import * as Failure from "./ProviderFailure.ts"
 import * as ProviderStream from "./ProviderStream.ts"
 import { ReplyText } from "./ReplyText.ts"
 import { responsesInput } from "./ResponsesInput.ts"
+import * as Structured from "./Structured.ts"
 import { estimatePrompt } from "./Tokens.ts"
 import { toolCall } from "./ToolCalls.ts"
 import { countOf, isObject, itemsOf, parseObject, type WireObject } from "./WireJson.ts"
@@ -127,7 +128,10 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
   stream: true,
   // Conversations are kept here, under the tenant's retention; the provider has no need to keep them too.
   store: false,
-  ...(request.tools.length > 0 && { tools: request.tools.map(toTool) })
+  ...(request.tools.length > 0 && { tools: request.tools.map(toTool) }),
+  ...(request.responseSchema !== undefined && {
+    text: { format: { type: "json_schema", ...Structured.formatOf(request.responseSchema) } }
+  })
 })
 
 /** Streams straight from the provider; options say what is waited for how long. */
@@ -144,8 +148,10 @@ export const layer = (options: ProviderStream.ProviderOptions) =>
         Stream.suspend(() => {
           const refused = refusal(request.prompt, () => true)
           if (refused !== null) return Stream.fail(refused)
-          const body = bodyOf(request, options.defaultModel)
-          return ProviderStream.parts(exchange, options, "/responses", body, new ResponsesDecoder(request))
+          return Structured.orByInstruction(request, (asked) => {
+            const body = bodyOf(asked, options.defaultModel)
+            return ProviderStream.parts(exchange, options, "/responses", body, new ResponsesDecoder(asked))
+          })
         })
     }))
   )

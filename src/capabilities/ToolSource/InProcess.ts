@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
+import * as Runtime from "effect/Runtime"
 import type { HostTool } from "../../domain/agents/HostTool.ts"
 import * as Json from "../../domain/Json.ts"
 import { isError } from "../../domain/Thrown.ts"
@@ -29,11 +30,21 @@ const jsonOf = (answer: unknown) =>
 
 const sourced = (name: string, { call, description, parameters, timeoutMillis }: HostTool): SourcedTool => ({
   declaration: { name, description, parameters },
-  call: (input, { conversationId, endUserId, runId, scope: { agentId } }) =>
-    Effect.tryPromise({
-      try: (signal) => call(input, { signal, agentId, runId, conversationId, endUserId }),
-      catch: (thrown) => failed(isError(thrown) ? thrown.message : "it failed without saying why")
-    }).pipe(
+  call: (input, { conversationId, endUserId, runId, scope: { agentId } }, progress) =>
+    Effect.flatMap(Effect.runtime<never>(), (runtime) =>
+      Effect.tryPromise({
+        try: (signal) =>
+          call(input, {
+            signal,
+            agentId,
+            runId,
+            conversationId,
+            endUserId,
+            progress: (text) => void Runtime.runFork(runtime)(progress(String(text)))
+          }),
+        catch: (thrown) => failed(isError(thrown) ? thrown.message : "it failed without saying why")
+      })
+    ).pipe(
       Effect.timeoutFail({
         duration: timeoutMillis,
         onTimeout: () =>

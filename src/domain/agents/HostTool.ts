@@ -11,6 +11,11 @@ export interface ToolCallContext {
   readonly conversationId: string | null
   /** Null for an anonymous turn. */
   readonly endUserId: string | null
+  /**
+   * Tells those who stream the turn, and may read its trace, how far the call has come: up to 500 characters, 100 times a
+   * call. Nothing of it is stored or told to the model.
+   */
+  readonly progress: (text: string) => void
 }
 
 /** What came of a call: `invalid` says in words what is wrong with the input. */

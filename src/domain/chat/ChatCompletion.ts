@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import { Citation } from "./ChatTurn.ts"
 import { ConversationId, RunId } from "../Ids.ts"
+import { JsonObject } from "../Text.ts"
 
 /** Clients send `null` for what they leave out. */
 const optional = <A, I>(schema: Schema.Schema<A, I>) =>
@@ -22,6 +23,13 @@ export const CompletionRequest = Schema.Struct({
   messages: Schema.Array(Message).pipe(Schema.minItems(1)),
   stream: optional(Schema.Boolean),
   stream_options: optional(Schema.Struct({ include_usage: optional(Schema.Boolean) })),
+  /** `json_schema` holds the reply to the schema, as `responseSchema` of a turn; other types have no effect. */
+  response_format: optional(
+    Schema.Struct({
+      type: Schema.String,
+      json_schema: optional(Schema.Struct({ schema: optional(JsonObject) }))
+    })
+  ),
   /** True stores the turn in a conversation of its own. */
   store: optional(Schema.Boolean),
   /** Whom a stored turn is for, by the caller's own id. */

@@ -5,6 +5,7 @@ import { RetrieveFilter } from "../knowledge/Chunk.ts"
 import { ConversationState } from "../conversations/Conversation.ts"
 import { ChunkId, ConversationId, DocumentId, EndUserId, RunId, SourceId } from "../Ids.ts"
 import { JsonObject, trimmed } from "../Text.ts"
+import { ResponseSchema } from "./ResponseSchema.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
@@ -22,6 +23,8 @@ const Fields = Schema.Struct({
   persist: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => true }),
   /** Which sources the turn searches; those of the key's scope at most. */
   filter: optional(RetrieveFilter),
+  /** The reply is a JSON object that fits this schema. */
+  responseSchema: optional(ResponseSchema),
   context: optional(JsonObject),
   toolContext: optional(JsonObject),
   toolCredentials: optional(Schema.Record({ key: Schema.String, value: Schema.String }))
@@ -104,7 +107,9 @@ export type ChatTurnResult = typeof ChatTurnResult.Type
 export const CompleteTurnResult = Schema.Struct({
   ...ChatTurnResult.fields,
   /** Null when nothing of the turn is stored (`persist: false`). */
-  runId: Schema.NullOr(RunId)
+  runId: Schema.NullOr(RunId),
+  /** With a `responseSchema`: the value of `reply`, which is its JSON text. */
+  object: optional(JsonObject)
 })
 export type CompleteTurnResult = typeof CompleteTurnResult.Type
 
@@ -113,6 +118,7 @@ export type TurnPart =
   | { readonly _tag: "TextDelta"; readonly delta: string }
   | { readonly _tag: "Citation"; readonly citation: Citation }
   | { readonly _tag: "ToolCall"; readonly id: string; readonly name: string; readonly input: unknown }
+  | { readonly _tag: "ToolProgress"; readonly id: string; readonly text: string }
   | { readonly _tag: "ToolResult"; readonly id: string; readonly output: unknown }
   | { readonly _tag: "ToolFailure"; readonly id: string; readonly message: string }
   | { readonly _tag: "StepStart" }

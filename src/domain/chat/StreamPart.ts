@@ -42,6 +42,8 @@ export type StreamPart =
       readonly toolCallId: string
       readonly output: unknown
       readonly dynamic: true
+      /** How far a call has come that still runs: `output` is `{ progress }`. */
+      readonly preliminary?: true
     }
   | {
       readonly type: "tool-output-error"

@@ -1,5 +1,6 @@
 /** What the model makes of a turn: searched, asked, cited. A turn that is stopped keeps what was said until then. */
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import type { Context } from "effect"
 import type { Embedder } from "../../capabilities/Embedder.ts"
 import type { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
@@ -7,6 +8,9 @@ import type { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import type { CallingTurn } from "../../capabilities/ToolSource.ts"
 import type { VectorSearch } from "../../capabilities/VectorSearch.ts"
 import type { Citation, TurnPart } from "../../domain/chat/ChatTurn.ts"
+import * as ResponseSchema from "../../domain/chat/ResponseSchema.ts"
+import { TurnFailed } from "../../domain/Errors.ts"
+import type { JsonObject } from "../../domain/Text.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import type { PassageStore } from "../../store/knowledge/Passages.ts"
 import { terms } from "../../search/Tokenizer.ts"
@@ -20,6 +24,7 @@ import * as ModelStep from "./ModelStep.ts"
 import * as Passages from "./grounding/Passages.ts"
 import * as Prompt from "./Prompt.ts"
 import { searchText } from "./Question.ts"
+import * as StructuredReply from "./StructuredReply.ts"
 import * as SearchTool from "./tools/SearchTool.ts"
 import type { ChatTools, TurnTools } from "./tools/Tools.ts"
 import * as ToolSteps from "./tools/ToolSteps.ts"
@@ -130,6 +135,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
   passages: ReadonlyArray<Passages.Passage>,
   telling: Citations.Telling,
   tools: TurnTools,
+  schema: JsonObject | null,
   tell: (parts: ReadonlyArray<TurnPart>) => Effect.Effect<void>
 ) {
   const { admission, request } = turn
@@ -153,19 +159,29 @@ const write = CheapSpans.fn("Answer.write")(function* (
         message: request.message,
         files,
         contextWindow: runtime.contextWindow,
+        responseSchema: schema ?? undefined,
         now: turn.opening.startedAt,
         runId: turn.opening.runId
       }),
       tools: tools.declarations,
       question: request.message,
-      passages: Passages.asRead(passages)
+      passages: Passages.asRead(passages),
+      responseSchema: schema ?? undefined
     },
-    (delta) => tell(telling.say(delta))
+    // An object is told once it is known to fit.
+    (delta) => (schema === null ? tell(telling.say(delta)) : Effect.void),
+    (text) =>
+      schema === null
+        ? null
+        : Either.match(StructuredReply.read(schema, text, telling.known), {
+            onLeft: StructuredReply.correction,
+            onRight: () => null
+          })
   )
   const cutShort = Effect.suspend(() =>
     telling.text === ""
       ? ModelStep.turnFailed()
-      : Effect.succeed({ inputTokens: 0, outputTokens: 0, reason: "stopped" as const })
+      : Effect.succeed({ inputTokens: 0, outputTokens: 0, final: "", reason: "stopped" as const })
   )
   const written = yield* unlessCancelled(turn.cancellation, step, cutShort)
   yield* tell(telling.end())
@@ -205,8 +221,47 @@ const settled = CheapSpans.fn("Answer.settled")(function* (
     ...grounding,
     text,
     citations: isReplaced ? [] : grounding.citations,
+    /** Citations that the text did not tell of. */
+    untold: [],
     payload: isReplaced ? { ...grounding.payload, withheld } : grounding.payload
   }
+})
+
+/** The model's reply as an object that fits `schema`, with what its texts cite. */
+const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
+  { checker }: TurnServices,
+  turn: Turn,
+  telling: Citations.Telling,
+  schema: JsonObject,
+  final: string
+) {
+  const failed = (problem: string, message: string) =>
+    Effect.zipRight(
+      record(turn, "model.completed", "failed", "The reply cannot be used", { problem }),
+      Effect.suspend(() => {
+        turn.providerProblem = "answer_broken"
+        return Effect.fail(new TurnFailed({ message }))
+      })
+    )
+  const read = StructuredReply.read(schema, final, telling.known)
+  if (Either.isLeft(read)) {
+    return yield* failed(
+      read.left.join("; "),
+      "The model's reply did not fit the responseSchema, and did not when it was asked again."
+    )
+  }
+  const { marked, numbers, reply } = read.right
+  const grounding = yield* Grounding.checked(checker, marked, telling.of(numbers))
+  if (grounding.isUnsupported && turn.admission.unsupported !== "annotate") {
+    return yield* failed("not supported by its sources", "The sources do not support what the model replied.")
+  }
+  // Places are those of the marked texts, which are not sent.
+  const citations = grounding.citations.map(({ end: _, start: __, ...citation }): Citation => citation)
+  const retelling = new Citations.Telling(citations, "kept")
+  yield* Effect.forEach([...retelling.say(reply), ...retelling.end()], (part) => emit(turn, part), {
+    discard: true
+  })
+  return { ...grounding, text: reply, citations, untold: retelling.rest(citations) }
 })
 
 /** Tells of the hand-over, if the model did not. */
@@ -247,6 +302,10 @@ const callingTurn = ({ admission, conversationId, opening, scope }: Turn): Calli
   endUserId: admission.endUserId
 })
 
+/** What the reply has to fit; null where it may be any text. */
+const schemaOf = ({ request: { responseSchema } }: Turn): JsonObject | null =>
+  responseSchema === undefined ? null : Either.getOrNull(ResponseSchema.resolved(responseSchema))
+
 /** Fails when the model does, and when the turn is stopped before anything was said. */
 export const run = CheapSpans.fn("Answer.run")(function* (
   services: TurnServices,
@@ -273,8 +332,12 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   const held: Array<TurnPart> | null = mayBeReplaced ? [] : null
   const tell = (parts: ReadonlyArray<TurnPart>) =>
     held === null ? say(turn, parts) : Effect.sync(() => void held.push(...parts))
-  const written = yield* write(services, turn, history, passages, telling, tools, tell)
-  const grounding = yield* settled(services, turn, telling, held)
+  const schema = schemaOf(turn)
+  const written = yield* write(services, turn, history, passages, telling, tools, schema, tell)
+  const grounding =
+    schema === null
+      ? yield* settled(services, turn, telling, held)
+      : yield* settledObject(services, turn, telling, schema, written.final)
   turn.course.unanswered = isUnanswered(services, turn, grounding)
   turn.course.stopped = written.reason === "stopped"
   const inputTokens = written.inputTokens + grounding.inputTokens
@@ -288,6 +351,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
     outputTokens,
     ...(grounding.payload === null ? {} : { grounding: grounding.payload })
   })
+  yield* Effect.forEach(grounding.untold, (part) => emit(turn, part), { discard: true })
   yield* emit(turn, { _tag: "StepEnd" })
   const label = reason === "stopped" ? "Stopped" : "Run completed"
   const { citations } = grounding

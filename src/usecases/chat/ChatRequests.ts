@@ -28,7 +28,17 @@ const ordered = (value: JsonValue): JsonValue => {
 /** Credentials are left out: nothing of them is stored, and a repeat may bring fresh ones. */
 const hashOf = ({ toolCredentials: _, ...request }: ChatTurnRequest): string => {
   const { context, conversationId, endUserId, externalEndUserId, filter, message, toolContext } = request
-  const asked = [message, conversationId, endUserId, externalEndUserId, context, toolContext, filter]
+  const { responseSchema } = request
+  const asked = [
+    message,
+    conversationId,
+    endUserId,
+    externalEndUserId,
+    context,
+    toolContext,
+    filter,
+    ...(responseSchema === undefined ? [] : [responseSchema])
+  ]
   return createHash("sha256")
     .update(JSON.stringify(asked.map((part) => (part === undefined ? [] : [ordered(part)]))))
     .digest("base64url")

@@ -45,6 +45,7 @@ import { RealtimeAccess } from "./RealtimeAccess.ts"
 import { Replay } from "./Replay.ts"
 import { ChatTools } from "./tools/Tools.ts"
 import { emit, type Failure, left, newCourse, type Turn } from "./Turn.ts"
+import * as StructuredReply from "./StructuredReply.ts"
 import * as TurnCancellation from "./TurnCancellation.ts"
 import * as TurnParts from "./TurnParts.ts"
 import { TurnSettings } from "./TurnSettings.ts"
@@ -142,6 +143,9 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     ) {
       if (hasRuntimeData(request) && !settings.runtimeData) {
         return yield* new RuntimeDataUnavailable({ message: "Runtime-data forwarding is unavailable." })
+      }
+      if (request.responseSchema !== undefined && services.runtime.readsPassages) {
+        return yield* StructuredReply.notConfigured()
       }
       const begun = yield* beginning.opened(channel, request, options)
       return yield* admitted(scope, request, begun, yield* admit(scope, begun.opening), options)
@@ -331,7 +335,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       runId: RunId | null,
       result: ChatTurnResult
     ) {
-      const complete: CompleteTurnResult = { ...result, runId }
+      const object = request.responseSchema === undefined ? {} : StructuredReply.valueOf(result.reply)
+      const complete: CompleteTurnResult = { ...result, runId, ...object }
       if (result.conversationId === undefined || !request.includeRealtimeToken) return complete
       return { ...complete, ...(yield* realtime.issue(result.conversationId, grantorOfKey(key))) }
     })

@@ -11,6 +11,7 @@ import { estimateTokens } from "../../domain/Tokens.ts"
 import type { HistoryMessage } from "../../store/chat/Turns.ts"
 import { withoutMarks } from "./grounding/Marks.ts"
 import { type Passage, titleOf } from "./grounding/Passages.ts"
+import * as StructuredReply from "./StructuredReply.ts"
 
 export interface PromptInput {
   readonly instructions: string
@@ -27,6 +28,8 @@ export interface PromptInput {
   readonly contextWindow: number
   /** When the turn began. */
   readonly now: DateTime.Utc
+  /** Of the object that the reply has to be, where it has to. */
+  readonly responseSchema?: JsonObject | undefined
   /** Makes the fence of the run: the same run has the same prompt. */
   readonly runId: string
 }
@@ -54,13 +57,14 @@ from general knowledge, and say that this part does not come from the sources. C
 const nothingFound = "No source was found for this message."
 
 /** The same for every turn of a day, so that a provider can keep what it has read of it. */
-const systemText = ({ grounding, instructions, now }: PromptInput): string =>
+const systemText = ({ grounding, instructions, now, responseSchema }: PromptInput): string =>
   [
     instructions.trim() === "" ? defaultInstructions : instructions,
     languageRule,
     dataRule,
     ...(grounding === null ? [] : [citationRules, modeRules[grounding]]),
-    `Today is ${DateTime.formatIsoDateUtc(now)}.`
+    `Today is ${DateTime.formatIsoDateUtc(now)}.`,
+    ...(responseSchema === undefined ? [] : [StructuredReply.rule(responseSchema)])
   ].join("\n\n")
 
 /** In one line and without what would end the attribute or the tag. */

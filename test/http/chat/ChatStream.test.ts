@@ -59,6 +59,7 @@ layer(PublicServer, { excludeTestServices: true })("POST /v1/chat/stream", (it) 
         "text-end",
         "tool-input-available",
         "tool-output-available",
+        "tool-output-available",
         "tool-input-available",
         "tool-output-error",
         "finish-step",
@@ -87,6 +88,7 @@ layer(PublicServer, { excludeTestServices: true })("POST /v1/chat/stream", (it) 
         expect(full).toContain("Looked up order 4711")
         expect(full).toContain('"payload":{"order":"operator-only"}')
         expect(full).toContain("operator-only: no route")
+        expect(full).toContain('"output":{"progress":"operator-only: half of it"},"preliminary":true')
         const { text } = yield* post("spk_chat")
         expect(text).not.toMatch(/operator-only|4711|payload/)
         const chunks = yield* Effect.promise(() => chunksOf(text))

@@ -68,7 +68,7 @@ const listed = (chatModel: string, response: HttpClientResponse.HttpClientRespon
     Effect.orElseSucceed(() => true)
   )
 
-export const checkModel = ({ model }: Settings) =>
+export const checkModel = ({ model, providers }: Settings) =>
   Effect.gen(function* () {
     if (model === null)
       return ok("model", "none: replies are extracts. Set OPENAI_API_KEY to have them written.")
@@ -80,7 +80,10 @@ export const checkModel = ({ model }: Settings) =>
     const { status } = response
     if (status === 401 || status === 403) return problem("model", "the provider refuses OPENAI_API_KEY")
     if (status >= 500) return problem("model", `the provider answers ${status}`)
-    if (status === 200 && !(yield* listed(model.chatModel, response)))
+    const prefix = `${model.provider}/`
+    const own = model.chatModel.startsWith(prefix) ? model.chatModel.slice(prefix.length) : model.chatModel
+    const isElsewhere = providers.has(own.split("/", 1)[0] ?? "")
+    if (status === 200 && !isElsewhere && !(yield* listed(own, response)))
       return warning("model", `the provider does not list ${model.chatModel}: is SPOKE_CHAT_MODEL right?`)
     return ok("model", `${model.chatModel} at ${model.baseUrl} (${model.api})`)
   }).pipe(

@@ -10,6 +10,7 @@ import {
   ConversationNotActive,
   ConversationNotFound,
   EndUserNotFound,
+  NotConfigured,
   RuntimeDataUnavailable,
   RuntimeTimeout,
   TurnFailed,
@@ -25,6 +26,7 @@ const failures = failure(
   ConversationNotActive,
   Conflict,
   TurnLimitExceeded,
+  NotConfigured,
   RuntimeDataUnavailable,
   TurnFailed,
   RuntimeTimeout

@@ -32,7 +32,8 @@ const renamed = {
   message: "messages",
   externalEndUserId: "user",
   conversationId: "metadata",
-  context: "messages"
+  context: "messages",
+  responseSchema: "response_format"
 }
 
 const isRenamed = (name: unknown): name is keyof typeof renamed =>
@@ -44,7 +45,7 @@ const isRenamed = (name: unknown): name is keyof typeof renamed =>
  */
 export const turnOf = Effect.fn("Completion.turnOf")(function* (
   { agentId }: AgentScope,
-  { messages, metadata, model, store, user }: CompletionRequest
+  { messages, metadata, model, response_format: format, store, user }: CompletionRequest
 ) {
   if (model !== agentId) {
     return yield* new NotFound({
@@ -68,6 +69,7 @@ export const turnOf = Effect.fn("Completion.turnOf")(function* (
     persist,
     ...(continues ? { conversationId } : {}),
     ...(persist && !continues && typeof user === "string" ? { externalEndUserId: user } : {}),
+    ...(format?.type === "json_schema" ? { responseSchema: format.json_schema?.schema ?? {} } : {}),
     ...(system.length === 0 ? {} : { context: { system: system.join("\n\n") } })
   }
   const request = yield* Effect.catchTag(decodeTurn(fields), "ParseError", (error) =>

@@ -8,6 +8,7 @@ import {
   ConversationNotFound,
   EndUserNotFound,
   NotFound,
+  NotConfigured,
   RuntimeDataUnavailable,
   RuntimeTimeout,
   TurnFailed,
@@ -26,6 +27,7 @@ const complete = HttpApiEndpoint.post("completions", "/v1/chat/completions")
       EndUserNotFound,
       ConversationNotActive,
       TurnLimitExceeded,
+      NotConfigured,
       RuntimeDataUnavailable,
       TurnFailed,
       RuntimeTimeout

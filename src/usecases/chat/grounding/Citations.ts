@@ -47,6 +47,16 @@ export class Telling {
     }
   }
 
+  /** Numbers of the passages that may be cited; null where texts have no marks. */
+  get known(): ReadonlySet<number> | null {
+    return this.scanner === null ? null : this.numbers
+  }
+
+  /** The candidates of these numbers, in their order. */
+  of(numbers: ReadonlySet<number>): ReadonlyArray<Citation> {
+    return [...this.candidates.values()].filter(({ index }) => numbers.has(index))
+  }
+
   /** What was told of the text so far. */
   get text(): string {
     return this.said
@@ -54,7 +64,7 @@ export class Telling {
 
   /** Those of the candidates that the text marks, by number. */
   get cited(): ReadonlyArray<Citation> {
-    return [...this.candidates.values()].filter(({ index }) => this.told.has(index))
+    return this.of(this.told)
   }
 
   /** What is told for the next piece of the text. */

@@ -41,17 +41,17 @@ export const isOffered = ({ opening, request }: Turn): boolean => request.persis
 /** The turn's tools, and this one where it is offered. A call of any other tool may have had effects outside. */
 export const added = (turn: Turn, tools: TurnTools): TurnTools => {
   const { call, declarations, scrubber } = tools
-  const others: TurnTools["call"] = (tool, input) =>
+  const others: TurnTools["call"] = (tool, input, progress) =>
     Effect.suspend(() => {
       turn.acted = true
-      return call(tool, input)
+      return call(tool, input, progress)
     })
   if (!isOffered(turn)) return { ...tools, call: others }
   return {
     ...tools,
     declarations: [...declarations.filter((tool) => tool.name !== name), declaration],
-    call: (tool, input) => {
-      if (tool !== name) return others(tool, input)
+    call: (tool, input, progress) => {
+      if (tool !== name) return others(tool, input, progress)
       const reason = input?.["reason"]
       if (typeof reason !== "string" || reason.trim() === "") {
         return Effect.fail(toolFailure("INVALID_ARGUMENTS", "INVALID_ARGUMENTS: reason: expected a text"))

@@ -68,6 +68,7 @@ export const added = (
   return {
     ...tools,
     declarations: [...tools.declarations.filter((tool) => tool.name !== name), declaration],
-    call: (tool, input) => (tool === name ? Effect.suspend(() => searchFor(input)) : tools.call(tool, input))
+    call: (tool, input, progress) =>
+      tool === name ? Effect.suspend(() => searchFor(input)) : tools.call(tool, input, progress)
   }
 }

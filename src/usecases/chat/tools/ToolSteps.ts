@@ -18,6 +18,9 @@ const maxSteps = 8
 /** Calls of one round; the model is told that the others were not made. */
 const maxCallsPerStep = 16
 const maxConcurrentCalls = 4
+/** Texts of progress of one call, and characters of each. */
+const maxProgressTexts = 100
+const maxProgressCharacters = 500
 /** Characters of one answer that the model is shown. */
 const maxAnswerCharacters = 32 * 1024
 
@@ -37,6 +40,24 @@ const cut = (value: JsonValue, limit: number): JsonValue => {
   return text.length <= limit ? value : `${text.slice(0, Math.max(0, limit)).toWellFormed()}${note}`
 }
 
+/** Tells of a call's progress until it has ended, scrubbed; what comes too often is left out. */
+const progressOf = (turn: Turn, tools: TurnTools, call: Call) => {
+  let left = maxProgressTexts
+  return {
+    say: (said: string) =>
+      Effect.suspend(() => {
+        if (left <= 0) return Effect.void
+        left -= 1
+        const text = tools.scrubber.text(said).slice(0, maxProgressCharacters).toWellFormed()
+        return emit(turn, { _tag: "ToolProgress", id: call.id, text })
+      }),
+    /** What is said after the answer would take its place. */
+    end: Effect.sync(() => {
+      left = 0
+    })
+  }
+}
+
 /** Calls one tool, and emits and records its outcome; secrets are removed from its output already. */
 const answer = CheapSpans.fn("ToolSteps.answer")(function* (
   turn: Turn,
@@ -49,9 +70,10 @@ const answer = CheapSpans.fn("ToolSteps.answer")(function* (
   const about = { toolCallId: call.id, tool: name }
   yield* record(turn, "tool.started", "running", `Calling ${name}`, { ...about, input })
   yield* emit(turn, { _tag: "ToolCall", id: call.id, name, input })
+  const progress = progressOf(turn, tools, call)
   const made = refused
     ? Effect.fail(toolFailure("TOOL_FAILED", `TOOL_FAILED: more than ${maxCallsPerStep} calls at once`))
-    : tools.call(call.name, call.input)
+    : Effect.ensuring(tools.call(call.name, call.input, progress.say), progress.end)
   return yield* Effect.matchEffect(made, {
     onSuccess: (value) =>
       Effect.gen(function* () {
@@ -108,16 +130,27 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
   return { ...result, text }
 })
 
+/** The prompt with a reply that cannot be used, and with what the model is told of it. */
+const corrected = (prompt: Prompt.Prompt, text: string, correction: string): Prompt.Prompt =>
+  Prompt.fromMessages([
+    ...prompt.content,
+    Prompt.assistantMessage({ content: [Prompt.textPart({ text: text === "" ? "(nothing)" : text })] }),
+    Prompt.userMessage({ content: [Prompt.textPart({ text: correction })] })
+  ])
+
 /**
- * Runs the model with the turn's tools and returns the whole reply with the tokens of all its rounds. `onDelta` sees each
- * piece of text as it may be shown, once and at once; the events of every round but the last are recorded here.
+ * Runs the model with the turn's tools and returns the whole reply with the tokens of all its rounds, and the text of its last
+ * one as `final`. `onDelta` sees each piece of text as it may be shown, once and at once; the events of every round but the
+ * last are recorded here. `correctionOf` says what the model is to be told of a last text that cannot be used, null of any
+ * other: then there is one round more, without tools.
  */
 export const run = CheapSpans.fn("ToolSteps.run")(function* (
   runtime: ModelRuntimeService,
   turn: Turn,
   tools: TurnTools,
   request: ModelRequest,
-  onDelta: (delta: string) => Effect.Effect<void>
+  onDelta: (delta: string) => Effect.Effect<void>,
+  correctionOf: (text: string) => string | null = () => null
 ) {
   for (const { name, failure } of tools.unavailable)
     yield* record(turn, "tool.failed", "failed", `${name} is not available`, { tool: name, ...failure })
@@ -127,10 +160,11 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
   let outputTokens = 0
   // Half of the window, at about four characters a token, is what all answers together may take.
   let room = runtime.contextWindow * 2
+  let isCorrected = false
   for (let round = 1; ; round++) {
     const separated = text === "" ? "" : "\n\n"
     let begun = false
-    const offered = round < maxSteps ? tools.declarations : []
+    const offered = round < maxSteps && !isCorrected ? tools.declarations : []
     const say = (delta: string) => {
       const shown = begun ? delta : separated + delta
       begun = true
@@ -141,16 +175,26 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
     const result = yield* step(runtime, turn, asked, tools, say, round === 1)
     inputTokens += result.inputTokens
     outputTokens += result.outputTokens
-    if (result.calls.length === 0 || round === maxSteps) {
-      const whole: ModelStep.StepResult = { ...result, calls: [], text, inputTokens, outputTokens }
-      return whole
+    const isLast = result.calls.length === 0 || round >= maxSteps || isCorrected
+    const correction = isLast && !isCorrected ? correctionOf(result.text) : null
+    if (isLast && correction === null) {
+      return { ...result, calls: [], text, final: result.text, inputTokens, outputTokens }
     }
-    yield* record(turn, "model.completed", "complete", "Model asked for tools", {
+    const label = correction === null ? "Model asked for tools" : "Model asked to correct its reply"
+    yield* record(turn, "model.completed", "complete", label, {
       model: request.model ?? runtime.defaultModel,
       reason: result.reason,
       inputTokens: result.inputTokens,
-      outputTokens: result.outputTokens
+      outputTokens: result.outputTokens,
+      ...(correction === null ? {} : { correction })
     })
+    if (correction !== null) {
+      isCorrected = true
+      prompt = corrected(prompt, result.text, correction)
+      yield* emit(turn, { _tag: "StepEnd" })
+      yield* emit(turn, { _tag: "StepStart" })
+      continue
+    }
     const answers = yield* Effect.forEach(
       result.calls,
       (call, place) => answer(turn, tools, call, place >= maxCallsPerStep),

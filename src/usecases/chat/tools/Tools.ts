@@ -9,6 +9,7 @@ import { OutboundHttp } from "../../../capabilities/OutboundHttp.ts"
 import { SecretBox } from "../../../capabilities/SecretBox.ts"
 import {
   type CallingTurn,
+  type Progress,
   type SourcedTool,
   ToolSource,
   type ToolSourceError
@@ -38,7 +39,7 @@ const maxCredentials = 256
 type Called = Effect.Effect<JsonValue, Bindings.ToolFailure>
 interface Callable {
   readonly declaration: ToolDeclaration
-  readonly call: (input: JsonObject) => Called
+  readonly call: (input: JsonObject, progress: Progress) => Called
 }
 
 export interface TurnTools {
@@ -46,7 +47,7 @@ export interface TurnTools {
   /** Tools that could not be offered, and why: one entry a tool of the agent. */
   readonly unavailable: ReadonlyArray<{ readonly name: string; readonly failure: Bindings.ToolFailure }>
   /** What the model may see of the call, be it the tool's answer or its failure. */
-  readonly call: (name: string, input: JsonObject | null) => Called
+  readonly call: (name: string, input: JsonObject | null, progress: Progress) => Called
   readonly scrubber: Scrubber
 }
 
@@ -86,7 +87,7 @@ const sourceFailure = ({ message, reason }: ToolSourceError) =>
 
 const ofSource = ({ call, declaration }: SourcedTool, turn: CallingTurn): Callable => ({
   declaration,
-  call: (input) => Effect.mapError(call(input, turn), sourceFailure)
+  call: (input, progress) => Effect.mapError(call(input, turn, progress), sourceFailure)
 })
 
 const remoteName = (tool: string, name: string) => `${tool}_${name.replaceAll(/[^\w-]/g, "_")}`.slice(0, 64)
@@ -239,7 +240,11 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         } else if (!callables.has(name)) callables.set(name, ofSource(found, turn))
       }
 
-      const call = CheapSpans.fn("ChatTools.call")(function* (name: string, input: JsonObject | null) {
+      const call = CheapSpans.fn("ChatTools.call")(function* (
+        name: string,
+        input: JsonObject | null,
+        progress: Progress
+      ) {
         const found = callables.get(name)
         const refused = (code: Bindings.ToolFailure["code"], message: string) =>
           Effect.fail(Bindings.toolFailure(code, `${code}: ${message}`))
@@ -247,7 +252,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         if (input === null) return yield* refused("INVALID_ARGUMENTS", "expected a JSON object")
         const wrong = Arguments.complaints(found.declaration.parameters, input)
         if (wrong.length > 0) return yield* refused("INVALID_ARGUMENTS", wrong.join("; "))
-        return scrubber.json(yield* found.call(input))
+        return scrubber.json(yield* found.call(input, progress))
       }, Effect.mapError(hidden))
 
       const turnTools: TurnTools = {

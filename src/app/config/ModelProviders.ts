@@ -1,0 +1,105 @@
+/** Model providers beside the default one. Their keys stand in variables of their own, which the settings name. */
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { httpUrl, parsed } from "./ConfigValues.ts"
+import type { ModelProvider, Settings } from "./Settings.ts"
+
+export const defaultContextWindow = 128_000
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+const Name = Schema.String.pipe(Schema.pattern(/^[a-z][a-z0-9-]{0,31}$/u))
+
+const Provider = Schema.Struct({
+  /** Such as `http://127.0.0.1:11434/v1`. */
+  baseUrl: httpUrl,
+  /** Name of the variable that holds the key; left out for a provider that wants none. */
+  apiKeyEnv: optional(Schema.String.pipe(Schema.pattern(/^[A-Z][A-Z0-9_]{0,63}$/u))),
+  api: optional(Schema.Literal("responses", "chat-completions")),
+  contextWindow: optional(Schema.Int.pipe(Schema.between(1_000, 10_000_000)))
+})
+
+const Table = Schema.parseJson(Schema.Record({ key: Name, value: Provider }))
+
+type Given = ReadonlyMap<string, typeof Provider.Type>
+
+export const Providers = parsed(
+  "JSON from names (a-z, 0-9 and -) to objects of baseUrl, apiKeyEnv, api and contextWindow",
+  (text) =>
+    Option.map(
+      Schema.decodeOption(Table, { onExcessProperty: "error" })(text),
+      (table): Given => new Map(Object.entries(table))
+    )
+)
+
+export const Models = parsed("models separated by commas", (text) => {
+  const models = text.split(",").map((model) => model.trim())
+  return models.every((model) => model !== "") ? Option.some(models) : Option.none()
+})
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+export const providersOf = (
+  given: Given = new Map(),
+  environment: Environment
+): ReadonlyMap<string, ModelProvider> =>
+  new Map(
+    [...given].map(([name, { api = "chat-completions", apiKeyEnv, baseUrl, contextWindow }]) => [
+      name,
+      {
+        // A provider without a key is sent one that is none: every client sends something.
+        apiKey: Redacted.make((apiKeyEnv === undefined ? undefined : environment[apiKeyEnv]) ?? "none"),
+        baseUrl,
+        api,
+        contextWindow: contextWindow ?? defaultContextWindow
+      }
+    ])
+  )
+
+/** The provider that `chatModel` names, where no other one is configured. */
+export const defaultOf = (
+  chatModel: string | undefined,
+  providers: ReadonlyMap<string, ModelProvider>
+): Settings["model"] => {
+  const name = chatModel?.split("/", 1)[0] ?? ""
+  const provider = providers.get(name)
+  return provider === undefined || chatModel === undefined ? null : { ...provider, provider: name, chatModel }
+}
+
+interface Variables {
+  readonly SPOKE_PROVIDERS?: Given
+  readonly SPOKE_FALLBACK_MODELS?: ReadonlyArray<string>
+  readonly SPOKE_CHAT_MODEL?: string
+  readonly OPENAI_API_KEY?: Redacted.Redacted
+}
+
+/** What is wrong with all of it together. */
+export const problemsOf = (given: Variables, environment: Environment) => {
+  const { OPENAI_API_KEY, SPOKE_CHAT_MODEL, SPOKE_FALLBACK_MODELS = [], SPOKE_PROVIDERS } = given
+  const problem = (variable: string, message: string) => [{ variable, message }]
+  const providers = SPOKE_PROVIDERS ?? new Map()
+  const isNamed = (model: string) => providers.has(model.split("/", 1)[0] ?? "")
+  const keyless = [...providers].filter(
+    ([, { apiKeyEnv }]) => apiKeyEnv !== undefined && environment[apiKeyEnv] === undefined
+  )
+  return [
+    ...(keyless.length === 0
+      ? []
+      : problem("SPOKE_PROVIDERS", "Expected every apiKeyEnv to be the name of a variable that is set")),
+    ...(providers.has("openai")
+      ? problem("SPOKE_PROVIDERS", "The name openai is that of OPENAI_API_KEY and OPENAI_BASE_URL")
+      : []),
+    ...(providers.size === 0 && SPOKE_FALLBACK_MODELS.length > 0
+      ? problem("SPOKE_PROVIDERS", "Required with SPOKE_FALLBACK_MODELS")
+      : []),
+    ...(providers.size > 0 &&
+    OPENAI_API_KEY === undefined &&
+    ![SPOKE_CHAT_MODEL ?? "", ...SPOKE_FALLBACK_MODELS].every(isNamed)
+      ? problem(
+          "SPOKE_CHAT_MODEL",
+          "Required with SPOKE_PROVIDERS where OPENAI_API_KEY is not set: each model as provider/model"
+        )
+      : [])
+  ]
+}

@@ -1,0 +1,112 @@
+/**
+ * Several providers as one: an agent's model names one of them, `provider/model`, and where a provider fails before its first
+ * token the next of a chain is asked. A provider that failed so is left alone for a while, as long as another one answers.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
+import type { ModelError, ModelPart, ModelRequest, ModelRuntimeService } from "../ModelRuntime.ts"
+
+export interface Routes {
+  /** By name; names have no slash. */
+  readonly providers: ReadonlyMap<string, ModelRuntimeService>
+  /** The provider of models that name none of them. */
+  readonly base: string
+  /** The model of agents that name none. */
+  readonly defaultModel: string
+  /** Models that are asked one after the other where an agent's own cannot answer. */
+  readonly fallbacks: ReadonlyArray<string>
+}
+
+/** How long a provider that failed is asked after the others, where it does not say itself. */
+const pause = Duration.seconds(10)
+const maxPause = Duration.minutes(5)
+
+interface Target {
+  readonly provider: string
+  readonly runtime: ModelRuntimeService
+  readonly model: string
+}
+
+/** Another provider may answer what this one did not begin to: nothing was said, and nothing is billed. */
+const mayMoveOn = ({ problem, reason }: ModelError): boolean =>
+  reason === "Unreachable" || reason === "RateLimited" || (reason === "Rejected" && problem !== undefined)
+
+/** One runtime over all of `routes`, whose base has to be among its providers. */
+export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeService => {
+  const { defaultModel, fallbacks, providers } = routes
+  /** When each provider that failed is asked first again, in monotonic milliseconds. */
+  const pausedUntil = new Map<string, number>()
+
+  /** A name before the first slash that is no provider's belongs to the model. */
+  const targetOf = (name: string): Target => {
+    const slash = name.indexOf("/")
+    const provider = name.slice(0, Math.max(0, slash))
+    const runtime = providers.get(provider)
+    return runtime === undefined
+      ? { provider: routes.base, runtime: base, model: name }
+      : { provider, runtime, model: name.slice(slash + 1) }
+  }
+
+  const chainOf = (model: string | null): ReadonlyArray<Target> => {
+    const targets = [model ?? defaultModel, ...fallbacks].map(targetOf)
+    return targets.filter(
+      ({ model: own, provider }, place) =>
+        targets.findIndex((one) => one.provider === provider && one.model === own) === place
+    )
+  }
+
+  const noteFailure = ({ provider }: Target, { retryAfter = pause }: ModelError) =>
+    Effect.zipRight(
+      Effect.map(monotonicMillis, (now) => {
+        pausedUntil.set(provider, now + Duration.toMillis(Duration.min(retryAfter, maxPause)))
+      }),
+      Effect.logWarning("A model's provider failed, and the next one is asked").pipe(
+        Effect.annotateLogs({ provider })
+      )
+    )
+
+  const ask = (
+    request: ModelRequest,
+    [target, ...others]: ReadonlyArray<Target>
+  ): Stream.Stream<ModelPart, ModelError> => {
+    if (target === undefined) return Stream.empty
+    let hasBegun = false
+    return target.runtime.reply({ ...request, model: target.model }).pipe(
+      Stream.mapChunks((parts) => {
+        hasBegun = true
+        return parts
+      }),
+      Stream.catchAll((error) =>
+        hasBegun || others.length === 0 || !mayMoveOn(error)
+          ? Stream.fail(error)
+          : Stream.unwrap(Effect.as(noteFailure(target, error), ask(request, others)))
+      )
+    )
+  }
+
+  return {
+    defaultModel,
+    // The prompt is made before it is known who answers.
+    contextWindow: Math.min(...[...providers.values()].map(({ contextWindow }) => contextWindow)),
+    readsPassages: false,
+    acceptsImages: targetOf(defaultModel).runtime.acceptsImages,
+    readable: (model) => {
+      const target = targetOf(model ?? defaultModel)
+      return target.runtime.readable(target.model)
+    },
+    reply: (request) =>
+      Stream.unwrap(
+        Effect.map(monotonicMillis, (now) => {
+          const chain = chainOf(request.model)
+          const isPaused = ({ provider }: Target) => (pausedUntil.get(provider) ?? 0) > now
+          const inOrder = [
+            ...chain.filter((target) => !isPaused(target)),
+            ...chain.filter((target) => isPaused(target))
+          ]
+          return ask(request, inOrder)
+        })
+      )
+  }
+}

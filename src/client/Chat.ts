@@ -1,0 +1,75 @@
+/** A turn with its complete reply, which may have to be an object of the caller's schema. */
+import type { CompleteTurnRequest, CompleteTurnResult } from "../domain/chat/ChatTurn.ts"
+import { SpokeError } from "./Failure.ts"
+import { placed, type StandardInput, target } from "./StandardSchema.ts"
+import type { CallOptions } from "./Transport.ts"
+
+export type ChatRequest = typeof CompleteTurnRequest.Encoded
+export type ChatResult = typeof CompleteTurnResult.Encoded
+
+export interface IdempotentOptions extends CallOptions {
+  /** 1 to 255 visible ASCII characters: a repeat with the same one has no second effect for 24 hours. */
+  readonly idempotencyKey?: string | undefined
+}
+
+/** A turn whose reply has to fit a schema of zod, valibot or another library of Standard Schema. */
+export type StructuredRequest<S> = Omit<ChatRequest, "responseSchema"> & { readonly responseSchema: S }
+
+/** `object` is what the schema makes of the reply. */
+export type StructuredResult<A> = Omit<ChatResult, "object"> & { readonly object: A }
+
+/** A turn with its complete reply: with a schema as `responseSchema`, its `object` is of the schema's type. */
+export interface Chat {
+  <A>(request: StructuredRequest<StandardInput<A>>, options?: IdempotentOptions): Promise<StructuredResult<A>>
+  /** `responseSchema` may be a JSON Schema. */
+  (request: ChatRequest, options?: IdempotentOptions): Promise<ChatResult>
+}
+
+const isStandard = <A>(
+  request: StructuredRequest<StandardInput<A>> | ChatRequest
+): request is StructuredRequest<StandardInput<A>> =>
+  request.responseSchema !== undefined && "~standard" in request.responseSchema
+
+const isText = (value: unknown): value is Readonly<Record<string, never>> =>
+  typeof value === "object" && value !== null
+
+/** The schema as JSON Schema. */
+const written = <A>(schema: StandardInput<A>): Readonly<Record<string, never>> => {
+  const { jsonSchema, vendor } = schema["~standard"]
+  try {
+    const plain: unknown = JSON.parse(JSON.stringify(jsonSchema?.input({ target })))
+    if (isText(plain)) return plain
+  } catch {
+    // Told below.
+  }
+  throw new SpokeError({
+    code: "INVALID_CONFIG",
+    message: `The responseSchema cannot be written as JSON Schema (${vendor}): pass its JSON Schema.`
+  })
+}
+
+/** {@link Chat} over `send`, which takes JSON Schemas alone. */
+export const make = (
+  send: (request: ChatRequest, options?: IdempotentOptions) => Promise<ChatResult>
+): Chat => {
+  function chat<A>(
+    request: StructuredRequest<StandardInput<A>>,
+    options?: IdempotentOptions
+  ): Promise<StructuredResult<A>>
+  function chat(request: ChatRequest, options?: IdempotentOptions): Promise<ChatResult>
+  async function chat<A>(
+    request: StructuredRequest<StandardInput<A>> | ChatRequest,
+    options?: IdempotentOptions
+  ): Promise<StructuredResult<A> | ChatResult> {
+    if (!isStandard(request)) return send(request, options)
+    const { responseSchema, ...rest } = request
+    const result = await send({ ...rest, responseSchema: written(responseSchema) }, options)
+    const decoded = await responseSchema["~standard"].validate(result.object)
+    if (decoded.issues === undefined) return { ...result, object: decoded.value }
+    throw new SpokeError({
+      code: "INVALID_RESPONSE",
+      message: `The reply's object does not fit the schema: ${decoded.issues.map(placed).join("; ")}`
+    })
+  }
+  return chat
+}

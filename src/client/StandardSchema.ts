@@ -1,0 +1,31 @@
+/** Schemas of zod, valibot and others, as Standard Schema describes them; see https://standardschema.dev. */
+
+interface StandardIssue {
+  readonly message: string
+  readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
+}
+
+type StandardResult<Output> =
+  { readonly value: Output; readonly issues?: undefined } | { readonly issues: ReadonlyArray<StandardIssue> }
+
+/** What of Standard Schema is asked. */
+export interface StandardInput<Output> {
+  readonly "~standard": {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
+    readonly jsonSchema?:
+      | { readonly input: (options: { readonly target: string }) => Readonly<Record<string, unknown>> }
+      | undefined
+  }
+}
+
+/** Where and what, in words. */
+export const placed = ({ message, path = [] }: StandardIssue): string => {
+  const place = path.map((part) => String(typeof part === "object" ? part.key : part)).join(".")
+  return place === "" ? message : `${place}: ${message}`
+}
+
+/** The version of JSON Schema that schemas are written in. */
+export const target = "draft-2020-12"

@@ -1,0 +1,215 @@
+/**
+ * JSON Schemas that replies are held to. A caller writes them, so they are bounded in size and depth, and a keyword that would
+ * not be checked is refused: a reply that was accepted fits all of its schema.
+ */
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+import { JsonObject, type JsonValue } from "../Text.ts"
+
+/** Characters of the schema as JSON, its references replaced by what they refer to. */
+const maxSchemaLength = 32 * 1024
+/** Schemas within each other. */
+const maxSchemaDepth = 16
+
+const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
+const isObject = (value: JsonValue | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !isList(value)
+const isText = (value: JsonValue): value is string => typeof value === "string"
+const isNumber = (value: JsonValue) => typeof value === "number"
+const isSize = (value: JsonValue) => typeof value === "number" && Number.isInteger(value) && value >= 0
+
+const types: ReadonlySet<JsonValue> = new Set([
+  "null",
+  "boolean",
+  "object",
+  "array",
+  "number",
+  "integer",
+  "string"
+])
+
+/** What a keyword holds that has no schemas in it, and what is expected of it. */
+const plain: Readonly<Record<string, readonly [holds: (value: JsonValue) => boolean, expected: string]>> = {
+  type: [
+    (value) => (isList(value) ? value.length > 0 && value.every((one) => types.has(one)) : types.has(value)),
+    "Expected a type of JSON Schema, or a list of them"
+  ],
+  enum: [(value) => isList(value) && value.length > 0, "Expected a list that is not empty"],
+  const: [() => true, ""],
+  required: [(value) => isList(value) && value.every(isText), "Expected a list of names"],
+  minimum: [isNumber, "Expected a number"],
+  maximum: [isNumber, "Expected a number"],
+  exclusiveMinimum: [isNumber, "Expected a number"],
+  exclusiveMaximum: [isNumber, "Expected a number"],
+  minLength: [isSize, "Expected an integer from 0"],
+  maxLength: [isSize, "Expected an integer from 0"],
+  minItems: [isSize, "Expected an integer from 0"],
+  maxItems: [isSize, "Expected an integer from 0"],
+  title: [isText, "Expected a string"],
+  description: [isText, "Expected a string"],
+  format: [isText, "Expected a string"],
+  default: [() => true, ""],
+  examples: [isList, "Expected a list"]
+}
+
+/** Nothing of these is left once references are replaced. */
+const dropped: ReadonlySet<string> = new Set([
+  "$schema",
+  "$id",
+  "$anchor",
+  "$comment",
+  "$defs",
+  "definitions"
+])
+
+/** Keywords that would not be checked, which the answer may name; any other is the caller's own word. */
+const refusedKeywords: ReadonlySet<string> = new Set([
+  "pattern",
+  "patternProperties",
+  "propertyNames",
+  "minProperties",
+  "maxProperties",
+  "multipleOf",
+  "uniqueItems",
+  "prefixItems",
+  "additionalItems",
+  "contains",
+  "minContains",
+  "maxContains",
+  "dependentRequired",
+  "dependentSchemas",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+  "not",
+  "if",
+  "then",
+  "else",
+  "nullable",
+  "$dynamicRef",
+  "$recursiveRef"
+])
+
+export interface SchemaProblem {
+  readonly path: ReadonlyArray<string | number>
+  readonly message: string
+}
+
+/** Where a schema stands: its place, the references that led to it, and how many schemas are around it. */
+interface Place {
+  readonly path: SchemaProblem["path"]
+  readonly via: ReadonlyArray<string>
+  readonly depth: number
+}
+
+type Read<A> = Either.Either<A, SchemaProblem>
+
+const within = (place: Place, name: string | number): Place => ({ ...place, path: [...place.path, name] })
+
+const wrong = ({ path }: Place, message: string): Read<never> => Either.left({ path, message })
+
+/** Reads one schema; what it may hold is used up by all of its parts together. */
+class Reader {
+  private readonly definitions: ReadonlyMap<string, JsonValue>
+  private left = maxSchemaLength
+
+  constructor(root: JsonObject) {
+    const named = ["$defs", "definitions"].flatMap((group) => {
+      const schemas = root[group]
+      return isObject(schemas)
+        ? Object.entries(schemas).map(([name, schema]) => [`#/${group}/${name}`, schema] as const)
+        : []
+    })
+    this.definitions = new Map(named)
+  }
+
+  read(schema: JsonValue, around: Place): Read<JsonObject> {
+    if (!isObject(schema)) return wrong(around, "Expected a JSON Schema as an object")
+    const place = { ...around, depth: around.depth + 1 }
+    if (place.depth > maxSchemaDepth) {
+      return wrong(place, `Expected at most ${maxSchemaDepth} schemas within each other`)
+    }
+    const parts: Array<JsonObject> = []
+    for (const [keyword, value] of Object.entries(schema)) {
+      if (dropped.has(keyword)) continue
+      const part = this.keyword(keyword, value, place)
+      if (Either.isLeft(part)) return Either.left(part.left)
+      parts.push(part.right)
+    }
+    // What a reference stands for and what stands beside it may name the same keyword: both hold.
+    const names = parts.flatMap((part) => Object.keys(part))
+    const isPlain = new Set(names).size === names.length
+    return Either.right(isPlain ? Object.fromEntries(parts.flatMap(Object.entries)) : { allOf: parts })
+  }
+
+  /** What `keyword` comes to; a reference comes to all that it refers to. */
+  private keyword(keyword: string, value: JsonValue, place: Place): Read<JsonObject> {
+    const at = within(place, keyword)
+    const known = Object.hasOwn(plain, keyword) ? plain[keyword] : undefined
+    const isShort = this.spend(known === undefined ? keyword : keyword + JSON.stringify(value))
+    if (!isShort) return wrong(at, "The schema is too long")
+    if (known !== undefined) {
+      const [holds, expected] = known
+      return holds(value) ? Either.right({ [keyword]: value }) : wrong(at, expected)
+    }
+    const named = (read: Read<JsonValue>) => Either.map(read, (schemas) => ({ [keyword]: schemas }))
+    switch (keyword) {
+      case "$ref":
+        return this.reference(value, at)
+      case "items":
+        return named(this.read(value, at))
+      case "additionalProperties":
+        return named(typeof value === "boolean" ? Either.right(value) : this.read(value, at))
+      case "properties":
+        return isObject(value) ? named(this.members(value, at)) : wrong(at, "Expected an object of schemas")
+      case "allOf":
+      case "anyOf":
+      case "oneOf":
+        return isList(value) && value.length > 0
+          ? named(Either.all(value.map((one, index) => this.read(one, within(at, index)))))
+          : wrong(at, "Expected a list of schemas")
+      default:
+        return refusedKeywords.has(keyword)
+          ? wrong(at, `The keyword ${keyword} is not supported`)
+          : wrong(place, "It has a keyword that is not one of JSON Schema")
+    }
+  }
+
+  private members(schemas: JsonObject, at: Place): Read<JsonObject> {
+    const read: Array<readonly [string, JsonValue]> = []
+    for (const [name, schema] of Object.entries(schemas)) {
+      if (!this.spend(name)) return wrong(at, "The schema is too long")
+      const member = this.read(schema, within(at, name))
+      if (Either.isLeft(member)) return Either.left(member.left)
+      read.push([name, member.right])
+    }
+    return Either.right(Object.fromEntries(read))
+  }
+
+  private reference(value: JsonValue, at: Place): Read<JsonObject> {
+    const target = isText(value) ? this.definitions.get(value) : undefined
+    if (!isText(value) || target === undefined) {
+      return wrong(at, "Expected the reference of a schema in $defs")
+    }
+    return at.via.includes(value)
+      ? wrong(at, "A schema that contains itself is not supported")
+      : this.read(target, { ...at, via: [...at.via, value] })
+  }
+
+  private spend(text: string): boolean {
+    this.left -= text.length + 6
+    return this.left >= 0
+  }
+}
+
+/** `schema` without references, or the first thing that is wrong with it. */
+export const resolved = (schema: JsonObject): Read<JsonObject> =>
+  schema["type"] === "object"
+    ? new Reader(schema).read(schema, { path: [], via: [], depth: 0 })
+    : Either.left({ path: ["type"], message: 'Expected "object": a reply is an object' })
+
+/** The JSON Schema that a reply has to fit; of type `object`, up to 32 KiB. */
+export const ResponseSchema = JsonObject.pipe(
+  Schema.filter((schema) =>
+    Either.match(resolved(schema), { onLeft: (problem) => problem, onRight: () => true })
+  )
+)

@@ -1,0 +1,138 @@
+/** Several providers, configured without code, each asked for the models that name it. */
+import * as Fs from "node:fs"
+import * as Os from "node:os"
+import * as Path from "node:path"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { fromRecord } from "../../src/app/config/Config.ts"
+import { createSpoke, type Spoke } from "../../src/index.ts"
+import * as ModelStub from "../servers/ModelStub.ts"
+
+const read = (environment: Readonly<Record<string, string>>) =>
+  Effect.runPromise(Effect.either(fromRecord(environment, false)))
+
+const settingsOf = async (environment: Readonly<Record<string, string>>) => {
+  const outcome = await read(environment)
+  if (outcome._tag === "Left") throw outcome.left
+  return outcome.right
+}
+
+const problemsOf = async (environment: Readonly<Record<string, string>>) => {
+  const outcome = await read(environment)
+  return outcome._tag === "Left"
+    ? outcome.left.problems.map(({ message, variable }) => `${variable}: ${message}`)
+    : []
+}
+
+const gemini = { baseUrl: "https://gemini.test/v1", apiKeyEnv: "GEMINI_API_KEY", contextWindow: 32_000 }
+
+describe("SPOKE_PROVIDERS", () => {
+  it("names providers, whose keys stand in variables of their own", async () => {
+    const settings = await settingsOf({
+      OPENAI_API_KEY: "sk-1",
+      GEMINI_API_KEY: "sk-2",
+      SPOKE_PROVIDERS: JSON.stringify({ gemini, ollama: { baseUrl: "http://127.0.0.1:11434/v1/" } }),
+      SPOKE_FALLBACK_MODELS: "gemini/flash, ollama/llama3.2"
+    })
+    const [first, second] = [...settings.providers.values()]
+    expect([...settings.providers.keys()]).toEqual(["gemini", "ollama"])
+    expect([first?.api, first?.contextWindow, second?.contextWindow]).toEqual([
+      "chat-completions",
+      32_000,
+      128_000
+    ])
+    expect(first && Redacted.value(first.apiKey)).toBe("sk-2")
+    expect(JSON.stringify(settings.providers.get("gemini"))).not.toContain("sk-2")
+    expect(settings.fallbackModels).toEqual(["gemini/flash", "ollama/llama3.2"])
+    expect(settings.model?.provider).toBe("openai")
+  })
+
+  it("has the default model too, where there is no OPENAI_API_KEY", async () => {
+    const { embedding, model } = await settingsOf({
+      GEMINI_API_KEY: "sk-2",
+      SPOKE_PROVIDERS: JSON.stringify({ gemini }),
+      SPOKE_CHAT_MODEL: "gemini/flash"
+    })
+    expect([model?.provider, model?.chatModel, model?.baseUrl, embedding]).toEqual([
+      "gemini",
+      "gemini/flash",
+      "https://gemini.test/v1",
+      null
+    ])
+  })
+
+  it("is refused with what is wrong with it, and no value is repeated", async () => {
+    const secret = "sk-canary"
+    const wrong = [
+      { SPOKE_PROVIDERS: secret },
+      { SPOKE_PROVIDERS: JSON.stringify({ gemini: { ...gemini, apiKey: secret } }) },
+      { SPOKE_PROVIDERS: JSON.stringify({ "a/b": gemini }) },
+      { SPOKE_PROVIDERS: JSON.stringify({ gemini }), OPENAI_API_KEY: "sk" },
+      { SPOKE_PROVIDERS: JSON.stringify({ openai: { baseUrl: "https://x.test/v1" } }), OPENAI_API_KEY: "sk" },
+      { SPOKE_FALLBACK_MODELS: "gpt-4", OPENAI_API_KEY: "sk" },
+      { SPOKE_PROVIDERS: JSON.stringify({ gemini }), GEMINI_API_KEY: "sk", SPOKE_CHAT_MODEL: "gpt-4" }
+    ]
+    const found = await Promise.all(wrong.map(problemsOf))
+    expect(found.map((problems) => problems.length)).toEqual(wrong.map(() => 1))
+    expect(found.flat().join("\n")).not.toContain("canary")
+    expect(found[3]?.[0]).toContain("the name of a variable that is set")
+  })
+})
+
+describe("Several providers", () => {
+  const root = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-providers-"))
+  const scope = Effect.runSync(Scope.make())
+  let one: ModelStub.ModelStub
+  let two: ModelStub.ModelStub
+  let spoke: Spoke
+
+  beforeAll(async () => {
+    ;[one, two] = await Effect.runPromise(Scope.extend(Effect.all([ModelStub.make, ModelStub.make]), scope))
+    spoke = await createSpoke({
+      dataDir: Path.join(root, "data"),
+      openai: { apiKey: "sk-one", baseUrl: one.url, embeddingModel: "offline" },
+      env: {
+        KEY_TWO: "sk-two",
+        SPOKE_PROVIDERS: JSON.stringify({ two: { baseUrl: two.url, apiKeyEnv: "KEY_TWO" } }),
+        SPOKE_FALLBACK_MODELS: "two/spare"
+      }
+    })
+  }, 60_000)
+
+  afterAll(async () => {
+    await spoke.close()
+    Fs.rmSync(root, { recursive: true, force: true })
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+  })
+
+  beforeEach(() => {
+    one.reset()
+    two.reset()
+  })
+
+  const ask = async (model: string | undefined) => {
+    const { id } = await spoke.agents.create({ name: "Agent", ...(model === undefined ? {} : { model }) })
+    return (await spoke.agent(id).chat({ message: "Hello" })).reply
+  }
+
+  it("are asked for the models that name them, each with its own key", async () => {
+    two.otherwise = { text: "I am two." }
+    expect(await ask("two/big")).toBe("I am two.")
+    expect([one.requests.length, two.requests[0]?.body.model]).toEqual([0, "big"])
+    expect(two.requests[0]?.headers.authorization).toBe("Bearer sk-two")
+    expect(await ask(undefined)).toBe("The stub says hello.")
+    expect(one.requests[0]?.headers.authorization).toBe("Bearer sk-one")
+  })
+
+  it("answer once where one breaks off after its first token, and instead of one that is away", async () => {
+    one.otherwise = { text: "Half an answer", breaks: "cut" }
+    await expect(ask("small")).rejects.toMatchObject({ code: "TURN_FAILED" })
+    expect(two.requests).toHaveLength(0)
+    one.otherwise = { status: 503 }
+    expect(await ask("small")).toBe("The stub says hello.")
+    expect(two.requests.map(({ body }) => body.model)).toEqual(["spare"])
+  })
+})
