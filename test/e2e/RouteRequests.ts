@@ -228,4 +228,5 @@ export const foreign = (route: Route, by: By, mine: World, victim: World): Reado
 }
 
 /** A request of `route` about things that are not there. */
-export const aboutNothing = (route: Route): string => route.path.replace(counted, "1").replace(/:\w+/g, "none_1")
+export const aboutNothing = (route: Route): string =>
+  route.path.replace(counted, "1").replace(/:\w+/g, "none_1")
