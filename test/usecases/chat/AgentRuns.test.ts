@@ -89,6 +89,7 @@ eachEngineLive("A run's trace", (it) => {
       const runId = idOf(turn)
       const whole = yield* runs.read(key, runId, page, "req_1")
       expect(Object.keys(whole).sort()).toEqual([
+        "agentVersion",
         "completedAt",
         "conversationId",
         "events",
