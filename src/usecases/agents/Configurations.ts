@@ -254,7 +254,6 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
         const found = yield* all(scope)
         if (revision !== undefined && revision !== revisionOf(found)) return yield* outdatedPlan()
         const steps = yield* stepsOf(found, config, prune)
-        // What gives a name up comes before what takes it.
         const changes = yield* Effect.forEach(steps, (step) =>
           Effect.map(take(scope, step), (made): AgentChange => ({
             ...shown(step),
