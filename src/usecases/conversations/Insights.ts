@@ -25,9 +25,9 @@ import {
 } from "../../store/conversations/Insights.ts"
 
 /** The newest turns that went wrong of a report. */
-export const maxTurns = 1_000
+const maxTurns = 1_000
 /** Days of a report, and of one whose start is not named. */
-export const maxDays = 92
+const maxDays = 92
 const defaultDays = 30
 /** Vectors of questions are made for so long in one report; the next one goes on. */
 const embeddingTimeout = Duration.seconds(20)

@@ -47,7 +47,7 @@ const failureOf = ({ events, status }: RecordedRun): string | null => {
 }
 
 /** How the run ended when it was first run. */
-export const outcomeOf = (run: RecordedRun): TurnOutcome => ({
+const outcomeOf = (run: RecordedRun): TurnOutcome => ({
   reply: run.reply,
   citations: run.citations ?? [],
   failure: failureOf(run),
