@@ -71,6 +71,9 @@ const lean = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     })
   )
 
+/** Done when the turn is the conversation's next; failed when it never gets that far. */
+type Admitted = Deferred.Deferred<void, Failure | ConversationNotActive>
+
 export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn", {
   scoped: Effect.gen(function* () {
     const turns = yield* Turns
@@ -195,7 +198,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     /** Ends the stream of parts, and signals how the turn ended. */
     const close = (
       turn: Turn,
-      admitted: Deferred.Deferred<void, Failure | ConversationNotActive>,
+      admitted: Admitted,
       exit: Exit.Exit<void, Failure | ConversationNotActive>
     ) => {
       const ended = Exit.mapError(exit, (failure) =>
@@ -215,10 +218,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const typing = ({ opening: { target }, request }: Turn) =>
       target._tag === "Conversation" && request.persist ? feed.typing(target.id) : Effect.void
 
-    const work = Effect.fnUntraced(function* (
-      turn: Turn,
-      admitted: Deferred.Deferred<void, Failure | ConversationNotActive>
-    ) {
+    const work = Effect.fnUntraced(function* (turn: Turn, admitted: Admitted) {
       yield* Effect.fork(
         Effect.zipRight(Effect.sleep(settings.timeout), TurnCancellation.timeOut(turn.cancellation))
       )
@@ -250,11 +250,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
           )
 
     /** The turn's fiber: admitted when it is its turn, and ended exactly once. */
-    const lifetime = (
-      turn: Turn,
-      admitted: Deferred.Deferred<void, Failure | ConversationNotActive>,
-      claim: TurnClaim | null
-    ) =>
+    const lifetime = (turn: Turn, admitted: Admitted, claim: TurnClaim | null) =>
       Effect.uninterruptibleMask((restore) =>
         Effect.matchCauseEffect(restore(work(turn, admitted)), {
           onSuccess: () => close(turn, admitted, Exit.void),
@@ -269,11 +265,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
 
     /** Lets the turn be followed and stopped, and runs it. */
-    const launch = (
-      turn: Turn,
-      admitted: Deferred.Deferred<void, Failure | ConversationNotActive>,
-      claim: TurnClaim | null = null
-    ) => {
+    const launch = (turn: Turn, admitted: Admitted, claim: TurnClaim | null = null) => {
       const { cancellation, opening, replay, request, scope, trace } = turn
       const ended = Deferred.await(turn.ended)
       const stop = TurnCancellation.request(cancellation)
