@@ -7,7 +7,6 @@ import * as Scope from "effect/Scope"
 import * as Pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { allows, atLeast, type Requirement, type Role } from "../../src/domain/accounts/Access.ts"
-import { resources } from "../../src/domain/accounts/AccessToken.ts"
 import { Api } from "../../src/http/Api.ts"
 import { AgentKeyAuth, CallerAuth, ManageAuth, OperatorAuth, SessionAuth } from "../../src/http/Auth.ts"
 import { SameOrigin } from "../../src/http/hosted/accounts/SameOrigin.ts"
@@ -33,6 +32,7 @@ const skipped = binaries === undefined && process.env["CI"] !== "true"
 
 const ofOperator = routes.filter(({ path }) => path.startsWith("/api/operator/"))
 const ofTokens = routes.filter(({ scope }) => scope !== undefined)
+const resources = [...new Set(ofTokens.flatMap(({ scope }) => (scope === undefined ? [] : [scope.resource])))]
 const ofSessions = routes.filter(({ role, scope }) => role !== undefined && scope === undefined)
 const ofKeys = routes.filter(({ permission }) => permission !== undefined)
 const isSafe = ({ method }: Route) => method === "GET" || method === "HEAD"

@@ -5,7 +5,7 @@ import { trimmed } from "../Text.ts"
 import { Moment } from "./Account.ts"
 
 /** What scopes are about. */
-export const resources = [
+const resources = [
   "agents",
   "sources",
   "tools",
@@ -17,10 +17,10 @@ export const resources = [
   "limits",
   "conversations"
 ] as const
-export type Resource = (typeof resources)[number]
+type Resource = (typeof resources)[number]
 
-export const verbs = ["read", "write"] as const
-export type Verb = (typeof verbs)[number]
+const verbs = ["read", "write"] as const
+type Verb = (typeof verbs)[number]
 
 const either = <A extends string>(names: ReadonlyArray<A>) => [...names, "*"] as const
 
@@ -58,7 +58,7 @@ export const permits = (held: ReadonlyArray<Scope>, { resource, verb }: Required
     )
   })
 
-export const TokenStatus = Schema.Literal("ACTIVE", "REVOKED", "EXPIRED")
+const TokenStatus = Schema.Literal("ACTIVE", "REVOKED", "EXPIRED")
 
 const Scopes = Schema.Array(Scope).pipe(
   Schema.minItems(1, { message: () => "Expected at least one scope" }),

@@ -35,7 +35,7 @@ const NewToken = Schema.Struct({
   scopes: Schema.parseJson(Schema.Array(Scope)),
   expiresAt: Schema.NullOr(Schema.DateTimeUtc)
 })
-export type NewToken = Omit<typeof NewToken.Type, "tenantId">
+type NewToken = Omit<typeof NewToken.Type, "tenantId">
 
 /** A token that is good, and its maker as they are now. */
 const LiveToken = Schema.Struct({
@@ -46,7 +46,6 @@ const LiveToken = Schema.Struct({
   email: Schema.String,
   role: Role
 })
-export type LiveToken = typeof LiveToken.Type
 
 export class AccessTokenStore extends Effect.Service<AccessTokenStore>()("store/accounts/AccessTokens", {
   effect: Effect.gen(function* () {
