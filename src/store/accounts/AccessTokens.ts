@@ -46,7 +46,6 @@ const LiveToken = Schema.Struct({
   email: Schema.String,
   role: Role
 })
-type LiveToken = typeof LiveToken.Type
 
 export class AccessTokenStore extends Effect.Service<AccessTokenStore>()("store/accounts/AccessTokens", {
   effect: Effect.gen(function* () {
