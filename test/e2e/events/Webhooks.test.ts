@@ -82,7 +82,8 @@ describe("Webhooks of a tenant", () => {
     await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve))
     address = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
     spoke = await start(dataDir, { SPOKE_FETCH_ALLOW: "127.0.0.1" })
-    team = await makeTeam(spoke)
+    // It outlives the server: whoever answers then is asked.
+    team = await makeTeam({ ...spoke, request: (...asked) => spoke.request(...asked) })
   }, 60_000)
 
   afterAll(async () => {
