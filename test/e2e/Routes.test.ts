@@ -32,7 +32,6 @@ const skipped = binaries === undefined && process.env["CI"] !== "true"
 
 const ofOperator = routes.filter(({ path }) => path.startsWith("/api/operator/"))
 const ofTokens = routes.filter(({ scope }) => scope !== undefined)
-const resources = [...new Set(ofTokens.flatMap(({ scope }) => (scope === undefined ? [] : [scope.resource])))]
 const ofSessions = routes.filter(({ role, scope }) => role !== undefined && scope === undefined)
 const ofKeys = routes.filter(({ permission }) => permission !== undefined)
 const isSafe = ({ method }: Route) => method === "GET" || method === "HEAD"
