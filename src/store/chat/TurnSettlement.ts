@@ -11,16 +11,16 @@ import { released } from "../billing/TurnQuota.ts"
 import { type Report, reported } from "../events/ReportedEvents.ts"
 
 /** How a turn went, for reports. */
-export interface Course {
+export interface TurnSummary {
   /** Nothing was found or cited for a question, or the sources do not support the reply. */
   unanswered: boolean
-  /** Somebody asked for its end. */
+  /** It was stopped on request. */
   stopped: boolean
   /** Milliseconds from the start to the first text of the reply; null where there was none. */
   firstTextMs: number | null
 }
 
-const uneventful: Course = { unanswered: false, stopped: false, firstTextMs: null }
+const emptySummary: TurnSummary = { unanswered: false, stopped: false, firstTextMs: null }
 
 /** How a turn ended. `counted` is false when it failed before the model was called. */
 export interface Settlement {
@@ -36,7 +36,7 @@ export interface Settlement {
   } | null
   /** Why the agent hands the conversation to a human with this reply, if it does. */
   readonly handoff?: string | undefined
-  readonly course?: Course
+  readonly summary?: TurnSummary
   /** True when somebody else answers the conversation since the turn began. */
   readonly takenOver?: boolean
   /** All that are not known to be stored; one that is stored all the same stays as it is. */
@@ -132,7 +132,7 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
     inputTokens: Math.min(given.inputTokens, maxTokens),
     outputTokens: Math.min(given.outputTokens, maxTokens)
   }
-  const { course = uneventful, handoff, reply, takenOver = false } = settlement
+  const { summary = emptySummary, handoff, reply, takenOver = false } = settlement
   return sql`
         with run as (
           select id, agent_id, tenant_id, conversation_id, ticket, epoch, period_start, credited, user_message_id,
@@ -153,8 +153,8 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
         settled as (select run.* from run, conversation),
         ended as (
           update agent_runs r set status = ${reply === null ? "failed" : "complete"}, completed_at = now(),
-            message_id = ${reply?.id ?? sql`r.user_message_id`}, unanswered = ${course.unanswered}::boolean,
-            stopped = ${course.stopped}::boolean, first_text_ms = ${course.firstTextMs}::int,
+            message_id = ${reply?.id ?? sql`r.user_message_id`}, unanswered = ${summary.unanswered}::boolean,
+            stopped = ${summary.stopped}::boolean, first_text_ms = ${summary.firstTextMs}::int,
             handed_over = ${handoff !== undefined || takenOver}::boolean
           from settled where r.id = settled.id
         ),

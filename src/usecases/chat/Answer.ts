@@ -338,8 +338,8 @@ export const run = CheapSpans.fn("Answer.run")(function* (
     schema === null
       ? yield* settled(services, turn, telling, held)
       : yield* settledObject(services, turn, telling, schema, written.final)
-  turn.course.unanswered = isUnanswered(services, turn, grounding)
-  turn.course.stopped = written.reason === "stopped"
+  turn.summary.unanswered = isUnanswered(services, turn, grounding)
+  turn.summary.stopped = written.reason === "stopped"
   const inputTokens = written.inputTokens + grounding.inputTokens
   const outputTokens = written.outputTokens + grounding.outputTokens
   const { reason } = written

@@ -44,7 +44,7 @@ import * as ModelStep from "./ModelStep.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
 import { Replay } from "./Replay.ts"
 import { ChatTools } from "./tools/Tools.ts"
-import { emit, type Failure, left, newCourse, type Turn } from "./Turn.ts"
+import { emit, type Failure, left, newTurnSummary, type Turn } from "./Turn.ts"
 import * as StructuredReply from "./StructuredReply.ts"
 import * as TurnCancellation from "./TurnCancellation.ts"
 import * as TurnParts from "./TurnParts.ts"
@@ -127,7 +127,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         counted: false,
         settled: false,
         acted: false,
-        course: newCourse(),
+        summary: newTurnSummary(),
         handoff: null,
         takenOver: false,
         providerProblem: null,

@@ -44,7 +44,7 @@ export const makeSettleTurn = Effect.gen(function* () {
       ...tokens,
       reply: outcome.reply,
       ...(outcome.reply === null || turn.handoff === null ? {} : { handoff: turn.handoff }),
-      course: turn.course,
+      summary: turn.summary,
       takenOver: turn.takenOver,
       events: outcome.events
     }
@@ -141,7 +141,7 @@ export const makeSettleTurn = Effect.gen(function* () {
     Effect.gen(function* () {
       if (turn.settled) return
       turn.takenOver = yield* Effect.catchAllCause(stoppedByOthers(turn), () => Effect.succeed(false))
-      turn.course.stopped =
+      turn.summary.stopped =
         why._tag === "TURN_FAILED" && !turn.takenOver && (yield* Deferred.isDone(turn.cancellation))
       const code = turn.takenOver ? "TAKEN_OVER" : why._tag
       const provider = turn.takenOver ? null : turn.providerProblem

@@ -9,7 +9,7 @@ import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/cha
 import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 import type { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
 import type { StartedTurn, TurnStart } from "../../store/chat/Turns.ts"
-import type { Course } from "../../store/chat/TurnSettlement.ts"
+import type { TurnSummary } from "../../store/chat/TurnSettlement.ts"
 import type { Files } from "./TurnOptions.ts"
 import type { Replay } from "./Replay.ts"
 import type * as Trace from "./Trace.ts"
@@ -52,7 +52,7 @@ export interface Turn {
   /** True once a tool was called that may have changed something: the turn is not repeated. */
   acted: boolean
   /** For reports. */
-  readonly course: Course
+  readonly summary: TurnSummary
   /** Why the model asked for a human; null until it has. */
   handoff: string | null
   /** True once a human was found to answer the conversation. */
@@ -69,14 +69,14 @@ const keep = (turn: Turn, part: TurnPart) => {
 }
 
 /** Of a turn that has just begun. */
-export const newCourse = (): Course => ({ unanswered: false, stopped: false, firstTextMs: null })
+export const newTurnSummary = (): TurnSummary => ({ unanswered: false, stopped: false, firstTextMs: null })
 
 /** Notes when the first text is told. */
-const timed = ({ course, opening }: Turn, parts: ReadonlyArray<TurnPart>, telling: Effect.Effect<void>) =>
-  course.firstTextMs !== null || !parts.some(({ _tag }) => _tag === "TextDelta")
+const timed = ({ summary, opening }: Turn, parts: ReadonlyArray<TurnPart>, telling: Effect.Effect<void>) =>
+  summary.firstTextMs !== null || !parts.some(({ _tag }) => _tag === "TextDelta")
     ? telling
     : Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        course.firstTextMs = Math.max(0, Math.round(now - opening.startedAt.epochMillis))
+        summary.firstTextMs = Math.max(0, Math.round(now - opening.startedAt.epochMillis))
         return telling
       })
 

@@ -20,7 +20,7 @@ import * as Answer from "../Answer.ts"
 import { runtimeTimeout } from "../ModelStep.ts"
 import { Replay } from "../Replay.ts"
 import * as Trace from "../Trace.ts"
-import { newCourse, type Turn } from "../Turn.ts"
+import { newTurnSummary, type Turn } from "../Turn.ts"
 import * as TurnCancellation from "../TurnCancellation.ts"
 import { noFiles } from "../TurnOptions.ts"
 import * as TurnParts from "../TurnParts.ts"
@@ -125,7 +125,7 @@ const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout
       counted: false,
       settled: false,
       acted: false,
-      course: newCourse(),
+      summary: newTurnSummary(),
       handoff: null,
       takenOver: false,
       providerProblem: null,
