@@ -553,7 +553,10 @@ eachEngineLive("The job queue", (it, engine) => {
         )
         yield* until(
           Effect.map(queue.counts, (all) =>
-            all.some(({ completed, failed }) => completed === 5 && failed === 3)
+            all.some(
+              ({ active, completed, failed, waiting }) =>
+                active + waiting === 0 && completed === 5 && failed === 3
+            )
           )
         )
         const kept = yield* rows

@@ -49,7 +49,9 @@ const awkward = `
   insert into login_failures (email, address) values ('nobody@example.com', '127.0.0.1');
   insert into message_feedback (message_id, conversation_id, rating, comment) select id, conversation_id, -1, E'\\\\N' from messages limit 1;
   insert into user_invitations (token_hash, user_id, invited_by, role, expires_at)
-    select '\\x00ff5c6e', id, id, 'agent', '2199-01-01' from users limit 1`
+    select '\\x00ff5c6e', id, id, 'agent', '2199-01-01' from users limit 1;
+  insert into webhook_deliveries (event_id, endpoint_id, type, ids, answer_text)
+    select 'evt_1', id, 'turn.settled', '{"n": 1.10}', E'\\u2028' from webhook_endpoints limit 1`
 
 /** Rows of processes that run, which nobody takes along. */
 const ofProcesses = ["instances", "rate_counters"]

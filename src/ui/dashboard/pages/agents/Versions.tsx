@@ -106,8 +106,14 @@ const Changes = ({ agentId, version }: ChangesProps) => {
                   <code>{field}</code>
                 </dt>
                 <dd>
-                  <del aria-label={t.before}>{textOf(before, t.empty)}</del>
-                  <ins aria-label={t.after}>{textOf(after, t.empty)}</ins>
+                  <del>
+                    <span className="visually-hidden">{t.before}: </span>
+                    {textOf(before, t.empty)}
+                  </del>
+                  <ins>
+                    <span className="visually-hidden">{t.after}: </span>
+                    {textOf(after, t.empty)}
+                  </ins>
                 </dd>
               </div>
             ))}
@@ -125,7 +131,7 @@ const WhatChanged = ({ agentId, version }: ChangesProps) => {
   return isOpen ? (
     <Changes agentId={agentId} version={version} />
   ) : (
-    <Button kind="quiet" aria-label={`${t.what}: ${version}`} onPress={() => setOpen(true)}>
+    <Button kind="quiet" aria-label={`${t.show}: ${version}`} onPress={() => setOpen(true)}>
       {t.show}
     </Button>
   )
