@@ -39,7 +39,9 @@ const secretIn = (file: string) =>
 
 /** What a file holds goes before what the environment or the line says. */
 export const secretOf = (file: string | undefined, said: Redacted.Redacted | undefined) =>
-  file === undefined ? Effect.succeed(Option.fromNullable(said)) : Effect.asSome(secretIn(file))
+  file === undefined
+    ? Effect.succeed(Option.filter(Option.fromNullable(said), (secret) => Redacted.value(secret) !== ""))
+    : Effect.asSome(secretIn(file))
 
 /** Longest wait for a response to begin. */
 export const responseTimeout = Duration.seconds(120)
