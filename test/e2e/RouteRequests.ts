@@ -122,7 +122,7 @@ const declaredFields = (): ReadonlyMap<string, ReadonlyArray<Field>> => {
 }
 
 /** A route of the management interface takes what its twin of the dashboard takes. */
-const twinOf = (route: string) =>
+export const twinOf = (route: string) =>
   route.replace(" /api/manage/v1/webhooks", " /api/webhook-endpoints").replace(" /api/manage/v1/", " /api/")
 
 const file = () => ({ file: new File(["Some text."], "some.txt", { type: "text/plain" }) })
@@ -141,6 +141,7 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
   "POST /api/sdk/voice/start": () => ({}),
   "PATCH /api/agents/:id": () => ({ name: "Taken" }),
   "PUT /api/agents/:id/split": () => ({ version: 1, share: 0.5 }),
+  "POST /api/agents/:id/replays": () => ({}),
   "POST /api/agents/:id/keys": () => ({ name: "Taken", permissions: ["chat"] }),
   "PATCH /api/keys/:id": () => ({ name: "Taken" }),
   "POST /api/agents/:id/channels": () => ({ channel: "messenger", externalId: "99", accessToken: "taken" }),
@@ -189,13 +190,13 @@ const bodyOf = (fields: Readonly<Record<string, unknown>>) => {
 const requestOf = (route: Route, of: (field: Field) => string | undefined): Asked => {
   let path = route.path.replace(counted, "1")
   const query = new URLSearchParams()
-  const ids: Record<string, string> = {}
+  const ids: Record<string, string | ReadonlyArray<string>> = {}
   for (const field of idsOf(route)) {
     const id = of(field)
     if (id === undefined) continue
     if (field.place === "path") path = path.replace(`:${field.name}`, encodeURIComponent(id))
     else if (field.place === "query") query.set(field.name, id)
-    else ids[field.name] = id
+    else ids[field.name] = field.name.endsWith("Ids") ? [id] : id
   }
   const body = bodies[twinOf(keyOf(route))]
   return {

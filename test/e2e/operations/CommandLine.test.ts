@@ -161,7 +161,7 @@ describe("Commands at a running server", () => {
     expect(changed.stdout).toContain(`${runId}  changed\n  before: One answer.\n  after: Another answer.`)
     const unknown = await run(["replay", "run_none"], variables)
     expect([unknown.code, unknown.stdout]).toEqual([1, ""])
-    expect(unknown.stderr).toContain("NOT_FOUND: The run run_none does not exist for this agent.")
+    expect(unknown.stderr).toContain("NOT_FOUND: A run of runIds does not exist for this agent.")
   })
 
   it.each([

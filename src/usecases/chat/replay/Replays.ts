@@ -91,7 +91,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       Effect.flatMap(
         runs.find(scope, id),
         Option.match({
-          onNone: () => new NotFound({ message: `The run ${id} does not exist for this agent.` }),
+          onNone: () => new NotFound({ message: "A run of runIds does not exist for this agent." }),
           onSome: Effect.succeed
         })
       )
