@@ -102,7 +102,7 @@ export class JobQueueError extends Schema.TaggedError<JobQueueError>()("JobQueue
 export class JobFailure extends Schema.TaggedError<JobFailure>()("JobFailure", {
   message: Schema.String,
   fatal: Schema.Boolean,
-  /** Nobody who runs the service needs to hear of it: it is not logged as a warning. */
+  /** True for a failure that is part of normal operation: it is not logged as a warning. */
   expected: Schema.optionalWith(Schema.Boolean, { exact: true }),
   retryAfter: Schema.optionalWith(Schema.DurationFromMillis, { exact: true })
 }) {}

@@ -2,7 +2,7 @@
  * Groups questions by meaning: greedy, in an order that the questions alone decide, so that the same questions make the same
  * groups in whatever order they come. Each question joins the group whose centre it is most like, if it is like it enough;
  * when all groups are known, each is asked once more which of the shared ones it belongs to. What it costs grows with
- * questions × groups; both are bounded by whoever calls.
+ * questions × groups; both are bounded by the caller.
  */
 import { terms, word } from "./Tokenizer.ts"
 
@@ -159,7 +159,7 @@ const groupOf = <A>(members: ReadonlyArray<Question<A>>, centre: Centre): Group<
 }
 
 /**
- * The groups of `asked`, a step of the work at a time: whoever calls may let others have the thread between two steps. The
+ * The groups of `asked`, a step of the work at a time: the caller may let others have the thread between two steps. The
  * generator's result is in the order in which groups were begun.
  */
 export function* grouped<A>(asked: ReadonlyArray<Asked<A>>): Generator<void, ReadonlyArray<Group<A>>> {

@@ -1,7 +1,7 @@
 /** The audit trail as it is read. */
 import * as Schema from "effect/Schema"
 
-/** Who did it: an API key, a dashboard user, somebody's access token, the operator or the service itself, by id. */
+/** Who did it: an API key, a dashboard user, an access token, the operator or the service itself, by id. */
 export const Actor = Schema.Struct({
   type: Schema.Literal("key", "user", "token", "operator", "service"),
   id: Schema.String

@@ -22,7 +22,7 @@ const turnFields = {
   agentId: optional(AgentId),
   /** The session's last message, which got no answer: it is answered now, and `message` is not stored. */
   retryOf: optional(MessageId),
-  /** The agent's version that is tried; only where somebody of the team asks. */
+  /** The agent's version that is tried; only for team members. */
   version: optional(Version)
 }
 

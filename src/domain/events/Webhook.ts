@@ -52,7 +52,7 @@ const Address = Text.pipe(
   )
 )
 
-/** `manual`: by somebody of the team. `gone`: it answered 410. `failing`: it has failed for three days. */
+/** `manual`: by a team member. `gone`: it answered 410. `failing`: it has failed for three days. */
 const DisabledReason = Schema.Literal("manual", "gone", "failing")
 
 /** An endpoint as it is shown: its secret never is. */

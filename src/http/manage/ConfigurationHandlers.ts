@@ -25,7 +25,7 @@ export const ConfigurationHandlers = HttpApiBuilder.group(Api, "configuration", 
             audit.record(by, `agent.${action}`, id ?? user.tenantId)
           )
           return { plan, applied: true }
-          // Nobody who goes away in between leaves a change without its entry.
+          // A client that leaves in between must not leave a change without its entry.
         }).pipe(Effect.uninterruptible)
       )
   })

@@ -130,7 +130,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       sql`
         delete from user_sessions where user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
 
-    /** Whoever knew the password before may have made them. */
+    /** A person who knew the former password may have made them. */
     const revokeTokens = (ids: ReadonlyArray<string>) =>
       sql`
         update access_tokens set revoked_at = now() where revoked_at is null

@@ -37,7 +37,7 @@ export interface Settlement {
   /** Why the agent hands the conversation to a human with this reply, if it does. */
   readonly handoff?: string | undefined
   readonly summary?: TurnSummary
-  /** True when somebody else answers the conversation since the turn began. */
+  /** True when a human answers the conversation since the turn began. */
   readonly takenOver?: boolean
   /** All that are not known to be stored; one that is stored all the same stays as it is. */
   readonly events: ReadonlyArray<RunEvent>

@@ -66,7 +66,7 @@ const maxQuestionLength = 1_000
 const maxSourcesPerAgent = 50
 /** Rows of one report of measures. */
 const maxMeasuresRows = 500
-/** Whoever asks the same again within this time was not helped. */
+/** A question that is asked again within this time was not answered well. */
 const repeatMillis = 86_400_000
 
 const base64 = (vector: Float32Array): string =>
@@ -76,7 +76,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** What the team says to try an agent is nobody's question. */
+    /** Trials of the team are left out. */
     const isOfCustomer = sql`c.channel <> 'test'`
 
     /** The newest `limit` turns that went wrong, newest first. */

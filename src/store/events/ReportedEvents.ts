@@ -71,7 +71,7 @@ export const started = (sql: SqlClient.SqlClient, from: Fragment, condition?: Fr
   from: condition === undefined ? sql`${from} begun` : sql`${from} begun where ${condition}`
 })
 
-/** That somebody of the team has written in the row of the CTE `conversation`; without `userId` not in the dashboard. */
+/** That a team member has written in the row of the CTE `conversation`; without `userId` not in the dashboard. */
 export const sentByHuman = (
   sql: SqlClient.SqlClient,
   messageId: MessageId,

@@ -116,7 +116,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
           })
         )
 
-      /** What was said, as it is now: whoever has been erased meanwhile has said nothing. */
+      /** The content as it is now: that of a person erased meanwhile is gone. */
       const content = sql`
         case d.type
           when 'turn.settled' then (

@@ -25,7 +25,7 @@ export class AccessTokens extends Effect.Service<AccessTokens>()("usecases/accou
     const credentials = yield* Credentials
     const store = yield* AccessTokenStore
 
-    /** A token of `user` and its secret, which nobody can read again. */
+    /** A token of `user` and its secret, which cannot be read again. */
     const create = Effect.fn("AccessTokens.create")(function* (
       user: SessionUser,
       { name, scopes, expiresAt }: CreateToken
@@ -46,7 +46,7 @@ export class AccessTokens extends Effect.Service<AccessTokens>()("usecases/accou
       return { token: made.value, secret }
     })
 
-    /** Those of everybody in the tenant, newest first. */
+    /** All tokens of the tenant, newest first. */
     const list = (scope: TenantScope, page: PageRequest) => store.list(scope, page)
 
     /** For good; revoking again changes nothing. */

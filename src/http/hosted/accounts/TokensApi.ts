@@ -16,13 +16,13 @@ export const TokenPage = Schema.Struct({
 /** The only answer that holds a secret. */
 export const MadeToken = Schema.Struct({ token: AccessToken, secret: Schema.Redacted(Schema.String) })
 
-/** Those of everybody, newest first. */
+/** All tokens of the tenant, newest first. */
 const list = HttpApiEndpoint.get("list", "/api/tokens")
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
   .addSuccess(success(TokenPage))
   .addError(failure(ValidationError))
 
-/** Acts for whoever makes it, with no more than their role allows at the time. */
+/** A token acts for its maker, with no more than the maker's role allows at the time. */
 const create = HttpApiEndpoint.post("create", "/api/tokens")
   .setPayload(CreateToken)
   .addSuccess(success(MadeToken), { status: 201 })

@@ -1,4 +1,4 @@
-/** What a form says of what was not saved, of what came back, and of what somebody else has stored meanwhile. */
+/** What a form says of what was not saved, of what came back, and of what another session has stored meanwhile. */
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { Link, useLocation } from "wouter"
@@ -68,7 +68,7 @@ export const DraftState = <A extends Fields>({
   )
 }
 
-/** Above the fields, where somebody else has changed them since they were read. */
+/** Above the fields, where another session has changed them since they were read. */
 export const Conflict = <A extends Fields>({
   draft,
   problem

@@ -1,5 +1,5 @@
 /**
- * What somebody has typed and not saved, until it is: it outlives the page, the window and the session. It is kept in this
+ * Drafts: what was typed and not saved. A draft outlives the page, the window and the session. It is kept in this
  * browser, for the user who typed it, and never a secret.
  */
 import { useSyncExternalStore } from "react"

@@ -7,7 +7,7 @@ export interface Edited<A extends Fields> {
   /** As it was stored when these changes began. */
   readonly base: A
   readonly mine: A
-  /** What somebody else has stored meanwhile in fields that were changed here too. */
+  /** Values that another session has stored meanwhile in fields that were changed here too. */
   readonly theirs: Partial<A>
 }
 

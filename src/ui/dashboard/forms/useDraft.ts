@@ -14,9 +14,9 @@ export interface Draft<A extends Fields> {
   readonly isDirty: boolean
   /** True where that was typed on an earlier visit. */
   readonly isRestored: boolean
-  /** What somebody else has stored meanwhile in fields that were changed here too. */
+  /** Values that another session has stored meanwhile in fields that were changed here too. */
   readonly theirs: Partial<A>
-  /** Gives a field what somebody else has stored. */
+  /** Gives a field the value that another session has stored. */
   readonly take: (name: keyof A) => void
   /** Back to what is stored. */
   readonly discard: () => void

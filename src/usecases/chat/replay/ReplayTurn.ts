@@ -35,7 +35,7 @@ export interface ReplayAgent {
   readonly settings: Pick<Agent, "instructions" | "model" | "retrieval" | "grounding">
   readonly hasSources: boolean
   readonly hasCurated: boolean
-  /** What the model is told of the agent's tools, as far as that is known without asking anybody. */
+  /** What the model is told of the agent's tools, as far as that is known without asking a server. */
   readonly declarations: ReadonlyArray<ToolDeclaration>
 }
 
@@ -63,7 +63,7 @@ const requestOf = (run: RecordedRun): ChatTurnRequest => {
   return { message: run.question, conversationId: run.conversationId, persist: true, ...searched }
 }
 
-/** The turn as it stood when it had begun; nobody reads what it tells, and nothing of it is settled. */
+/** The turn as it stood when it had begun. Its parts are not read, and nothing of it is settled. */
 const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout: Duration.Duration) =>
   Effect.gen(function* () {
     const { grounding, instructions, model, retrieval } = agent.settings

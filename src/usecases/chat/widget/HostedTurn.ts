@@ -39,7 +39,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
     const feed = yield* RealtimeFeed
     const agents = yield* AgentStore
 
-    /** Somebody of the team may try a version that is not published, outside a session; nobody else may. */
+    /** Only team members may try a version that is not published, outside a session. */
     const checkTrial = Effect.fn("HostedTurn.checkTrial")(function* (
       { channel, scope }: Standing,
       sessionId: SessionId | undefined,
