@@ -271,7 +271,8 @@ describe("A URL source", () => {
       const links = Array.from({ length: 12 }, (_, place) => `/p${place}`)
       const site = yield* serveSite(
         () => (path) => (path === "/robots.txt" ? undefined : page(path, links)),
-        30
+        // Long enough for four to be open at a time, also where what was read is parsed meanwhile.
+        150
       )
       const source = titles({ url: site.origin, maxDepth: 1 })
       const [first] = yield* Effect.all([source, source, source], { concurrency: "unbounded" })
