@@ -4,6 +4,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { Actor } from "../../domain/accounts/Audit.ts"
 import type { Agent, CreateAgent } from "../../domain/agents/Agent.ts"
 import type {
   AgentChange,
@@ -100,7 +101,9 @@ const written = (agent: Agent): AgentConfiguration => {
 
 const revisionOf = (agents: ReadonlyArray<Agent>) =>
   createHash("sha256")
-    .update(agents.map(({ id, version }) => `${id} ${version}`).join("\n"))
+    .update(
+      agents.map(({ id, publishedVersion, version }) => `${id} ${version} ${publishedVersion}`).join("\n")
+    )
     .digest("base64url")
 
 const meanings = {
@@ -226,8 +229,12 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       return made
     })
 
-    const take = (scope: TenantScope, { action, agent: name, id, said, version }: Step): Taking => {
-      if (id === null) return agents.create(scope, { name, ...said })
+    const take = (
+      scope: TenantScope,
+      { action, agent: name, id, said, version }: Step,
+      author: Actor | null
+    ): Taking => {
+      if (id === null) return agents.create(scope, { name, ...said }, author)
       if (action === "delete") return Effect.as(agents.remove(scope, id), null)
       const { contextTokens, maxSearches, minScore, mode, topK, unsupported, ...settings } = initial({
         name,
@@ -235,16 +242,17 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       })
       const retrieval = { topK, minScore }
       const grounding = { mode, unsupported, contextTokens, maxSearches }
-      return agents.patch(scope, id, { ...settings, retrieval, grounding }, version)
+      return agents.patch(scope, id, { ...settings, retrieval, grounding }, version, author)
     }
 
     /**
      * Makes the agents as the file says, all of it or, with any failure, nothing. CONFLICT while another one is applied, and
-     * when the agents are no longer those of `revision`.
+     * when the agents are no longer those of `revision`. `author` is that of the versions it makes.
      */
     const apply = Effect.fn("Configurations.apply")(function* (
       scope: TenantScope,
-      { config, prune = false, revision }: ApplyRequest
+      { config, prune = false, revision }: ApplyRequest,
+      author: Actor | null = null
     ) {
       const { tenantId } = scope
       return yield* Effect.gen(function* () {
@@ -255,7 +263,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
         if (revision !== undefined && revision !== revisionOf(found)) return yield* outdatedPlan()
         const steps = yield* stepsOf(found, config, prune)
         const changes = yield* Effect.forEach(steps, (step) =>
-          Effect.map(take(scope, step), (made): AgentChange => ({
+          Effect.map(take(scope, step, author), (made): AgentChange => ({
             ...shown(step),
             id: made === null ? step.id : made.id
           }))

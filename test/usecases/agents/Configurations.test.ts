@@ -10,6 +10,7 @@ import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
 import { Configuration } from "../../../src/domain/agents/Configuration.ts"
 import { TenantId } from "../../../src/domain/Ids.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
+import { AgentVersionStore } from "../../../src/store/agents/AgentVersions.ts"
 import { Agents } from "../../../src/usecases/agents/Agents.ts"
 import { Configurations } from "../../../src/usecases/agents/Configurations.ts"
 import * as Fixtures from "../../Fixtures.ts"
@@ -20,6 +21,7 @@ const live = Configurations.Default.pipe(
   Layer.provideMerge(Agents.Default),
   Layer.provide(layerArtifacts),
   Layer.provideMerge(AgentStore.Default),
+  Layer.provideMerge(AgentVersionStore.Default),
   Layer.provide(layerSql),
   Layer.provide(layerScrypt({ log2N: 10, r: 8, p: 1 }))
 )
@@ -148,6 +150,30 @@ eachEngineLive("A file of agents", (it) => {
       const outdated = yield* Effect.flip(configurations.apply(scope, { config: late, revision }))
       expect(outdated._tag).toBe("CONFLICT")
       expect((yield* configurations.read(scope)).config.agents["Shop"]?.instructions).toBe("Soon.")
+      // Also by another version that is published, which makes no new one.
+      const again = yield* configurations.plan(scope, { config: late })
+      const [shop] = (yield* (yield* AgentStore).list(scope, { limit: 1 })).rows
+      if (shop === undefined) return expect.unreachable()
+      yield* (yield* AgentVersionStore).publish(scope, shop.id, 1)
+      const rolledBack = yield* Effect.flip(
+        configurations.apply(scope, { config: late, revision: again.revision })
+      )
+      expect(rolledBack._tag).toBe("CONFLICT")
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("names who applied it as the author of the versions that it makes", () =>
+    Effect.gen(function* () {
+      const scope = yield* empty
+      const configurations = yield* Configurations
+      const author = { type: "token", id: "tok_deploy" } as const
+      for (const instructions of ["First.", "Second."]) {
+        yield* configurations.apply(scope, { config: decode({ agents: { Shop: { instructions } } }) }, author)
+      }
+      const [shop] = (yield* (yield* AgentStore).list(scope, { limit: 1 })).rows
+      if (shop === undefined) return expect.unreachable()
+      const { rows } = yield* (yield* AgentVersionStore).list(scope, shop.id, { limit: 10, before: null })
+      expect(rows.map((version) => version.author)).toEqual([author, author])
     }).pipe(Effect.provide(live))
   )
 
