@@ -19,7 +19,12 @@ export interface Section {
   /** Path of headings, `A > B`; empty before the first one. */
   readonly heading: string
   readonly blocks: ReadonlyArray<Block>
+  /** It is a further part of the section before it, which was too long to be held as one. */
+  readonly continues: boolean
 }
+
+/** Blocks of a section that are held at once. A document of two million short paragraphs would take 200 MB otherwise. */
+const maxBlocks = 4_096
 
 /** A longer heading line is a paragraph: it would be repeated beside every chunk below it. */
 const maxHeading = 200
@@ -75,6 +80,8 @@ class Outline {
   #lines: Array<string> = []
   #kind: Kind = "prose"
   #continues = false
+  /** A part of the open section is among the sections already. */
+  #hasPart = false
   /** Places among the lines at which an item begins. */
   #items: Array<number> = []
   /** Headings with nothing under them yet, as they were written. */
@@ -108,6 +115,7 @@ class Outline {
     const text = this.#lines.join("\n")
     if (text.trim() !== "") {
       const shown = this.#kind === "prose" ? text.trim() : text
+      if (this.#blocks.length >= maxBlocks && !this.#continues) this.#endPart()
       this.#blocks.push({ kind: this.#kind, text: shown, items: this.#offsets(), continues: this.#continues })
     }
     this.#lines = []
@@ -133,12 +141,21 @@ class Outline {
 
   endSection(): void {
     this.endBlock()
-    if (this.#blocks.length === 0) return
+    if (this.#blocks.length > 0) this.#endPart()
+    this.#hasPart = false
+  }
+
+  #endPart(): void {
     const lost = this.#bare.filter(({ heading }) => !this.#path.includes(heading))
     const carried = lost.map(({ line }) => paragraph(line))
-    this.sections.push({ heading: this.#heading, blocks: [...carried, ...this.#blocks] })
+    this.sections.push({
+      heading: this.#heading,
+      blocks: [...carried, ...this.#blocks],
+      continues: this.#hasPart
+    })
     this.#blocks = []
     this.#bare = []
+    this.#hasPart = true
   }
 
   /** The last headings may have nothing under them: they end the section before. */
@@ -147,7 +164,8 @@ class Outline {
     const bare = this.#bare.map(({ line }) => paragraph(line))
     const last = this.sections.pop()
     const blocks = [...(last?.blocks ?? []), ...bare]
-    if (blocks.length > 0) this.sections.push({ heading: last?.heading ?? "", blocks })
+    if (blocks.length === 0) return
+    this.sections.push({ heading: last?.heading ?? "", blocks, continues: last?.continues ?? false })
   }
 
   get #heading(): string {

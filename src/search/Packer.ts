@@ -175,8 +175,9 @@ function* piecesOf(group: ReadonlyArray<Block>): Generator<Piece> {
   }
 }
 
-function* pack(blocks: ReadonlyArray<Block>): Generator<string> {
-  let open = ""
+/** Yields the chunks of `blocks` that are full, and returns the text that more blocks of the section may be added to. */
+function* pack(blocks: ReadonlyArray<Block>, before: string): Generator<string, string> {
+  let open = before
   for (const group of groups(blocks)) {
     for (const { gap, text } of piecesOf(group)) {
       if (text.trim() === "") continue
@@ -187,7 +188,28 @@ function* pack(blocks: ReadonlyArray<Block>): Generator<string> {
       }
     }
   }
-  if (open !== "") yield open
+  return open
+}
+
+/** The chunks of a document, each with its heading; see {@link packing}. */
+function* texts({ title, content, format }: PackableDocument) {
+  let heading = ""
+  let open = ""
+  for (const section of outlining(title, content, format)) {
+    if (section === undefined) yield undefined
+    else {
+      if (!section.continues && open !== "") {
+        yield { heading, content: open }
+        open = ""
+      }
+      heading = section.heading
+      const chunks = pack(section.blocks, open)
+      let next = chunks.next()
+      for (; next.done !== true; next = chunks.next()) yield { heading, content: next.value }
+      open = next.value
+    }
+  }
+  if (open !== "") yield { heading, content: open }
 }
 
 export interface PackableDocument {
@@ -197,20 +219,9 @@ export interface PackableDocument {
 }
 
 /** As {@link packMarkdown}, chunk by chunk; undefined where none is ready and the caller may pause. */
-export function* packing({
-  title,
-  content,
-  format
-}: PackableDocument): Generator<PackedChunk | undefined, void, void> {
+export function* packing(document: PackableDocument): Generator<PackedChunk | undefined, void, void> {
   let ordinal = 0
-  for (const section of outlining(title, content, format)) {
-    if (section === undefined) yield undefined
-    else {
-      for (const text of pack(section.blocks)) {
-        yield { ordinal: ordinal++, heading: section.heading, content: text }
-      }
-    }
-  }
+  for (const text of texts(document)) yield text && { ordinal: ordinal++, ...text }
 }
 
 /**

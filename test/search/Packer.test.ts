@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
+import { outlining } from "../../src/search/Blocks.ts"
 import { embeddingText, packMarkdown } from "../../src/search/Packer.ts"
 
 const markdown = (content: string, title = "Guide") => packMarkdown({ title, content, format: "markdown" })
@@ -226,6 +227,20 @@ describe("Packer", () => {
         }
       })
     )
+  })
+
+  it("holds few paragraphs of a long section at once, and cuts it as if it held them all", () => {
+    const paragraphs = Array.from({ length: 20_000 }, (_, place) => `Paragraph ${place}.`)
+    const content = `# Bare\n\n# Long\n\n${paragraphs.join("\n\n")}\n\n# Short\n\nWords.\n\n# Last`
+    const held = [...outlining("Guide", content, "markdown")].map((section) => section?.blocks.length ?? 0)
+    expect(Math.max(...held)).toBeLessThanOrEqual(4_097)
+    const chunks = markdown(content)
+    const long = chunks.filter(({ heading }) => heading === "Long").map(({ content }) => content)
+    expect(long.join("\n\n")).toBe(["# Bare", ...paragraphs].join("\n\n"))
+    for (const chunk of long.slice(0, -1)) expect(chunk.length).toBeGreaterThan(780)
+    expect(chunks.slice(long.length).map(({ heading, content }) => [heading, content])).toEqual([
+      ["Short", "Words.\n\n# Last"]
+    ])
   })
 
   it.each([
