@@ -38,6 +38,7 @@ import { AgentRuns } from "../usecases/chat/AgentRuns.ts"
 import { Agents } from "../usecases/agents/Agents.ts"
 import { AgentVersions } from "../usecases/agents/AgentVersions.ts"
 import { Configurations } from "../usecases/agents/Configurations.ts"
+import { ConfiguredParts } from "../usecases/agents/ConfiguredParts.ts"
 import { Artifacts } from "../usecases/knowledge/Artifacts.ts"
 import { AuditTrail } from "../usecases/accounts/AuditTrail.ts"
 import { EndUsers } from "../usecases/conversations/EndUsers.ts"
@@ -288,7 +289,10 @@ export const layer = <E = never, R = never>(
     Team.Default,
     Billing.Default,
     Channels.Default,
-    Configurations.Default.pipe(Layer.provide(Agents.Default)),
+    Configurations.Default.pipe(
+      Layer.provide(ConfiguredParts.Default),
+      Layer.provide(Layer.mergeAll(Agents.Default, Sources.Default, Tools.Default))
+    ),
     Conversations.Default,
     Crawls.Default,
     EmailDeliveries.Default,

@@ -1,13 +1,12 @@
-/** `spoke pull`, `spoke plan FILE` and `spoke apply FILE`: the agents of an organisation as one file. */
-import * as fs from "node:fs/promises"
-import * as path from "node:path"
+/** `spoke pull`, `spoke plan FILE`, `spoke apply FILE` and `spoke destroy FILE`: the agents of an organisation as one file. */
 import * as readline from "node:readline/promises"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { type AgentChange, Plan } from "../../domain/agents/Configuration.ts"
 import * as Arguments from "./Arguments.ts"
+import { load } from "./ConfigurationFile.ts"
 import { CommandFailed, manage, type ManageFlags } from "./Connection.ts"
 import * as Output from "./Output.ts"
 
@@ -15,59 +14,23 @@ interface Flags extends ManageFlags {
   readonly json?: true | undefined
 }
 
+interface PullFlags extends Flags {
+  readonly agentsOnly?: true | undefined
+}
+
 interface PlanFlags extends Flags {
   readonly prune?: true | undefined
 }
 
-interface ApplyFlags extends PlanFlags {
+interface DestroyFlags extends Flags {
   readonly yes?: true | undefined
 }
 
+interface ApplyFlags extends PlanFlags, DestroyFlags {
+  readonly wait?: true | undefined
+}
+
 const failed = (message: string) => new CommandFailed({ message })
-
-const readText = (file: string) =>
-  Effect.tryPromise({ try: () => fs.readFile(file, "utf8"), catch: () => failed(`${file} cannot be read.`) })
-
-/** Texts that may stand in files of their own. */
-const texts = ["instructions", "greeting"]
-
-/** `{"file": "prompt.md"}`, beside the file that says so. */
-const textOf = (folder: string, value: unknown) =>
-  Predicate.isRecord(value) && typeof value["file"] === "string" && Object.keys(value).length === 1
-    ? readText(path.resolve(folder, value["file"]))
-    : Effect.succeed(value)
-
-const withTexts = (folder: string, agent: unknown) =>
-  Predicate.isRecord(agent)
-    ? Effect.map(
-        Effect.forEach(Object.entries(agent), ([name, value]) =>
-          Effect.map(
-            texts.includes(name) ? textOf(folder, value) : Effect.succeed(value),
-            (text) => [name, text] as const
-          )
-        ),
-        (entries) => Object.fromEntries(entries)
-      )
-    : Effect.succeed(agent)
-
-const parse = (file: string, text: string) =>
-  Effect.try({
-    try: (): unknown => JSON.parse(text),
-    catch: (cause) => failed(`${file} is no JSON${cause instanceof SyntaxError ? `: ${cause.message}` : ""}.`)
-  })
-
-/** The file with the texts that it names; everything else is for the server to check. */
-const load = Effect.fn("Configuration.load")(function* (file: string) {
-  const config = yield* parse(file, yield* readText(file))
-  const folder = path.dirname(file)
-  if (!Predicate.isRecord(config) || !Predicate.isRecord(config["agents"])) {
-    return yield* failed(`${file} has no agents. Expected {"agents": {"<name>": {…}}}.`)
-  }
-  const agents = yield* Effect.forEach(Object.entries(config["agents"]), ([name, agent]) =>
-    Effect.map(withTexts(folder, agent), (resolved) => [name, resolved] as const)
-  )
-  return { ...config, agents: Object.fromEntries(agents) }
-})
 
 const Applied = Schema.Struct({ plan: Plan, applied: Schema.Boolean })
 
@@ -110,11 +73,12 @@ const show = (plan: Plan, json: true | undefined) =>
     ? Output.asJson(plan)
     : Output.line(plan.changes.length === 0 ? "Nothing would change." : plan.changes.map(block).join("\n"))
 
-const pull = (flags: Flags) =>
+const pull = ({ agentsOnly, ...flags }: PullFlags) =>
   Effect.gen(function* () {
     const server = yield* manage(flags)
     const found = Schema.Struct({ config: Schema.Unknown })
-    const { config } = yield* server.call(found, HttpClientRequest.get("/config"))
+    const request = HttpClientRequest.get("/config", { urlParams: { agentsOnly: agentsOnly === true } })
+    const { config } = yield* server.call(found, request)
     yield* Output.asJson(config)
   })
 
@@ -137,20 +101,98 @@ const confirmed = Effect.gen(function* () {
   if (!/^y(?:es)?$/iu.test(answer.trim())) return yield* failed("Nothing has been changed.")
 })
 
-const apply = (file: string, { json, prune, yes, ...flags }: ApplyFlags) =>
-  Effect.gen(function* () {
-    const config = yield* load(file)
-    const planned = yield* send(flags, { config, dryRun: true, prune: prune === true })
-    if (planned.changes.length === 0) return yield* show(planned, json)
-    if (yes !== true) {
-      yield* show(planned, undefined)
-      yield* confirmed
+/** Plans, asks, and makes the plan that was shown so. */
+const carryOut = Effect.fn("Configuration.carryOut")(function* (
+  { json, yes, ...flags }: DestroyFlags,
+  wanted: object
+) {
+  const planned = yield* send(flags, { ...wanted, dryRun: true })
+  if (planned.changes.length === 0) {
+    yield* show(planned, json)
+    return planned
+  }
+  if (yes !== true) {
+    yield* show(planned, undefined)
+    yield* confirmed
+  }
+  const done = yield* send(flags, { ...wanted, revision: planned.revision })
+  yield* show(done, json)
+  yield* Output.note(`Applied: ${summary(done)}`)
+  return done
+})
+
+const Listed = Schema.Struct({
+  sources: Schema.Array(
+    Schema.Struct({ name: Schema.String, status: Schema.String, lastError: Schema.NullOr(Schema.String) })
+  ),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+
+const pageSize = 100
+const pollInterval = Duration.seconds(1)
+const maxWait = Duration.minutes(30)
+
+const sourcesOf = Effect.fn("Configuration.sourcesOf")(function* (flags: ManageFlags, agentId: string) {
+  const server = yield* manage(flags)
+  const found: Array<(typeof Listed.Type)["sources"][number]> = []
+  let cursor: string | null = null
+  do {
+    const page: typeof Listed.Type = yield* server.call(
+      Listed,
+      HttpClientRequest.get("/sources", {
+        urlParams: { agentId, limit: pageSize, cursor: cursor ?? undefined }
+      })
+    )
+    found.push(...page.sources)
+    cursor = page.nextCursor
+  } while (cursor !== null)
+  return found
+})
+
+/** Tells how far the reading of the changed agents' sources is, until it ends. Fails with those that could not be read. */
+const waitForSources = Effect.fn("Configuration.waitForSources")(function* (
+  flags: ManageFlags,
+  { changes }: Plan
+) {
+  const ids = changes.flatMap(({ fields, id }) =>
+    id !== null && fields.some(({ field }) => field.startsWith("sources.")) ? [id] : []
+  )
+  const look = Effect.gen(function* () {
+    const sources = (yield* Effect.forEach(ids, (id) => sourcesOf(flags, id))).flat()
+    const ended = sources.filter(({ status }) => status === "READY" || status === "FAILED")
+    return { sources, ended }
+  })
+  const all = Effect.gen(function* () {
+    for (let told = -1; ; yield* Effect.sleep(pollInterval)) {
+      const { ended, sources } = yield* look
+      if (ended.length !== told) yield* Output.note(`${ended.length} of ${sources.length} sources are read.`)
+      told = ended.length
+      if (ended.length === sources.length) return sources
     }
-    const done = yield* send(flags, { config, prune: prune === true, revision: planned.revision })
-    yield* show(done, json)
-    yield* Output.note(`Applied: ${summary(done)}`)
+  })
+  const sources = yield* Effect.timeoutFail(all, {
+    duration: maxWait,
+    onTimeout: () => failed("The sources are still being read. The dashboard tells how far they are.")
+  })
+  const unread = sources.filter(({ status }) => status === "FAILED")
+  if (unread.length > 0) {
+    const lines = unread.map(({ lastError, name }) => `  ${name}: ${lastError ?? "unknown"}`)
+    return yield* failed(["Sources that could not be read:", ...lines].join("\n"))
+  }
+})
+
+const apply = (file: string, { prune, wait, ...flags }: ApplyFlags) =>
+  Effect.gen(function* () {
+    const done = yield* carryOut(flags, { config: yield* load(file), prune: prune === true })
+    if (wait === true) yield* waitForSources(flags, done)
   })
 
+const destroy = (file: string, flags: DestroyFlags) =>
+  Effect.gen(function* () {
+    yield* carryOut(flags, { config: yield* load(file), destroy: true })
+  })
+
+const fileWords = "JSON, YAML or a module (.mjs, .ts): the agents by name"
 const pruneWords = "delete the agents that the file does not name"
 
 export const pullCommand = (run: Arguments.Run) =>
@@ -159,6 +201,7 @@ export const pullCommand = (run: Arguments.Run) =>
     "Print the agents of the organisation as a file of spoke plan and spoke apply.",
     "spoke pull --json > agents.json"
   )
+    .option("--agents-only", "leave sources and tools with an address out")
     .addOption(Arguments.json)
     .addOption(Arguments.url)
     .addOption(Arguments.token)
@@ -172,7 +215,7 @@ export const planCommand = (run: Arguments.Run) =>
     "spoke plan agents.json",
     "spoke plan agents.json --json | jq .changes"
   )
-    .argument("<file>", "JSON: the agents by name")
+    .argument("<file>", fileWords)
     .option("--prune", pruneWords)
     .addOption(Arguments.json)
     .addOption(Arguments.url)
@@ -185,13 +228,28 @@ export const applyCommand = (run: Arguments.Run) =>
     "apply",
     "Make the agents as the file says, all of it or nothing. Asks first.",
     "spoke apply agents.json",
-    "spoke apply agents.json --yes"
+    "spoke apply agents.yaml --yes --wait"
   )
-    .argument("<file>", "JSON: the agents by name")
+    .argument("<file>", fileWords)
     .option("--yes", "do not ask")
     .option("--prune", pruneWords)
+    .option("--wait", "until the sources are read; the token needs the scope sources:read")
     .addOption(Arguments.json)
     .addOption(Arguments.url)
     .addOption(Arguments.token)
     .addOption(Arguments.tokenFile)
     .action((file, flags) => run(apply(file, flags)))
+
+export const destroyCommand = (run: Arguments.Run) =>
+  Arguments.command(
+    "destroy",
+    "Delete the agents that the file names, with their sources, keys and conversations. Asks first.",
+    "spoke destroy agents.json"
+  )
+    .argument("<file>", fileWords)
+    .option("--yes", "do not ask")
+    .addOption(Arguments.json)
+    .addOption(Arguments.url)
+    .addOption(Arguments.token)
+    .addOption(Arguments.tokenFile)
+    .action((file, flags) => run(destroy(file, flags)))

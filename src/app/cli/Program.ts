@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Package from "../Package.ts"
 import type { Run } from "./Arguments.ts"
-import { applyCommand, planCommand, pullCommand } from "./Configuration.ts"
+import { applyCommand, destroyCommand, planCommand, pullCommand } from "./Configuration.ts"
 import { chat } from "./Chat.ts"
 import { doctor } from "./Doctor.ts"
 import { evalCommand } from "./Eval.ts"
@@ -37,7 +37,8 @@ const commands = [
   newSecret,
   pullCommand,
   planCommand,
-  applyCommand
+  applyCommand,
+  destroyCommand
 ]
 
 const spoke = (run: Run) => {

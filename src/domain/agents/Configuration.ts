@@ -1,17 +1,37 @@
 /** The agents of a tenant as one file: what it says, and what would change to make them so. */
 import * as Schema from "effect/Schema"
 import { AgentId } from "../Ids.ts"
+import { ConfiguredSource, SourceName } from "../knowledge/Source.ts"
 import { CreateAgent } from "./Agent.ts"
+import { ConfiguredTool, maxTools, ToolName } from "./Tool.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const { name: AgentName, ...settings } = CreateAgent.fields
 
-/** All that can be said of an agent; what is left out is as in an agent that was just made. */
+/** Sources, and tools with an address, of all agents together: what one file may hold. */
+export const maxParts = 1_000
+
+/** Values by name. Each name is one that `isName` accepts, without spaces around it. */
+const named = <A, I>(value: Schema.Schema<A, I>, isName: (name: string) => boolean, maxNames: number) =>
+  Schema.Record({ key: Schema.String, value }).pipe(
+    Schema.filter((values) => {
+      const names = Object.keys(values)
+      if (names.length > maxNames) return `Expected at most ${maxNames} entries`
+      const wrong = names.filter((name) => !isName(name) || name !== name.trim() || !name.isWellFormed())
+      return wrong.map((name) => ({ path: [name], message: "Expected a name of the allowed form" }))
+    })
+  )
+
+/** All that can be said of an agent; a setting that is left out is as in an agent that was just made. */
 export const AgentConfiguration = Schema.Struct({
   /** The name that it has had until now. */
   renamedFrom: optional(AgentName),
-  ...settings
+  ...settings,
+  /** By name. Where it stands, the sources that it does not name go, but for uploads; left out, all stay as they are. */
+  sources: optional(named(ConfiguredSource, Schema.is(Schema.typeSchema(SourceName)), maxParts)),
+  /** Tools with an address, by name. Where it stands, those that it does not name go; left out, all stay as they are. */
+  remoteTools: optional(named(ConfiguredTool, Schema.is(ToolName), maxTools))
 })
 export type AgentConfiguration = typeof AgentConfiguration.Type
 
@@ -20,6 +40,8 @@ const isName = Schema.is(Schema.typeSchema(AgentName))
 
 /** Agents by name; those that it does not name are left alone. A field that is unknown is refused. */
 export const Configuration = Schema.Struct({
+  /** Of the file's schema, for editors. */
+  $schema: optional(Schema.String.pipe(Schema.maxLength(2_048))),
   agents: Schema.Record({ key: Schema.String, value: AgentConfiguration }).pipe(
     Schema.filter((agents) => {
       const names = Object.keys(agents)
@@ -32,7 +54,7 @@ export const Configuration = Schema.Struct({
 export type Configuration = typeof Configuration.Type
 
 export const FieldChange = Schema.Struct({
-  /** As in the file: `retrieval.topK`. */
+  /** As in the file: `retrieval.topK`, `sources.Handbook`. Values that may hold a secret are not shown. */
   field: Schema.String,
   before: Schema.Unknown,
   after: Schema.Unknown
@@ -64,6 +86,8 @@ export const ApplyRequest = Schema.Struct({
   dryRun: optional(Schema.Boolean),
   /** Delete the agents that the file does not name. */
   prune: optional(Schema.Boolean),
+  /** Delete the agents that the file names, and leave all others alone. */
+  destroy: optional(Schema.Boolean),
   /** Of the plan that is applied. */
   revision: optional(Schema.String.pipe(Schema.maxLength(100)))
 })

@@ -16,6 +16,9 @@ export const ToolId = Text.pipe(Schema.minLength(1), Schema.brand("ToolId"))
 export type ToolId = typeof ToolId.Type
 export const newToolId = Effect.map(Clock.currentTimeMillis, (now) => ToolId.make(typeId("tol", now)))
 
+/** Most tools of one agent. */
+export const maxTools = 64
+
 /** What providers accept as a function's name. */
 export const ToolName = Schema.String.pipe(
   Schema.pattern(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, says("Expected a letter, then letters, digits, _ or -"))
@@ -162,6 +165,10 @@ export const CreateTool = Schema.Struct({
   auth: optional(AuthInput)
 })
 export type CreateTool = typeof CreateTool.Type
+
+/** A tool as a file of agents says it, under its name. Without `secret` the one that is stored stays. */
+export const ConfiguredTool = Schema.Struct({ ...ToolDefinition.fields, auth: optional(AuthInput) })
+export type ConfiguredTool = typeof ConfiguredTool.Type
 
 /** Body of `PATCH /api/tools/:id`: what is left out stays, a secret too. */
 export const PatchTool = Schema.Struct({

@@ -101,6 +101,11 @@ const define = <
   refreshable: schemas.refreshable,
   content: schemas.content ?? null,
   create: Schema.Struct({ type: Schema.Literal(type), config: schemas.given, ...common }),
+  configured: Schema.Struct({
+    type: Schema.Literal(type),
+    config: schemas.given,
+    labels: optional(SourceLabels)
+  }),
   stored: Schema.Struct({ type: Schema.Literal(type), config: schemas.stored })
 })
 
@@ -148,6 +153,12 @@ export type StoredSourceConfig = typeof StoredSourceConfig.Type
 /** Body of `POST /v1/sources`. */
 export const CreateSource = Schema.Union(...definitions.map(({ create }) => create))
 export type CreateSource = typeof CreateSource.Type
+
+/** A source as a file of agents says it, under its name. What was uploaded stands in no file. */
+export const ConfiguredSource = Schema.Union(
+  ...definitions.filter(({ type }) => type !== "BULK_UPLOAD").map(({ configured }) => configured)
+)
+export type ConfiguredSource = typeof ConfiguredSource.Type
 
 /** Body of `PATCH /v1/sources/:id`; `config` is checked against the source's type by the use-case. */
 export const PatchSource = Schema.Struct({

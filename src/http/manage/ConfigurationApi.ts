@@ -3,12 +3,25 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { ApplyRequest, Configuration, Plan } from "../../domain/agents/Configuration.ts"
-import { Conflict, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import {
+  ArtifactDeleteConflict,
+  ArtifactDeleteUnavailable,
+  Conflict,
+  LimitExceeded,
+  ServiceUnavailable,
+  ValidationError
+} from "../../domain/Errors.ts"
 import { ManageAuth, Managed, RequiredRole } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
+const Parts = Schema.Struct({
+  /** Leave sources and tools with an address out: there may be more of them than one file holds. */
+  agentsOnly: Schema.optionalWith(Schema.BooleanFromString, { exact: true })
+})
+
 /** The file of what there is. */
 const read = HttpApiEndpoint.get("read", "/config")
+  .setUrlParams(Parts)
   .addSuccess(success(Schema.Struct({ config: Configuration, revision: Schema.String })))
   .addError(failure(Conflict))
 
@@ -16,7 +29,16 @@ const read = HttpApiEndpoint.get("read", "/config")
 const apply = HttpApiEndpoint.post("apply", "/apply")
   .setPayload(ApplyRequest)
   .addSuccess(success(Schema.Struct({ plan: Plan, applied: Schema.Boolean })))
-  .addError(failure(ValidationError, Conflict, ServiceUnavailable))
+  .addError(
+    failure(
+      ValidationError,
+      Conflict,
+      ServiceUnavailable,
+      LimitExceeded,
+      ArtifactDeleteConflict,
+      ArtifactDeleteUnavailable
+    )
+  )
 
 export class ConfigurationApi extends HttpApiGroup.make("configuration")
   .add(read)

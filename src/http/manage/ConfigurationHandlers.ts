@@ -12,7 +12,9 @@ export const ConfigurationHandlers = HttpApiBuilder.group(Api, "configuration", 
     const configurations = yield* Configurations
     const audit = yield* AuditTrail
     return handlers
-      .handle("read", () => Effect.flatMap(CurrentUser, configurations.read))
+      .handle("read", ({ urlParams }) =>
+        Effect.flatMap(CurrentUser, (user) => configurations.read(user, urlParams.agentsOnly))
+      )
       .handle("apply", ({ payload }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser

@@ -8,11 +8,8 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { AgentId, TenantId } from "../../domain/Ids.ts"
 import { type Page, pageOf } from "../../domain/Page.ts"
-import { ToolDefinition, ToolId, ToolName } from "../../domain/agents/Tool.ts"
+import { maxTools, ToolDefinition, ToolId, ToolName } from "../../domain/agents/Tool.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
-
-/** Most tools of one agent. */
-export const maxTools = 64
 
 const Row = Schema.Struct({
   id: ToolId,

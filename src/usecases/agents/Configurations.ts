@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Actor } from "../../domain/accounts/Audit.ts"
+import type { AgentId } from "../../domain/Ids.ts"
 import type { Agent, CreateAgent } from "../../domain/agents/Agent.ts"
 import type {
   AgentChange,
@@ -14,8 +15,9 @@ import type {
   FieldChange,
   Plan
 } from "../../domain/agents/Configuration.ts"
-import { Conflict, type NotFound, type ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, ValidationError } from "../../domain/Errors.ts"
 import { Agents, initial } from "./Agents.ts"
+import { ConfiguredParts, type PartError, type PartStep, writtenParts } from "./ConfiguredParts.ts"
 
 /** Agents that are read at a time. */
 const pageSize = 100
@@ -29,7 +31,10 @@ const outdatedPlan = () =>
 
 type Said = Omit<CreateAgent, "name">
 
-const saidOf = ({ renamedFrom: _, ...said }: AgentConfiguration): Said => said
+const saidOf = ({ renamedFrom: _, sources: __, remoteTools: ___, ...said }: AgentConfiguration): Said => said
+
+const namesParts = ({ agents }: Configuration) =>
+  Object.values(agents).some(({ remoteTools, sources }) => sources !== undefined || remoteTools !== undefined)
 
 /** What a file says of an agent, field by field, with what it leaves out. */
 const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
@@ -99,17 +104,19 @@ const written = (agent: Agent): AgentConfiguration => {
   }
 }
 
-const revisionOf = (agents: ReadonlyArray<Agent>) =>
-  createHash("sha256")
-    .update(
-      agents.map(({ id, publishedVersion, version }) => `${id} ${version} ${publishedVersion}`).join("\n")
-    )
+const revisionOf = (agents: ReadonlyArray<Agent>, parts: string) => {
+  const versions = agents.map(({ id, publishedVersion, version }) => `${id} ${version} ${publishedVersion}`)
+  return createHash("sha256")
+    .update([...versions, parts].join("\n"))
     .digest("base64url")
+}
 
 const meanings = {
   create: "Nobody talks with it yet: it has no key, no widget and no channel.",
   update:
     "Its next replies are made so, in conversations under way too; a reply that has begun is finished as it was.",
+  parts:
+    "Its settings stay. A new source answers once it has been read; what is taken away no longer answers from now on.",
   delete:
     "Its keys, sources, channels and conversations go with it. Who talks with it now gets no further reply."
 } as const
@@ -118,27 +125,47 @@ const meanings = {
 interface Step extends AgentChange {
   readonly said: Said
   readonly version: number | null
+  readonly parts: ReadonlyArray<PartStep>
+  /** Its settings stay as they are: there is no version to be made. */
+  readonly partsOnly: boolean
 }
 
-type Taking = Effect.Effect<Agent | null, NotFound | Conflict | ValidationError | ServiceUnavailable>
+const shown = ({ parts: _, partsOnly: __, said: ___, version: ____, ...change }: Step): AgentChange => change
 
-const shown = ({ said: _, version: __, ...change }: Step): AgentChange => change
-
-const stepOf = (name: string, config: AgentConfiguration, found: Agent | undefined): ReadonlyArray<Step> => {
+const stepOf = (
+  name: string,
+  config: AgentConfiguration,
+  found: Agent | undefined,
+  parts: ReadonlyArray<PartStep>
+): ReadonlyArray<Step> => {
   const said = saidOf(config)
+  const ofParts = parts.map(({ change }) => change)
   if (found === undefined) {
-    const fields = changedFields({}, said)
-    return [
-      { action: "create", agent: name, id: null, fields, meaning: meanings.create, said, version: null }
-    ]
+    const fields = [...changedFields({}, said), ...ofParts]
+    const made = { action: "create", agent: name, id: null, fields, meaning: meanings.create } as const
+    return [{ ...made, said, version: null, parts, partsOnly: false }]
   }
   const renamed = found.name === name ? [] : [{ field: "name", before: found.name, after: name }]
-  const fields = [...renamed, ...changedFields(ofAgent(found), said)]
+  const settings = [...renamed, ...changedFields(ofAgent(found), said)]
   const { id, version } = found
-  return fields.length === 0
-    ? []
-    : [{ action: "update", agent: name, id, fields, meaning: meanings.update, said, version }]
+  if (settings.length + ofParts.length === 0) return []
+  const partsOnly = settings.length === 0
+  const meaning = partsOnly ? meanings.parts : meanings.update
+  const change = { action: "update", agent: name, id, fields: [...settings, ...ofParts], meaning } as const
+  return [{ ...change, said, version, parts, partsOnly }]
 }
+
+const removalOf = ({ id, name, version }: Agent): Step => ({
+  action: "delete",
+  agent: name,
+  id,
+  fields: [],
+  meaning: meanings.delete,
+  said: {},
+  version,
+  parts: [],
+  partsOnly: false
+})
 
 /** The agents of the tenant by name; CONFLICT when a name stands for two. */
 const named = (agents: ReadonlyArray<Agent>) => {
@@ -150,8 +177,26 @@ const named = (agents: ReadonlyArray<Agent>) => {
   return Effect.succeed<ReadonlyMap<string, Agent>>(byName)
 }
 
-const stepsOf = Effect.fn(function* (agents: ReadonlyArray<Agent>, config: Configuration, prune: boolean) {
+/** What is asked of the agents that a file names, and of those that it does not. */
+type Wanted = Pick<ApplyRequest, "config" | "prune" | "destroy">
+
+type PartsOf = (
+  agent: Agent | undefined,
+  said: AgentConfiguration
+) => Effect.Effect<ReadonlyArray<PartStep>, ValidationError>
+
+const stepsOf = Effect.fn(function* (
+  agents: ReadonlyArray<Agent>,
+  { config, destroy, prune }: Wanted,
+  partsOf: PartsOf
+) {
   const there = yield* named(agents)
+  if (destroy === true) {
+    return Object.keys(config.agents).flatMap((name) => {
+      const found = there.get(name)
+      return found === undefined ? [] : [removalOf(found)]
+    })
+  }
   const taken = new Set<string>()
   const steps: Array<Step> = []
   for (const [name, said] of Object.entries(config.agents)) {
@@ -172,19 +217,10 @@ const stepsOf = Effect.fn(function* (agents: ReadonlyArray<Agent>, config: Confi
       })
     }
     if (found !== undefined) taken.add(found.id)
-    steps.push(...stepOf(name, said, found))
+    steps.push(...stepOf(name, said, found, yield* partsOf(found, said)))
   }
-  const unnamed = prune ? agents.filter(({ id }) => !taken.has(id)) : []
-  const removals = unnamed.map(({ id, name, version }): Step => ({
-    action: "delete",
-    agent: name,
-    id,
-    fields: [],
-    meaning: meanings.delete,
-    said: {},
-    version
-  }))
-  return [...steps, ...removals]
+  const unnamed = prune === true ? agents.filter(({ id }) => !taken.has(id)) : []
+  return [...steps, ...unnamed.map(removalOf)]
 })
 
 export class Configurations extends Effect.Service<Configurations>()("usecases/agents/Configurations", {
@@ -192,6 +228,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
     const sql = yield* SqlClient.SqlClient
     const agents = yield* Agents
     const keyStore = yield* KeyStore
+    const parts = yield* ConfiguredParts
 
     const all = Effect.fn("Configurations.all")(function* (scope: TenantScope) {
       const found: Array<Agent> = []
@@ -207,43 +244,77 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       return found
     })
 
-    /** The file of what there is; CONFLICT when two agents have one name. */
-    const read = Effect.fn("Configurations.read")(function* (scope: TenantScope) {
+    const revision = (scope: TenantScope, found: ReadonlyArray<Agent>) =>
+      Effect.map(parts.fingerprint(scope), (fingerprint) => revisionOf(found, fingerprint))
+
+    /**
+     * The file of what there is; without sources and tools with an address when `agentsOnly`. CONFLICT when a name stands
+     * for two, or when there is more than a file may hold.
+     */
+    const read = Effect.fn("Configurations.read")(function* (scope: TenantScope, agentsOnly = false) {
       const found = yield* all(scope)
       const byName = yield* named(found)
-      const entries = Array.from(byName, ([name, agent]) => [name, written(agent)] as const)
+      const partsOf = agentsOnly ? () => parts.none : yield* parts.load(scope)
+      const entries = Array.from(
+        byName,
+        ([name, agent]) => [name, { ...written(agent), ...writtenParts(partsOf(agent.id)) }] as const
+      )
       const config: Configuration = {
         agents: Object.fromEntries(entries.toSorted(([one], [other]) => (one < other ? -1 : 1)))
       }
-      return { config, revision: revisionOf(found) }
+      return { config, revision: yield* revision(scope, found) }
+    })
+
+    const steps = Effect.fn("Configurations.steps")(function* (
+      scope: TenantScope,
+      found: ReadonlyArray<Agent>,
+      wanted: Wanted
+    ) {
+      const partsOf = namesParts(wanted.config) ? yield* parts.load(scope) : () => parts.none
+      return yield* stepsOf(found, wanted, (agent, said) =>
+        parts.steps(agent === undefined ? parts.none : partsOf(agent.id), said)
+      )
     })
 
     /** What would change. */
-    const plan = Effect.fn("Configurations.plan")(function* (
-      scope: TenantScope,
-      { config, prune = false }: Pick<ApplyRequest, "config" | "prune">
-    ) {
+    const plan = Effect.fn("Configurations.plan")(function* (scope: TenantScope, wanted: Wanted) {
       const found = yield* all(scope)
-      const steps = yield* stepsOf(found, config, prune)
-      const made: Plan = { changes: steps.map(shown), revision: revisionOf(found) }
+      const made: Plan = {
+        changes: (yield* steps(scope, found, wanted)).map(shown),
+        revision: yield* revision(scope, found)
+      }
       return made
     })
 
-    const take = (
+    const takeAgent = (
       scope: TenantScope,
-      { action, agent: name, id, said, version }: Step,
+      { action, agent: name, id, partsOnly, said, version }: Step,
       author: Actor | null
-    ): Taking => {
-      if (id === null) return agents.create(scope, { name, ...said }, author)
+    ): Effect.Effect<AgentId | null, PartError> => {
+      if (id === null) {
+        return Effect.map(agents.create(scope, { name, ...said }, author), (made) => made.id)
+      }
       if (action === "delete") return Effect.as(agents.remove(scope, id), null)
+      if (partsOnly) return Effect.succeed(id)
       const { contextTokens, maxSearches, minScore, mode, topK, unsupported, ...settings } = initial({
         name,
         ...said
       })
       const retrieval = { topK, minScore }
       const grounding = { mode, unsupported, contextTokens, maxSearches }
-      return agents.patch(scope, id, { ...settings, retrieval, grounding }, version, author)
+      const change = { ...settings, retrieval, grounding }
+      return Effect.as(agents.patch(scope, id, change, version, author), id)
     }
+
+    const take = Effect.fn(function* (scope: TenantScope, step: Step, author: Actor | null) {
+      const agentId = yield* takeAgent(scope, step, author)
+      if (agentId !== null) {
+        const agent = { tenantId: scope.tenantId, agentId }
+        yield* Effect.forEach(step.parts, (part) => part.take(agent), { discard: true })
+      }
+      const taken: AgentChange = { ...shown(step), id: agentId ?? step.id }
+      return taken
+    })
 
     /**
      * Makes the agents as the file says, all of it or, with any failure, nothing. CONFLICT while another one is applied, and
@@ -251,7 +322,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
      */
     const apply = Effect.fn("Configurations.apply")(function* (
       scope: TenantScope,
-      { config, prune = false, revision }: ApplyRequest,
+      { revision: planned, ...wanted }: ApplyRequest,
       author: Actor | null = null
     ) {
       const { tenantId } = scope
@@ -260,15 +331,11 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
           select pg_try_advisory_xact_lock(hashtextextended(${`apply ${tenantId}`}, 0)) as free`
         if (lock?.free !== true) return yield* new Conflict({ message: "Another file is being applied." })
         const found = yield* all(scope)
-        if (revision !== undefined && revision !== revisionOf(found)) return yield* outdatedPlan()
-        const steps = yield* stepsOf(found, config, prune)
-        const changes = yield* Effect.forEach(steps, (step) =>
-          Effect.map(take(scope, step, author), (made): AgentChange => ({
-            ...shown(step),
-            id: made === null ? step.id : made.id
-          }))
+        if (planned !== undefined && planned !== (yield* revision(scope, found))) return yield* outdatedPlan()
+        const changes = yield* Effect.forEach(yield* steps(scope, found, wanted), (step) =>
+          take(scope, step, author)
         )
-        const applied: Plan = { changes, revision: revisionOf(yield* all(scope)) }
+        const applied: Plan = { changes, revision: yield* revision(scope, yield* all(scope)) }
         return applied
       }).pipe(
         sql.withTransaction,

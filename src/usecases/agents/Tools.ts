@@ -10,6 +10,7 @@ import type { AgentId } from "../../domain/Ids.ts"
 import {
   contradiction,
   type CreateTool,
+  maxTools,
   newToolId,
   type PatchTool,
   type Tool,
@@ -19,7 +20,7 @@ import {
 import { outdated } from "../../domain/Version.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
-import { maxTools, type StoredTool, ToolStore } from "../../store/agents/Tools.ts"
+import { type StoredTool, ToolStore } from "../../store/agents/Tools.ts"
 
 const missing = () => new NotFound({ message: "There is no such tool." })
 const missingAgent = () => new NotFound({ message: "There is no such agent." })
@@ -45,8 +46,10 @@ const hide = (values: Readonly<Record<string, string>>) =>
 const withoutQuery = (url: string): string => url.replace(/\?.*$/su, "")
 
 /** Headers and queries of a tool may hold a secret: their names are shown, never their values. */
-const withoutValues = ({ http, mcp, ...tool }: Tool): Tool => {
-  if (http === undefined) return mcp === undefined ? tool : { ...tool, mcp: { url: withoutQuery(mcp.url) } }
+export const withoutValues = <A extends Pick<ToolDefinition, "http" | "mcp">>({ http, mcp, ...tool }: A) => {
+  if (http === undefined) {
+    return { ...tool, ...(mcp === undefined ? {} : { mcp: { url: withoutQuery(mcp.url) } }) }
+  }
   const { body: _, ...rest } = http
   const { headers, query, url } = http
   return { ...tool, http: { ...rest, url: withoutQuery(url), headers: hide(headers), query: hide(query) } }

@@ -17,7 +17,7 @@ beforeAll(async () => {
   const made = await ask(spoke, "POST", "/api/tokens", {
     cookie: owner.cookie,
     headers: csrf,
-    body: { name: "Deploy", scopes: ["agents:write"] }
+    body: { name: "Deploy", scopes: ["agents:write", "sources:read"] }
   })
   variables = {
     SPOKE_URL: spoke.url,
@@ -60,6 +60,69 @@ it("a file is planned, applied, and then there is nothing left to do", async () 
   const kept = write("pulled.json", pulled.stdout)
   const same = await run(["plan", kept, "--json"], variables)
   expect([same.code, JSON.parse(same.stdout).changes]).toEqual([0, []])
+})
+
+it("sources and tools stand in YAML and modules, with texts and secrets by reference", async () => {
+  write("handbook.md", "# Tolls\n\nThe ferryman keeps the tolls in a tin.\n")
+  const file = write(
+    "desk.yaml",
+    `
+agents:
+  Desk:
+    sources:
+      Handbook: { type: TEXT, config: { text: { file: handbook.md } } }
+      Hours:
+        type: QA
+        config: { pairs: [{ question: When are you open?, answer: From nine to five. }] }
+    remoteTools:
+      stock:
+        description: How many are left.
+        http: { url: "https://shop.example/stock/{sku}" }
+        parameters: { type: object, properties: { sku: { type: string } } }
+        auth: { kind: bearer, secret: { env: STOCK_KEY } }
+`
+  )
+  const unset = await run(["plan", file], variables)
+  expect([unset.code, unset.stderr]).toEqual([1, expect.stringContaining("STOCK_KEY is not set")])
+  const withSecret = { ...variables, STOCK_KEY: "canary-of-the-stock" }
+  const outputs = [await run(["plan", file], withSecret)]
+  expect([outputs[0]?.code, outputs[0]?.stdout]).toEqual([2, expect.stringContaining("sources.Handbook")])
+  const applied = await run(["apply", file, "--yes", "--wait"], withSecret)
+  expect([applied.code, applied.stderr]).toEqual([0, expect.stringContaining("2 of 2 sources are read.")])
+  expect((await run(["plan", file], withSecret)).code).toBe(0)
+  const pulled = await run(["pull"], variables)
+  outputs.push(applied, pulled)
+  expect(outputs.map(({ stderr, stdout }) => stdout + stderr).join("")).not.toContain("canary")
+  const desk = JSON.parse(pulled.stdout).agents.Desk
+  expect(Object.keys(desk.sources)).toEqual(["Handbook", "Hours"])
+  expect(desk.remoteTools.stock.auth).toEqual({ kind: "bearer" })
+  const alone = await run(["pull", "--agents-only"], variables)
+  expect(JSON.parse(alone.stdout).agents.Desk).toEqual({})
+  const module = write(
+    "desk.mjs",
+    `export default { agents: { Desk: ${JSON.stringify({ sources: {} })} } }\n`
+  )
+  const emptied = await run(["plan", module, "--json"], variables)
+  expect(
+    JSON.parse(emptied.stdout).changes[0].fields.map((change: { field: string }) => change.field)
+  ).toEqual(["sources.Handbook", "sources.Hours"])
+  const spoken = write("spoken.json", {
+    agents: {
+      Desk: {
+        remoteTools: {
+          stock: { http: { url: "https://shop.example/" }, auth: { kind: "bearer", secret: "canary" } }
+        }
+      }
+    }
+  })
+  const refused = await run(["plan", spoken], variables)
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("named by reference")])
+  const unasked = await run(["destroy", module], variables)
+  expect([unasked.code, unasked.stderr]).toEqual([1, expect.stringContaining("--yes")])
+  const destroyed = await run(["destroy", module, "--yes"], variables)
+  expect([destroyed.code, destroyed.stderr]).toEqual([0, expect.stringContaining("1 to delete")])
+  const left = await run(["pull"], variables)
+  expect(Object.keys(JSON.parse(left.stdout).agents)).toEqual(["Shop"])
 })
 
 it("a removal is planned with --prune alone", async () => {

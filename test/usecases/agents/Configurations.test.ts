@@ -4,24 +4,49 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { layerScrypt } from "../../../src/capabilities/Credentials/Scrypt.ts"
+import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
 import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
+import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import { Configuration } from "../../../src/domain/agents/Configuration.ts"
 import { TenantId } from "../../../src/domain/Ids.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
 import { AgentVersionStore } from "../../../src/store/agents/AgentVersions.ts"
+import { ConfiguredPartStore } from "../../../src/store/agents/ConfiguredParts.ts"
+import { ToolStore } from "../../../src/store/agents/Tools.ts"
+import { EntitlementStore } from "../../../src/store/billing/Entitlements.ts"
+import { IdempotencyKeyStore } from "../../../src/store/IdempotencyKeys.ts"
+import { IngestionJobStore } from "../../../src/store/knowledge/IngestionJobs.ts"
+import { SourceStore } from "../../../src/store/knowledge/Sources.ts"
 import { Agents } from "../../../src/usecases/agents/Agents.ts"
 import { Configurations } from "../../../src/usecases/agents/Configurations.ts"
+import { ConfiguredParts } from "../../../src/usecases/agents/ConfiguredParts.ts"
+import { Tools } from "../../../src/usecases/agents/Tools.ts"
+import { Sources } from "../../../src/usecases/knowledge/Sources.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 
 const live = Configurations.Default.pipe(
-  Layer.provideMerge(Agents.Default),
+  Layer.provide(ConfiguredParts.Default),
+  Layer.provideMerge(Layer.mergeAll(Agents.Default, Sources.Default, Tools.Default)),
   Layer.provide(layerArtifacts),
-  Layer.provideMerge(AgentStore.Default),
-  Layer.provideMerge(AgentVersionStore.Default),
+  Layer.provideMerge(
+    Layer.mergeAll(
+      AgentStore.Default,
+      AgentVersionStore.Default,
+      ConfiguredPartStore.Default,
+      EntitlementStore.Default,
+      IdempotencyKeyStore.Default,
+      IngestionJobStore.Default,
+      SourceStore.Default,
+      ToolStore.Default,
+      QueueTable.layerTable,
+      DerivedKeys.layer([Redacted.make("a master secret of these tests, long enough")])
+    )
+  ),
   Layer.provide(layerSql),
   Layer.provide(layerScrypt({ log2N: 10, r: 8, p: 1 }))
 )
@@ -65,6 +90,74 @@ const agent = FastCheck.record(
   { requiredKeys: [] }
 )
 
+const source = FastCheck.oneof(
+  FastCheck.record({
+    type: FastCheck.constant("URL" as const),
+    config: FastCheck.record(
+      {
+        url: FastCheck.webUrl(),
+        maxDepth: FastCheck.integer({ min: 0, max: 5 }),
+        refresh: FastCheck.constant("daily" as const)
+      },
+      { requiredKeys: ["url"] }
+    )
+  }),
+  FastCheck.record(
+    {
+      type: FastCheck.constant("TEXT" as const),
+      config: FastCheck.record({ text: FastCheck.stringMatching(/^[ -~]{0,40}[a-z]$/) }),
+      labels: FastCheck.constantFrom(["staff"], ["partners", "staff"])
+    },
+    { requiredKeys: ["type", "config"] }
+  )
+)
+
+const tool = FastCheck.record(
+  {
+    description: FastCheck.constantFrom("Looks up an order.", "Sends it."),
+    parameters: FastCheck.constant({ type: "object", properties: { id: { type: "string" } } }),
+    timeout: FastCheck.integer({ min: 1, max: 30 }),
+    http: FastCheck.record(
+      {
+        url: FastCheck.constantFrom("https://shop.example/orders/{id}", "https://shop.example/stock"),
+        method: FastCheck.constantFrom("GET" as const, "POST" as const),
+        headers: FastCheck.constant({ "X-Team": "support" })
+      },
+      { requiredKeys: ["url"] }
+    )
+  },
+  { requiredKeys: ["http"] }
+)
+
+/** With sources and tools, so that those of before go. */
+const whole = FastCheck.record({
+  agents: FastCheck.dictionary(
+    name,
+    FastCheck.tuple(
+      agent,
+      FastCheck.record({
+        sources: FastCheck.dictionary(name, source, { maxKeys: 3 }),
+        remoteTools: FastCheck.dictionary(FastCheck.stringMatching(/^[a-z]{1,8}$/), tool, { maxKeys: 3 })
+      })
+    ).map(([settings, parts]) => ({ ...settings, ...parts })),
+    { maxKeys: 3 }
+  )
+})
+
+/** As a file is read: without the lists that are empty. */
+const asRead = ({ agents }: Configuration) => ({
+  agents: Object.fromEntries(
+    Object.entries(agents).map(([key, { sources = {}, remoteTools = {}, ...settings }]) => [
+      key,
+      {
+        ...settings,
+        ...(Object.keys(sources).length === 0 ? {} : { sources }),
+        ...(Object.keys(remoteTools).length === 0 ? {} : { remoteTools })
+      }
+    ])
+  )
+})
+
 /** Written as `pull` writes: without what is as usual. */
 const config = FastCheck.record({
   agents: FastCheck.dictionary(name, agent, { maxKeys: 5 })
@@ -81,6 +174,104 @@ eachEngineLive("A file of agents", (it) => {
         expect((yield* configurations.read(scope)).config).toEqual(wanted)
         expect((yield* configurations.plan(scope, { config: wanted, prune: true })).changes).toEqual([])
       }
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect(
+    "brings its sources and tools with an address, and takes those away that it no longer names",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* empty
+        const configurations = yield* Configurations
+        for (const given of FastCheck.sample(whole, 30)) {
+          const wanted = decode(given)
+          yield* configurations.apply(scope, { config: wanted, prune: true })
+          expect((yield* configurations.read(scope)).config).toEqual(asRead(wanted))
+          expect((yield* configurations.plan(scope, { config: wanted, prune: true })).changes).toEqual([])
+          const alone = (yield* configurations.read(scope, true)).config
+          expect(Object.values(alone.agents).flatMap((said) => [said.sources, said.remoteTools])).toEqual(
+            Object.keys(alone.agents).flatMap(() => [undefined, undefined])
+          )
+          yield* configurations.apply(scope, { config: alone, prune: true })
+          expect((yield* configurations.read(scope)).config).toEqual(asRead(wanted))
+        }
+      }).pipe(Effect.provide(live))
+  )
+
+  it.effect("reads a source again whose content or address has changed, and no other", () =>
+    Effect.gen(function* () {
+      const scope = yield* empty
+      const configurations = yield* Configurations
+      const sql = yield* SqlClient.SqlClient
+      const said = (text: string, url: string, labels: ReadonlyArray<string>) =>
+        decode({
+          agents: {
+            Shop: {
+              sources: {
+                Note: { type: "TEXT", config: { text } },
+                Page: { type: "URL", config: { url } },
+                Same: { type: "TEXT", config: { text: "Same." }, labels }
+              }
+            }
+          }
+        })
+      yield* configurations.apply(scope, { config: said("One.", "https://a.example/", []) })
+      yield* sql`update ingestion_jobs set status = 'SUCCEEDED'`
+      yield* configurations.apply(scope, { config: said("Two.", "https://b.example/", ["staff"]) })
+      const queued = yield* sql<{ readonly name: string }>`
+        select s.name from ingestion_jobs j join sources s on s.id = j.source_id where j.status = 'QUEUED' order by 1`
+      expect(queued.map((row) => row.name)).toEqual(["Note", "Page"])
+      const versions = yield* sql`select version from agent_versions`
+      expect(versions.length).toBeLessThanOrEqual(1)
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("keeps a tool's secret that it does not say, and never shows one in a plan or a file", () =>
+    Effect.gen(function* () {
+      const scope = yield* empty
+      const configurations = yield* Configurations
+      const said = (secret: string | undefined, header: string) =>
+        decode({
+          agents: {
+            Shop: {
+              remoteTools: {
+                stock: {
+                  http: { url: "https://shop.example/stock", headers: { "X-Key": header } },
+                  auth: { kind: "bearer", ...(secret === undefined ? {} : { secret }) }
+                }
+              }
+            }
+          }
+        })
+      const without = yield* Effect.flip(configurations.plan(scope, { config: said(undefined, "a") }))
+      expect(without._tag).toBe("VALIDATION_ERROR")
+      const plans = [yield* configurations.apply(scope, { config: said("canary-one", "canary-a") })]
+      for (const config of [said("canary-one", "canary-a"), said(undefined, "canary-a")]) {
+        expect((yield* configurations.plan(scope, { config })).changes).toEqual([])
+      }
+      for (const config of [said("canary-two", "canary-a"), said(undefined, "canary-b")]) {
+        const planned = yield* configurations.plan(scope, { config })
+        expect(planned.changes).toMatchObject([
+          { fields: [{ field: "remoteTools.stock", after: { hiddenValues: "changed" } }] }
+        ])
+        plans.push(planned, yield* configurations.apply(scope, { config }))
+      }
+      expect(JSON.stringify(plans)).not.toContain("canary")
+      const { config } = yield* configurations.read(scope)
+      expect(config.agents["Shop"]?.remoteTools?.["stock"]?.auth).toEqual({ kind: "bearer" })
+      expect((yield* configurations.plan(scope, { config })).changes).toEqual([])
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("deletes the agents that it names when it is to be destroyed, and no other", () =>
+    Effect.gen(function* () {
+      const scope = yield* empty
+      const configurations = yield* Configurations
+      yield* configurations.apply(scope, { config: decode({ agents: { Shop: {}, Help: {} } }) })
+      const config = decode({ agents: { Shop: { instructions: "Other." }, Gone: {} } })
+      const { changes } = yield* configurations.apply(scope, { config, destroy: true })
+      expect(changes).toMatchObject([{ action: "delete", agent: "Shop" }])
+      expect(Object.keys((yield* configurations.read(scope)).config.agents)).toEqual(["Help"])
     }).pipe(Effect.provide(live))
   )
 

@@ -1,0 +1,133 @@
+/** A file of agents as it is sent: JSON, YAML or a module, with the texts and the secrets that it names by reference. */
+import * as fs from "node:fs/promises"
+import * as path from "node:path"
+import * as process from "node:process"
+import { pathToFileURL } from "node:url"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import { isError } from "../../domain/Thrown.ts"
+import { CommandFailed } from "./Connection.ts"
+
+const failed = (message: string) => new CommandFailed({ message })
+
+const reason = (cause: unknown) => (isError(cause) ? `: ${cause.message}` : "")
+
+const readText = (file: string) =>
+  Effect.tryPromise({ try: () => fs.readFile(file, "utf8"), catch: () => failed(`${file} cannot be read.`) })
+
+const json = (file: string) =>
+  Effect.flatMap(readText(file), (text) =>
+    Effect.try({
+      try: (): unknown => JSON.parse(text),
+      catch: (cause) => failed(`${file} is no JSON${reason(cause)}.`)
+    })
+  )
+
+const yaml = (file: string) =>
+  Effect.flatMap(readText(file), (text) =>
+    Effect.tryPromise({
+      try: async (): Promise<unknown> => (await import("./Yaml.ts")).parse(text),
+      catch: (cause) => failed(`${file} is no YAML${reason(cause)}.`)
+    })
+  )
+
+/** The default export of a module. */
+const module = (file: string) =>
+  Effect.tryPromise({
+    try: async (): Promise<unknown> => {
+      const loaded: unknown = await import(pathToFileURL(file).href)
+      return Predicate.hasProperty(loaded, "default") ? loaded.default : undefined
+    },
+    catch: (cause) => failed(`${file} cannot be loaded${reason(cause)}.`)
+  })
+
+const typeScript = (file: string) =>
+  Predicate.hasProperty(process.features, "typescript") && process.features.typescript !== false
+    ? module(file)
+    : failed(
+        `This version of Node does not load TypeScript (22.18 and newer do). Name ${path.basename(file)} .mjs, or write JSON or YAML.`
+      )
+
+const readers: Readonly<Record<string, (file: string) => Effect.Effect<unknown, CommandFailed>>> = {
+  ".yaml": yaml,
+  ".yml": yaml,
+  ".js": module,
+  ".mjs": module,
+  ".ts": typeScript,
+  ".mts": typeScript
+}
+
+type Resolve = (value: unknown, at: string) => Effect.Effect<unknown, CommandFailed>
+
+/** `value` with what `resolve` makes of every value at `place`, where `*` stands for any name. */
+const at = (
+  value: unknown,
+  [step, ...rest]: ReadonlyArray<string>,
+  resolve: Resolve,
+  from = ""
+): Effect.Effect<unknown, CommandFailed> => {
+  if (step === undefined) return resolve(value, from)
+  if (!Predicate.isRecord(value)) return Effect.succeed(value)
+  return Effect.map(
+    Effect.forEach(Object.entries(value), ([name, member]) =>
+      Effect.map(
+        step === "*" || step === name
+          ? at(member, rest, resolve, from === "" ? name : `${from}.${name}`)
+          : Effect.succeed(member),
+        (resolved) => [name, resolved] as const
+      )
+    ),
+    (entries) => Object.fromEntries(entries)
+  )
+}
+
+const reference = (value: unknown, kind: "file" | "env") =>
+  Predicate.isRecord(value) && Object.keys(value).length === 1 && typeof value[kind] === "string"
+    ? value[kind]
+    : undefined
+
+/** `{"file": "prompt.md"}`, beside the file that says so. */
+const textOf =
+  (folder: string): Resolve =>
+  (value) => {
+    const file = reference(value, "file")
+    return file === undefined ? Effect.succeed(value) : readText(path.resolve(folder, file))
+  }
+
+/** `{"env": "NAME"}` or `{"file": "secret.txt"}`; a secret never stands in the file itself. */
+const secretOf =
+  (folder: string): Resolve =>
+  (value, place) => {
+    const variable = reference(value, "env")
+    if (variable !== undefined) {
+      const secret = process.env[variable] ?? ""
+      return secret === "" ? failed(`${place}: ${variable} is not set.`) : Effect.succeed(secret)
+    }
+    const file = reference(value, "file")
+    if (file === undefined) {
+      return failed(`${place}: a secret is named by reference, {"env": "NAME"} or {"file": "secret.txt"}.`)
+    }
+    return Effect.map(readText(path.resolve(folder, file)), (text) => text.trim())
+  }
+
+const texts = [
+  ["agents", "*", "instructions"],
+  ["agents", "*", "greeting"],
+  ["agents", "*", "sources", "*", "config", "text"]
+]
+const secrets = [["agents", "*", "remoteTools", "*", "auth", "secret"]]
+
+/** The file with what it names; everything else is for the server to check. */
+export const load = Effect.fn("ConfigurationFile.load")(function* (file: string) {
+  const absolute = path.resolve(file)
+  const read = readers[path.extname(file).toLowerCase()] ?? json
+  const found = yield* read(absolute)
+  if (!Predicate.isRecord(found) || !Predicate.isRecord(found["agents"])) {
+    return yield* failed(`${file} has no agents. Expected {"agents": {"<name>": {…}}}.`)
+  }
+  const folder = path.dirname(absolute)
+  let config: unknown = found
+  for (const place of texts) config = yield* at(config, place, textOf(folder))
+  for (const place of secrets) config = yield* at(config, place, secretOf(folder))
+  return config
+})

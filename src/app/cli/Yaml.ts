@@ -1,0 +1,2 @@
+/** The parser of YAML, loaded when a file asks for it. */
+export { parse } from "yaml"

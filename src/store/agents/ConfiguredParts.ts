@@ -1,0 +1,98 @@
+/** Sources and tools with an address of all agents of a tenant, as a file of agents says them. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { AgentId, SourceId, TenantId } from "../../domain/Ids.ts"
+import { SourceType } from "../../domain/knowledge/Source.ts"
+import { ToolDefinition, ToolId, ToolName } from "../../domain/agents/Tool.ts"
+
+const SourceRow = Schema.Struct({
+  id: SourceId,
+  agentId: AgentId,
+  type: SourceType,
+  name: Schema.String,
+  labels: Schema.Array(Schema.String),
+  config: Schema.Record({ key: Schema.String, value: Schema.Unknown })
+})
+/** A source that was not uploaded. */
+export type SourcePart = typeof SourceRow.Type
+
+const ToolRow = Schema.Struct({
+  id: ToolId,
+  agentId: AgentId,
+  name: ToolName,
+  definition: ToolDefinition,
+  /** Sealed. */
+  secret: Schema.NullOr(Schema.String)
+})
+export type ToolPart = typeof ToolRow.Type
+
+const Size = Schema.Struct({ count: Schema.Int, bytes: Schema.Number })
+
+export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
+  "store/agents/ConfiguredParts",
+  {
+    effect: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      // The original of an upload is no text that a file could hold.
+      const describable = sql`type <> 'BULK_UPLOAD' and config -> 'artifact' is null`
+
+      const selectSize = SqlSchema.single({
+        Request: TenantId,
+        Result: Size,
+        execute: (tenantId) => sql`
+          select count(*)::int as count, coalesce(sum(bytes), 0)::float8 as bytes from (
+            select length(config::text) as bytes from sources where tenant_id = ${tenantId} and ${describable}
+            union all
+            select length(definition::text) from tools where tenant_id = ${tenantId}
+          ) parts`
+      })
+
+      const selectSources = SqlSchema.findAll({
+        Request: TenantId,
+        Result: SourceRow,
+        execute: (tenantId) => sql`
+          select id, agent_id as "agentId", type, name, labels, config from sources
+          where tenant_id = ${tenantId} and ${describable} order by id`
+      })
+
+      const selectTools = SqlSchema.findAll({
+        Request: TenantId,
+        Result: ToolRow,
+        execute: (tenantId) => sql`
+          select id, agent_id as "agentId", name, definition, secret from tools
+          where tenant_id = ${tenantId} order by id`
+      })
+
+      const selectFingerprint = SqlSchema.single({
+        Request: TenantId,
+        Result: Schema.Struct({ fingerprint: Schema.String }),
+        execute: (tenantId) => sql`
+          select md5(coalesce(string_agg(part, ',' order by part), '')) as fingerprint from (
+            select id || md5(name || config::text || labels::text) as part from sources where tenant_id = ${tenantId}
+            union all
+            select id || version from tools where tenant_id = ${tenantId}
+          ) parts`
+      })
+
+      /** How many there are, and the length of all that they say, in characters. */
+      const size = ({ tenantId }: TenantScope) => Effect.orDie(selectSize(tenantId))
+
+      /** Oldest first. */
+      const sources = ({ tenantId }: TenantScope): Effect.Effect<ReadonlyArray<SourcePart>> =>
+        Effect.orDie(selectSources(tenantId))
+
+      /** Oldest first. */
+      const tools = ({ tenantId }: TenantScope): Effect.Effect<ReadonlyArray<ToolPart>> =>
+        Effect.orDie(selectTools(tenantId))
+
+      /** Another one after any change of a source or a tool. */
+      const fingerprint = ({ tenantId }: TenantScope) =>
+        Effect.orDie(Effect.map(selectFingerprint(tenantId), (row) => row.fingerprint))
+
+      return { size, sources, tools, fingerprint } as const
+    })
+  }
+) {}
