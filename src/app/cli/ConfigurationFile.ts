@@ -26,7 +26,7 @@ const json = (file: string) =>
 const yaml = (file: string) =>
   Effect.flatMap(readText(file), (text) =>
     Effect.tryPromise({
-      try: async (): Promise<unknown> => (await import("./Yaml.ts")).parse(text),
+      try: async (): Promise<unknown> => (await import("./Yaml.ts")).parseYaml(text),
       catch: (cause) => failed(`${file} is no YAML${reason(cause)}.`)
     })
   )
