@@ -22,7 +22,9 @@ export const EventType = Schema.Literal(
   "handoff.taken",
   "message.sent",
   "source.ready",
-  "source.failed"
+  "source.failed",
+  "feedback.given",
+  "version.published"
 )
 export type EventType = typeof EventType.Type
 

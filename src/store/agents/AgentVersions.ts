@@ -11,6 +11,7 @@ import type { AgentVersion } from "../../domain/agents/AgentVersion.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import { AgentRow, AgentSettings, assignments, columnsOf, toAgent } from "./AgentSettings.ts"
+import { published, reported } from "../events/ReportedEvents.ts"
 
 const Listed = Schema.Struct({
   version: Schema.Int,
@@ -79,12 +80,15 @@ export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("stor
         Request: Schema.Void,
         Result: AgentRow,
         execute: () => sql`
+          with changed as (
             update agents set updated_at = now(), published_version = ${version},
               split_share = case when split_version = ${version} then 0 else split_share end,
               split_version = nullif(split_version, ${version}),
               ${assignments(sql, found.settings)}
             where tenant_id = ${scope.tenantId} and id = ${id}
-            returning ${columnsOf(sql)}`
+            returning *
+          ), ${reported(sql, published(sql))}
+          select ${columnsOf(sql)} from changed`
       })(undefined)
       return Option.map(rows, toAgent)
     }, Effect.orDie)

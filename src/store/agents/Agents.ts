@@ -12,6 +12,7 @@ import type { Page } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf } from "../Jsonb.ts"
 import { AgentRow, AgentSettings, assignments, columnsOf, settingsJson, toAgent } from "./AgentSettings.ts"
+import { published, reported } from "../events/ReportedEvents.ts"
 
 export type { AgentSettings }
 
@@ -139,6 +140,7 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
             where tenant_id = ${tenantId} and id = ${id}
             returning *
           ), ${recording(settings, change)}
+          ${change.publish ? sql`, ${reported(sql, published(sql))}` : sql``}
           select ${columns} from changed`
       })(undefined)
 

@@ -12,6 +12,7 @@ import type { ConversationId, MessageId } from "../../domain/Ids.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { Author, type FeedbackRequest, LastTurn, Rating } from "../../domain/chat/Widget.ts"
 import { jsonbOf } from "../Jsonb.ts"
+import { reported } from "../events/ReportedEvents.ts"
 
 const Row = Schema.Struct({
   ...Message.fields,
@@ -133,8 +134,18 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
           select id, conversation_id, ${rating}::int, ${comment} from messages
           where conversation_id = ${conversationId} and id = ${messageId} and role = 'assistant'
           on conflict (message_id) do update set rating = excluded.rating, comment = excluded.comment, updated_at = now()
-          returning message_id
+          returning message_id, conversation_id
         ),
+        ${reported(sql, {
+          type: "feedback.given",
+          // A changed opinion is another event.
+          key: sql`rated.message_id || ':' || extract(epoch from clock_timestamp())`,
+          tenantId: sql`c.tenant_id`,
+          agentId: sql`c.agent_id`,
+          conversationId: sql`c.id`,
+          ids: sql`jsonb_build_object('messageId', rated.message_id, 'rating', ${rating}::int)`,
+          from: sql`rated join conversations c on c.id = rated.conversation_id`
+        })},
         run as (
           update agent_runs r set rating = ${rating}::smallint from rated
           where r.conversation_id = ${conversationId} and r.message_id = rated.message_id

@@ -71,6 +71,18 @@ export const started = (sql: SqlClient.SqlClient, from: Fragment, condition?: Fr
   from: condition === undefined ? sql`${from} begun` : sql`${from} begun where ${condition}`
 })
 
+/** That turns use another version from now on: the row of the CTE `changed`, an agent's. */
+export const published = (sql: SqlClient.SqlClient): Report => ({
+  type: "version.published",
+  // A version may be published again.
+  key: sql`changed.id || ':' || changed.published_version || ':' || extract(epoch from clock_timestamp())`,
+  tenantId: sql`changed.tenant_id`,
+  agentId: sql`changed.id`,
+  conversationId: sql`null`,
+  ids: sql`jsonb_build_object('version', changed.published_version)`,
+  from: sql`changed`
+})
+
 /** That a team member has written in the row of the CTE `conversation`; without `userId` not in the dashboard. */
 export const sentByHuman = (
   sql: SqlClient.SqlClient,

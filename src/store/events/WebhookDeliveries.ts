@@ -136,6 +136,9 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
           when 'source.failed' then (
             select jsonb_build_object('name', s.name, 'type', s.type, 'error', s.last_error)
             from sources s where s.id = d.ids ->> 'sourceId')
+          when 'feedback.given' then (
+            select jsonb_build_object('comment', f.comment) from message_feedback f
+            where f.conversation_id = d.conversation_id and f.message_id = d.ids ->> 'messageId')
         end`
 
       /**

@@ -19,7 +19,10 @@ import {
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import type { EventType, WebhookId } from "../../../src/domain/events/Webhook.ts"
-import { type ConversationId, newId, QueueJobId } from "../../../src/domain/Ids.ts"
+import { type ConversationId, MessageId, newId, QueueJobId } from "../../../src/domain/Ids.ts"
+import { AgentStore } from "../../../src/store/agents/Agents.ts"
+import { AgentVersionStore } from "../../../src/store/agents/AgentVersions.ts"
+import { WidgetMessageStore } from "../../../src/store/chat/WidgetMessages.ts"
 import { OutgoingMailStore } from "../../../src/store/accounts/OutgoingMails.ts"
 import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { Turns, type TurnStart } from "../../../src/store/chat/Turns.ts"
@@ -71,6 +74,9 @@ const webhooks = Layer.mergeAll(WebhookDelivery.Default, WebhookEndpoints.Defaul
       ProcessLeases.Default,
       ConversationStates.Default,
       IngestionJobStore.Default,
+      AgentStore.Default,
+      AgentVersionStore.Default,
+      WidgetMessageStore.Default,
       WebhookDeliveryStore.Default,
       WebhookEndpointStore.Default,
       OutgoingMailStore.Default,
@@ -95,7 +101,9 @@ const all: ReadonlyArray<EventType> = [
   "handoff.taken",
   "message.sent",
   "source.ready",
-  "source.failed"
+  "source.failed",
+  "feedback.given",
+  "version.published"
 ]
 
 const url = "https://receiver.example/spoke"
@@ -260,6 +268,58 @@ eachEngineLive("Events out", (it) => {
           "source.failed"
         ])
         expect(bodyOf(calls[5]).data).toEqual({ agentId: scope.agentId, sourceId, ingestionJobId: jobId })
+      })
+    )
+  )
+
+  it.effect("tell of each rating of a reply, with its comment where the endpoint asks for it", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        yield* endpoint(scope, ["feedback.given"])
+        yield* endpoint(scope, ["feedback.given"], "full")
+        const opening = yield* begin(scope)
+        yield* settle(scope, opening)
+        const sql = yield* SqlClient.SqlClient
+        const [reply] = yield* sql<{ readonly id: string }>`select id from messages where role = 'assistant'`
+        const messageId = MessageId.make(reply?.id ?? "")
+        const messages = yield* WidgetMessageStore
+        for (const rating of [1, -1] as const) {
+          yield* messages.rate(opening.conversationId, { messageId, rating, comment: "Thank you" })
+        }
+        yield* messages.rate(opening.conversationId, { messageId: yield* newId.message, rating: 1 })
+        yield* attemptAll
+        const ids = { agentId: scope.agentId, conversationId: opening.conversationId, messageId }
+        const given = calls.map((call) => bodyOf(call).data)
+        expect(given.filter((data) => data.comment === undefined)).toEqual([
+          { ...ids, rating: 1 },
+          { ...ids, rating: -1 }
+        ])
+        expect(given.filter((data) => data.comment === "Thank you")).toHaveLength(2)
+        expect(new Set(calls.map((call) => call.headers?.["webhook-id"])).size).toBe(2)
+      })
+    )
+  )
+
+  it.effect("tell of each version that turns use from then on, and of no draft", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        yield* endpoint(scope, ["version.published"])
+        const agents = yield* AgentStore
+        const made = { from: null, note: null, author: null }
+        for (const [instructions, publish] of [
+          ["Two.", true],
+          ["Three.", false]
+        ] as const) {
+          yield* agents.update(scope, scope.agentId, { ...made, changes: { instructions }, publish })
+        }
+        const versions = yield* AgentVersionStore
+        for (const version of [3, 2, 3]) yield* versions.publish(scope, scope.agentId, version)
+        yield* attemptAll
+        expect(calls.map((call) => bodyOf(call).data)).toEqual(
+          [2, 3, 2, 3].map((version) => ({ agentId: scope.agentId, version }))
+        )
       })
     )
   )

@@ -27,7 +27,9 @@ export const eventTypes = membersOf<EventType>({
   "handoff.taken": true,
   "message.sent": true,
   "source.ready": true,
-  "source.failed": true
+  "source.failed": true,
+  "feedback.given": true,
+  "version.published": true
 })
 
 const root = "/api/webhook-endpoints"

@@ -48,7 +48,9 @@ export const words = texts(
     "handoff.taken": "A human takes over.",
     "message.sent": "A human has written.",
     "source.ready": "A source has been read.",
-    "source.failed": "A source could not be read."
+    "source.failed": "A source could not be read.",
+    "feedback.given": "A customer has rated a reply.",
+    "version.published": "A version of an agent is published."
   },
   {
     title: "Webhooks",
@@ -97,6 +99,8 @@ export const words = texts(
     "handoff.taken": "Ein Mensch übernimmt.",
     "message.sent": "Ein Mensch hat geschrieben.",
     "source.ready": "Eine Quelle ist gelesen.",
-    "source.failed": "Eine Quelle war nicht zu lesen."
+    "source.failed": "Eine Quelle war nicht zu lesen.",
+    "feedback.given": "Ein Kunde hat eine Antwort bewertet.",
+    "version.published": "Eine Version eines Agenten ist veröffentlicht."
   }
 )
