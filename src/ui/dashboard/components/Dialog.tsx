@@ -36,7 +36,7 @@ export const Dialog = ({ title, isOpen, onClose, children, wide = false }: Dialo
   </ModalOverlay>
 )
 
-interface QuestionProps {
+export interface QuestionProps {
   readonly title: string
   readonly question: string
   readonly action: string

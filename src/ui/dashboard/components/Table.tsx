@@ -13,7 +13,7 @@ export interface Column<A> {
   readonly whole?: boolean
 }
 
-interface TableProps<A> {
+export interface TableProps<A> {
   readonly label: string
   readonly columns: ReadonlyArray<Column<A>>
   readonly rows: ReadonlyArray<A>

@@ -44,15 +44,14 @@ const words = texts(
   }
 )
 
-/** Beside the button that saves. */
-export const DraftState = <A extends Fields>({
-  draft,
-  children
-}: {
+interface DraftStateProps<A extends Fields> {
   readonly draft: Draft<A>
   /** What is said while nothing is to be saved. */
   readonly children?: ReactNode
-}) => {
+}
+
+/** Beside the button that saves. */
+export const DraftState = <A extends Fields>({ draft, children }: DraftStateProps<A>) => {
   const t = useText(words)
   return (
     <span className={css["notes"]}>

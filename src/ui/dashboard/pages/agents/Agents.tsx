@@ -1,15 +1,12 @@
 /** The list of agents, and making a new one. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
 import { Link, useLocation } from "wouter"
 import { agents, createAgent } from "../../api/Agents.ts"
 import { atLeast, type User } from "../../api/Session.ts"
-import { Button } from "../../components/Button.tsx"
-import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { LongText, TextField } from "../../components/Field.tsx"
-import { Empty, Loaded, Page } from "../../components/Page.tsx"
-import { Table } from "../../components/Table.tsx"
-import { DraftState } from "../../forms/DraftNotes.tsx"
+import { Listing, useAdding } from "../../components/Listing.tsx"
+import { Empty, Page } from "../../components/Page.tsx"
+import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -80,13 +77,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
         onChange={(instructions) => change({ instructions })}
         error={errorOf("instructions")}
       />
-      <Actions>
-        <DraftState draft={draft} />
-        <Button onPress={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={create.isPending}>
-          {common.create}
-        </Button>
-      </Actions>
+      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} />
     </Form>
   )
 }
@@ -96,44 +87,33 @@ const Agents = ({ user }: { readonly user: User }) => {
   const common = useText(everywhere)
   const { ago } = useFormat()
   const query = useInfiniteQuery(agents)
-  const [creating, setCreating] = useState(false)
-  const add = atLeast(user.role, "admin") ? (
-    <Button kind="primary" onPress={() => setCreating(true)}>
-      {t.add}
-    </Button>
-  ) : null
+  const { button, dialog } = useAdding({
+    title: t.add,
+    form: (close) => <Create onClose={close} />
+  })
+  const add = atLeast(user.role, "admin") ? button : null
   return (
     <Page title={t.title} lead={t.lead} actions={add}>
-      <Dialog title={t.add} isOpen={creating} onClose={() => setCreating(false)}>
-        <Create onClose={() => setCreating(false)} />
-      </Dialog>
-      <Loaded query={query}>
-        {({ pages }) => {
-          const rows = pages.flatMap((page) => page.agents)
-          return rows.length === 0 ? (
-            <Empty title={t.empty} action={add}>
-              {t.emptyLead}
-            </Empty>
-          ) : (
-            <Table
-              label={t.title}
-              rows={rows}
-              keyOf={({ id }) => id}
-              columns={[
-                {
-                  title: common.name,
-                  cell: ({ id, name }) => <Link href={`/agents/${id}`}>{name}</Link>
-                },
-                { title: t.model, cell: ({ model }) => model ?? t.standard },
-                { title: t.updated, end: true, whole: true, cell: ({ updatedAt }) => ago(updatedAt) }
-              ]}
-            />
-          )
-        }}
-      </Loaded>
-      {query.hasNextPage ? (
-        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
-      ) : null}
+      {dialog}
+      <Listing
+        query={query}
+        rowsOf={(page) => page.agents}
+        empty={
+          <Empty title={t.empty} action={add}>
+            {t.emptyLead}
+          </Empty>
+        }
+        label={t.title}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            title: common.name,
+            cell: ({ id, name }) => <Link href={`/agents/${id}`}>{name}</Link>
+          },
+          { title: t.model, cell: ({ model }) => model ?? t.standard },
+          { title: t.updated, end: true, whole: true, cell: ({ updatedAt }) => ago(updatedAt) }
+        ]}
+      />
     </Page>
   )
 }

@@ -1,6 +1,5 @@
 /** The messaging channels of an agent, and what the provider has to be told. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
 import {
   type Channel,
   channels,
@@ -11,14 +10,13 @@ import {
   setChannelActive
 } from "../../api/Channels.ts"
 import { Badge } from "../../components/Badge.tsx"
-import { Button } from "../../components/Button.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
-import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
-import { Card, Empty, Loaded } from "../../components/Page.tsx"
+import { Listing, useAdding } from "../../components/Listing.tsx"
+import { Card, Empty } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { Table } from "../../components/Table.tsx"
-import { DraftState } from "../../forms/DraftNotes.tsx"
+import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
+import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -90,7 +88,6 @@ const nothing = { channel: provider(), externalId: "", accessToken: "" }
 
 const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(everywhere)
   const queries = useQueryClient()
   const draft = useDraft({
     name: `channel.${agentId}`,
@@ -133,13 +130,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         onChange={(accessToken) => change({ accessToken })}
         error={errorOf("accessToken")}
       />
-      <Actions>
-        <DraftState draft={draft} />
-        <Button onPress={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={create.isPending}>
-          {common.create}
-        </Button>
-      </Actions>
+      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} />
     </Form>
   )
 }
@@ -157,20 +148,9 @@ const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: C
   return (
     <span className={css["deeds"]}>
       {toggle.error === null ? null : <Problem problem={toggle.error} />}
-      <Button
-        kind="quiet"
-        aria-label={`${verb}: ${found.externalId}`}
-        busy={toggle.isPending}
-        onPress={() => toggle.mutate()}
-      >
-        {verb}
-      </Button>
-      <Confirm
-        trigger={
-          <Button kind="quiet" aria-label={`${common.delete}: ${found.externalId}`}>
-            {common.delete}
-          </Button>
-        }
+      <RowButton label={verb} of={found.externalId} busy={toggle.isPending} onPress={() => toggle.mutate()} />
+      <RowConfirm
+        of={found.externalId}
         title={t.removal}
         question={t.question(found.externalId)}
         action={common.delete}
@@ -190,63 +170,47 @@ interface Props {
 
 const Channels = ({ agentId, mayChange }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
   const { ago } = useFormat()
   const query = useInfiniteQuery(channels(agentId))
-  const [creating, setCreating] = useState(false)
-  const add = mayChange ? (
-    <Button kind="primary" onPress={() => setCreating(true)}>
-      {t.add}
-    </Button>
-  ) : null
+  const { button, dialog } = useAdding({
+    title: t.add,
+    form: (close) => <Create agentId={agentId} onClose={close} />
+  })
+  const add = mayChange ? button : null
   return (
     <>
-      <Dialog title={t.add} isOpen={creating} onClose={() => setCreating(false)}>
-        <Create agentId={agentId} onClose={() => setCreating(false)} />
-      </Dialog>
-      <Loaded query={query}>
-        {({ pages }) => {
-          const rows = pages.flatMap((page) => page.channels)
-          return rows.length === 0 ? (
-            <Empty title={t.empty} action={add}>
-              {t.emptyLead}
-            </Empty>
-          ) : (
-            <>
-              <div className={css["bar"]}>{add}</div>
-              <Table
-                label={t.title}
-                rows={rows}
-                keyOf={({ id }) => id}
-                columns={[
-                  { title: t.provider, cell: ({ channel }) => t[channel] },
-                  { title: t.account, cell: ({ externalId }) => <code>{externalId}</code> },
-                  {
-                    title: t.state,
-                    cell: ({ active }) => (
-                      <Badge tone={active ? "good" : "neutral"}>{active ? t.on : t.off}</Badge>
-                    )
-                  },
-                  { title: t.since, cell: ({ createdAt }) => ago(createdAt) },
-                  ...(mayChange
-                    ? [
-                        {
-                          title: t.actions,
-                          silent: true,
-                          end: true,
-                          cell: (found: Channel) => <Deeds agentId={agentId} found={found} />
-                        }
-                      ]
-                    : [])
-                ]}
-              />
-            </>
-          )
-        }}
-      </Loaded>
-      {query.hasNextPage ? (
-        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
-      ) : null}
+      {dialog}
+      <Listing
+        query={query}
+        rowsOf={(page) => page.channels}
+        empty={
+          <Empty title={t.empty} action={add}>
+            {t.emptyLead}
+          </Empty>
+        }
+        bar={<div className={css["bar"]}>{add}</div>}
+        label={t.title}
+        keyOf={({ id }) => id}
+        columns={[
+          { title: t.provider, cell: ({ channel }) => t[channel] },
+          { title: t.account, cell: ({ externalId }) => <code>{externalId}</code> },
+          {
+            title: t.state,
+            cell: ({ active }) => <Badge tone={active ? "good" : "neutral"}>{active ? t.on : t.off}</Badge>
+          },
+          { title: t.since, cell: ({ createdAt }) => ago(createdAt) },
+          ...(mayChange
+            ? [
+                {
+                  title: t.actions,
+                  silent: true,
+                  end: true,
+                  cell: (found: Channel) => <Deeds agentId={agentId} found={found} />
+                }
+              ]
+            : [])
+        ]}
+      />
       <Card title={t.webhooks}>
         <p>{t.webhooksLead}</p>
         <Copyable label={t.webhookOf(t.whatsapp)} value={`${location.origin}/api/webhooks/whatsapp`} />

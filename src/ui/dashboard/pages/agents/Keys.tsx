@@ -1,18 +1,17 @@
 /** API keys: made, switched off, revoked. A secret is shown once. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
 import { createKey, type Key, keys, type OfferedPermission, revokeKey, setActive } from "../../api/Keys.ts"
 import { membersOf } from "../../api/membersOf.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
-import { Button } from "../../components/Button.tsx"
 import { Choices } from "../../components/Choices.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
-import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { Empty, Loaded } from "../../components/Page.tsx"
+import { Listing, useAdding } from "../../components/Listing.tsx"
+import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
+import { Empty } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { Table } from "../../components/Table.tsx"
-import { DraftState } from "../../forms/DraftNotes.tsx"
+import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
+import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -119,18 +118,10 @@ const curl = (secret: string) =>
 
 const Secret = ({ secret, onClose }: { readonly secret: string; readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(everywhere)
   return (
-    <>
-      <p>{t.secretHelp}</p>
-      <Copyable label={t.secret} value={secret} />
+    <OneTimeSecret label={t.secret} help={t.secretHelp} secret={secret} onClose={onClose}>
       <Copyable label={t.tryIt} value={curl(secret)} />
-      <Actions>
-        <Button kind="primary" onPress={onClose}>
-          {common.close}
-        </Button>
-      </Actions>
-    </>
+    </OneTimeSecret>
   )
 }
 
@@ -216,13 +207,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
       />
       <KeyScope agentId={agentId} value={value} onChange={change} errorOf={errorOf} />
       <LimitFields value={value} onChange={change} errorOf={errorOf} />
-      <Actions>
-        <DraftState draft={draft} />
-        <Button onPress={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={create.isPending}>
-          {common.create}
-        </Button>
-      </Actions>
+      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} />
     </Form>
   )
 }
@@ -242,21 +227,10 @@ const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: K
       {toggle.error === null ? null : <Problem problem={toggle.error} />}
       <EditLimit agentId={agentId} found={found} />
       {found.status === "EXPIRED" ? null : (
-        <Button
-          kind="quiet"
-          aria-label={`${verb}: ${found.name}`}
-          busy={toggle.isPending}
-          onPress={() => toggle.mutate()}
-        >
-          {verb}
-        </Button>
+        <RowButton label={verb} of={found.name} busy={toggle.isPending} onPress={() => toggle.mutate()} />
       )}
-      <Confirm
-        trigger={
-          <Button kind="quiet" aria-label={`${t.revoke}: ${found.name}`}>
-            {t.revoke}
-          </Button>
-        }
+      <RowConfirm
+        of={found.name}
         title={t.revocation}
         question={t.question(found.name)}
         action={t.revoke}
@@ -276,88 +250,75 @@ const Keys = ({ agentId }: { readonly agentId: string }) => {
   const scopeTitle = useScopeTitle()
   const { ago } = useFormat()
   const query = useInfiniteQuery(keys(agentId))
-  const [creating, setCreating] = useState(false)
   const offered = useOffered()
   const named = new Map<string, string>([
     ...membersOf(offered).map((one) => [one, offered[one][0]] as const),
     ["*", t.everything]
   ])
-  const add = (
-    <Button kind="primary" onPress={() => setCreating(true)}>
-      {t.add}
-    </Button>
-  )
+  const { button, dialog } = useAdding({
+    title: t.add,
+    form: (close) => <Create agentId={agentId} onClose={close} />,
+    wide: true
+  })
   return (
     <>
-      <Dialog title={t.add} isOpen={creating} onClose={() => setCreating(false)} wide>
-        <Create agentId={agentId} onClose={() => setCreating(false)} />
-      </Dialog>
-      <Loaded query={query}>
-        {({ pages }) => {
-          const rows = pages.flatMap((page) => page.keys)
-          return rows.length === 0 ? (
-            <Empty title={t.empty} action={add}>
-              {t.emptyLead}
-            </Empty>
-          ) : (
-            <>
-              <div className={css["bar"]}>{add}</div>
-              <Table
-                label={t.title}
-                rows={rows}
-                keyOf={({ id }) => id}
-                columns={[
-                  {
-                    title: common.name,
-                    cell: ({ name, prefix, allowedOrigins, sourceScope }) => (
-                      <span className={css["name"]}>
-                        {name}
-                        <code>{prefix}…</code>
-                        {allowedOrigins.length === 0 ? null : (
-                          <span className={css["soft"]}>{allowedOrigins.join(", ")}</span>
-                        )}
-                        {sourceScope === null ? null : (
-                          <span className={css["soft"]}>
-                            {scopeTitle}: {typedScope(sourceScope)}
-                          </span>
-                        )}
-                      </span>
-                    )
-                  },
-                  {
-                    title: t.permissions,
-                    cell: ({ permissions }) => (
-                      <span className={css["soft"]}>
-                        {permissions.map((one) => named.get(one) ?? one).join(", ")}
-                      </span>
-                    )
-                  },
-                  {
-                    title: limitTitle,
-                    whole: true,
-                    cell: ({ rateLimit }) => <Limit rateLimit={rateLimit} />
-                  },
-                  { title: t.state, cell: ({ status }) => <Badge tone={tones[status]}>{t[status]}</Badge> },
-                  {
-                    title: t.used,
-                    whole: true,
-                    cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
-                  },
-                  {
-                    title: t.actions,
-                    silent: true,
-                    end: true,
-                    cell: (found) => <Deeds agentId={agentId} found={found} />
-                  }
-                ]}
-              />
-            </>
-          )
-        }}
-      </Loaded>
-      {query.hasNextPage ? (
-        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
-      ) : null}
+      {dialog}
+      <Listing
+        query={query}
+        rowsOf={(page) => page.keys}
+        empty={
+          <Empty title={t.empty} action={button}>
+            {t.emptyLead}
+          </Empty>
+        }
+        bar={<div className={css["bar"]}>{button}</div>}
+        label={t.title}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            title: common.name,
+            cell: ({ name, prefix, allowedOrigins, sourceScope }) => (
+              <span className={css["name"]}>
+                {name}
+                <code>{prefix}…</code>
+                {allowedOrigins.length === 0 ? null : (
+                  <span className={css["soft"]}>{allowedOrigins.join(", ")}</span>
+                )}
+                {sourceScope === null ? null : (
+                  <span className={css["soft"]}>
+                    {scopeTitle}: {typedScope(sourceScope)}
+                  </span>
+                )}
+              </span>
+            )
+          },
+          {
+            title: t.permissions,
+            cell: ({ permissions }) => (
+              <span className={css["soft"]}>
+                {permissions.map((one) => named.get(one) ?? one).join(", ")}
+              </span>
+            )
+          },
+          {
+            title: limitTitle,
+            whole: true,
+            cell: ({ rateLimit }) => <Limit rateLimit={rateLimit} />
+          },
+          { title: t.state, cell: ({ status }) => <Badge tone={tones[status]}>{t[status]}</Badge> },
+          {
+            title: t.used,
+            whole: true,
+            cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
+          },
+          {
+            title: t.actions,
+            silent: true,
+            end: true,
+            cell: (found) => <Deeds agentId={agentId} found={found} />
+          }
+        ]}
+      />
     </>
   )
 }

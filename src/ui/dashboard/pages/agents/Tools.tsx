@@ -3,14 +3,14 @@ import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { deleteTool, type Tool, tools } from "../../api/Tools.ts"
 import { Badge } from "../../components/Badge.tsx"
-import { Button } from "../../components/Button.tsx"
-import { Confirm, Dialog } from "../../components/Dialog.tsx"
-import { Empty, Loaded } from "../../components/Page.tsx"
-import { Table } from "../../components/Table.tsx"
+import { Dialog } from "../../components/Dialog.tsx"
+import { Listing, useAdding } from "../../components/Listing.tsx"
+import { Empty } from "../../components/Page.tsx"
+import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import css from "./Keys.module.css"
 import { ToolForm } from "./ToolForm.tsx"
+import css from "./Keys.module.css"
 
 const words = texts(
   {
@@ -59,18 +59,12 @@ const Deeds = ({ agentId, tool }: { readonly agentId: string; readonly tool: Too
   const [editing, setEditing] = useState(false)
   return (
     <span className={css["deeds"]}>
-      <Button kind="quiet" aria-label={`${common.edit}: ${tool.name}`} onPress={() => setEditing(true)}>
-        {common.edit}
-      </Button>
+      <RowButton label={common.edit} of={tool.name} onPress={() => setEditing(true)} />
       <Dialog title={t.edit} isOpen={editing} onClose={() => setEditing(false)} wide>
         <ToolForm agentId={agentId} tool={tool} onClose={() => setEditing(false)} />
       </Dialog>
-      <Confirm
-        trigger={
-          <Button kind="quiet" aria-label={`${common.delete}: ${tool.name}`}>
-            {common.delete}
-          </Button>
-        }
+      <RowConfirm
+        of={tool.name}
         title={t.removal}
         question={t.question(tool.name)}
         action={common.delete}
@@ -87,76 +81,64 @@ const Tools = ({ agentId, mayChange }: Props) => {
   const t = useText(words)
   const common = useText(everywhere)
   const query = useInfiniteQuery(tools(agentId))
-  const [creating, setCreating] = useState(false)
-  const add = mayChange ? (
-    <Button kind="primary" onPress={() => setCreating(true)}>
-      {t.add}
-    </Button>
-  ) : null
+  const { button, dialog } = useAdding({
+    title: t.add,
+    form: (close) => <ToolForm agentId={agentId} tool={null} onClose={close} />,
+    wide: true
+  })
+  const add = mayChange ? button : null
   const credential = ({ auth }: Tool) => {
     if (auth.kind === "none") return t.open
     return auth.slot === undefined ? t.stored : t.slot(auth.slot)
   }
   return (
     <>
-      <Dialog title={t.add} isOpen={creating} onClose={() => setCreating(false)} wide>
-        <ToolForm agentId={agentId} tool={null} onClose={() => setCreating(false)} />
-      </Dialog>
-      <Loaded query={query}>
-        {({ pages }) => {
-          const rows = pages.flatMap((page) => page.tools)
-          return rows.length === 0 ? (
-            <Empty title={t.empty} action={add}>
-              {t.emptyLead}
-            </Empty>
-          ) : (
-            <>
-              <div className={css["bar"]}>{add}</div>
-              <Table
-                label={t.title}
-                rows={rows}
-                keyOf={({ id }) => id}
-                columns={[
-                  {
-                    title: common.name,
-                    cell: ({ name, description }) => (
-                      <span className={css["name"]}>
-                        <strong>{name}</strong>
-                        <span className={css["soft"]}>{description}</span>
-                      </span>
-                    )
-                  },
-                  {
-                    title: t.where,
-                    cell: ({ http, mcp }) => (
-                      <span className={css["name"]}>
-                        <span>
-                          <Badge tone="neutral">{http?.method ?? "MCP"}</Badge>
-                        </span>
-                        <code>{http?.url ?? mcp?.url}</code>
-                      </span>
-                    )
-                  },
-                  { title: t.auth, cell: credential },
-                  ...(mayChange
-                    ? [
-                        {
-                          title: t.actions,
-                          silent: true,
-                          end: true,
-                          cell: (tool: Tool) => <Deeds agentId={agentId} tool={tool} />
-                        }
-                      ]
-                    : [])
-                ]}
-              />
-            </>
-          )
-        }}
-      </Loaded>
-      {query.hasNextPage ? (
-        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
-      ) : null}
+      {dialog}
+      <Listing
+        query={query}
+        rowsOf={(page) => page.tools}
+        empty={
+          <Empty title={t.empty} action={add}>
+            {t.emptyLead}
+          </Empty>
+        }
+        bar={<div className={css["bar"]}>{add}</div>}
+        label={t.title}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            title: common.name,
+            cell: ({ name, description }) => (
+              <span className={css["name"]}>
+                <strong>{name}</strong>
+                <span className={css["soft"]}>{description}</span>
+              </span>
+            )
+          },
+          {
+            title: t.where,
+            cell: ({ http, mcp }) => (
+              <span className={css["name"]}>
+                <span>
+                  <Badge tone="neutral">{http?.method ?? "MCP"}</Badge>
+                </span>
+                <code>{http?.url ?? mcp?.url}</code>
+              </span>
+            )
+          },
+          { title: t.auth, cell: credential },
+          ...(mayChange
+            ? [
+                {
+                  title: t.actions,
+                  silent: true,
+                  end: true,
+                  cell: (tool: Tool) => <Deeds agentId={agentId} tool={tool} />
+                }
+              ]
+            : [])
+        ]}
+      />
     </>
   )
 }

@@ -15,10 +15,11 @@ import {
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
-import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
+import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
+import { RowConfirm } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
@@ -201,12 +202,8 @@ const Deeds = ({ member, user }: RowProps) => {
       <Dialog title={t.link} isOpen={invitation !== null} onClose={() => setInvitation(null)}>
         {invitation === null ? null : <Link invitation={invitation} />}
       </Dialog>
-      <Confirm
-        trigger={
-          <Button kind="quiet" aria-label={`${t.remove}: ${member.email}`}>
-            {t.remove}
-          </Button>
-        }
+      <RowConfirm
+        of={member.email}
         title={t.removal}
         question={t.question(member.email)}
         action={t.remove}

@@ -1,17 +1,15 @@
 /** Access tokens for programs that act for a person: made, revoked. A secret is shown once. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
 import { membersOf } from "../../api/membersOf.ts"
 import { createToken, type NewToken, revokeToken, type Token, tokens } from "../../api/Tokens.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
-import { Button } from "../../components/Button.tsx"
 import { Choices } from "../../components/Choices.tsx"
-import { Copyable } from "../../components/Copyable.tsx"
-import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { Empty, Loaded, Page } from "../../components/Page.tsx"
-import { Table } from "../../components/Table.tsx"
-import { DraftState } from "../../forms/DraftNotes.tsx"
+import { Listing, useAdding } from "../../components/Listing.tsx"
+import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
+import { Empty, Page } from "../../components/Page.tsx"
+import { RowConfirm } from "../../components/RowActions.tsx"
+import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -148,15 +146,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
   const { errorOf, general } = useIssues(create.error, places)
   if (create.data !== undefined) {
     return (
-      <>
-        <p>{t.secretHelp}</p>
-        <Copyable label={t.secret} value={create.data.secret} />
-        <Actions>
-          <Button kind="primary" onPress={onClose}>
-            {common.close}
-          </Button>
-        </Actions>
-      </>
+      <OneTimeSecret label={t.secret} help={t.secretHelp} secret={create.data.secret} onClose={onClose} />
     )
   }
   return (
@@ -184,13 +174,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
         onChange={(until) => change({ until })}
         error={errorOf("expiresAt")}
       />
-      <Actions>
-        <DraftState draft={draft} />
-        <Button onPress={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={create.isPending}>
-          {common.create}
-        </Button>
-      </Actions>
+      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} />
     </Form>
   )
 }
@@ -200,12 +184,8 @@ const Revoke = ({ found }: { readonly found: Token }) => {
   const queries = useQueryClient()
   if (found.status === "REVOKED") return null
   return (
-    <Confirm
-      trigger={
-        <Button kind="quiet" aria-label={`${t.revoke}: ${found.name}`}>
-          {t.revoke}
-        </Button>
-      }
+    <RowConfirm
+      of={found.name}
       title={t.revocation}
       question={t.question(found.name)}
       action={t.revoke}
@@ -222,53 +202,39 @@ const Tokens = () => {
   const common = useText(everywhere)
   const { ago } = useFormat()
   const query = useInfiniteQuery(tokens)
-  const [creating, setCreating] = useState(false)
-  const add = (
-    <Button kind="primary" onPress={() => setCreating(true)}>
-      {t.add}
-    </Button>
-  )
+  const { button, dialog } = useAdding({
+    title: t.add,
+    form: (close) => <Create onClose={close} />
+  })
   return (
-    <Page title={t.title} lead={t.lead} actions={add}>
-      <Dialog title={t.add} isOpen={creating} onClose={() => setCreating(false)}>
-        <Create onClose={() => setCreating(false)} />
-      </Dialog>
-      <Loaded query={query}>
-        {({ pages }) => {
-          const rows = pages.flatMap((page) => page.tokens)
-          return rows.length === 0 ? (
-            <Empty title={t.empty}>{t.emptyLead}</Empty>
-          ) : (
-            <Table
-              label={t.title}
-              rows={rows}
-              keyOf={({ id }) => id}
-              columns={[
-                {
-                  title: common.name,
-                  cell: ({ name, prefix }) => (
-                    <>
-                      {name} <code>{prefix}…</code>
-                    </>
-                  )
-                },
-                { title: t.scopes, cell: ({ scopes }) => scopes.join(", ") },
-                { title: t.by, cell: ({ user }) => user.email },
-                { title: t.state, cell: ({ status }) => <Badge tone={tones[status]}>{t[status]}</Badge> },
-                {
-                  title: t.used,
-                  whole: true,
-                  cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
-                },
-                { title: t.actions, silent: true, end: true, cell: (found) => <Revoke found={found} /> }
-              ]}
-            />
-          )
-        }}
-      </Loaded>
-      {query.hasNextPage ? (
-        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
-      ) : null}
+    <Page title={t.title} lead={t.lead} actions={button}>
+      {dialog}
+      <Listing
+        query={query}
+        rowsOf={(page) => page.tokens}
+        empty={<Empty title={t.empty}>{t.emptyLead}</Empty>}
+        label={t.title}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            title: common.name,
+            cell: ({ name, prefix }) => (
+              <>
+                {name} <code>{prefix}…</code>
+              </>
+            )
+          },
+          { title: t.scopes, cell: ({ scopes }) => scopes.join(", ") },
+          { title: t.by, cell: ({ user }) => user.email },
+          { title: t.state, cell: ({ status }) => <Badge tone={tones[status]}>{t[status]}</Badge> },
+          {
+            title: t.used,
+            whole: true,
+            cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
+          },
+          { title: t.actions, silent: true, end: true, cell: (found) => <Revoke found={found} /> }
+        ]}
+      />
     </Page>
   )
 }

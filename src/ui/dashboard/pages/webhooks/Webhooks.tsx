@@ -13,15 +13,15 @@ import {
   webhooks
 } from "../../api/Webhooks.ts"
 import { Badge } from "../../components/Badge.tsx"
-import { Button } from "../../components/Button.tsx"
 import { Choices } from "../../components/Choices.tsx"
-import { Copyable } from "../../components/Copyable.tsx"
-import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
+import { Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
-import { Empty, Loaded, Page } from "../../components/Page.tsx"
+import { Listing, useAdding } from "../../components/Listing.tsx"
+import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
+import { Empty, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { Table } from "../../components/Table.tsx"
-import { DraftState } from "../../forms/DraftNotes.tsx"
+import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
+import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -39,18 +39,10 @@ interface SecretProps {
 
 const Secret = ({ note, secret, onClose }: SecretProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
   return (
-    <>
-      <p>{t.secretHelp}</p>
+    <OneTimeSecret label={t.secret} help={t.secretHelp} secret={secret} onClose={onClose}>
       {note === undefined ? null : <p>{note}</p>}
-      <Copyable label={t.secret} value={secret} />
-      <Actions>
-        <Button kind="primary" onPress={onClose}>
-          {common.close}
-        </Button>
-      </Actions>
-    </>
+    </OneTimeSecret>
   )
 }
 
@@ -60,7 +52,6 @@ const nothing = { url: "", events: initial(), payload: payload() }
 
 const Create = ({ onClose }: { readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(everywhere)
   const queries = useQueryClient()
   const draft = useDraft({ name: "webhook", title: t.add, stored: nothing })
   const { change, value } = draft
@@ -98,13 +89,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
         value={value.payload}
         onChange={(chosen) => change({ payload: chosen })}
       />
-      <Actions>
-        <DraftState draft={draft} />
-        <Button onPress={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={create.isPending}>
-          {common.create}
-        </Button>
-      </Actions>
+      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} />
     </Form>
   )
 }
@@ -149,41 +134,14 @@ const Deeds = ({ found, onLog }: DeedsProps) => {
       <Dialog title={t.rotate} isOpen={rotate.data !== undefined} onClose={rotate.reset}>
         <Secret secret={rotate.data?.secret ?? ""} note={t.rotatedHelp} onClose={rotate.reset} />
       </Dialog>
-      <Button kind="quiet" aria-label={`${t.log}: ${found.url}`} onPress={onLog}>
-        {t.log}
-      </Button>
+      <RowButton label={t.log} of={found.url} onPress={onLog} />
       {isActive ? (
-        <Button
-          kind="quiet"
-          aria-label={`${t.test}: ${found.url}`}
-          busy={test.isPending}
-          onPress={() => test.mutate()}
-        >
-          {t.test}
-        </Button>
+        <RowButton label={t.test} of={found.url} busy={test.isPending} onPress={() => test.mutate()} />
       ) : null}
-      <Button
-        kind="quiet"
-        aria-label={`${t.rotate}: ${found.url}`}
-        busy={rotate.isPending}
-        onPress={() => rotate.mutate()}
-      >
-        {t.rotate}
-      </Button>
-      <Button
-        kind="quiet"
-        aria-label={`${verb}: ${found.url}`}
-        busy={toggle.isPending}
-        onPress={() => toggle.mutate()}
-      >
-        {verb}
-      </Button>
-      <Confirm
-        trigger={
-          <Button kind="quiet" aria-label={`${common.delete}: ${found.url}`}>
-            {common.delete}
-          </Button>
-        }
+      <RowButton label={t.rotate} of={found.url} busy={rotate.isPending} onPress={() => rotate.mutate()} />
+      <RowButton label={verb} of={found.url} busy={toggle.isPending} onPress={() => toggle.mutate()} />
+      <RowConfirm
+        of={found.url}
         title={t.removal}
         question={t.question(found.url)}
         action={common.delete}
@@ -199,53 +157,43 @@ const Deeds = ({ found, onLog }: DeedsProps) => {
 const Webhooks = () => {
   const t = useText(words)
   const query = useInfiniteQuery(webhooks)
-  const [creating, setCreating] = useState(false)
   const [logOf, setLogOf] = useState<string | null>(null)
-  const add = (
-    <Button kind="primary" onPress={() => setCreating(true)}>
-      {t.add}
-    </Button>
-  )
+  const { button, dialog } = useAdding({
+    title: t.add,
+    form: (close) => <Create onClose={close} />,
+    wide: true
+  })
   return (
-    <Page title={t.title} lead={t.lead} actions={add}>
-      <Dialog title={t.add} isOpen={creating} onClose={() => setCreating(false)} wide>
-        <Create onClose={() => setCreating(false)} />
-      </Dialog>
+    <Page title={t.title} lead={t.lead} actions={button}>
+      {dialog}
       <Dialog title={t.log} isOpen={logOf !== null} onClose={() => setLogOf(null)} wide>
         {logOf === null ? null : <Deliveries id={logOf} onClose={() => setLogOf(null)} />}
       </Dialog>
-      <Loaded query={query}>
-        {({ pages }) => {
-          const rows = pages.flatMap((page) => page.webhooks)
-          return rows.length === 0 ? (
-            <Empty title={t.empty}>{t.emptyLead}</Empty>
-          ) : (
-            <Table
-              label={t.title}
-              rows={rows}
-              keyOf={({ id }) => id}
-              columns={[
-                {
-                  title: t.url,
-                  cell: ({ events, url }) => (
-                    <span className={css["url"]}>
-                      {url}
-                      <span className={css["soft"]}>{events.join(", ")}</span>
-                    </span>
-                  )
-                },
-                { title: t.state, cell: (found) => <State {...found} /> },
-                {
-                  title: t.actions,
-                  silent: true,
-                  end: true,
-                  cell: (found) => <Deeds found={found} onLog={() => setLogOf(found.id)} />
-                }
-              ]}
-            />
-          )
-        }}
-      </Loaded>
+      <Listing
+        query={query}
+        rowsOf={(page) => page.webhooks}
+        empty={<Empty title={t.empty}>{t.emptyLead}</Empty>}
+        label={t.title}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            title: t.url,
+            cell: ({ events, url }) => (
+              <span className={css["url"]}>
+                {url}
+                <span className={css["soft"]}>{events.join(", ")}</span>
+              </span>
+            )
+          },
+          { title: t.state, cell: (found) => <State {...found} /> },
+          {
+            title: t.actions,
+            silent: true,
+            end: true,
+            cell: (found) => <Deeds found={found} onLog={() => setLogOf(found.id)} />
+          }
+        ]}
+      />
     </Page>
   )
 }

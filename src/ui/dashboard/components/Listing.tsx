@@ -1,0 +1,74 @@
+/** Rows that come page by page in a table, and how one more is made. */
+import type { InfiniteData } from "@tanstack/react-query"
+import { type ReactNode, useState } from "react"
+import { everywhere } from "../text/everywhere.ts"
+import { useText } from "../text/Language.tsx"
+import { Button } from "./Button.tsx"
+import { Dialog } from "./Dialog.tsx"
+import { Loaded, type LoadedProps } from "./Page.tsx"
+import { Table, type TableProps } from "./Table.tsx"
+
+interface ListingProps<Page, Row> extends Omit<TableProps<Row>, "rows"> {
+  readonly query: LoadedProps<InfiniteData<Page>>["query"] & {
+    readonly hasNextPage: boolean
+    readonly fetchNextPage: () => Promise<unknown>
+  }
+  readonly rowsOf: (page: Page) => ReadonlyArray<Row>
+  /** What stands there instead while there are no rows. */
+  readonly empty: ReactNode
+  /** Above the rows. */
+  readonly bar?: ReactNode
+}
+
+export const Listing = <Page, Row>({
+  query,
+  rowsOf,
+  empty,
+  bar = null,
+  ...table
+}: ListingProps<Page, Row>) => {
+  const t = useText(everywhere)
+  return (
+    <>
+      <Loaded query={query}>
+        {({ pages }) => {
+          const rows = pages.flatMap(rowsOf)
+          if (rows.length === 0) return empty
+          return (
+            <>
+              {bar}
+              <Table rows={rows} {...table} />
+            </>
+          )
+        }}
+      </Loaded>
+      {query.hasNextPage ? <Button onPress={() => void query.fetchNextPage()}>{t.loadMore}</Button> : null}
+    </>
+  )
+}
+
+interface Adding {
+  /** Of the button and of the dialog. */
+  readonly title: string
+  readonly form: (close: () => void) => ReactNode
+  /** For forms with many fields. */
+  readonly wide?: boolean
+}
+
+/** The button that opens the form for one more, and the dialog that the form stands in. */
+export const useAdding = ({ title, form, wide = false }: Adding) => {
+  const [isOpen, setOpen] = useState(false)
+  const close = () => setOpen(false)
+  return {
+    button: (
+      <Button kind="primary" onPress={() => setOpen(true)}>
+        {title}
+      </Button>
+    ),
+    dialog: (
+      <Dialog title={title} isOpen={isOpen} onClose={close} wide={wide}>
+        {form(close)}
+      </Dialog>
+    )
+  }
+}

@@ -1,0 +1,33 @@
+/** A secret that is shown once. */
+import type { ReactNode } from "react"
+import { everywhere } from "../text/everywhere.ts"
+import { useText } from "../text/Language.tsx"
+import { Button } from "./Button.tsx"
+import { Copyable } from "./Copyable.tsx"
+import { Actions } from "./Dialog.tsx"
+
+interface Props {
+  readonly label: string
+  /** That it is not shown again. */
+  readonly help: string
+  readonly secret: string
+  /** What to do with it. */
+  readonly children?: ReactNode
+  readonly onClose: () => void
+}
+
+export const OneTimeSecret = ({ label, help, secret, children, onClose }: Props) => {
+  const t = useText(everywhere)
+  return (
+    <>
+      <p>{help}</p>
+      <Copyable label={label} value={secret} />
+      {children}
+      <Actions>
+        <Button kind="primary" onPress={onClose}>
+          {t.close}
+        </Button>
+      </Actions>
+    </>
+  )
+}
