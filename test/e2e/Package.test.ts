@@ -10,7 +10,7 @@ const run = promisify(execFile)
 const root = Path.join(import.meta.dirname, "../..")
 const project = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-package-"))
 const modules = Path.join(project, "node_modules")
-const patience = 300_000
+const stepTimeoutMillis = 300_000
 
 const manifest: { dependencies: Record<string, string>; devDependencies: Record<string, string> } =
   JSON.parse(Fs.readFileSync(Path.join(root, "package.json"), "utf8"))
@@ -21,12 +21,12 @@ const beside = ["hono", "@hono/node-server", "@types/node"].map(
 )
 
 const npm = (cwd: string, ...args: ReadonlyArray<string>) =>
-  run("npm", args, { cwd, timeout: patience, maxBuffer: 64 * 1_048_576 })
+  run("npm", args, { cwd, timeout: stepTimeoutMillis, maxBuffer: 64 * 1_048_576 })
 
 const node = (...args: ReadonlyArray<string>) =>
   run(process.execPath, args, {
     cwd: project,
-    timeout: patience,
+    timeout: stepTimeoutMillis,
     env: { PATH: process.env["PATH"], SPOKE_DATA_DIR: Path.join(project, "data") }
   })
 
@@ -145,8 +145,8 @@ describe("The package", () => {
     await npm(project, "install", ...quiet, Path.join(project, tarball), ...beside)
     Fs.cpSync(Path.join(root, "examples"), project, { recursive: true })
     Fs.cpSync(Path.join(import.meta.dirname, "package"), project, { recursive: true })
-  }, patience)
-  afterAll(() => Fs.rmSync(project, { recursive: true, force: true }))
+  }, stepTimeoutMillis)
+  afterAll(() => Fs.rmSync(project, { recursive: true, force: true }), stepTimeoutMillis)
 
   it("brings what it needs at run time: dashboard, migrations, seed archive, declarations", () => {
     const has = (name: string) => Fs.existsSync(Path.join(modules, "spoke", name))
@@ -175,7 +175,7 @@ describe("The package", () => {
       expect(stdout).toContain("eighty degrees")
       expect(stderr).toBe("")
     },
-    patience
+    stepTimeoutMillis
   )
 
   for (const { args, name, program } of trials) {
@@ -184,14 +184,14 @@ describe("The package", () => {
       async () => {
         const { stderr, stdout } = await run(program ?? "", args, {
           cwd: project,
-          timeout: patience,
+          timeout: stepTimeoutMillis,
           env: { PATH: process.env["PATH"], HOME: project, NO_COLOR: "1" }
         })
         // Jest tells on standard error how its tests went.
         expect(/Tests: +1 passed/u.test(stderr) ? "" : stderr).toBe("")
         expect(stdout + stderr).toMatch(/all is well|Tests: +1 passed|Tests +1 passed/u)
       },
-      patience
+      stepTimeoutMillis
     )
   }
 
@@ -204,7 +204,7 @@ describe("The package", () => {
       const { stdout } = await node("readme.mjs")
       expect(stdout).toMatch(/eighty degrees|No language model/u)
     },
-    patience
+    stepTimeoutMillis
   )
 
   it(
@@ -214,7 +214,7 @@ describe("The package", () => {
       expect(stdout).toContain("agent.create")
       expect(stderr).toBe("")
     },
-    patience
+    stepTimeoutMillis
   )
 
   it(
@@ -232,7 +232,7 @@ describe("The package", () => {
       const { stdout } = await node("--input-type=module", "--eval", program)
       expect(stdout.trim().split("\n")).toEqual(["200 200 200 401", "200 true"])
     },
-    patience
+    stepTimeoutMillis
   )
 
   it.each([
@@ -261,6 +261,6 @@ describe("The package", () => {
       )
       expect(checked).toEqual({ code: 0, stdout: "" })
     },
-    patience
+    stepTimeoutMillis
   )
 })
