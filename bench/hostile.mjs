@@ -98,11 +98,13 @@ const forgetPeak = (pid) => fs.writeFileSync(`/proc/${pid}/clear_refs`, "5")
 /** The server's own figures of the last five seconds, in milliseconds. */
 const delays = async (url) => {
   const text = await (await fetch(`${url}/metrics`)).text()
-  const of = (quantile) =>
+  const of = (percentile) =>
     Number(
-      new RegExp(`^spoke_event_loop_delay_seconds\\{quantile="${quantile}"\\} (\\S+)$`, "m").exec(text)?.[1]
+      new RegExp(`^spoke_event_loop_delay_seconds\\{percentile="${percentile}"\\} (\\S+)$`, "m").exec(
+        text
+      )?.[1]
     ) * 1_000
-  return { p50: of("0.5"), p99: of("0.99"), max: of("1") }
+  return { p50: of("50"), p99: of("99"), max: of("100") }
 }
 
 const upload = async ({ url, apiKey }, { name, file }) => {

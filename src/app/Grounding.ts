@@ -9,7 +9,7 @@ import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
 import type { Settings } from "./config/Settings.ts"
 
 /** The operator has named the service: its address may be a private one. */
-const reaching = (url: string) => {
+export const reaching = (url: string) => {
   const { host } = new URL(url)
   return Undici.layerUndici({ allow: Either.getOrElse(parseAllow(host), () => []) })
 }

@@ -25,6 +25,7 @@ import * as RerankNone from "../capabilities/Reranker/None.ts"
 import * as DerivedKeys from "../capabilities/SecretBox/DerivedKeys.ts"
 import * as Tesseract from "../capabilities/TextRecognition/Tesseract.ts"
 import * as InProcess from "../capabilities/VectorSearch/InProcess.ts"
+import { layerMeasured } from "../capabilities/VectorSearch/Measured.ts"
 import * as Pgvector from "../capabilities/VectorSearch/Pgvector.ts"
 import * as Reranked from "../capabilities/VectorSearch/Reranked.ts"
 import * as Graph from "../channels/Graph.ts"
@@ -139,7 +140,8 @@ const otherEmbedders = ({ model }: Settings) =>
       : Option.zipWith(
           OtherEmbedders.modelOf(profile),
           Option.fromNullable(model),
-          (named, { apiKey, baseUrl }) => OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, ...named })
+          (named, { apiKey, baseUrl, provider }) =>
+            OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, provider, ...named })
         )
   )
 
@@ -150,10 +152,12 @@ const models = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R>) => 
       Layer.provide(Layer.merge(Providers.exchange, replace))
     )
   }
-  const { apiKey, baseUrl } = model
+  const { apiKey, baseUrl, provider } = model
   const runtime = Providers.chatRuntime(model, settings)
   const embedder =
-    embedding === null ? offlineEmbedder : OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, ...embedding })
+    embedding === null
+      ? offlineEmbedder
+      : OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, provider, ...embedding })
   return Layer.mergeAll(runtime, embedder, otherEmbedders(settings)).pipe(
     Layer.provide(Layer.mergeAll(Providers.exchange, SharedPauses.layerSql, replace))
   )
@@ -195,7 +199,8 @@ const chunkSearch = (settings: Settings) =>
   )
 
 const vectorSearch = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R>) =>
-  Reranked.layerReranked.pipe(
+  layerMeasured.pipe(
+    Layer.provide(Reranked.layerReranked),
     Layer.provide(chunkSearch(settings)),
     Layer.provide(Layer.merge(reranker(settings), replace))
   )

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ModelRuntime } from "../capabilities/ModelRuntime.ts"
 import * as ChatCompletions from "../capabilities/ModelRuntime/ChatCompletions.ts"
+import { measured } from "../capabilities/ModelRuntime/Measured.ts"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
 import * as Responses from "../capabilities/ModelRuntime/Responses.ts"
 import { routed } from "../capabilities/ModelRuntime/Routed.ts"
@@ -26,15 +27,17 @@ export const chatRuntime = (
   { fallbackModels: fallbacks, providers }: Pick<Settings, "fallbackModels" | "providers">
 ) => {
   const { chatModel: defaultModel, provider: base } = model
-  if (providers.size === 0) return one(model, defaultModel)
   return Layer.scoped(
     ModelRuntime,
     Effect.gen(function* () {
-      const built = (provider: ModelProvider) =>
-        Effect.map(Layer.build(one(provider, defaultModel)), Context.get(ModelRuntime))
-      const first = yield* built(model)
+      const built = (name: string, provider: ModelProvider) =>
+        Effect.map(Layer.build(one(provider, defaultModel)), (context) =>
+          measured(name, Context.get(context, ModelRuntime))
+        )
+      const first = yield* built(base, model)
+      if (providers.size === 0) return first
       const others = yield* Effect.forEach(providers, ([name, provider]) =>
-        Effect.map(built(provider), (runtime) => [name, runtime] as const)
+        Effect.map(built(name, provider), (runtime) => [name, runtime] as const)
       )
       const all = new Map([...others, [base, first] as const])
       return routed({ providers: all, base, defaultModel, fallbacks }, first)

@@ -46,6 +46,8 @@ export interface ModelRequest {
 export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "other"
 
 export type ModelPart =
+  /** Before anything else, where another model answers than the one that was asked for: `provider/model`. */
+  | { readonly _tag: "Answering"; readonly model: string }
   | { readonly _tag: "TextDelta"; readonly delta: string }
   /** `input` is the parsed argument object, or null when the model sent something else (`rawInput` then says what). */
   | {

@@ -138,6 +138,70 @@ describe("spoke doctor", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("asks every provider of the configuration, and names the one that does not answer", () =>
+    Effect.gen(function* () {
+      const [main, other, third] = yield* Effect.all([ModelStub.make, ModelStub.make, ModelStub.make])
+      const given = {
+        OPENAI_API_KEY: "canary-key",
+        OPENAI_BASE_URL: main.url,
+        SPOKE_CHAT_MODEL: "small",
+        SPOKE_EMBEDDING_MODEL: "offline",
+        KEY_OTHER: "canary-other",
+        SPOKE_PROVIDERS: JSON.stringify({
+          other: { baseUrl: other.url, apiKeyEnv: "KEY_OTHER" },
+          third: { baseUrl: third.url },
+          gone: { baseUrl: `http://${nowhere}/v1` }
+        }),
+        SPOKE_FALLBACK_MODELS: "other/big,third/spare"
+      }
+      const models = { status: 200, body: { data: [{ id: "small" }, { id: "big" }] } }
+      for (const stub of [main, other, third]) stub.otherwise = models
+      const found = yield* findings(given)
+      expect(found.of("model")).toMatch(/^ok: small at /u)
+      expect(found.of("model other")).toBe(`ok: answers at ${other.url} (chat-completions)`)
+      expect(found.of("model third")).toMatch(/^warning: the provider does not list spare/u)
+      expect(found.of("model gone")).toMatch(/^problem: the provider does not answer/u)
+      expect(other.requests[0]?.headers.authorization).toBe("Bearer canary-other")
+      other.otherwise = { status: 401 }
+      third.otherwise = { status: 404 }
+      const refused = yield* findings(given)
+      expect(refused.of("model other")).toMatch(/^problem: the provider refuses the key/u)
+      // Some have no list.
+      expect(refused.of("model third")).toMatch(/^ok: /u)
+      expect(JSON.stringify([found.found, refused.found])).not.toContain("canary")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("asks the grounding service about one sentence of its own", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      let answer = { status: 200, body: JSON.stringify({ supportScore: 1 }) }
+      const service = Http.createServer((request, response) => {
+        asked.push(`${request.method} ${request.url} ${request.headers.authorization}`)
+        request.resume().on("end", () => response.writeHead(answer.status).end(answer.body))
+      })
+      yield* Effect.acquireRelease(
+        Effect.async<void>((resume) => void service.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => service.close())
+      )
+      const { port } = service.address() as AddressInfo
+      const given = {
+        SPOKE_GROUNDING_URL: `http://127.0.0.1:${port}/check-grounding`,
+        SPOKE_GROUNDING_API_KEY: "canary-key"
+      }
+      expect((yield* findings(given)).of("grounding")).toBe("ok: the service answers")
+      expect(asked).toEqual(["POST /check-grounding Bearer canary-key"])
+      answer = { status: 401, body: "canary" }
+      const refused = yield* findings(given)
+      expect(refused.of("grounding")).toMatch(/^problem: .*status 401.*SPOKE_GROUNDING_URL/u)
+      answer = { status: 200, body: "canary" }
+      const broken = yield* findings(given)
+      expect(broken.of("grounding")).toMatch(/^problem: .*cannot be read/u)
+      expect(JSON.stringify([refused.found, broken.found])).not.toContain("canary")
+      expect((yield* findings({})).of("grounding")).toBe("")
+    }).pipe(Effect.scoped)
+  )
+
   it.live("tries a reranker", () =>
     Effect.gen(function* () {
       const given = { SPOKE_RERANK_URL: `http://${nowhere}/rerank`, SPOKE_RERANK_MODEL: "small" }

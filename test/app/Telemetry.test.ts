@@ -8,12 +8,16 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
 import { exchange } from "../../src/app/Providers.ts"
+import { ModelError, type ModelPart } from "../../src/capabilities/ModelRuntime.ts"
+import { measured } from "../../src/capabilities/ModelRuntime/Measured.ts"
 import { StreamingPost } from "../../src/capabilities/StreamingPost.ts"
 import * as ProviderHttp from "../../src/capabilities/ModelRuntime/ProviderHttp.ts"
 import { around } from "../../src/http/server/Span.ts"
 import { layer } from "../../src/app/telemetry/Telemetry.ts"
 import { afterAll, beforeAll } from "vitest"
+import { requestOf } from "../capabilities/ModelRuntime/Harness.ts"
 
 const received: Array<{
   readonly path: string
@@ -161,4 +165,91 @@ it.live("a failure is told by its kind and its place, and not by its words, what
     expect(told["shop.ask"]).toMatch(/Telemetry\.test\.ts/u)
     expect(JSON.stringify(received.map(({ body }) => body))).not.toContain(canary)
   })
+)
+
+const attributesOf = (span: { readonly attributes: ReadonlyArray<{ key: string; value: object }> }) =>
+  Object.fromEntries(span.attributes.map(({ key, value }) => [key, Object.values(value)[0]]))
+
+it.live("a statement is named by its operation and its table, and none of its values is told", () =>
+  Effect.gen(function* () {
+    received.length = 0
+    const statement = (text: string) =>
+      Effect.useSpan("sql.execute", { kind: "client" }, (span) =>
+        Effect.sync(() => {
+          span.attribute("db.system.name", "postgresql")
+          span.attribute("db.operation.name", "execute")
+          span.attribute("db.query.text", text)
+        })
+      )
+    const statements = [
+      `select id from sources where name = '${canary}' and size > 4711 and agent_id = $1`,
+      "insert into messages (id) values ($1)",
+      "update queue_jobs j set state = 'active' where j.id = $1",
+      "delete from chunk_vectors_1 where id = $1",
+      `with recursive found as (select id from chunks limit 12), other as materialized (select 1)
+        insert into hits (id) select id from found`,
+      "with gone as (delete from sessions returning id) select count(*) from gone",
+      "select count(*) from unnest($1::text[]) as id join agents using (id)",
+      "select 1"
+    ]
+    yield* Effect.forEach(statements, statement).pipe(Effect.provide(telemetry(1)))
+    expect(spans().map(({ name }: { readonly name: string }) => name)).toEqual([
+      "SELECT sources",
+      "INSERT messages",
+      "UPDATE queue_jobs",
+      "DELETE chunk_vectors_1",
+      "INSERT hits",
+      "SELECT sessions",
+      "SELECT agents",
+      "SELECT"
+    ])
+    expect(attributesOf(spans()[0])).toEqual({
+      "db.system.name": "postgresql",
+      "db.operation.name": "SELECT",
+      "db.collection.name": "sources",
+      "db.query.text": "select id from sources where name = ? and size > ? and agent_id = $1"
+    })
+    expect(JSON.stringify(spans().map(attributesOf))).not.toMatch(/canary|4711/u)
+  })
+)
+
+it.live(
+  "a call to a model says which model and how many tokens, as OpenTelemetry names them, and no word of it",
+  () =>
+    Effect.gen(function* () {
+      received.length = 0
+      const parts: ReadonlyArray<ModelPart> = [
+        { _tag: "TextDelta", delta: canary },
+        { _tag: "Finish", reason: "stop", inputTokens: 7, outputTokens: 3 }
+      ]
+      const failure = new ModelError({ reason: "RateLimited", message: canary, retryable: true })
+      const runtime = (reply: Stream.Stream<ModelPart, ModelError>) =>
+        measured("openai", {
+          defaultModel: "small",
+          contextWindow: 1_000,
+          readsPassages: false,
+          acceptsImages: false,
+          readable: () => [],
+          reply: () => reply
+        }).reply(requestOf({ model: null, question: canary }))
+      yield* Effect.zipRight(
+        Stream.runDrain(runtime(Stream.fromIterable(parts))),
+        Effect.flip(Stream.runDrain(runtime(Stream.fail(failure))))
+      ).pipe(Effect.provide(telemetry(1)))
+      const [answered, refused] = spans()
+      expect([answered.name, answered.kind]).toEqual(["chat small", 3])
+      expect(attributesOf(answered)).toMatchObject({
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "small",
+        "gen_ai.usage.input_tokens": 7,
+        "gen_ai.usage.output_tokens": 3,
+        "gen_ai.response.time_to_first_chunk": expect.any(Number),
+        "gen_ai.response.finish_reasons": { values: [{ stringValue: "stop" }] }
+      })
+      expect(attributesOf(refused)).toMatchObject({ "error.type": "RateLimited" })
+      const bodies = received.map(({ body }) => body).join("")
+      expect(bodies).not.toContain(canary)
+      expect(bodies).toMatch(/"service\.instance\.id","value":\{"stringValue":"[0-9a-f-]{36}"/u)
+    })
 )

@@ -13,8 +13,10 @@ import { type Finding, ok, problem } from "./doctor/Finding.ts"
 import * as Output from "./Output.ts"
 import {
   checkEmbedding,
+  checkGrounding,
   checkMail,
   checkModel,
+  checkProviders,
   checkRedis,
   checkRerank,
   checkTelemetry
@@ -32,8 +34,10 @@ export const examine = (settings: Settings) =>
       yield* checkArtifacts(settings),
       ...(yield* checkFiles(settings)),
       yield* checkModel(settings),
+      ...(yield* checkProviders(settings)),
       ...(yield* checkEmbedding(settings)),
       ...(yield* checkRerank(settings)),
+      ...(yield* checkGrounding(settings)),
       ...(yield* checkMail(settings)),
       ...(yield* checkTelemetry(settings))
     ]

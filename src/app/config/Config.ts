@@ -342,6 +342,7 @@ const settingsOf = (
     drainDelay: given.SPOKE_DRAIN_DELAY ?? Duration.seconds(1),
     telemetry: Telemetry.telemetryOf(given),
     healthPort: given.SPOKE_HEALTH_PORT ?? null,
+    accessLog: given.SPOKE_ACCESS_LOG === "enabled",
     logLevel: given.LOG_LEVEL === "warn" ? "warning" : (given.LOG_LEVEL ?? "info"),
     logFormat: given.LOG_FORMAT ?? (terminal ? "pretty" : "json")
   }

@@ -95,6 +95,8 @@ export interface Settings {
   readonly telemetry: Telemetry | null
   /** Null: health and metrics are at `port` alone. */
   readonly healthPort: number | null
+  /** Whether each request that is answered is a line of the log. */
+  readonly accessLog: boolean
   readonly logLevel: "trace" | "debug" | "info" | "warning" | "error" | "none"
   readonly logFormat: "pretty" | "json"
 }

@@ -10,10 +10,10 @@ const window = Duration.seconds(5)
 const resolution = 10
 
 const gauge = Metric.gauge("spoke_event_loop_delay_seconds", {
-  description: "How late the event loop was in the last five seconds; quantile 1 is the longest delay"
+  description: "How late the event loop was in the last five seconds; percentile 100 is the longest delay"
 })
 
-const quantiles = [0.5, 0.99, 1] as const
+const percentiles = [50, 99, 100] as const
 
 /** Measures until the scope closes. */
 export const watch = Effect.gen(function* () {
@@ -26,11 +26,11 @@ export const watch = Effect.gen(function* () {
     (histogram) => Effect.sync(() => void histogram.disable())
   )
   const tell = Effect.forEach(
-    quantiles,
-    (quantile) => {
-      const nanoseconds = quantile === 1 ? delays.max : delays.percentile(quantile * 100)
+    percentiles,
+    (percentile) => {
+      const nanoseconds = percentile === 100 ? delays.max : delays.percentile(percentile)
       const seconds = delays.count === 0 ? 0 : Math.max(0, nanoseconds / 1e6 - resolution) / 1_000
-      return Metric.set(Metric.tagged(gauge, "quantile", String(quantile)), seconds)
+      return Metric.set(Metric.tagged(gauge, "percentile", String(percentile)), seconds)
     },
     { discard: true }
   )

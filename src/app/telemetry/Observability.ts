@@ -2,6 +2,7 @@
 import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import * as HashMap from "effect/HashMap"
@@ -11,6 +12,7 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
+import * as AccessLog from "../../http/server/AccessLog.ts"
 import { sqlStateOf } from "../../store/Database.ts"
 import type { Settings } from "../config/Config.ts"
 import * as Telemetry from "./Telemetry.ts"
@@ -84,11 +86,13 @@ const jsonLogger = Logger.make<unknown, void>((options) => write(JSON.stringify(
 const prettyLogger = Logger.make<unknown, void>((options) => write(pretty(options)))
 
 export const layer = ({
+  accessLog,
   logFormat,
   logLevel,
   telemetry
-}: Pick<Settings, "logFormat" | "logLevel" | "telemetry">) =>
+}: Pick<Settings, "accessLog" | "logFormat" | "logLevel" | "telemetry">) =>
   Layer.mergeAll(
+    Layer.scopedDiscard(Effect.locallyScoped(AccessLog.enabled, accessLog)),
     Telemetry.layer(telemetry),
     Logger.replace(Logger.defaultLogger, logFormat === "json" ? jsonLogger : prettyLogger),
     Logger.minimumLogLevel(levels[logLevel])

@@ -3,6 +3,7 @@
  * and no span is made. With one, spans hold ids, statements without their values, and of failures their kind and place; a
  * collector that is slow or gone costs a request nothing: what waits is bounded, and what does not fit is dropped.
  */
+import { randomUUID } from "node:crypto"
 import * as Otlp from "@effect/opentelemetry/Otlp"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
@@ -17,8 +18,9 @@ import { isError } from "../../domain/Thrown.ts"
 import * as ProviderHttp from "../../capabilities/ModelRuntime/ProviderHttp.ts"
 import { sampling } from "../../http/server/Span.ts"
 import * as Collector from "./Collector.ts"
-import { count, headerList, httpUrl, ratio, Value } from "../config/ConfigValues.ts"
+import { choice, count, headerList, httpUrl, ratio, Value } from "../config/ConfigValues.ts"
 import * as Package from "../Package.ts"
+import * as SqlSpans from "./SqlSpans.ts"
 
 const variable = <A, I>(schema: Schema.Schema<A, I>, meaning: string) =>
   Schema.optionalWith(schema, { exact: true }).annotations({ description: meaning })
@@ -28,6 +30,10 @@ export const variables = {
   SPOKE_HEALTH_PORT: variable(
     count(0, 65_535),
     "Port of /healthz, /readyz and /metrics beside PORT, in workers too; none by default, 0 takes a free one."
+  ),
+  SPOKE_ACCESS_LOG: variable(
+    choice("enabled", "disabled"),
+    "enabled: one line of the log for each request that is answered; disabled by default."
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: variable(
     httpUrl,
@@ -110,7 +116,8 @@ const withoutWords = Layer.scopedDiscard(
       Tracer.make({
         context: (run, fiber) => inner.context(run, fiber),
         span: (...given) => {
-          const span = inner.span(...given)
+          const made = inner.span(...given)
+          const span = given[0] === SqlSpans.libraryName ? SqlSpans.named(made) : made
           const { end } = span
           return Object.assign(span, {
             end: (at: bigint, exit: Exit.Exit<unknown, unknown>) =>
@@ -132,7 +139,11 @@ export const layer = (telemetry: Telemetry | null) => {
       Layer.provideMerge(
         Otlp.layerJson({
           baseUrl: endpoint,
-          resource: { serviceName: service, serviceVersion: Package.version },
+          resource: {
+            serviceName: service,
+            serviceVersion: Package.version,
+            attributes: { "service.instance.id": randomUUID() }
+          },
           headers: Redacted.value(headers),
           maxBatchSize: 500,
           metricsExportInterval: "30 seconds",

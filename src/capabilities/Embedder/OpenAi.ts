@@ -3,6 +3,7 @@ import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
@@ -13,6 +14,7 @@ import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { retryAfter } from "../../domain/RetryAfter.ts"
 import * as Batcher from "../../concurrency/Batcher.ts"
+import * as ProviderMetrics from "../../concurrency/ProviderMetrics.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { Embedder, EmbedderError } from "../Embedder.ts"
 import { StreamingPost } from "../StreamingPost.ts"
@@ -25,6 +27,8 @@ export interface OpenAiOptions {
   /** Such as `https://api.openai.com/v1`. */
   readonly baseUrl: string
   readonly model: string
+  /** Its name in the configuration; openai by default. */
+  readonly provider?: string
   /** What the model gives by itself, when not set. */
   readonly dimensions?: number
   /** For one request; 30 seconds by default. */
@@ -121,6 +125,28 @@ const retries = Schedule.exponential("500 millis").pipe(
   )
 )
 
+const outcomeOf = ({ status }: WireFailure): ProviderMetrics.Outcome =>
+  status === 429 ? "rate_limited" : status === 408 ? "timed_out" : "failed"
+
+/** Named as OpenTelemetry's conventions for generative AI want it; without the texts. */
+const spanned =
+  ({ dimensions, model }: Asked, { provider = "openai" }: OpenAiOptions) =>
+  <A, E>(self: Effect.Effect<A, E>) =>
+    Effect.flatMap(FiberRef.get(FiberRef.currentTracerEnabled), (isTraced) =>
+      isTraced
+        ? Effect.withSpan(self, `embeddings ${model}`, {
+            kind: "client",
+            captureStackTrace: false,
+            attributes: {
+              "gen_ai.operation.name": "embeddings",
+              "gen_ai.provider.name": provider,
+              "gen_ai.request.model": model,
+              ...(dimensions === undefined ? {} : { "gen_ai.embeddings.dimension.count": dimensions })
+            }
+          })
+        : self
+    )
+
 type Ask = (asked: Asked) => Effect.Effect<ReadonlyArray<Embedding>, WireFailure>
 
 /** What a server answers that does not know a parameter. */
@@ -208,7 +234,12 @@ const make = (options: OpenAiOptions) =>
   Effect.gen(function* () {
     const { model, timeout = "30 seconds", concurrency = 4 } = options
     const dimensions = options.dimensions ?? native[model] ?? 1_536
-    const send = makeAsk(yield* StreamingPost, options.baseUrl, options.apiKey, Duration.decode(timeout))
+    const call = { operation: "embeddings", provider: options.provider ?? "openai" } as const
+    ProviderMetrics.begin(call)
+    pauses.unsafeUpdate(0, [])
+    const wire = makeAsk(yield* StreamingPost, options.baseUrl, options.apiKey, Duration.decode(timeout))
+    const send: Ask = (asked) =>
+      wire(asked).pipe(ProviderMetrics.timed(call, outcomeOf), spanned(asked, options))
     const ask = makeNaming(options, dimensions)
     const pause = makePause(options.baseUrl, yield* ProviderBackoff)
     const batches = new FairLimiter({ name: "embedding-batches", permits: concurrency, maxWaiting: 1_024 })

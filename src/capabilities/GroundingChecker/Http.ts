@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as ProviderMetrics from "../../concurrency/ProviderMetrics.ts"
 import { type Checked, type Claim, GroundingChecker, type Verdict } from "../GroundingChecker.ts"
 import { OutboundHttp } from "../OutboundHttp.ts"
 import * as Words from "./Words.ts"
@@ -42,6 +43,8 @@ const Answer = Schema.parseJson(
 
 class Failed extends Data.TaggedError("Failed")<{ readonly message: string }> {}
 
+const call = { operation: "grounding", provider: "grounding" } as const
+
 const bodyOf = ({ passages, text }: Claim): string =>
   JSON.stringify({
     answerCandidate: text,
@@ -64,9 +67,11 @@ const verdictOf = ({ passages }: Claim, words: Verdict, answer: typeof Answer.Ty
   }
 }
 
-const make = ({ apiKey, timeout = "5 seconds", url }: HttpOptions) =>
-  Effect.map(OutboundHttp, (http) => {
-    const ask = (claim: Claim) =>
+/** Asks about one statement; fails in words that tell nothing of the address and the key. */
+const makeAsk = ({ apiKey, timeout = "5 seconds", url }: HttpOptions) =>
+  Effect.map(
+    OutboundHttp,
+    (http) => (claim: Claim) =>
       http
         .fetch({
           url,
@@ -92,9 +97,24 @@ const make = ({ apiKey, timeout = "5 seconds", url }: HttpOptions) =>
               Schema.decode(Answer)(Buffer.from(body).toString("utf8")),
               () => new Failed({ message: "its answer cannot be read" })
             )
-          )
+          ),
+          ProviderMetrics.timed(call, () => "failed")
         )
+  )
 
+/** Whether the service answers, asked about one sentence of our own. */
+export const probe = (
+  options: HttpOptions
+): Effect.Effect<void, { readonly message: string }, OutboundHttp> =>
+  Effect.flatMap(makeAsk(options), (ask) => {
+    const text = "Spoke answers from the sources that it was given."
+    return Effect.asVoid(ask({ text, passages: [{ index: 1, title: "", text }] }))
+  })
+
+const make = (options: HttpOptions) =>
+  Effect.map(makeAsk(options), (ask) => {
+    const { timeout = "5 seconds" } = options
+    ProviderMetrics.begin(call)
     const check = Effect.fn("GroundingChecker.http")(function* (claims: ReadonlyArray<Claim>) {
       const words = yield* Words.check(claims)
       const verdicts = yield* Effect.forEach(

@@ -2,6 +2,7 @@
  * Several providers as one: an agent's model names one of them, `provider/model`, and where a provider fails before its first
  * token the next of a chain is asked. A provider that failed so is left alone for a while, as long as another one answers.
  */
+import * as Chunk from "effect/Chunk"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -69,19 +70,23 @@ export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeS
 
   const ask = (
     request: ModelRequest,
+    wanted: Target | undefined,
     [target, ...others]: ReadonlyArray<Target>
   ): Stream.Stream<ModelPart, ModelError> => {
     if (target === undefined) return Stream.empty
     let hasBegun = false
-    return target.runtime.reply({ ...request, model: target.model }).pipe(
+    const { model, provider, runtime } = target
+    const instead = { _tag: "Answering", model: `${provider}/${model}` } as const
+    return runtime.reply({ ...request, model }).pipe(
       Stream.mapChunks((parts) => {
+        const isFirst = !hasBegun && parts.length > 0
         hasBegun = true
-        return parts
+        return isFirst && target !== wanted ? Chunk.prepend<ModelPart, ModelPart>(parts, instead) : parts
       }),
       Stream.catchAll((error) =>
         hasBegun || others.length === 0 || !mayMoveOn(error)
           ? Stream.fail(error)
-          : Stream.unwrap(Effect.as(noteFailure(target, error), ask(request, others)))
+          : Stream.unwrap(Effect.as(noteFailure(target, error), ask(request, wanted, others)))
       )
     )
   }
@@ -105,7 +110,7 @@ export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeS
             ...chain.filter((target) => !isPaused(target)),
             ...chain.filter((target) => isPaused(target))
           ]
-          return ask(request, inOrder)
+          return ask(request, chain[0], inOrder)
         })
       )
   }

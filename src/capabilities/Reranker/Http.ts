@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as ProviderMetrics from "../../concurrency/ProviderMetrics.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { Reranker, RerankerError } from "../Reranker.ts"
 
@@ -52,9 +53,12 @@ const scoresOf = ({ results }: Results, count: number) => {
   return Effect.succeed<ReadonlyArray<number>>(scores)
 }
 
+const call = { operation: "rerank", provider: "reranker" } as const
+
 const make = ({ apiKey, model, timeout = "2 seconds", url }: HttpOptions) =>
   Effect.map(HttpClient.HttpClient, (http) => {
     let restUntil = 0
+    ProviderMetrics.begin(call)
 
     const ask = (query: string, documents: ReadonlyArray<string>) => {
       const post = HttpClientRequest.post(url, { acceptJson: true }).pipe(
@@ -82,7 +86,8 @@ const make = ({ apiKey, model, timeout = "2 seconds", url }: HttpOptions) =>
           duration: timeout,
           onTimeout: () => failure("The reranker did not answer in time.")
         }),
-        Effect.flatMap((answer) => scoresOf(answer, documents.length))
+        Effect.flatMap((answer) => scoresOf(answer, documents.length)),
+        ProviderMetrics.timed(call, () => "failed")
       )
     }
 

@@ -33,6 +33,7 @@ import {
 } from "../../domain/Errors.ts"
 import { networkOf } from "../../domain/ClientNetwork.ts"
 import { workFor } from "../../concurrency/CurrentOwner.ts"
+import * as AccessLog from "./AccessLog.ts"
 import * as Body from "./Body.ts"
 import { addressOf, TrustedProxies } from "./ClientAddress.ts"
 import { failureBody, isCoded, jsonLimit, statusOf, webhookLimit } from "../Envelope.ts"
@@ -177,7 +178,10 @@ export const around =
           ({ status }: HttpServerResponse.HttpServerResponse) => status
         )
       )
-      RequestMetrics.observe(method, yield* pattern, response.status, (yield* monotonicMillis) - began)
+      const route = yield* pattern
+      const millis = (yield* monotonicMillis) - began
+      RequestMetrics.observe(method, route, response.status, millis)
+      yield* AccessLog.write(route, response.status, millis)
       return Headers.complete(response, requestId, overHttps, yield* FiberRef.get(Headers.extra))
     })
 

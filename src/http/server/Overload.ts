@@ -12,9 +12,9 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
-import * as MetricBoundaries from "effect/MetricBoundaries"
 import type * as Scope from "effect/Scope"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
+import { DurationHistogram } from "../../concurrency/DurationHistogram.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { answer } from "./Boundary.ts"
 import { ownerOf, TrustedProxies } from "./ClientAddress.ts"
@@ -67,9 +67,8 @@ const refused = Metric.counter("spoke_http_refused_total", {
   incremental: true
 })
 const waiting = Metric.gauge("spoke_http_waiting", { description: "Requests that wait to be begun" })
-const waited = Metric.histogram(
+const waited = new DurationHistogram<Readonly<Record<string, never>>>(
   "spoke_http_wait_seconds",
-  MetricBoundaries.fromIterable([0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]),
   "How long requests waited that could not be begun at once"
 )
 
@@ -179,7 +178,7 @@ class Reception {
       owner,
       begin: () => {
         const millis = this.#now - came
-        if (millis >= 1) waited.unsafeUpdate(millis / 1_000, [])
+        if (millis >= 1) waited.observe(millis, {})
         if (this.#isAway) refuse(away, 0)
         else begin()
       },
@@ -312,6 +311,7 @@ export const guard = (
     const sweeping = yield* Effect.makeLatch(false)
     waiting.unsafeUpdate(0, [])
     refused.unsafeUpdate(0, [])
+    waited.begin({})
     const connections = new Connections.Connections(yield* Connections.ConnectionLimits, proxies)
     const reception = new Reception(server, yield* Effect.clock, {
       overHttps: yield* Headers.OverHttps,

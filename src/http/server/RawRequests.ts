@@ -19,6 +19,7 @@ import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import type { CodedError } from "../../domain/Errors.ts"
+import * as AccessLog from "./AccessLog.ts"
 import * as Boundary from "./Boundary.ts"
 import { addressOf, TrustedProxies } from "./ClientAddress.ts"
 import * as Headers from "./Headers.ts"
@@ -98,7 +99,8 @@ export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R
       const overHttps = yield* Headers.OverHttps
       const proxies = yield* TrustedProxies
       const clock = yield* Effect.clock
-      const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
+      const isTold =
+        (yield* FiberRef.get(FiberRef.currentTracerEnabled)) || (yield* FiberRef.get(AccessLog.enabled))
       const runFork = Runtime.runFork(yield* Effect.runtime())
       const elapsed = () => Number(clock.unsafeCurrentTimeNanos()) / 1e6
 
@@ -138,7 +140,7 @@ export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R
             if (Either.isLeft(read)) return fork(Effect.fail(read.left))
             const raw = { headers: request.headers, body: read.right }
             const isAnswered =
-              !isTraced &&
+              !isTold &&
               route.answerAtOnce(raw, now, (data) => (Exit.isSuccess(data) ? accept(data.value) : fork(data)))
             if (!isAnswered) fork(route.answer(raw))
           })

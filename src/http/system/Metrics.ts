@@ -14,6 +14,8 @@ const nameOf = (text: string) => text.replace(/[^a-zA-Z0-9_:]/g, "_").replace(/^
 
 const quoted = (text: string) => text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")
 
+const explained = (text: string) => text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")
+
 type Labels = ReadonlyArray<readonly [key: string, value: string]>
 
 const number = (value: number | bigint) => (value === Number.POSITIVE_INFINITY ? "+Inf" : String(value))
@@ -50,6 +52,9 @@ const render = (
   return ["untyped", []]
 }
 
+/** The library's own of its fibers, which have neither the format's names nor a meaning for operators. */
+const isOfFibers = (name: string) => name.startsWith("effect_fiber_")
+
 /** Metrics of one name stand together under one `TYPE`, as the format asks. */
 export const exposition = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>): string => {
   const families = new Map<
@@ -58,9 +63,10 @@ export const exposition = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>):
   >()
   for (const { metricKey, metricState } of pairs) {
     const name = nameOf(metricKey.name)
+    if (isOfFibers(name)) continue
     const [type, samples] = render(name, labelsOf(metricKey.tags), metricState)
-    const help =
-      metricKey.description._tag === "Some" ? [`# HELP ${name} ${metricKey.description.value}`] : []
+    const { description } = metricKey
+    const help = description._tag === "Some" ? [`# HELP ${name} ${explained(description.value)}`] : []
     const family = families.get(name) ?? { head: [...help, `# TYPE ${name} ${type}`], samples: [] }
     family.samples.push(...samples)
     families.set(name, family)
@@ -72,14 +78,24 @@ export const exposition = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>):
 const memory = Metric.gauge("process_resident_memory_bytes", {
   description: "Resident memory of the process"
 })
-const cpu = Metric.gauge("process_cpu_seconds_total", { description: "User and system time of the process" })
+const cpu = Metric.counter("process_cpu_seconds_total", {
+  description: "User and system time of the process",
+  incremental: true
+})
+/** What of it is counted already. */
+let countedCpu = 0
 
 const measured = Effect.sync(() => {
   const { system, user } = process.cpuUsage()
   return { memory: process.memoryUsage.rss(), cpu: (system + user) / 1e6 }
 }).pipe(
   Effect.tap((now) => Metric.set(memory, now.memory)),
-  Effect.tap((now) => Metric.set(cpu, now.cpu))
+  Effect.tap((now) =>
+    Effect.sync(() => {
+      cpu.unsafeUpdate(Math.max(0, now.cpu - countedCpu), [])
+      countedCpu = now.cpu
+    })
+  )
 )
 
 /** Adds the route. */

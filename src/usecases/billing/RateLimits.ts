@@ -46,6 +46,8 @@ const refusals = Metric.counter("spoke_rate_limited_total", {
 export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/RateLimits", {
   effect: Effect.gen(function* () {
     const limiter = yield* RateLimiter
+    // Told from the start: a rate cannot be made of a counter that appears with its first count.
+    for (const counter of [failures, refusals]) counter.unsafeUpdate(0, [])
     const settings = yield* RateLimitSettings
     /** Until when each is refused without asking the limiter. */
     const refused = new Map<string, number>()

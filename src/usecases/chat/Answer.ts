@@ -345,7 +345,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   const { reason } = written
   const text = yield* withFarewell(turn, grounding.text)
   yield* record(turn, "model.completed", "complete", "Model replied", {
-    model: turn.admission.model ?? services.runtime.defaultModel,
+    model: turn.answeringModel ?? turn.admission.model ?? services.runtime.defaultModel,
     reason,
     inputTokens,
     outputTokens,

@@ -131,6 +131,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         handoff: null,
         takenOver: false,
         providerProblem: null,
+        answeringModel: null,
         post
       }
       yield* emit(turn, { _tag: "RunEvent", event: started })

@@ -70,12 +70,14 @@ const documented = (error: ModelError, onProblem: (problem: ProviderProblem) => 
 /**
  * Streams one reply. `onDelta` runs for each piece of text before the next is read. `repeatable` is false once a tool has run:
  * a second attempt could call the tool twice. `onProblem` gets what an operator may know of the failure, before the failure.
+ * `onAnswering` gets the model that answers, before its reply, where it is not the one that was asked for.
  */
 export const run = CheapSpans.fn("ModelStep.run")(function* (
   runtime: ModelRuntimeService,
   request: ModelRequest,
   onDelta: (delta: string) => Effect.Effect<void>,
   onProblem: (problem: ProviderProblem) => void,
+  onAnswering: (model: string) => void,
   repeatable: boolean
 ) {
   let text = ""
@@ -87,7 +89,8 @@ export const run = CheapSpans.fn("ModelStep.run")(function* (
     for (const part of parts) {
       if (part._tag === "TextDelta") delta += part.delta
       else if (part._tag === "ToolCall") calls.push(part)
-      else finishes.push(part)
+      else if (part._tag === "Finish") finishes.push(part)
+      else onAnswering(part.model)
     }
     text += delta
     return delta === "" ? Effect.void : onDelta(delta)

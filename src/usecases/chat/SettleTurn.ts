@@ -35,7 +35,7 @@ export const makeSettleTurn = Effect.gen(function* () {
     if (!turn.request.persist || admission.ticket === null) {
       turn.settled = true
       yield* turn.counted ? turns.count(scope, admission.periodStart) : turns.release(scope, admission)
-      TurnMetrics.count(outcome.end, outcome.inputTokens, outcome.outputTokens)
+      yield* TurnMetrics.count(turn, outcome.end, tokens)
       return { _tag: "Written", epoch: admission.epoch } satisfies Settled
     }
     const settlement: Settlement = {
@@ -56,7 +56,7 @@ export const makeSettleTurn = Effect.gen(function* () {
         : (epoch: number) => post({ ...reply, handedOff: turn.handoff !== null }, epoch)
     const settled = yield* turns.settle(scope, settlement, posting)
     turn.settled = settled._tag !== "Fenced"
-    if (settled._tag === "Written") TurnMetrics.count(outcome.end, outcome.inputTokens, outcome.outputTokens)
+    if (settled._tag === "Written") yield* TurnMetrics.count(turn, outcome.end, tokens)
     yield* feed.changed(turn.conversationId, opening.runId)
     return settled
   }, Effect.uninterruptible)
@@ -125,7 +125,7 @@ export const makeSettleTurn = Effect.gen(function* () {
     const empty = Effect.gen(function* () {
       yield* turns.settleEmpty(scope, opening.runId, counted)
       turn.settled = true
-      TurnMetrics.count(end, 0, 0)
+      yield* TurnMetrics.count(turn, end, nothingSaid)
       yield* feed.changed(turn.conversationId, opening.runId)
     })
     return settle(turn, { end, ...nothingSaid, events }).pipe(

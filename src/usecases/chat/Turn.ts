@@ -59,6 +59,8 @@ export interface Turn {
   takenOver: boolean
   /** Why the model's provider brought no reply; null while it has not failed. */
   providerProblem: ProviderProblem | null
+  /** The model of the last round, `provider/model`, where another one answered than was asked for; else null. */
+  answeringModel: string | null
   /** What joins the transaction of the reply; null where replies go out by nothing but the request. */
   readonly post: ((reply: Reply, epoch: number) => Effect.Effect<void>) | null
 }

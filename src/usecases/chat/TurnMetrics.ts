@@ -1,5 +1,9 @@
-/** How many turns ended, and how, and the model's tokens that they took: told at `/metrics`. */
+/** How many turns ended, how and after how long, and the model's tokens that they took: told at `/metrics`. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
+import { DurationHistogram } from "../../concurrency/DurationHistogram.ts"
+import type { Turn } from "./Turn.ts"
 
 const turns = Metric.counter("spoke_turns_total", {
   description: "Turns that ended: complete, failed, timed out, or taken over by somebody else",
@@ -10,7 +14,7 @@ const tokens = Metric.counter("spoke_turn_tokens_total", {
   incremental: true
 })
 
-// A turn costs three additions.
+// A turn costs three additions, and two to histograms.
 const ended = {
   complete: Metric.tagged(turns, "outcome", "complete"),
   failed: Metric.tagged(turns, "outcome", "failed"),
@@ -22,14 +26,33 @@ const written = Metric.tagged(tokens, "direction", "output")
 
 export type End = keyof typeof ended
 
+const durations = new DurationHistogram<{ readonly outcome: End }>(
+  "spoke_turn_duration_seconds",
+  "From the request of a turn to its end, by how it ended"
+)
+const firstTexts = new DurationHistogram<Readonly<Record<string, never>>>(
+  "spoke_turn_first_text_seconds",
+  "From the request of a turn to the first text of its reply"
+)
+
 /** Every outcome is told from the start, with 0. */
 export const begin = (): void => {
   for (const counter of [...Object.values(ended), read, written]) counter.unsafeUpdate(0, [])
+  const ends: ReadonlyArray<End> = ["complete", "failed", "timed_out", "taken_over"]
+  for (const outcome of ends) durations.begin({ outcome })
+  firstTexts.begin({})
 }
 
 /** To be called once for each turn, when it is settled. */
-export const count = (end: End, inputTokens: number, outputTokens: number): void => {
-  ended[end].unsafeUpdate(1, [])
-  read.unsafeUpdate(inputTokens, [])
-  written.unsafeUpdate(outputTokens, [])
-}
+export const count = (
+  { opening, summary }: Pick<Turn, "opening" | "summary">,
+  end: End,
+  { inputTokens, outputTokens }: { readonly inputTokens: number; readonly outputTokens: number }
+): Effect.Effect<void> =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    ended[end].unsafeUpdate(1, [])
+    read.unsafeUpdate(inputTokens, [])
+    written.unsafeUpdate(outputTokens, [])
+    durations.observe(now - opening.startedAt.epochMillis, { outcome: end })
+    if (summary.firstTextMs !== null) firstTexts.observe(summary.firstTextMs, {})
+  })

@@ -37,6 +37,7 @@ const embeddedChunks = Metric.counter("spoke_embedded_chunks_total", {
 export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
   effect: Effect.gen(function* () {
     const embeddings = yield* EmbeddingStore
+    embeddedChunks.unsafeUpdate(0, [])
     const profiles = yield* EmbeddingProfileStore
     const queue = yield* JobQueue
     const current = yield* Embedder

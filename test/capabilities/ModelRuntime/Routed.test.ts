@@ -79,6 +79,26 @@ describe("Several providers", () => {
     })
   )
 
+  it.effect("say which model answers, before its answer, where it is not the one that was asked for", () =>
+    Effect.gen(function* () {
+      const { failures, runtime } = world(["two/big"])
+      const parts = Effect.map(
+        Stream.runCollect(runtime.reply(requestOf({ model: null }))),
+        Chunk.toReadonlyArray
+      )
+      expect((yield* parts).map(({ _tag }) => _tag)).toEqual(["TextDelta", "Finish"])
+      failures.set("one", Stream.fail(error()))
+      expect(yield* parts).toEqual([
+        { _tag: "Answering", model: "two/big" },
+        { _tag: "TextDelta", delta: "two" },
+        finish
+      ])
+      // It is left alone now, and not asked first.
+      failures.delete("one")
+      expect((yield* parts)[0]).toEqual({ _tag: "Answering", model: "two/big" })
+    })
+  )
+
   it.effect(
     "never stand in after the first part, nor where the other may be at work, nor for a refused request",
     () =>

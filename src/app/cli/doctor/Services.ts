@@ -1,15 +1,19 @@
 /** What `spoke doctor` checks of the services that are called over the network. Services that are not configured are left out. */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
-import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as GroundingHttp from "../../../capabilities/GroundingChecker/Http.ts"
 import { Embedder } from "../../../capabilities/Embedder.ts"
 import * as OpenAiEmbedder from "../../../capabilities/Embedder/OpenAi.ts"
 import { Reranker } from "../../../capabilities/Reranker.ts"
 import * as RerankHttp from "../../../capabilities/Reranker/Http.ts"
 import type { Settings } from "../../config/Config.ts"
+import type { ModelProvider } from "../../config/Settings.ts"
+import { reaching as groundingReach } from "../../Grounding.ts"
 import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
 
 /** Some text that is asked about: it costs next to nothing. */
@@ -58,13 +62,17 @@ export const checkRedis = ({ redis }: Settings) =>
 
 const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })
 
-/** Some providers list nothing, or under longer names. */
+/** Some providers list nothing, or under longer names; of what cannot be read nothing is said. */
+const isListed = (model: string, answer: unknown): boolean =>
+  Option.match(Schema.decodeUnknownOption(Models)(answer), {
+    onNone: () => true,
+    onSome: ({ data }) =>
+      data.length === 0 || data.some(({ id }) => id.split(":")[0] === model || id === model)
+  })
+
 const listed = (chatModel: string, response: HttpClientResponse.HttpClientResponse) =>
-  HttpClientResponse.schemaBodyJson(Models)(response).pipe(
-    Effect.map(
-      ({ data }) =>
-        data.length === 0 || data.some(({ id }) => id.split(":")[0] === chatModel || id === chatModel)
-    ),
+  response.json.pipe(
+    Effect.map((answer) => isListed(chatModel, answer)),
     Effect.orElseSucceed(() => true)
   )
 
@@ -91,9 +99,70 @@ export const checkModel = ({ model, providers }: Settings) =>
     Effect.orElseSucceed(() => problem("model", "the provider at OPENAI_BASE_URL does not answer"))
   )
 
+/** One of the other providers, and the models of the configuration that name it. */
+const checkProvider = (
+  name: string,
+  { api, apiKey, baseUrl }: ModelProvider,
+  models: ReadonlyArray<string>
+) =>
+  Effect.gen(function* () {
+    const check = `model ${name}`
+    const client = yield* HttpClient.HttpClient
+    const request = HttpClientRequest.get(`${baseUrl}/models`).pipe(
+      HttpClientRequest.bearerToken(Redacted.value(apiKey))
+    )
+    const response = yield* client.execute(request)
+    const { status } = response
+    if (status === 401 || status === 403)
+      return problem(check, "the provider refuses the key: see its apiKeyEnv in SPOKE_PROVIDERS")
+    if (status >= 500) return problem(check, `the provider answers ${status}`)
+    const known = status === 200 ? yield* response.json.pipe(Effect.orElseSucceed(() => null)) : null
+    const absent = models.filter((model) => !isListed(model, known))
+    return absent.length > 0
+      ? warning(
+          check,
+          `the provider does not list ${absent.join(", ")}: see SPOKE_CHAT_MODEL and SPOKE_FALLBACK_MODELS`
+        )
+      : ok(check, `answers at ${baseUrl} (${api})`)
+  }).pipe(
+    Effect.timeout(answerTimeout),
+    Effect.orElseSucceed(() =>
+      problem(`model ${name}`, "the provider does not answer: see its baseUrl in SPOKE_PROVIDERS")
+    )
+  )
+
+export const checkProviders = ({ fallbackModels, model, providers }: Settings) =>
+  Effect.forEach(
+    // The default one is checked as the model.
+    [...providers].filter(([name]) => name !== model?.provider),
+    ([name, provider]) => {
+      const own = [model?.chatModel ?? "", ...fallbackModels].filter((one) => one.startsWith(`${name}/`))
+      return checkProvider(
+        name,
+        provider,
+        own.map((one) => one.slice(name.length + 1))
+      )
+    },
+    { concurrency: 4 }
+  )
+
+/** The words of a reply and its sources are the chat model's or our own to compare, unless a service does it. */
+export const checkGrounding = ({ grounding }: Settings) =>
+  grounding.checker !== "http"
+    ? Effect.succeed(nothing)
+    : GroundingHttp.probe({ ...grounding, timeout: answerTimeout }).pipe(
+        Effect.as([ok("grounding", "the service answers")]),
+        Effect.catchAll(({ message }) =>
+          Effect.succeed([
+            problem("grounding", `the service does not check replies: ${message}. See SPOKE_GROUNDING_URL.`)
+          ])
+        ),
+        Effect.provide(groundingReach(grounding.url))
+      )
+
 export const checkEmbedding = ({ embedding, model }: Settings) => {
   if (embedding === null || model === null) return Effect.succeed(nothing)
-  const { apiKey, baseUrl } = model
+  const { apiKey, baseUrl, provider } = model
   return Effect.flatMap(Embedder, ({ embedQuery }) => embedQuery(probe)).pipe(
     Effect.as([ok("embedding", `${embedding.model} answers with ${embedding.dimensions} dimensions`)]),
     Effect.timeoutFail({ duration: answerTimeout, onTimeout: () => ({ message: "no answer in time" }) }),
@@ -105,7 +174,7 @@ export const checkEmbedding = ({ embedding, model }: Settings) => {
         )
       ])
     ),
-    Effect.provide(OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, ...embedding }))
+    Effect.provide(OpenAiEmbedder.layerOpenAi({ apiKey, baseUrl, provider, ...embedding }))
   )
 }
 

@@ -21,7 +21,9 @@ export const Claimed = Schema.Struct({
   maxAttempts: Schema.Int,
   /** The worker of the last attempt died: nothing is left to run. */
   dead: Schema.Boolean,
-  owner: Schema.String
+  owner: Schema.String,
+  /** Milliseconds from when it was due; null for one that was taken from a worker that was lost. */
+  waitedMillis: Schema.NullOr(Schema.Number)
 })
 export type Claimed = typeof Claimed.Type
 
@@ -151,9 +153,11 @@ export const makeClaim = (sql: PgClient) => {
             last_error = case when lost then ${workerDied} else last_error end,
             errors = case when lost then ${lostError} else errors end
           from picked where j.id = picked.id
-          returning j.id, payload, attempts, max_attempts, dead, owner, run_at, seq
+          returning j.id, payload, attempts, max_attempts, dead, owner, run_at, seq,
+            case when lost then null else extract(epoch from statement_timestamp() - run_at) * 1000 end::float8 as waited
         )
         select id, payload, attempts, max_attempts as "maxAttempts", dead, claimed.owner, turns.turn,
+          claimed.waited as "waitedMillis",
           passed.owner as passed, coalesce(passed.turn = ${sql.literal(String(maxOwners))}, false) as "isPart"
         from (select owner, turn from turns order by turn desc limit 1) passed
         full join claimed on true left join turns on turns.owner = claimed.owner

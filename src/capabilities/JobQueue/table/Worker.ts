@@ -16,6 +16,7 @@ import { monotonicMillis } from "../../../domain/Elapsed.ts"
 import { randomUUID } from "node:crypto"
 import type { JobFailure, QueueJob, QueuePolicy } from "../../JobQueue.ts"
 import { withOwner } from "../../../concurrency/CurrentOwner.ts"
+import { DurationHistogram } from "../../../concurrency/DurationHistogram.ts"
 import { endEarly, type Held, nameOf, settle } from "./Held.ts"
 import type { QueueName } from "../../../domain/knowledge/Job.ts"
 import type { Claimed } from "./Claim.ts"
@@ -28,6 +29,11 @@ export interface WorkerOptions<R> {
   readonly handler: (job: QueueJob) => Effect.Effect<void, JobFailure, R>
   readonly onDead: (job: QueueJob) => Effect.Effect<void, never, R>
 }
+
+const waits = new DurationHistogram<{ readonly queue: QueueName }>(
+  "spoke_queue_wait_seconds",
+  "How long a job had been due when a worker took it, by queue"
+)
 
 interface State {
   readonly queue: QueueName
@@ -131,6 +137,7 @@ const takeUp = <R>(worker: Worker<R>, limit: number) =>
     )
     if (claimed.length > 0) yield* worker.idle.close
     return yield* Effect.forEach(claimed, (row) => {
+      if (row.waitedMillis !== null) waits.observe(row.waitedMillis, { queue: worker.queue })
       const held = heldFrom(worker.queue, row, token, renewedAt)
       worker.running.set(nameOf(held), held)
       return Effect.tap(Effect.forkDaemon(run(worker, held)), (fiber) => {
@@ -228,6 +235,7 @@ const openWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
       wakes: yield* Queue.sliding<void>(1),
       finished: yield* Queue.sliding<void>(1)
     }
+    waits.begin({ queue: options.queue })
     // Finalizers run from the last to the first: no more claims, then the end of what runs, then of its heartbeat.
     yield* Effect.forkScoped(Effect.interruptible(heartbeat(worker)))
     yield* Effect.forkScoped(Effect.interruptible(prune(worker)))

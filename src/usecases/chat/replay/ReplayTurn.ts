@@ -129,6 +129,7 @@ const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout
       handoff: null,
       takenOver: false,
       providerProblem: null,
+      answeringModel: null,
       post: null
     }
     return turn

@@ -125,7 +125,11 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
   const onProblem = (problem: ProviderProblem) => {
     turn.providerProblem = problem
   }
-  const result = yield* ModelStep.run(runtime, request, push, onProblem, repeatable)
+  turn.answeringModel = null
+  const onAnswering = (model: string) => {
+    turn.answeringModel = model
+  }
+  const result = yield* ModelStep.run(runtime, request, push, onProblem, onAnswering, repeatable)
   yield* Effect.suspend(() => show(stream.flush()))
   return { ...result, text }
 })
@@ -182,7 +186,7 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
     }
     const label = correction === null ? "Model asked for tools" : "Model asked to correct its reply"
     yield* record(turn, "model.completed", "complete", label, {
-      model: request.model ?? runtime.defaultModel,
+      model: turn.answeringModel ?? request.model ?? runtime.defaultModel,
       reason: result.reason,
       inputTokens: result.inputTokens,
       outputTokens: result.outputTokens,

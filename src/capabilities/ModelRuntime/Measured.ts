@@ -1,0 +1,74 @@
+/**
+ * What is told of each call to a provider: a metric, and a span with the attributes that OpenTelemetry's conventions for
+ * generative AI name. Neither prompt nor reply is in them.
+ */
+import type * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import * as Stream from "effect/Stream"
+import type * as Tracer from "effect/Tracer"
+import * as ProviderMetrics from "../../concurrency/ProviderMetrics.ts"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
+import type { ModelError, ModelPart, ModelRequest, ModelRuntimeService } from "../ModelRuntime.ts"
+
+const outcomeOf = ({ reason }: ModelError): ProviderMetrics.Outcome =>
+  reason === "RateLimited" ? "rate_limited" : reason === "TimedOut" ? "timed_out" : "failed"
+
+/** Adds to `span` what is known of the answer as it comes: when the stream ends the span may have ended before. */
+const tellTo = (span: Tracer.Span, began: number, now: () => number) => {
+  let hasBegun = false
+  return (parts: Chunk.Chunk<ModelPart>) => {
+    if (!hasBegun) span.attribute("gen_ai.response.time_to_first_chunk", (now() - began) / 1_000)
+    hasBegun = true
+    for (const part of parts) {
+      if (part._tag !== "Finish") continue
+      span.attribute("gen_ai.usage.input_tokens", part.inputTokens)
+      span.attribute("gen_ai.usage.output_tokens", part.outputTokens)
+      span.attribute("gen_ai.response.finish_reasons", [part.reason])
+    }
+    return parts
+  }
+}
+
+/** `inner`, whose calls are told under the provider's name of the configuration. */
+export const measured = (provider: string, inner: ModelRuntimeService): ModelRuntimeService => {
+  const call = { operation: "chat", provider } as const
+  ProviderMetrics.begin(call)
+
+  const traced = (request: ModelRequest, model: string, began: number) =>
+    Stream.unwrap(
+      Effect.gen(function* () {
+        const clock = yield* Effect.clock
+        const span = yield* Effect.orDie(Effect.currentSpan)
+        const now = () => Number(clock.unsafeCurrentTimeNanos()) / 1e6
+        return inner.reply(request).pipe(
+          Stream.mapChunks(tellTo(span, began, now)),
+          Stream.tapError(({ reason }) => Effect.sync(() => span.attribute("error.type", reason)))
+        )
+      })
+    ).pipe(
+      Stream.withSpan(`chat ${model}`, {
+        kind: "client",
+        captureStackTrace: false,
+        attributes: {
+          "gen_ai.operation.name": "chat",
+          "gen_ai.provider.name": provider,
+          "gen_ai.request.model": model
+        }
+      })
+    )
+
+  const reply = (request: ModelRequest): Stream.Stream<ModelPart, ModelError> =>
+    Stream.unwrap(
+      Effect.gen(function* () {
+        const began = yield* monotonicMillis
+        const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
+        const parts = isTraced
+          ? traced(request, request.model ?? inner.defaultModel, began)
+          : inner.reply(request)
+        return Stream.ensuringWith(parts, (exit) => ProviderMetrics.observe(call, began, exit, outcomeOf))
+      })
+    )
+
+  return { ...inner, reply }
+}

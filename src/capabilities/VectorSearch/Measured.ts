@@ -1,0 +1,30 @@
+/** How long searches take, whoever answers them: told at `/metrics`. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { DurationHistogram } from "../../concurrency/DurationHistogram.ts"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { VectorSearch } from "../VectorSearch.ts"
+
+const durations = new DurationHistogram<{ readonly degraded: "true" | "false" }>(
+  "spoke_retrieval_duration_seconds",
+  "Searches of an agent's chunks, with the embedding of the query and reranking; degraded: by words alone"
+)
+
+export const layerMeasured = Layer.effect(
+  VectorSearch,
+  Effect.map(VectorSearch, (inner) => {
+    durations.begin({ degraded: "false" })
+    durations.begin({ degraded: "true" })
+    return VectorSearch.of({
+      warm: inner.warm,
+      search: (scope, query) =>
+        Effect.flatMap(monotonicMillis, (began) =>
+          Effect.tap(inner.search(scope, query), ({ degraded }) =>
+            Effect.map(monotonicMillis, (now) =>
+              durations.observe(now - began, { degraded: degraded ? "true" : "false" })
+            )
+          )
+        )
+    })
+  })
+)

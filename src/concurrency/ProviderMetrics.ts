@@ -1,0 +1,58 @@
+/** How long calls to providers of models take, and how they end: told at `/metrics`. */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import { monotonicMillis } from "../domain/Elapsed.ts"
+import { DurationHistogram } from "./DurationHistogram.ts"
+
+/** `stopped`: whoever asked no longer wanted the answer, as when its own time was up. */
+export type Outcome = "ok" | "failed" | "rate_limited" | "timed_out" | "stopped"
+
+export interface ProviderCall {
+  readonly operation: "chat" | "embeddings" | "rerank" | "grounding"
+  /** As the configuration calls it, so that the number of them is bounded. */
+  readonly provider: string
+}
+
+const durations = new DurationHistogram<
+  Pick<ProviderCall, "operation" | "provider"> & { readonly outcome: Outcome }
+>(
+  "spoke_provider_request_duration_seconds",
+  "From a request to a provider to the end of its answer, by operation, provider and outcome"
+)
+
+/** Lists what may be told of it, before there is anything to tell. */
+export const begin = ({ operation, provider }: ProviderCall): void => {
+  const outcomes: ReadonlyArray<Outcome> = ["ok", "failed", "rate_limited", "timed_out", "stopped"]
+  for (const outcome of outcomes) durations.begin({ operation, provider, outcome })
+}
+
+const outcomeOf = <E>(exit: Exit.Exit<unknown, E>, ofError: (error: E) => Outcome): Outcome =>
+  Exit.match(exit, {
+    onSuccess: () => "ok",
+    onFailure: (cause) =>
+      Option.match(Cause.failureOption(cause), {
+        onSome: ofError,
+        onNone: () => (Cause.isInterruptedOnly(cause) ? "stopped" : "failed")
+      })
+  })
+
+/** `began` as {@link monotonicMillis} counts. */
+export const observe = <E>(
+  { operation, provider }: ProviderCall,
+  began: number,
+  exit: Exit.Exit<unknown, E>,
+  ofError: (error: E) => Outcome
+): Effect.Effect<void> =>
+  Effect.map(monotonicMillis, (now) =>
+    durations.observe(now - began, { operation, provider, outcome: outcomeOf(exit, ofError) })
+  )
+
+/** One call from its beginning to its end. */
+export const timed =
+  <E>(call: ProviderCall, ofError: (error: E) => Outcome) =>
+  <A, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.flatMap(monotonicMillis, (began) =>
+      Effect.onExit(self, (exit) => observe(call, began, exit, ofError))
+    )
