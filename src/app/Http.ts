@@ -36,6 +36,7 @@ import { InboxViewHandlers } from "../http/hosted/conversations/InboxViewHandler
 import { TakeoverHandlers, ManagedTakeoverHandlers } from "../http/hosted/conversations/TakeoverHandlers.ts"
 import { TokensHandlers } from "../http/hosted/accounts/TokensHandlers.ts"
 import { ToolsHandlers, ManagedToolsHandlers } from "../http/hosted/agents/ToolsHandlers.ts"
+import { ManagedRetentionHandlers, RetentionHandlers } from "../http/hosted/accounts/RetentionHandlers.ts"
 import { HostedUsageHandlers, ManagedUsageHandlers } from "../http/hosted/billing/UsageHandlers.ts"
 import {
   ManagedUsersHandlers,
@@ -79,6 +80,7 @@ const hosted = Layer.mergeAll(
   ReplaysHandlers,
   SdkHandlers,
   EmailLogsHandlers,
+  RetentionHandlers,
   EndUsersHandlers,
   PasswordsHandlers,
   UsersHandlers,
@@ -110,6 +112,7 @@ const managed = Layer.mergeAll(
   ManagedConversationsHandlers,
   ManagedUsageHandlers,
   ManagedUsersHandlers,
+  ManagedRetentionHandlers,
   ManagedWebhooksHandlers
 )
 

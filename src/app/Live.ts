@@ -86,6 +86,7 @@ import { Team } from "../usecases/accounts/Team.ts"
 import { Tools } from "../usecases/agents/Tools.ts"
 import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
 import { WebhookEndpoints } from "../usecases/events/WebhookEndpoints.ts"
+import { RetentionLimits } from "../usecases/accounts/Retention.ts"
 import { UsageReport } from "../usecases/billing/UsageReport.ts"
 import { Attachments } from "../usecases/chat/widget/Attachments.ts"
 import { Callers } from "../usecases/chat/widget/Callers.ts"
@@ -315,6 +316,7 @@ export const layer = <E = never, R = never>(
     RateLimits.Default.pipe(Layer.provide(Layer.succeed(RateLimitSettings, settings))),
     Refresh.Default.pipe(Layer.provide(Sources.Default)),
     Replays.Default,
+    RetentionLimits.Default,
     Retrieve.Default,
     Sources.Default,
     Subscriptions.Default,

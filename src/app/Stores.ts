@@ -5,6 +5,7 @@ import { AccessTokenStore } from "../store/accounts/AccessTokens.ts"
 import { ApiKeyStore } from "../store/accounts/ApiKeys.ts"
 import { EmailDeliveryStore } from "../store/accounts/EmailDeliveries.ts"
 import { OutgoingMailStore } from "../store/accounts/OutgoingMails.ts"
+import { RetentionStore } from "../store/accounts/Retention.ts"
 import { SessionStore } from "../store/accounts/Sessions.ts"
 import { TeamStore } from "../store/accounts/Team.ts"
 import { TenantStore } from "../store/accounts/Tenants.ts"
@@ -79,6 +80,7 @@ export const stores = Layer.mergeAll(
   LegacyMessages.Default,
   OutboxStore.Default,
   OutgoingMailStore.Default,
+  RetentionStore.Default,
   RecordedRunStore.Default,
   RefreshStore.Default,
   SessionStore.Default,

@@ -9,6 +9,7 @@ import { EmbeddingProfiles } from "../usecases/knowledge/EmbeddingProfiles.ts"
 import { JobAlerts } from "../usecases/operations/JobAlerts.ts"
 import { Refresh } from "../usecases/knowledge/Refresh.ts"
 import { Reindex } from "../usecases/knowledge/Reindex.ts"
+import { RetentionLimits } from "../usecases/accounts/Retention.ts"
 import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
 import { WidgetSessions } from "../usecases/chat/widget/Sessions.ts"
 
@@ -45,5 +46,7 @@ export const start = Effect.gen(function* () {
   yield* rounds("The sweep of scheduled readings", Duration.minutes(3), Effect.as(refresh.sweep(), false))
   const webhooks = yield* WebhookDelivery
   yield* rounds("The removal of old deliveries of webhooks", Duration.hours(1), webhooks.sweep)
+  const retention = yield* RetentionLimits
+  yield* rounds("The removal of what tenants keep no longer", idle, retention.sweep)
   yield* rounds("The removal of ended widget sessions", Duration.hours(1), Effect.as(sessions.prune, false))
 })

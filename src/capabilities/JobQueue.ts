@@ -53,6 +53,7 @@ export const policies = {
   "artifact-cleanup": {
     attempts: 20,
     backoff: "2 seconds",
+    maxBackoff: "1 hour",
     keepCompleted: 100,
     keepFailed: 500,
     lease: "30 seconds",

@@ -16,6 +16,7 @@ import { InsightsApi } from "./hosted/conversations/InsightsApi.ts"
 import { InboxViewApi } from "./hosted/conversations/InboxViewApi.ts"
 import { KeysApi } from "./hosted/accounts/KeysApi.ts"
 import { ReplaysApi } from "./hosted/chat/ReplaysApi.ts"
+import { RetentionApi } from "./hosted/accounts/RetentionApi.ts"
 import { SdkApi } from "./hosted/chat/SdkApi.ts"
 import { SessionsApi } from "./hosted/accounts/SessionsApi.ts"
 import { HostedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
@@ -59,6 +60,7 @@ export const Api = HttpApi.make("spoke")
   .add(PasswordsApi)
   .add(AuditApi)
   .add(EmailLogsApi)
+  .add(RetentionApi)
   .add(EndUsersApi)
   .add(HostedConversationsApi)
   .add(InboxViewApi)

@@ -7,6 +7,7 @@ import { ManagedEndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
 import { ManagedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
 import { ManagedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
 import { ManagedKeysApi } from "./hosted/accounts/KeysApi.ts"
+import { ManagedRetentionApi } from "./hosted/accounts/RetentionApi.ts"
 import { ManagedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
 import { ManagedTakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
 import { ManagedToolsApi } from "./hosted/agents/ToolsApi.ts"
@@ -30,4 +31,5 @@ export const ManageApi = HttpApi.make("manage")
   .add(ManagedConversationsApi)
   .add(ManagedUsageApi)
   .add(ManagedUsersApi)
+  .add(ManagedRetentionApi)
   .add(ManagedWebhooksApi)

@@ -28,7 +28,8 @@ import {
 import type { Engine } from "./database/Engine.ts"
 import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory, refuseUsers } from "./database/Lock.ts"
 import { sqlStateOf } from "./database/Failure.ts"
-import { migrate, pendingMigrations } from "./database/Migrations.ts"
+import { migrate, pendingFiles } from "./database/Migrations.ts"
+import { plan as planMigrations, type PlannedFile, type PlannedLock } from "./database/MigrationPlan.ts"
 import * as EmbeddedMaintenance from "./database/EmbeddedMaintenance.ts"
 import { prepareVector, VectorUnavailable, vectorVersions } from "./database/Vector.ts"
 
@@ -37,7 +38,10 @@ export {
   DataDirectoryLocked,
   DataDirectoryUnusable,
   migrate,
-  pendingMigrations,
+  pendingFiles,
+  type PlannedFile,
+  type PlannedLock,
+  planMigrations,
   prepareVector,
   refuseReadOnly,
   sqlStateOf,

@@ -62,6 +62,7 @@ const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Galler
     team: "/app/team",
     webhooks: "/app/webhooks",
     audit: "/app/audit",
+    retention: "/app/retention",
     "not-found": "/app/nowhere",
     "no-agent": "/app/agents/agt_nobody",
     "no-source": "/app/sources/src_nobody",
@@ -125,7 +126,7 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       await page.keyboard.press("Enter")
       await page.getByRole("heading", { name: "Agents" }).waitFor()
       for (const [name, path] of Object.entries(pagesOf(gallery))) {
-        if (/^(people|audit|tokens|webhooks|agent-keys|agent-widget)/u.test(name)) continue
+        if (/^(people|audit|retention|tokens|webhooks|agent-keys|agent-widget)/u.test(name)) continue
         if (role === "viewer" && name.startsWith("agent-try")) continue
         await page.goto(`${spoke.url}${path}`)
         await settled(page)

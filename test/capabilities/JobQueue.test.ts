@@ -1,5 +1,5 @@
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { expect } from "@effect/vitest"
+import { expect, it as plain } from "@effect/vitest"
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -765,4 +765,12 @@ eachEngineLive("The job queue", (it, engine) => {
       expect(yield* sql`select max_attempts from queue_jobs`).toEqual([{ max_attempts: 5 }])
     })
   )
+})
+
+plain("No queue waits for longer than an hour between two attempts", () => {
+  for (const { attempts, backoff, ...policy } of Object.values(policies)) {
+    const longest = Duration.times(Duration.decode(backoff), 2 ** (attempts - 2))
+    const bound = "maxBackoff" in policy ? policy.maxBackoff : Duration.infinity
+    expect(Duration.toHours(Duration.min(longest, bound))).toBeLessThanOrEqual(1)
+  }
 })

@@ -1,7 +1,16 @@
 /** `spoke migrate`: brings the database to the newest version, pgvector's part of it where that is used, and exits. */
 import * as Effect from "effect/Effect"
-import { migrate } from "../../store/Database.ts"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import {
+  migrate,
+  type PlannedFile,
+  type PlannedLock,
+  planMigrations,
+  vectorVersions
+} from "../../store/Database.ts"
 import { fromEnvironment } from "../config/Config.ts"
+import type { Settings } from "../config/Config.ts"
 import { database } from "../Live.ts"
 import * as Package from "../Package.ts"
 import { chooseVector } from "../Vector.ts"
@@ -9,20 +18,99 @@ import * as Arguments from "./Arguments.ts"
 import { CommandFailed } from "./Connection.ts"
 import * as Output from "./Output.ts"
 
-const apply = Effect.gen(function* () {
-  const settings = yield* fromEnvironment()
-  const { applied, vector } = yield* Effect.all({
-    applied: migrate(Package.migrations),
-    vector: chooseVector(settings)
-  }).pipe(Effect.provide(database(settings)))
-  const names = applied.map(([id, name]) => `${String(id).padStart(4, "0")} ${name}`)
-  yield* Output.line(names.length === 0 ? "The database is up to date." : `Applied:\n${names.join("\n")}`)
-  yield* Output.line(`Chunks are searched by ${vector.backend}: ${vector.why}.`)
-}).pipe(Effect.mapError(({ message }) => new CommandFailed({ message })))
+interface Flags {
+  readonly plan?: true | undefined
+  readonly json?: true | undefined
+}
+
+const apply = (settings: Settings) =>
+  Effect.gen(function* () {
+    const { applied, vector } = yield* Effect.all({
+      applied: migrate(Package.migrations),
+      vector: chooseVector(settings)
+    }).pipe(Effect.provide(database(settings)))
+    const names = applied.map(([id, name]) => `${String(id).padStart(4, "0")} ${name}`)
+    return { applied: names, search: vector.backend, why: vector.why }
+  })
+
+/** Pgvector's part runs where the extension is there, or can be made. */
+const vectorPlan = (settings: Settings) =>
+  Effect.gen(function* () {
+    if (settings.database === null || settings.vector === "in-process") return []
+    const { obstacle } = yield* vectorVersions
+    if (obstacle !== null) return []
+    const files = yield* planMigrations(path.join(Package.migrations, "pgvector"), "migrations_pgvector")
+    return files.map((each): PlannedFile => ({ ...each, file: `pgvector/${each.file}` }))
+  })
+
+/** An embedded database that nobody has made yet is made by its first start, with nothing in it that could wait. */
+const planned = (settings: Settings) =>
+  settings.database === null && !fs.existsSync(path.join(settings.dataDir, "database"))
+    ? Effect.succeed<ReadonlyArray<PlannedFile>>([])
+    : Effect.all([planMigrations(Package.migrations), vectorPlan(settings)]).pipe(
+        Effect.map((files) => files.flat()),
+        Effect.provide(database(settings))
+      )
+
+const works = {
+  catalogue: "no row is touched",
+  scan: "reads the whole table",
+  index: "builds an index of the whole table",
+  rewrite: "writes the whole table anew",
+  added: "adds rows",
+  changed: "changes or removes rows, and who writes the same ones waits",
+  unknown: "unknown work"
+} as const
+
+const lockLine = ({ blocks, lock, rows, seconds, table, work }: PlannedLock) => {
+  const size = rows === null ? "rows not counted yet" : `about ${Math.round(rows)} rows`
+  const time = seconds === null ? "time unknown" : seconds < 1 ? "at once" : `roughly ${seconds} s`
+  const held = lock === null ? "lock unknown" : `${lock} lock (blocks ${blocks})`
+  return `    ${table ?? ""}, ${size}: ${held}, ${works[work]}, ${time}`
+}
+
+const fileLines = ({ file, statements, transaction }: PlannedFile) =>
+  [
+    transaction ? file : `${file}, outside a transaction`,
+    ...statements
+      .filter(({ known, locks }) => !known || locks.length > 0)
+      .flatMap(({ known, locks, statement }) => [
+        `  ${known ? "" : "UNKNOWN: "}${statement}`,
+        ...locks.map(lockLine)
+      ])
+  ].join("\n")
+
+const show = (settings: Settings, json: boolean) =>
+  Effect.gen(function* () {
+    const files = yield* planned(settings)
+    if (json) return yield* Output.asJson({ files })
+    if (files.length === 0) return yield* Output.line("The database is up to date.")
+    yield* Output.line(files.map(fileLines).join("\n"))
+    yield* Output.note(
+      "Statements on tables that these files make are left out. A lock is kept until the transaction ends, which holds all files up to one outside a transaction."
+    )
+  })
+
+const command = ({ json, plan }: Flags) =>
+  Effect.gen(function* () {
+    const settings = yield* fromEnvironment()
+    if (plan === true) return yield* show(settings, json === true)
+    const done = yield* apply(settings)
+    if (json === true) return yield* Output.asJson(done)
+    const { applied, search, why } = done
+    yield* Output.line(
+      applied.length === 0 ? "The database is up to date." : `Applied:\n${applied.join("\n")}`
+    )
+    yield* Output.line(`Chunks are searched by ${search}: ${why}.`)
+  }).pipe(Effect.mapError(({ message }) => new CommandFailed({ message })))
 
 export const migrateCommand = (run: Arguments.Run) =>
   Arguments.command(
     "migrate",
     "Apply the migrations to the database and exit.",
-    "DATABASE_URL=postgres://spoke@db/spoke spoke migrate"
-  ).action(() => run(apply))
+    "DATABASE_URL=postgres://spoke@db/spoke spoke migrate",
+    "DATABASE_URL=postgres://spoke@db/spoke spoke migrate --plan"
+  )
+    .option("--plan", "say which files wait and what they would lock, and change nothing")
+    .addOption(Arguments.json)
+    .action((flags) => run(command(flags)))

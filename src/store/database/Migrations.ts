@@ -1,135 +1,353 @@
-/** Applies `migrations/NNNN_name.sql`, in order, in one transaction, on every engine. */
-import * as Migrator from "@effect/sql/Migrator"
+/**
+ * Applies `migrations/NNNN_name.sql` in their order, on every engine, while other processes work on the database.
+ *
+ * Files that wait commit together, in one transaction; a file whose first line is `-- spoke: no transaction` is a step of its
+ * own, of statements that can be repeated. One process migrates, by an advisory lock that ends with its session; the others ask
+ * again and again for it, because a session that waits in the database would stop an index from being built concurrently.
+ *
+ * A statement that waits for a lock keeps everybody waiting who comes after it. So it gives up after `lockTimeout`, lets them
+ * pass, and tries again. What blocks neither readers nor writers waits longer.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
-import * as Cause from "effect/Cause"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
-import * as Fs from "node:fs/promises"
-import * as Path from "node:path"
+import * as Holders from "./LockHolders.ts"
+import { sqlStateOf } from "./Failure.ts"
+import { badState, concurrentIndex, load, MigrationError, type MigrationFile } from "./MigrationFiles.ts"
+import { statementsOf } from "./SqlText.ts"
 
-const pattern = /^(\d{4})_(\w+)\.sql$/
+export interface MigrateOptions {
+  /** Where it stands what has been applied. */
+  readonly table?: string
+  /** How long a statement may keep others waiting behind it, which wait for no longer because of it. */
+  readonly lockTimeout?: Duration.DurationInput
+  /** A step that has not had its locks for this long fails. */
+  readonly giveUpAfter?: Duration.DurationInput
+}
 
-const badState = (message: string) => new Migrator.MigrationError({ reason: "bad-state", message })
+interface Options {
+  readonly table: string
+  readonly lockTimeout: Duration.Duration
+  readonly giveUpAfter: Duration.Duration
+}
 
-/** The migrator keeps to itself why a migration failed. */
-const withReason = (error: Migrator.MigrationError) =>
-  Predicate.isTagged(error.cause, "SqlError") && Predicate.hasProperty(error.cause, "message")
-    ? new Migrator.MigrationError({
-        cause: error.cause,
-        reason: error.reason,
-        message: `${error.message}: ${String(error.cause.message)}`
-      })
-    : error
+const optionsOf = ({ giveUpAfter, lockTimeout, table }: MigrateOptions): Options => ({
+  table: table ?? "migrations",
+  lockTimeout: Duration.decode(lockTimeout ?? "2 seconds"),
+  giveUpAfter: Duration.decode(giveUpAfter ?? "5 minutes")
+})
 
-/** The files of a directory as migrations; the numbers must be 1, 2, 3 … with none missing and none twice. */
-const load = (directory: string): Migrator.Loader =>
+/** Another process migrates. */
+class Busy extends Data.TaggedError("Busy") {}
+
+/** A lock was not to be had in time; `error` says so if it stays like that. */
+class Waited extends Data.TaggedError("Waited")<{ readonly error: MigrationError }> {}
+
+type Applied = readonly [id: number, name: string]
+
+interface Row {
+  readonly migration_id: number
+  readonly name: string
+  /** Null for what was applied before there were checksums. */
+  readonly checksum: string | null
+}
+
+const rowsOf = (table: string) =>
   Effect.gen(function* () {
-    const names = yield* Effect.tryPromise({
-      try: () => Fs.readdir(directory),
-      catch: () => badState(`The migrations directory ${directory} cannot be read.`)
-    })
-    const files = names.filter((name) => name.endsWith(".sql")).sort()
-    return yield* Effect.forEach(files, (file, index) => {
-      const [, number, name] = pattern.exec(file) ?? []
-      if (number === undefined || name === undefined) {
-        return badState(`${file} is not named like 0001_name.sql.`)
-      }
-      if (Number(number) !== index + 1) {
-        return badState(
-          `Migration ${file} stands where number ${index + 1} is due: a number is missing or used twice.`
-        )
-      }
-      const migration: Migrator.ResolvedMigration = [index + 1, name, read(Path.join(directory, file))]
-      return Effect.succeed(migration)
-    })
+    const sql = yield* SqlClient.SqlClient
+    const [there] = yield* sql<{ readonly found: boolean; readonly checked: boolean }>`
+      select to_regclass(${table}) is not null as found, exists (
+        select from pg_attribute
+        where attrelid = to_regclass(${table}) and attname = 'checksum' and not attisdropped) as checked`
+    if (there?.found !== true) return { rows: [], prepared: false }
+    const checksum = there.checked ? sql`checksum` : sql`null::text as checksum`
+    const rows =
+      yield* sql<Row>`select migration_id, name, ${checksum} from ${sql(table)} order by migration_id`
+    return { rows, prepared: there.checked && rows.every((row) => row.checksum !== null) }
   })
 
-/** An index of a large table takes longer than any statement of a request may. */
-const unlimited = "set local statement_timeout = 0;\n"
-
-/** Resolves to the effect that runs the file: text without parameters may hold many statements. */
-const read = (path: string) =>
-  Effect.map(
-    Effect.promise(() => Fs.readFile(path, "utf8")),
-    (text) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(`${unlimited}${text}`))
+/** Every applied migration must be one of ours, as it is: else the database belongs to another version of the program. */
+const refuseStrangers = (files: ReadonlyArray<MigrationFile>, rows: ReadonlyArray<Row>) =>
+  Effect.forEach(
+    rows,
+    ({ checksum, migration_id: id, name }) => {
+      const ours = files[id - 1]
+      if (ours === undefined)
+        return badState(`The database has migration ${id}_${name}, which this version does not know.`)
+      if (ours.name !== name)
+        return badState(`Migration ${id} of the database is ${name}, of this version ${ours.name}.`)
+      if (checksum !== null && checksum !== ours.checksum)
+        return badState(
+          `The migration ${ours.file} has been changed since it was applied to this database. ` +
+            "Put the file back as it was, and let a new one make the change."
+        )
+      return Effect.void
+    },
+    { discard: true }
   )
 
-/** Every applied migration must be one of ours: else the database belongs to another version of the program. */
-const refuseStrangers = (known: ReadonlyArray<Migrator.ResolvedMigration>, table: string) =>
+/** What is left to do; fails where files and database do not fit. */
+const look = (files: ReadonlyArray<MigrationFile>, table: string) =>
   Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const applied = yield* sql<{ migration_id: number; name: string }>`
-      select migration_id, name from ${sql(table)} order by migration_id`
-    for (const { migration_id: id, name } of applied) {
-      const ours = known[id - 1]
-      if (ours === undefined) {
-        return yield* badState(`The database has migration ${id}_${name}, which this version does not know.`)
-      }
-      if (ours[1] !== name) {
-        return yield* badState(`Migration ${id} of the database is ${name}, of this version ${ours[1]}.`)
-      }
-    }
+    const { prepared, rows } = yield* rowsOf(table)
+    yield* refuseStrangers(files, rows)
+    const applied = new Set(rows.map(({ migration_id: id }) => id))
+    return { prepared, pending: files.filter(({ id }) => !applied.has(id)) }
   })
 
-const pendingOf = (loaded: ReadonlyArray<Migrator.ResolvedMigration>, table: string) =>
+/** What commits together, of files that wait: those up to one without a transaction, or that one alone. */
+const stepOf = (pending: ReadonlyArray<MigrationFile>): ReadonlyArray<MigrationFile> => {
+  const end = pending.findIndex(({ transaction }) => !transaction)
+  return end === -1 ? pending : pending.slice(0, Math.max(1, end))
+}
+
+const namesOf = (files: ReadonlyArray<MigrationFile>) => files.map(({ id, name }): Applied => [id, name])
+
+const note = (files: ReadonlyArray<MigrationFile>, table: string) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) =>
+      sql`insert into ${sql(table)} ${sql.insert(files.map(({ checksum, id, name }) => ({ migration_id: id, name, checksum })))}`
+  )
+
+/** The key of the lock that one process of a database and schema has. */
+const lockKey = (sql: SqlClient.SqlClient, table: string) =>
+  sql`hashtextextended('spoke ' || coalesce(current_schema(), '') || ' ' || ${table}, 0)`
+
+/** `55P03`: the time for a lock is over. `40P01`: two would wait for each other. */
+const waits = new Set(["55P03", "40P01"])
+
+const gaveUp = (file: string, error: SqlError, holders: Effect.Effect.Success<Holders.Found>, left: string) =>
+  new MigrationError({
+    reason: "locked",
+    message:
+      `The migration ${file} did not get a lock that it needs (SQLSTATE ${sqlStateOf(error) ?? "55P03"}). ${Holders.inWords(holders)} ` +
+      `${Holders.remedy(holders)}, or wait for its end; then start again. ${left}`,
+    cause: error
+  })
+
+/** What a statement of `file` fails with. */
+const asWait =
+  (file: string, holders: Holders.Found, left: string) =>
+  (error: SqlError): Effect.Effect<never, Waited | MigrationError> =>
+    waits.has(sqlStateOf(error) ?? "")
+      ? Effect.flatMap(holders, (found) => new Waited({ error: gaveUp(file, error, found, left) }))
+      : new MigrationError({
+          reason: "failed",
+          message: `The migration ${file} failed: ${error.message}`,
+          cause: error
+        })
+
+const milliseconds = (duration: Duration.Duration) =>
+  String(Math.max(1, Math.round(Duration.toMillis(duration))))
+
+/** One try of `inside` in a transaction of the process that migrates. */
+const inTransaction = <A, E, R>(
+  { lockTimeout, table }: Options,
+  inside: (holders: Holders.Found) => Effect.Effect<A, E, R>
+) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const names = loaded.map(([id, name]) => [id, name] as const)
-    const [there] = yield* sql<{ readonly found: boolean }>`select to_regclass(${table}) is not null as found`
-    if (there?.found !== true) return names
-    yield* refuseStrangers(loaded, table)
-    const applied = yield* sql<{ readonly migration_id: number }>`select migration_id from ${sql(table)}`
-    const known = new Set(applied.map(({ migration_id: id }) => id))
-    return names.filter(([id]) => !known.has(id))
+    const watched = yield* Holders.watch(Duration.times(lockTimeout, 0.3))
+    const whole = Effect.gen(function* () {
+      // An index of a large table takes longer than any statement of a request may.
+      const [session] = yield* sql<{ readonly mine: boolean; readonly pid: number }>`
+        select set_config('statement_timeout', '0', true), set_config('lock_timeout', ${milliseconds(lockTimeout)}, true),
+          pg_backend_pid() as pid, pg_try_advisory_xact_lock(${lockKey(sql, table)}) as mine`
+      if (session?.mine !== true) return yield* new Busy()
+      yield* watched.waits(session.pid)
+      return yield* inside(watched.holders)
+    })
+    return yield* sql.withTransaction(whole)
+  }).pipe(Effect.scoped)
+
+/** The table of what has been applied, with a checksum of each; those of before checksums get today's. */
+const prepare = (files: ReadonlyArray<MigrationFile>, options: Options) =>
+  inTransaction(options, (holders) =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const table = sql(options.table)
+      yield* sql`
+        create table if not exists ${table} (
+          migration_id integer primary key,
+          created_at timestamp with time zone not null default now(),
+          name text not null
+        )`
+      yield* sql`alter table ${table} add column if not exists checksum text`
+      const { rows } = yield* rowsOf(options.table)
+      for (const { checksum, migration_id: id } of rows) {
+        const ours = files[id - 1]
+        if (checksum === null && ours !== undefined)
+          yield* sql`update ${table} set checksum = ${ours.checksum} where migration_id = ${id}`
+      }
+    }).pipe(
+      Effect.catchIf(
+        (error) => waits.has(sqlStateOf(error) ?? ""),
+        asWait("of the list of migrations", holders, "Nothing was changed.")
+      )
+    )
+  )
+
+const together = (files: ReadonlyArray<MigrationFile>, options: Options) =>
+  inTransaction(options, (holders) =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { pending } = yield* look(files, options.table)
+      const step = stepOf(pending).filter(({ transaction }) => transaction)
+      for (const { file, text } of step) {
+        yield* Effect.logDebug("Running migration").pipe(Effect.annotateLogs("migration", file))
+        // Text without parameters may hold many statements.
+        yield* Effect.catchAll(
+          sql.unsafe(text),
+          asWait(file, holders, "Nothing of the files that wait was applied.")
+        )
+      }
+      if (step.length > 0) yield* note(step, options.table)
+      return namesOf(step)
+    })
+  )
+
+const pooled =
+  "runs outside a transaction, which a pooler before PostgreSQL does not allow: " +
+  "run spoke migrate once with a DATABASE_URL that names the server itself"
+
+/** A pooler gives each statement another session, and takes no settings from a client that connects. */
+const isPooled = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [found] = yield* sql<{ readonly pooled: boolean }>`
+    select source <> 'client' and version() not like '%emscripten%' as pooled
+    from pg_settings where name = 'statement_timeout'`
+  return found?.pooled === true
+})
+
+/** One statement without a transaction. An index of it that a kill has left unfinished is built again. */
+const alone = (statement: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const index = concurrentIndex(statement)
+    if (index === null) return yield* sql.unsafe(statement)
+    const [found] = yield* sql<{ readonly valid: boolean }>`
+      select indisvalid as valid from pg_index where indexrelid = to_regclass(${index})`
+    if (found?.valid === true) return
+    if (found !== undefined) yield* sql.unsafe(`drop index concurrently ${index}`)
+    yield* sql.unsafe(statement)
   })
+
+/** One file without a transaction, on a session of its own. */
+const outside = (files: ReadonlyArray<MigrationFile>, options: Options) =>
+  Effect.gen(function* () {
+    const client = yield* SqlClient.SqlClient
+    const watched = yield* Holders.watch(Duration.times(options.lockTimeout, 0.3))
+    const session = yield* client.reserve
+    const steps = Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const key = lockKey(sql, options.table)
+      const [here] = yield* sql<{ readonly mine: boolean; readonly pid: number }>`
+        select pg_try_advisory_lock(${key}) as mine, pg_backend_pid() as pid`
+      if (here?.mine !== true) return yield* new Busy()
+      yield* Effect.addFinalizer(() => Effect.ignore(sql`select pg_advisory_unlock(${key})`))
+      const { pending } = yield* look(files, options.table)
+      const [step] = pending
+      if (step === undefined || step.transaction) return []
+      if (yield* isPooled) return yield* badState(`The migration ${step.file} ${pooled}.`)
+      yield* Effect.addFinalizer(() =>
+        Effect.ignore(Effect.zipRight(sql`reset lock_timeout`, sql`reset statement_timeout`))
+      )
+      yield* sql`
+        select set_config('statement_timeout', '0', false),
+          set_config('lock_timeout', ${milliseconds(options.giveUpAfter)}, false)`
+      yield* watched.waits(here.pid)
+      const left = "Its statements up to there were applied, and the next start goes on with the others."
+      yield* Effect.forEach(statementsOf(step.text), alone, { discard: true }).pipe(
+        Effect.catchAll(asWait(step.file, watched.holders, left)),
+        // It has waited all its time.
+        Effect.catchIf(
+          (failed) => failed._tag === "Waited" && sqlStateOf(failed.error.cause) === "55P03",
+          (failed) => Effect.fail(failed._tag === "Waited" ? failed.error : failed)
+        )
+      )
+      yield* note([step], options.table)
+      return namesOf([step])
+    }).pipe(Effect.scoped)
+    return yield* Effect.provideService(steps, SqlClient.TransactionConnection, [session, 0] as const)
+  }).pipe(Effect.scoped)
+
+const betweenAsks = Duration.millis(300)
+const longestPause = Duration.seconds(15)
+
+/** Waits for the process that migrates, however long it takes; tries again, ever less often, where a lock was not to be had. */
+const patiently = <A, E, R>(attempt: Effect.Effect<A, E | Busy | Waited, R>, { giveUpAfter }: Options) => {
+  const asking = Effect.retry(attempt, {
+    while: (error) => error instanceof Busy,
+    schedule: Schedule.spaced(betweenAsks)
+  })
+  return attempt.pipe(
+    Effect.catchIf(
+      (error) => error instanceof Busy,
+      () =>
+        Effect.logInfo("Another process migrates the database: waiting for it").pipe(
+          Effect.zipRight(Effect.sleep(betweenAsks)),
+          Effect.zipRight(asking)
+        )
+    ),
+    Effect.tapError((error) =>
+      error instanceof Waited
+        ? Effect.logWarning("A migration waits for a lock and tries again", error.error.message)
+        : Effect.void
+    ),
+    Effect.retry({
+      while: (error) => error instanceof Waited,
+      schedule: Schedule.exponential("500 millis").pipe(
+        Schedule.union(Schedule.spaced(longestPause)),
+        Schedule.jittered,
+        Schedule.upTo(giveUpAfter)
+      )
+    }),
+    Effect.catchAll((error) => Effect.fail(error instanceof Waited ? error.error : error))
+  )
+}
 
 /**
- * Brings the database up to date and answers what was applied. Two processes may start on an empty database: the table
- * of migrations is made outside the lock, so the slower one fails and tries again. All pending migrations commit
- * together or not at all; one that fails is a `MigrationError`. What has been applied stands in `table`.
+ * Brings the database up to date and answers what was applied. Any number of processes may do it at the same time. Files that
+ * wait are applied all or none, but for those without a transaction, which go on where they stopped. A `MigrationError` says
+ * which file was refused, or who holds the lock that it needs.
  */
 export const migrate = (
   directory: string,
-  table = "migrations"
-): Effect.Effect<
-  ReadonlyArray<readonly [id: number, name: string]>,
-  Migrator.MigrationError | SqlError,
-  SqlClient.SqlClient
-> =>
+  given: MigrateOptions = {}
+): Effect.Effect<ReadonlyArray<Applied>, MigrationError | SqlError, SqlClient.SqlClient> =>
   Effect.gen(function* () {
-    const loaded = yield* load(directory)
-    // Then nothing is locked or made: a role that may not change tables can start on what their owner has migrated.
-    if ((yield* pendingOf(loaded, table)).length === 0) return []
-    const applied = yield* Migrator.make({})({ loader: Effect.succeed(loaded), table }).pipe(
-      // The migrator dies of a failing migration; it is the caller who knows what to say.
-      Effect.catchAllCause((cause) =>
-        Option.match(
-          Option.filter(Cause.dieOption(cause), (defect) => defect instanceof Migrator.MigrationError),
-          { onNone: () => Effect.failCause(cause), onSome: (error) => Effect.fail(withReason(error)) }
-        )
-      ),
-      Effect.retry({
-        times: 3,
-        schedule: Schedule.jittered(Schedule.spaced("200 millis")),
-        while: (error) => error._tag === "SqlError"
-      })
-    )
-    yield* refuseStrangers(loaded, table)
+    const options = optionsOf(given)
+    const files = yield* load(directory)
+    const applied: Array<Applied> = []
+    let found = yield* look(files, options.table)
+    if (!found.prepared) {
+      // With nothing to apply, a role that may not change tables can start on what their owner has migrated.
+      const mayNot = (error: unknown) => sqlStateOf(error) === "42501" && found.pending.length === 0
+      yield* Effect.catchIf(patiently(prepare(files, options), options), mayNot, () => Effect.void)
+    }
+    while (found.pending.length > 0) {
+      const run = found.pending[0]?.transaction === false ? outside : together
+      const step: Effect.Effect<
+        ReadonlyArray<Applied>,
+        MigrationError | SqlError | Busy | Waited,
+        SqlClient.SqlClient
+      > = run(files, options)
+      applied.push(...(yield* patiently(step, options)))
+      found = yield* look(files, options.table)
+    }
     return applied
-  }).pipe(Effect.withSpan("Database.migrate"))
+  }).pipe(
+    Effect.catchTag("Busy", (busy) => Effect.die(busy)),
+    Effect.withSpan("Database.migrate")
+  )
 
 /** The migrations of `directory` that the database does not have yet; nothing is changed. */
-export const pendingMigrations = (
-  directory: string,
-  table = "migrations"
-): Effect.Effect<
-  ReadonlyArray<readonly [id: number, name: string]>,
-  Migrator.MigrationError | SqlError,
-  SqlClient.SqlClient
-> =>
-  Effect.flatMap(load(directory), (loaded) => pendingOf(loaded, table)).pipe(
-    Effect.withSpan("Database.pendingMigrations")
-  )
+export const pendingFiles = (directory: string, table = "migrations") =>
+  Effect.gen(function* () {
+    const files = yield* load(directory)
+    return (yield* look(files, table)).pending
+  }).pipe(Effect.withSpan("Database.pendingMigrations"))

@@ -1,5 +1,4 @@
 /** The extension pgvector and the migration of its own that goes with it. */
-import type * as Migrator from "@effect/sql/Migrator"
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
@@ -7,6 +6,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Path from "node:path"
 import { sqlStateOf } from "./Failure.ts"
+import type { MigrationError } from "./MigrationFiles.ts"
 import { migrate } from "./Migrations.ts"
 
 /** pgvector cannot be used on this database; `message` says what to do about it. */
@@ -76,7 +76,7 @@ export const vectorVersions = Effect.map(look, (found) => ({
  */
 export const prepareVector = (
   migrations: string
-): Effect.Effect<string, VectorUnavailable | Migrator.MigrationError | SqlError, SqlClient.SqlClient> =>
+): Effect.Effect<string, VectorUnavailable | MigrationError | SqlError, SqlClient.SqlClient> =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const found = yield* look
@@ -97,6 +97,6 @@ export const prepareVector = (
         })
       )
     }
-    yield* migrate(Path.join(migrations, "pgvector"), "migrations_pgvector")
+    yield* migrate(Path.join(migrations, "pgvector"), { table: "migrations_pgvector" })
     return found.installed ?? found.offered ?? ""
   }).pipe(Effect.withSpan("Database.prepareVector"))

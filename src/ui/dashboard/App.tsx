@@ -40,6 +40,7 @@ const Conversation = lazy(() => import("./pages/conversations/Conversation.tsx")
 const Conversations = lazy(() => import("./pages/conversations/Conversations.tsx"))
 const Insights = lazy(() => import("./pages/insights/Insights.tsx"))
 const People = lazy(() => import("./pages/people/People.tsx"))
+const Retention = lazy(() => import("./pages/retention/Retention.tsx"))
 const Source = lazy(() => import("./pages/sources/Source.tsx"))
 const Sources = lazy(() => import("./pages/sources/Sources.tsx"))
 const Team = lazy(() => import("./pages/team/Team.tsx"))
@@ -92,6 +93,9 @@ const Pages = ({ user }: { readonly user: User }) => {
             </Route>
             <Route path="/tokens">
               <Tokens />
+            </Route>
+            <Route path="/retention">
+              <Retention user={user} />
             </Route>
             <Route path="/audit">
               <Audit />

@@ -1,6 +1,7 @@
 /** What every page stands in: navigation, language, scheme, who is signed in. */
 import { useQueryClient } from "@tanstack/react-query"
 import {
+  Archive,
   BookOpen,
   Bot,
   ChartColumn,
@@ -42,6 +43,7 @@ const words = texts(
     webhooks: "Webhooks",
     tokens: "Access tokens",
     audit: "Audit",
+    retention: "Retention",
     reference: "API reference",
     menu: "Menu",
     language: "Language",
@@ -65,6 +67,7 @@ const words = texts(
     webhooks: "Webhooks",
     tokens: "Zugangstoken",
     audit: "Protokoll",
+    retention: "Aufbewahrung",
     reference: "API-Referenz",
     menu: "Menü",
     language: "Sprache",
@@ -113,7 +116,8 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
       ? ([
           ["/webhooks", t.webhooks, Webhook],
           ["/tokens", t.tokens, KeyRound],
-          ["/audit", t.audit, ScrollText]
+          ["/audit", t.audit, ScrollText],
+          ["/retention", t.retention, Archive]
         ] as const)
       : [])
   ]

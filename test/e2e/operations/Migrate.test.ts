@@ -35,6 +35,23 @@ describe.skipIf(skipped)("The command spoke migrate", () => {
     offered = rows.length > 0
   }, 60_000)
 
+  it("says what waits and what it would lock, and changes nothing, with --plan", async () => {
+    const told = await run(["migrate", "--plan"], variables)
+    expect(told.stderr).toContain("A lock is kept until")
+    expect(told.code).toBe(0)
+    expect(told.stdout).toContain("0001_tenancy.sql")
+    const { stdout } = await run(["migrate", "--plan", "--json"], variables)
+    expect(JSON.parse(stdout)).toMatchObject({
+      files: expect.arrayContaining([
+        expect.objectContaining({ file: "0001_tenancy.sql", transaction: true })
+      ])
+    })
+    const { rows } = await connected((client) =>
+      client.query("select to_regclass('migrations') is null as none")
+    )
+    expect(rows).toEqual([{ none: true }])
+  }, 60_000)
+
   it("applies what is missing, with pgvector's part where the server has it, and says where chunks are searched", async () => {
     const first = await run(["migrate"], variables)
     expect(first.stderr).toBe("")

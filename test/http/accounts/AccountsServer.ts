@@ -25,6 +25,10 @@ import { AuditApi } from "../../../src/http/hosted/accounts/AuditApi.ts"
 import { AuditHandlers } from "../../../src/http/hosted/accounts/AuditHandlers.ts"
 import { EndUsersApi } from "../../../src/http/hosted/conversations/EndUsersApi.ts"
 import { EndUsersHandlers } from "../../../src/http/hosted/conversations/EndUsersHandlers.ts"
+import { RetentionApi } from "../../../src/http/hosted/accounts/RetentionApi.ts"
+import { RetentionHandlers } from "../../../src/http/hosted/accounts/RetentionHandlers.ts"
+import { RetentionStore } from "../../../src/store/accounts/Retention.ts"
+import { RetentionLimits } from "../../../src/usecases/accounts/Retention.ts"
 import { KeysApi } from "../../../src/http/hosted/accounts/KeysApi.ts"
 import { KeysHandlers } from "../../../src/http/hosted/accounts/KeysHandlers.ts"
 import * as SessionAuth from "../../../src/http/hosted/accounts/SessionAuth.ts"
@@ -78,6 +82,7 @@ const Surface = HttpApi.make("spoke")
   .add(AgentVersionsApi)
   .add(ManagedAgentsApi)
   .add(TokensApi)
+  .add(RetentionApi)
   .add(KeysApi)
   .add(AuditApi)
   .add(EndUsersApi)
@@ -91,6 +96,7 @@ const Stores = Layer.mergeAll(
   AgentVersionStore.Default,
   ApiKeyStore.Default,
   EndUserStore.Default,
+  RetentionStore.Default,
   TeamStore.Default,
   UsageStore.Default,
   SessionStore.Default,
@@ -108,6 +114,7 @@ const UseCases = Layer.mergeAll(
   EndUsers.Default,
   Keys.Default,
   Queues.Default,
+  RetentionLimits.Default,
   Subscriptions.Default,
   Team.Default,
   UsageReport.Default
@@ -137,6 +144,7 @@ export const accountsServer = (options: Options = {}) => {
     ManagedAgentsHandlers,
     TokensHandlers,
     AuditHandlers,
+    RetentionHandlers,
     EndUsersHandlers,
     KeysHandlers,
     HostedUsageHandlers,

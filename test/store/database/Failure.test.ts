@@ -106,7 +106,7 @@ eachEngineLive("A statement that the database refuses", (it) => {
     Effect.gen(function* () {
       const broken = yield* folder
       Fs.writeFileSync(Path.join(broken, "0001_broken.sql"), "create table a_broken_one (id no_such_type)")
-      const { message } = yield* Effect.flip(migrate(broken, "migrations_broken"))
+      const { message } = yield* Effect.flip(migrate(broken, { table: "migrations_broken" }))
       expect(message).toContain("1_broken")
       expect(message).toContain('type "no_such_type" does not exist (SQLSTATE 42704)')
     })

@@ -7,7 +7,7 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, inject } from "vitest"
 import { binaries } from "../../servers/PostgresServer.ts"
-import { serverUrl } from "../../TestDatabase.ts"
+import { serverUrl, thread } from "../../TestDatabase.ts"
 import { bundle, discard, run } from "../../Children.ts"
 
 /**
@@ -20,7 +20,7 @@ const migrator = `
   import * as Redacted from "effect/Redacted"
   import Pg from "pg"
   import { layerEmbedded, layerPostgres, migrate } from "../src/store/Database.ts"
-  const [, , folder, place, seed, at, moment] = process.argv
+  const [, , folder, place, seed, at, moment, thread] = process.argv
   let left = Infinity
   const die = () => process.kill(process.pid, "SIGKILL")
   const query = Pg.Client.prototype.query
@@ -40,13 +40,13 @@ const migrator = `
     console.log(tables.every((one) => one === (noted === 3)) && (noted === 0 || noted === 3) ? (noted === 3 ? "all" : "nothing") : "a part")
     yield* sql\`drop table if exists kill_a, kill_b, kill_c, migrations_kill\`
     left = Number(at)
-    yield* migrate(folder, "migrations_kill")
+    yield* migrate(folder, { table: "migrations_kill" })
     left = Infinity
     console.log("migrated")
   })
   const database = place.startsWith("postgres:")
     ? layerPostgres({ url: Redacted.make(place), maxConnections: 1 })
-    : layerEmbedded({ dataDir: place, seed })
+    : layerEmbedded({ dataDir: place, seed, thread: new URL(thread) })
   Effect.runPromise(Effect.provide(program, database)).then(() => process.exit(0), (error) => {
     console.log(String(error))
     process.exit(1)
@@ -73,7 +73,7 @@ afterAll(() => {
 const killed = async (place: string, moment: "before" | "during") => {
   const found: Array<string | undefined> = []
   for (let at = 1; at < 60; at++) {
-    const child = run(module, [folder, place, inject("seed"), String(at), moment])
+    const child = run(module, [folder, place, inject("seed"), String(at), moment, thread.href])
     found.push(await child.line())
     const end = await child.line()
     await child.kill()

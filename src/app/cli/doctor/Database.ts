@@ -6,7 +6,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { pendingMigrations, refuseReadOnly, vectorVersions } from "../../../store/Database.ts"
+import { pendingFiles, refuseReadOnly, vectorVersions } from "../../../store/Database.ts"
 import type { Settings } from "../../config/Config.ts"
 import * as DataDirectory from "../../DataDirectory.ts"
 import { database } from "../../Live.ts"
@@ -67,7 +67,7 @@ const poolOf = ({ database: options }: Settings, { room }: Server): ReadonlyArra
   ]
 }
 
-const migrations = Effect.map(pendingMigrations(Package.migrations), (pending) =>
+const migrations = Effect.map(pendingFiles(Package.migrations), (pending) =>
   pending.length === 0
     ? ok("migrations", "all are applied")
     : warning("migrations", `${pending.length} wait; the next start applies them, and so does spoke migrate`)

@@ -24,6 +24,7 @@ const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "key.create": { en: "Key created", de: "Schlüssel angelegt" },
   "key.revoke": { en: "Key revoked", de: "Schlüssel widerrufen" },
   "key.update": { en: "Key changed", de: "Schlüssel geändert" },
+  "retention.update": { en: "Retention changed", de: "Aufbewahrung geändert" },
   "source.create": { en: "Source added", de: "Quelle hinzugefügt" },
   "source.delete": { en: "Source deleted", de: "Quelle gelöscht" },
   "source.sync": { en: "Source read again", de: "Quelle erneut gelesen" },

@@ -1,0 +1,30 @@
+/** How long the tenant keeps what, for admins; owners change it. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { PatchRetention, Retention } from "../../../domain/accounts/Retention.ts"
+import { ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+export const RetentionAnswer = Schema.Struct({ retention: Retention })
+
+const get = HttpApiEndpoint.get("get", "/retention")
+  .addSuccess(success(RetentionAnswer))
+  .annotate(RequiredRole, "admin")
+
+/** What is left out stays. */
+const patch = HttpApiEndpoint.patch("patch", "/retention")
+  .setPayload(PatchRetention)
+  .addSuccess(success(RetentionAnswer))
+  .addError(failure(ValidationError, ServiceUnavailable))
+  .annotate(RequiredRole, "owner")
+
+const retention = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add(get).add(patch)
+
+export class RetentionApi extends retention("retention").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedRetentionApi extends retention("managedRetention")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "limits") {}

@@ -1,0 +1,68 @@
+/** Who keeps a session waiting for a lock, in words for who operates the database. Texts of queries are never read. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+
+interface Holder {
+  readonly pid: number
+  /** Null where the role may not see it. */
+  readonly application: string | null
+  readonly state: string | null
+  /** Seconds since its transaction began. */
+  readonly age: number | null
+}
+
+/** Who kept the session waiting when that was last looked at. */
+export type Found = Effect.Effect<ReadonlyArray<Holder>>
+
+/** The session that waits, once it is known, and who kept it waiting when that was last looked at. */
+interface Watched {
+  readonly pid: number | null
+  readonly holders: ReadonlyArray<Holder>
+}
+
+const blocking = (pid: number) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql<Holder>`
+      select pid, application_name as application, state, extract(epoch from clock_timestamp() - xact_start)::int as age
+      from pg_stat_activity where pid = any(pg_blocking_pids(${pid})) order by xact_start limit 5`
+  )
+
+/**
+ * Looks at intervals who blocks the session of `waiting`, on another connection, until the scope ends. Must be started outside
+ * of the transaction that waits.
+ */
+export const watch = (every: Duration.DurationInput) =>
+  Effect.gen(function* () {
+    const watched = yield* Ref.make<Watched>({ pid: null, holders: [] })
+    const look = Effect.gen(function* () {
+      const { pid } = yield* Ref.get(watched)
+      if (pid === null) return
+      const holders = yield* blocking(pid)
+      if (holders.length > 0) yield* Ref.set(watched, { pid, holders })
+    })
+    yield* look.pipe(Effect.ignore, Effect.delay(every), Effect.forever, Effect.forkScoped)
+    /** The session that is going to wait. */
+    const waits = (pid: number) => Ref.set(watched, { pid, holders: [] })
+    return { waits, holders: Effect.map(Ref.get(watched), ({ holders }) => holders) }
+  })
+
+const told = ({ age, application, pid, state }: Holder) => {
+  const named = application === null || application === "" ? "" : ` of "${application}"`
+  const since = age === null ? "" : `, its transaction open for ${age} seconds`
+  return `session ${pid}${named} (${state ?? "its state may not be seen by this role"}${since})`
+}
+
+/** A sentence on who is waited for. */
+export const inWords = (holders: ReadonlyArray<Holder>): string =>
+  holders.length === 0
+    ? "Who holds the lock could not be seen: look at pg_locks and pg_stat_activity."
+    : `The lock is held by ${holders.map(told).join(" and ")}.`
+
+/** What ends the wait. */
+export const remedy = (holders: ReadonlyArray<Holder>): string =>
+  holders.length === 0
+    ? "End the transaction that holds it"
+    : `End that transaction, or its session with ${holders.map(({ pid }) => `select pg_terminate_backend(${pid})`).join(", ")}`

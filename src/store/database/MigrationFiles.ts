@@ -1,0 +1,91 @@
+/** The files of a folder of migrations: `NNNN_name.sql`, numbered from 1 with none missing and none twice. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { createHash } from "node:crypto"
+import * as Fs from "node:fs/promises"
+import * as Path from "node:path"
+import { statementsOf, wordsOf } from "./SqlText.ts"
+
+/** `state`: files and database do not fit. `failed`: a statement was refused. `locked`: others held a lock for too long. */
+export class MigrationError extends Schema.TaggedError<MigrationError>()("MigrationError", {
+  reason: Schema.Literal("state", "failed", "locked"),
+  message: Schema.String,
+  cause: Schema.optionalWith(Schema.Defect, { exact: true })
+}) {}
+
+export const badState = (message: string) => new MigrationError({ reason: "state", message })
+
+export interface MigrationFile {
+  readonly id: number
+  readonly name: string
+  /** Its name in the folder. */
+  readonly file: string
+  readonly text: string
+  /** SHA-256 of the text, in hex; how lines end does not count. */
+  readonly checksum: string
+  /** False where the first line says so: each statement is then a step of its own. */
+  readonly transaction: boolean
+}
+
+const pattern = /^(\d{4})_(\w+)\.sql$/u
+const outside = /^-- spoke: no transaction[ \t]*\r?\n/u
+
+const checksumOf = (text: string): string =>
+  createHash("sha256").update(text.replaceAll("\r\n", "\n")).digest("hex")
+
+const indexBuilt =
+  /^create (?:unique )?index concurrently (?:if not exists )?(?<index>"(?:[^"]|"")+"|[a-z_]\w*) on /u
+
+/** What may stand outside a transaction: statements that can be repeated after a kill, which is seen by their words. */
+const repeatable = [
+  indexBuilt,
+  /^drop index concurrently if exists /u,
+  /^alter table (?:only )?\S+ validate constraint \S+$/u
+]
+
+/** The index that a statement builds without a lock; null for any other statement. */
+export const concurrentIndex = (statement: string): string | null =>
+  indexBuilt.exec(wordsOf(statement))?.groups?.["index"] ?? null
+
+const fileOf = (file: string, index: number, text: string) => {
+  const [, number, name] = pattern.exec(file) ?? []
+  if (number === undefined || name === undefined) return badState(`${file} is not named like 0001_name.sql.`)
+  if (Number(number) !== index + 1) {
+    return badState(
+      `Migration ${file} stands where number ${index + 1} is due: a number is missing or used twice.`
+    )
+  }
+  const transaction = !outside.test(text)
+  const foreign = transaction
+    ? undefined
+    : statementsOf(text).find((statement) => !repeatable.some((form) => form.test(wordsOf(statement))))
+  if (foreign !== undefined) {
+    return badState(
+      `${file} runs outside a transaction, where only create index concurrently (with a name), drop index concurrently if ` +
+        `exists and validate constraint may stand, each able to be repeated. Another file is the place for: ${foreign.slice(0, 100)}`
+    )
+  }
+  const found: MigrationFile = {
+    id: index + 1,
+    name,
+    file,
+    text,
+    checksum: checksumOf(text),
+    transaction
+  }
+  return Effect.succeed(found)
+}
+
+/** All of a folder, in their order. Folders in it and files of other kinds are left alone. */
+export const load = (directory: string) =>
+  Effect.gen(function* () {
+    const unreadable = () => badState(`The migrations directory ${directory} cannot be read.`)
+    const names = yield* Effect.tryPromise({ try: () => Fs.readdir(directory), catch: unreadable })
+    const files = names.filter((name) => name.endsWith(".sql")).sort()
+    return yield* Effect.forEach(files, (file, index) =>
+      Effect.tryPromise({
+        try: () => Fs.readFile(Path.join(directory, file), "utf8"),
+        catch: unreadable
+      }).pipe(Effect.flatMap((text) => fileOf(file, index, text)))
+    )
+  })

@@ -1,0 +1,140 @@
+/** How long the tenant keeps what: admins read it, owners change it. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { type Retention as Limits, retention, setRetention } from "../../api/Retention.ts"
+import { atLeast, type User } from "../../api/Session.ts"
+import { Button } from "../../components/Button.tsx"
+import { Actions } from "../../components/Dialog.tsx"
+import { TextField } from "../../components/Field.tsx"
+import { Loaded, Page } from "../../components/Page.tsx"
+import { DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
+import { everywhere } from "../../text/everywhere.ts"
+import { texts, useText } from "../../text/Language.tsx"
+
+const words = texts(
+  {
+    title: "Retention",
+    lead: "After how many days something is deleted for good. An empty field keeps it for ever. Figures of usage always stay.",
+    conversations: "Conversations with their messages",
+    conversationsHelp:
+      "Days since the last message. What waits for a human, or is with one, stays until it is closed.",
+    runs: "Traces of answers",
+    auditEntries: "Audit trail",
+    emailLogs: "Log of e-mails",
+    eventDeliveries: "Log of webhooks",
+    eventDeliveriesHelp: "Never kept for more than seven days.",
+    ingestionJobs: "Finished readings of sources",
+    ingestionJobsHelp: "The last one of each source stays.",
+    ownersOnly: "Only owners change this."
+  },
+  {
+    title: "Aufbewahrung",
+    lead: "Nach wie vielen Tagen etwas endgültig gelöscht wird. Ein leeres Feld bewahrt es für immer auf. Verbrauchszahlen bleiben immer.",
+    conversations: "Gespräche mit ihren Nachrichten",
+    conversationsHelp:
+      "Tage seit der letzten Nachricht. Was auf einen Menschen wartet oder bei einem ist, bleibt, bis es geschlossen wird.",
+    runs: "Abläufe von Antworten",
+    auditEntries: "Protokoll",
+    emailLogs: "Verzeichnis der E-Mails",
+    eventDeliveries: "Verzeichnis der Webhooks",
+    eventDeliveriesHelp: "Nie länger als sieben Tage aufbewahrt.",
+    ingestionJobs: "Beendete Lesevorgänge von Quellen",
+    ingestionJobsHelp: "Der letzte jeder Quelle bleibt.",
+    ownersOnly: "Nur Inhaber ändern das."
+  }
+)
+
+const kinds = [
+  "conversations",
+  "runs",
+  "auditEntries",
+  "emailLogs",
+  "eventDeliveries",
+  "ingestionJobs"
+] as const
+type Kind = (typeof kinds)[number]
+
+const typed = (days: number | null) => (days === null ? "" : String(days))
+const daysOf = (text: string) => (text.trim() === "" ? null : Number(text))
+
+const Edit = ({ found, user }: { readonly found: Limits; readonly user: User }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const draft = useDraft<Record<Kind, string>>({
+    name: "retention",
+    title: t.title,
+    stored: {
+      conversations: typed(found.conversations),
+      runs: typed(found.runs),
+      auditEntries: typed(found.auditEntries),
+      emailLogs: typed(found.emailLogs),
+      eventDeliveries: typed(found.eventDeliveries),
+      ingestionJobs: typed(found.ingestionJobs)
+    }
+  })
+  const save = useMutation({
+    mutationFn: () =>
+      setRetention(
+        Object.fromEntries(
+          kinds
+            .filter((kind) => daysOf(draft.value[kind]) !== found[kind])
+            .map((kind) => [kind, daysOf(draft.value[kind])])
+        )
+      ),
+    onSuccess: async () => {
+      draft.saved()
+      await queries.invalidateQueries({ queryKey: retention.queryKey })
+    }
+  })
+  const { errorOf, general } = useIssues(save.error, kinds)
+  const mayChange = atLeast(user.role, "owner")
+  const help: Partial<Record<Kind, { readonly help: string }>> = {
+    conversations: { help: t.conversationsHelp },
+    eventDeliveries: { help: t.eventDeliveriesHelp },
+    ingestionJobs: { help: t.ingestionJobsHelp }
+  }
+  return (
+    <Form onSubmit={() => save.mutate()} problem={general}>
+      {kinds.map((kind) => (
+        <div key={kind}>
+          <TextField
+            label={t[kind]}
+            {...help[kind]}
+            inputMode="numeric"
+            pattern="[0-9]+"
+            isReadOnly={!mayChange}
+            value={draft.value[kind]}
+            onChange={(days) => draft.change({ [kind]: days })}
+            error={errorOf(kind)}
+          />
+          <Theirs draft={draft} name={kind} />
+        </div>
+      ))}
+      {mayChange ? (
+        <Actions>
+          <DraftState draft={draft} />
+          <Button kind="primary" type="submit" busy={save.isPending}>
+            {common.save}
+          </Button>
+        </Actions>
+      ) : (
+        <p>{t.ownersOnly}</p>
+      )}
+    </Form>
+  )
+}
+
+const Retention = ({ user }: { readonly user: User }) => {
+  const t = useText(words)
+  const query = useQuery(retention)
+  return (
+    <Page title={t.title} lead={t.lead}>
+      <Loaded query={query}>{(found) => <Edit found={found} user={user} />}</Loaded>
+    </Page>
+  )
+}
+
+export default Retention

@@ -1,0 +1,29 @@
+/** How long a tenant keeps what: its limits, and the sweep that removes what is older. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { RetentionStore } from "../../store/accounts/Retention.ts"
+
+/** Batches of one round; a tenant with much to remove has one of them, and the next after all others that wait. */
+const batches = 50
+
+export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases/accounts/Retention", {
+  effect: Effect.gen(function* () {
+    const store = yield* RetentionStore
+
+    /** False when no tenant was due. */
+    const one = Effect.gen(function* () {
+      const claimed = yield* store.claim
+      if (Option.isNone(claimed)) return false
+      yield* store.release(claimed.value, yield* store.remove(claimed.value))
+      return true
+    })
+
+    /** True when tenants still wait. */
+    const sweep = Effect.gen(function* () {
+      for (let done = 0; done < batches; done++) if (!(yield* one)) return false
+      return true
+    }).pipe(Effect.withSpan("RetentionLimits.sweep"))
+
+    return { find: store.find, patch: store.patch, sweep } as const
+  })
+}) {}

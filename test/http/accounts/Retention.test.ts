@@ -1,0 +1,71 @@
+import { expect, layer } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { reset, TestDatabase } from "../../TestDatabase.ts"
+import { accountsServer, call, cookieOf, password, signedIn } from "./AccountsServer.ts"
+
+const Server = accountsServer().pipe(Layer.provideMerge(TestDatabase))
+
+const none = {
+  conversations: null,
+  runs: null,
+  auditEntries: null,
+  emailLogs: null,
+  eventDeliveries: null,
+  ingestionJobs: null
+}
+
+layer(Server, { excludeTestServices: true })("The limits of what a tenant keeps", (it) => {
+  it.effect("keep for ever at first, change one by one, and leave an entry in the audit trail", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const { cookie } = yield* signedIn("ada@example.com")
+      expect((yield* call("GET", "/api/retention", { cookie })).data).toEqual({ retention: none })
+      yield* call("PATCH", "/api/retention", { cookie, body: { conversations: 90 } })
+      const { data } = yield* call("PATCH", "/api/retention", { cookie, body: { runs: 30 } })
+      expect(data).toEqual({ retention: { ...none, conversations: 90, runs: 30 } })
+      yield* call("PATCH", "/api/retention", { cookie, body: { conversations: null } })
+      expect((yield* call("GET", "/api/retention", { cookie })).data.retention).toEqual({ ...none, runs: 30 })
+      const { entries } = (yield* call("GET", "/api/audit", { cookie })).data
+      const actions = entries.map(({ action }: { readonly action: string }) => action)
+      expect(actions.filter((action: string) => action === "retention.update")).toHaveLength(3)
+    })
+  )
+
+  it.effect("are refused and stay as they are when a number of days is none", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const { cookie } = yield* signedIn("ada@example.com")
+      for (const days of [0, -1, 1.5, 3_651, "30", 1e300]) {
+        const { error, status } = yield* call("PATCH", "/api/retention", {
+          cookie,
+          body: { runs: 30, conversations: days }
+        })
+        expect([days, status, error.code]).toEqual([days, 400, "VALIDATION_ERROR"])
+      }
+      expect((yield* call("GET", "/api/retention", { cookie })).data).toEqual({ retention: none })
+    })
+  )
+
+  it.effect("are an owner's to change, an admin's to read, and another tenant's not at all", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const { cookie } = yield* signedIn("ada@example.com")
+      const { cookie: other } = yield* signedIn("bob@example.com")
+      const member = (email: string, role: string) =>
+        Effect.gen(function* () {
+          const made = yield* call("POST", "/api/users", { cookie, body: { email, role } })
+          const { token } = made.data.invitation
+          yield* call("POST", "/api/auth/password", { body: { token, password } })
+          return cookieOf(yield* call("POST", "/api/auth/login", { body: { email, password } }))
+        })
+      const admin = yield* member("al@example.com", "admin")
+      const agent = yield* member("eve@example.com", "agent")
+      yield* call("PATCH", "/api/retention", { cookie, body: { runs: 7 } })
+      expect((yield* call("GET", "/api/retention", { cookie: admin })).data.retention.runs).toBe(7)
+      expect((yield* call("PATCH", "/api/retention", { cookie: admin, body: { runs: 1 } })).status).toBe(403)
+      expect((yield* call("GET", "/api/retention", { cookie: agent })).status).toBe(403)
+      expect((yield* call("GET", "/api/retention", { cookie: other })).data).toEqual({ retention: none })
+    })
+  )
+})

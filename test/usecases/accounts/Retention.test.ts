@@ -1,0 +1,226 @@
+/** What a tenant keeps no longer is removed, and nothing else. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
+import { RetentionStore } from "../../../src/store/accounts/Retention.ts"
+import { RetentionLimits } from "../../../src/usecases/accounts/Retention.ts"
+import * as Fixtures from "../../Fixtures.ts"
+import { eachEngineLive, reset } from "../../TestDatabase.ts"
+
+const live = RetentionLimits.Default.pipe(Layer.provideMerge(RetentionStore.Default))
+
+/** Conversations with a message and a run: name, days since it changed, state, and what the run is at. */
+const conversation = (
+  { agentId, tenantId }: ReadScope,
+  id: string,
+  days: number,
+  state = "AI_ACTIVE",
+  run: "complete" | "running" = "complete"
+) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) =>
+      sql`
+      with person as (insert into end_users (id, tenant_id) values (${`usr_${id}`}, ${tenantId}) returning id),
+      made as (
+        insert into conversations (id, tenant_id, agent_id, end_user_id, channel, state, created_at, updated_at)
+        select ${`cnv_${id}`}, ${tenantId}, ${agentId}, id, 'api', ${state}, now() - interval '400 days',
+          now() - make_interval(days => ${days}::int) from person returning id, updated_at
+      ),
+      said as (
+        insert into messages (id, conversation_id, agent_id, position, role, content, created_at)
+        select ${`msg_${id}`}, id, ${agentId}, 1, 'user', 'Hello', updated_at from made
+      )
+      insert into agent_runs (id, tenant_id, agent_id, conversation_id, instance_id, user_message_id, user_message,
+        period_start, status, started_at, completed_at)
+      select ${`run_${id}`}, ${tenantId}, ${agentId}, id, 'ins_1', 'msg_1', 'Hello', now(), ${run}, updated_at,
+        case when ${run} = 'complete' then updated_at end from made`
+  )
+
+const names = (table: string, { tenantId }: Pick<ReadScope, "tenantId">) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql<{ id: string }>`select id from ${sql(table)} where tenant_id = ${tenantId} order by id`
+  ).pipe(Effect.map((rows) => rows.map(({ id }) => id)))
+
+/** Until nothing waits, whatever was released meanwhile. */
+const swept = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const limits = yield* RetentionLimits
+  yield* sql`update tenant_retention set due_at = now() - interval '1 second'`
+  while (yield* limits.sweep) continue
+})
+
+eachEngineLive("What a tenant keeps no longer", (it) => {
+  it.effect("is nothing until it says so", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      yield* conversation(scope, "old", 3_000)
+      yield* swept
+      expect(yield* names("conversations", scope)).toEqual(["cnv_old"])
+      expect(yield* (yield* RetentionLimits).find(scope)).toMatchObject({ conversations: null, runs: null })
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("is its own conversations past the limit, but for those that a human or a run is at", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const scope = yield* Fixtures.agent()
+      const other = yield* Fixtures.agent()
+      yield* conversation(scope, "closed", 31, "CLOSED")
+      yield* conversation(scope, "open", 31)
+      yield* conversation(scope, "young", 29)
+      yield* conversation(scope, "requested", 31, "HUMAN_REQUESTED")
+      yield* conversation(scope, "taken", 31, "HUMAN_ACTIVE")
+      yield* conversation(scope, "running", 31, "AI_ACTIVE", "running")
+      yield* conversation(other, "others", 31)
+      yield* sql`insert into agent_usage (agent_id, period_start, turns) values (${scope.agentId}, now(), 6)`
+      const limits = yield* RetentionLimits
+      expect(yield* limits.patch(scope, { conversations: 30 })).toMatchObject({
+        conversations: 30,
+        runs: null
+      })
+      yield* limits.patch(other, { conversations: 32 })
+      yield* swept
+      expect(yield* names("conversations", scope)).toEqual([
+        "cnv_requested",
+        "cnv_running",
+        "cnv_taken",
+        "cnv_young"
+      ])
+      expect(yield* names("agent_runs", scope)).toEqual([
+        "run_requested",
+        "run_running",
+        "run_taken",
+        "run_young"
+      ])
+      expect(yield* sql`select count(*)::int as n from messages`).toEqual([{ n: 5 }])
+      expect(yield* names("conversations", other)).toEqual(["cnv_others"])
+      expect(yield* sql`select turns::int from agent_usage`).toEqual([{ turns: 6 }])
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("is its runs, entries, mails, deliveries and jobs past their own limits", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const scope = yield* Fixtures.agent()
+      const { agentId, tenantId } = scope
+      yield* conversation(scope, "old", 11)
+      yield* conversation(scope, "new", 9)
+      yield* conversation(scope, "running", 11, "AI_ACTIVE", "running")
+      for (const [id, days] of [
+        ["a_old", 11],
+        ["b_new", 9]
+      ] as const) {
+        const at = sql`now() - make_interval(days => ${days}::int)`
+        yield* sql`
+          insert into audit_entries (id, tenant_id, at, actor_type, actor_id, action, target, request_id)
+          values (${id}, ${tenantId}, ${at}, 'user', 'usr_1', 'agent.update', 'agt_1', 'req_1')`
+        yield* sql`
+          insert into email_logs (id, tenant_id, recipient, kind, created_at)
+          values (${id}, ${tenantId}, 'a@example.com', 'invitation', ${at})`
+      }
+      yield* sql`insert into webhook_endpoints (id, tenant_id, url, events, payload, secret)
+        values ('whk_1', ${tenantId}, 'https://shop.example', '{}', 'ids', 's')`
+      yield* sql`insert into webhook_deliveries (event_id, endpoint_id, type, ids, status, created_at) values
+        ('evt_old', 'whk_1', 't', '{}', 'delivered', now() - interval '11 days'),
+        ('evt_pending', 'whk_1', 't', '{}', 'pending', now() - interval '11 days'),
+        ('evt_new', 'whk_1', 't', '{}', 'delivered', now() - interval '9 days')`
+      yield* sql`insert into sources (id, tenant_id, agent_id, type, name, config) values
+        ('src_1', ${tenantId}, ${agentId}, 'URL', 'One', '{}'), ('src_2', ${tenantId}, ${agentId}, 'URL', 'Two', '{}')`
+      for (const [id, source] of [
+        ["job_1", "src_1"],
+        ["job_2", "src_1"],
+        ["job_3", "src_1"],
+        ["job_4", "src_2"]
+      ] as const)
+        yield* sql`insert into ingestion_jobs (id, source_id, agent_id, type, status, completed_at)
+          values (${id}, ${source}, ${agentId}, 'INGEST', 'SUCCEEDED', now() - interval '11 days')`
+      yield* sql`update sources set live_generation = (select generation from ingestion_jobs where id = 'job_2')
+        where id = 'src_1'`
+      yield* (yield* RetentionLimits).patch(scope, {
+        runs: 10,
+        auditEntries: 10,
+        emailLogs: 10,
+        eventDeliveries: 10,
+        ingestionJobs: 10
+      })
+      yield* swept
+      expect(yield* names("conversations", scope)).toEqual(["cnv_new", "cnv_old", "cnv_running"])
+      expect(yield* names("agent_runs", scope)).toEqual(["run_new", "run_running"])
+      expect(yield* names("audit_entries", scope)).toEqual(["b_new"])
+      expect(yield* names("email_logs", scope)).toEqual(["b_new"])
+      expect(yield* sql`select event_id as id from webhook_deliveries order by id`).toEqual([
+        { id: "evt_new" },
+        { id: "evt_pending" }
+      ])
+      expect(yield* sql`select id from ingestion_jobs order by id`).toEqual([
+        { id: "job_2" },
+        { id: "job_3" },
+        { id: "job_4" }
+      ])
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("goes in batches, tenants in turns, each of one process at a time", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const store = yield* RetentionStore
+      const large = yield* Fixtures.agent()
+      const small = yield* Fixtures.agent()
+      for (const { tenantId } of [large, small]) {
+        yield* sql`
+          insert into audit_entries (id, tenant_id, at, actor_type, actor_id, action, target, request_id)
+          select ${tenantId} || lpad(n::text, 5, '0'), ${tenantId}, now() - interval '11 days', 'user', 'u', 'a', 't', 'r'
+          from generate_series(1, ${tenantId === large.tenantId ? 450 : 3}::int) n`
+        yield* store.patch({ tenantId }, { auditEntries: 10 })
+      }
+      yield* sql`update tenant_retention set due_at = now() - interval '2 seconds' where tenant_id = ${large.tenantId}`
+      yield* sql`update tenant_retention set due_at = now() - interval '1 second' where tenant_id = ${small.tenantId}`
+      const turns: Array<readonly [string, number]> = []
+      for (;;) {
+        const claimed = yield* store.claim
+        if (claimed._tag === "None") break
+        // Another process gets another tenant, or none.
+        const beside = yield* store.claim
+        expect(beside._tag === "Some" && beside.value.tenantId === claimed.value.tenantId).toBe(false)
+        for (const each of [claimed, beside]) {
+          if (each._tag === "None") continue
+          yield* store.release(each.value, yield* store.remove(each.value))
+          const left = (yield* names("audit_entries", each.value)).length
+          turns.push([each.value.tenantId === large.tenantId ? "large" : "small", left])
+        }
+      }
+      expect(turns).toEqual([
+        ["large", 250],
+        ["small", 0],
+        ["large", 50],
+        ["large", 0]
+      ])
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("is found past any number of conversations that stay", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const scope = yield* Fixtures.agent()
+      yield* conversation(scope, "0", 1)
+      yield* sql`
+        insert into conversations (id, tenant_id, agent_id, end_user_id, channel, created_at, updated_at)
+        select 'cnv_1' || lpad(n::text, 4, '0'), ${scope.tenantId}, ${scope.agentId}, 'usr_0', 'api',
+          now() - interval '400 days', case when n = 450 then now() - interval '31 days' else now() end
+        from generate_series(1, 450) n`
+      yield* (yield* RetentionLimits).patch(scope, { conversations: 30 })
+      yield* swept
+      const left = yield* names("conversations", scope)
+      expect([left.length, left.includes("cnv_10450")]).toEqual([450, false])
+    }).pipe(Effect.provide(live))
+  )
+})
