@@ -42,3 +42,25 @@ begin
 end $$;
 create trigger run_passages_removed after delete on run_passages
   referencing old table as removed for each statement execute function free_passages();
+
+-- Questions that an agent is measured by, with what is expected of its replies.
+create table test_cases (
+  id text primary key,
+  tenant_id text not null,
+  agent_id text not null,
+  question text not null,
+  expect_sources jsonb not null,
+  expect_facts jsonb not null,
+  -- Null: the reply may be either.
+  expect_refusal boolean,
+  note text,
+  origin text not null check (origin in ('written', 'run', 'feedback', 'human', 'file')),
+  -- The run that it was made from: what a person asked goes with the person.
+  run_id text,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  foreign key (tenant_id, agent_id) references agents (tenant_id, id) on delete cascade,
+  foreign key (tenant_id, run_id) references agent_runs (tenant_id, id) on delete cascade
+);
+create index test_cases_agent on test_cases (agent_id, id);
+create index test_cases_run on test_cases (tenant_id, run_id) where run_id is not null;

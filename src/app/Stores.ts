@@ -11,6 +11,7 @@ import { TenantStore } from "../store/accounts/Tenants.ts"
 import { UserStore } from "../store/accounts/Users.ts"
 import { AgentStore } from "../store/agents/Agents.ts"
 import { AgentVersionStore } from "../store/agents/AgentVersions.ts"
+import { TestCaseStore } from "../store/agents/TestCases.ts"
 import { ToolStore } from "../store/agents/Tools.ts"
 import { BillingEventStore } from "../store/billing/BillingEvents.ts"
 import { EntitlementStore } from "../store/billing/Entitlements.ts"
@@ -85,6 +86,7 @@ export const stores = Layer.mergeAll(
   SubscriptionStore.Default,
   TenantStore.Default,
   TeamStore.Default,
+  TestCaseStore.Default,
   ToolStore.Default,
   TurnClaimStore.Default,
   PassageStore.Default,

@@ -9,6 +9,7 @@ import { ManagedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
 import { ManagedKeysApi } from "./hosted/accounts/KeysApi.ts"
 import { ManagedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
 import { ManagedTakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
+import { ManagedTestCasesApi } from "./hosted/agents/TestCasesApi.ts"
 import { ManagedToolsApi } from "./hosted/agents/ToolsApi.ts"
 import { ManagedUsageApi } from "./hosted/billing/UsageApi.ts"
 import { ManagedUsersApi } from "./hosted/accounts/UsersApi.ts"
@@ -22,6 +23,7 @@ export const ManageApi = HttpApi.make("manage")
   .add(ConfigurationApi)
   .add(ManagedKeysApi)
   .add(ManagedToolsApi)
+  .add(ManagedTestCasesApi)
   .add(ManagedChannelsApi)
   .add(ManagedSourcesApi)
   .add(ManagedCrawlApi)

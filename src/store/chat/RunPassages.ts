@@ -10,7 +10,7 @@ import { isDeadlock, isSqlError } from "../knowledge/Sources.ts"
 
 const hashOf = ({ heading, sourceName, text, title, url }: RunPassage): string =>
   createHash("sha256")
-    .update(JSON.stringify([sourceName, title, heading, url, text]))
+    .update(toJsonb([sourceName, title, heading, url, text]))
     .digest("hex")
 
 /**
