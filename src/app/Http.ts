@@ -35,6 +35,7 @@ import { InsightsHandlers } from "../http/hosted/conversations/InsightsHandlers.
 import { InboxViewHandlers } from "../http/hosted/conversations/InboxViewHandlers.ts"
 import { TakeoverHandlers, ManagedTakeoverHandlers } from "../http/hosted/conversations/TakeoverHandlers.ts"
 import { TokensHandlers } from "../http/hosted/accounts/TokensHandlers.ts"
+import { TestCasesHandlers, ManagedTestCasesHandlers } from "../http/hosted/agents/TestCasesHandlers.ts"
 import { ToolsHandlers, ManagedToolsHandlers } from "../http/hosted/agents/ToolsHandlers.ts"
 import { ManagedRetentionHandlers, RetentionHandlers } from "../http/hosted/accounts/RetentionHandlers.ts"
 import { HostedUsageHandlers, ManagedUsageHandlers } from "../http/hosted/billing/UsageHandlers.ts"
@@ -93,6 +94,7 @@ const hosted = Layer.mergeAll(
   InsightsHandlers,
   TakeoverHandlers,
   TokensHandlers,
+  TestCasesHandlers,
   ToolsHandlers,
   WebhooksHandlers
 )
@@ -104,6 +106,7 @@ const managed = Layer.mergeAll(
   ManagedAgentVersionsHandlers,
   ManagedKeysHandlers,
   ManagedToolsHandlers,
+  ManagedTestCasesHandlers,
   ManagedChannelsHandlers,
   ManagedSourcesHandlers,
   ManagedCrawlHandlers,

@@ -83,6 +83,7 @@ import { SourceScopes } from "../usecases/knowledge/SourceScopes.ts"
 import { Subscriptions } from "../usecases/billing/Subscriptions.ts"
 import { Takeover } from "../usecases/conversations/Takeover.ts"
 import { Team } from "../usecases/accounts/Team.ts"
+import { TestCases } from "../usecases/agents/TestCases.ts"
 import { Tools } from "../usecases/agents/Tools.ts"
 import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
 import { WebhookEndpoints } from "../usecases/events/WebhookEndpoints.ts"
@@ -320,6 +321,7 @@ export const layer = <E = never, R = never>(
     Retrieve.Default,
     Sources.Default,
     Subscriptions.Default,
+    TestCases.Default,
     Tools.Default,
     UsageReport.Default,
     WebhookDelivery.Default,

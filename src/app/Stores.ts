@@ -13,6 +13,7 @@ import { UserStore } from "../store/accounts/Users.ts"
 import { AgentStore } from "../store/agents/Agents.ts"
 import { AgentVersionStore } from "../store/agents/AgentVersions.ts"
 import { ConfiguredPartStore } from "../store/agents/ConfiguredParts.ts"
+import { TestCaseStore } from "../store/agents/TestCases.ts"
 import { ToolStore } from "../store/agents/Tools.ts"
 import { BillingEventStore } from "../store/billing/BillingEvents.ts"
 import { EntitlementStore } from "../store/billing/Entitlements.ts"
@@ -89,6 +90,7 @@ export const stores = Layer.mergeAll(
   TenantStore.Default,
   TeamStore.Default,
   ConfiguredPartStore.Default,
+  TestCaseStore.Default,
   ToolStore.Default,
   TurnClaimStore.Default,
   PassageStore.Default,

@@ -21,6 +21,7 @@ import { SdkApi } from "./hosted/chat/SdkApi.ts"
 import { SessionsApi } from "./hosted/accounts/SessionsApi.ts"
 import { HostedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
 import { TakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
+import { TestCasesApi } from "./hosted/agents/TestCasesApi.ts"
 import { ToolsApi } from "./hosted/agents/ToolsApi.ts"
 import { HostedUsageApi } from "./hosted/billing/UsageApi.ts"
 import { WebhooksApi } from "./hosted/events/WebhooksApi.ts"
@@ -53,6 +54,7 @@ export const Api = HttpApi.make("spoke")
   .add(TokensApi)
   .add(ChannelsApi)
   .add(ToolsApi)
+  .add(TestCasesApi)
   .add(WebhooksApi)
   .add(HostedSourcesApi)
   .add(HostedUsageApi)

@@ -10,6 +10,7 @@ import { ManagedKeysApi } from "./hosted/accounts/KeysApi.ts"
 import { ManagedRetentionApi } from "./hosted/accounts/RetentionApi.ts"
 import { ManagedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
 import { ManagedTakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
+import { ManagedTestCasesApi } from "./hosted/agents/TestCasesApi.ts"
 import { ManagedToolsApi } from "./hosted/agents/ToolsApi.ts"
 import { ManagedUsageApi } from "./hosted/billing/UsageApi.ts"
 import { ManagedUsersApi } from "./hosted/accounts/UsersApi.ts"
@@ -23,6 +24,7 @@ export const ManageApi = HttpApi.make("manage")
   .add(ConfigurationApi)
   .add(ManagedKeysApi)
   .add(ManagedToolsApi)
+  .add(ManagedTestCasesApi)
   .add(ManagedChannelsApi)
   .add(ManagedSourcesApi)
   .add(ManagedCrawlApi)

@@ -40,7 +40,7 @@ const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Galler
     "agent-try": `/app/agents/${agentId}`,
     "agent-try-fresh": `/app/agents/${freshId}`,
     ...Object.fromEntries(
-      ["sources", "settings", "versions", "keys", "tools", "channels", "widget"].flatMap((tab) => [
+      ["sources", "settings", "versions", "cases", "keys", "tools", "channels", "widget"].flatMap((tab) => [
         [`agent-${tab}`, `/app/agents/${agentId}/${tab}`],
         [`agent-${tab}-fresh`, `/app/agents/${freshId}/${tab}`]
       ])
@@ -74,6 +74,8 @@ const dialogs = [
   ["agents", /New agent|Neuer Agent/],
   ["agent-sources", /Add source|Quelle hinzufügen/],
   ["agent-keys", /New key|Neuer Schlüssel/],
+  ["agent-cases", /New test case|Neuer Testfall/],
+  ["agent-cases", /Import|Importieren/],
   ["agent-tools", /New tool|Neues Werkzeug/],
   ["agent-channels", /New channel|Neuer Kanal/],
   ["webhooks", /New webhook|Neuer Webhook/],

@@ -116,6 +116,12 @@ export const fill = async (spoke: Spoke, { email, password }: Owner, workshop: s
     bindings: [{ from: "/customer/id", to: "header:X-Customer" }],
     auth: { kind: "bearer", slot: "shop" }
   })
+  await own("POST", `/api/agents/${agentId}/cases`, {
+    question: "When does the workshop open on a Saturday?",
+    expectSources: ["https://shop.example/hours"],
+    expectFacts: ["ten o'clock"],
+    note: "Customers ask this most often."
+  })
   await own("POST", `/api/agents/${agentId}/channels`, {
     channel: "whatsapp",
     externalId: "1098765432",

@@ -107,6 +107,14 @@ describe.skipIf(!hasBrowser)("Trying an agent", () => {
     expect(Math.max(...heights)).toBeLessThan(40)
   })
 
+  it("saves a turn as a test case with one press: its question, and what its reply cites", async () => {
+    await page.getByRole("button", { name: "Save as test case" }).click()
+    await page.getByText("Saved as test case").waitFor()
+    const { cases } = await api(`/api/agents/${agentId}/cases`)
+    expect(cases).toMatchObject([{ question: "How do I start the server?", origin: "run" }])
+    expect(cases[0].expectSources).toHaveLength(1)
+  })
+
   it("frames what has the focus, and not the page around it", async () => {
     await page.getByRole("tab", { name: "Try it" }).focus()
     await page.keyboard.press("Tab")

@@ -22,6 +22,7 @@ const kinds: Record<Kind, true> = {
   KeyId: true,
   TokenId: true,
   ToolId: true,
+  TestCaseId: true,
   WebhookId: true,
   ChannelId: true,
   SourceId: true,
@@ -152,6 +153,10 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
     parameters: { type: "object", properties: {} },
     http: { method: "GET", url: "https://shop.example/" }
   }),
+  "POST /api/agents/:id/cases": () => ({ question: "Taken?" }),
+  "POST /api/agents/:id/cases/from-run": () => ({}),
+  "POST /api/agents/:id/cases/import": () => ({ format: "csv", text: "question\nTaken?" }),
+  "PUT /api/cases/:id": () => ({ question: "Taken?" }),
   "PATCH /api/tools/:id": () => ({ description: "Taken." }),
   "PATCH /api/webhook-endpoints/:id": () => ({ url: "https://shop.example/taken" }),
   "POST /api/webhook-endpoints/:id/replay": () => ({ from: "2026-01-01T00:00:00Z" }),

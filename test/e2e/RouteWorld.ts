@@ -7,6 +7,7 @@ export type Kind =
   | "KeyId"
   | "TokenId"
   | "ToolId"
+  | "TestCaseId"
   | "WebhookId"
   | "ChannelId"
   | "SourceId"
@@ -140,6 +141,7 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     parameters: { type: "object", properties: { number: { type: "string" } }, required: ["number"] },
     http: { method: "GET", url: "https://shop.example/orders/{number}" }
   })
+  const testCase = await own(`/api/agents/${agentId}/cases`, { question: `What is ${mark}?`, note: mark })
   const { webhook } = await own("/api/webhook-endpoints", {
     url: `https://shop.example/${mark}`,
     events: ["source.failed"]
@@ -182,6 +184,7 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     KeyId: made.key.id,
     TokenId: access.token.id,
     ToolId: tool.id,
+    TestCaseId: testCase.case.id,
     WebhookId: webhook.id,
     ChannelId: channel.id,
     SourceId: source.id,

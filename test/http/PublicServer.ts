@@ -302,6 +302,7 @@ const useCases = Layer.unwrapEffect(
           startedAt: DateTime.unsafeMake("2025-01-02T03:04:05.678Z"),
           completedAt: null,
           events: [],
+          passages: [],
           hasMore: false,
           nextCursor: null
         } as const),

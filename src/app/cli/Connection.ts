@@ -147,7 +147,7 @@ const requests = (url: string, [header, secret]: readonly [string, string], pref
         Effect.flatMap(Schema.decodeUnknown(Schema.Struct({ data: schema }))),
         Effect.map(({ data }) => data),
         Effect.catchTags({
-          ParseError: () => new CommandFailed({ message: "The server's answer has an unexpected form." }),
+          ParseError: unexpected,
           ResponseError: () => new CommandFailed({ message: "The server's answer was cut off." })
         })
       )
@@ -157,6 +157,19 @@ const requests = (url: string, [header, secret]: readonly [string, string], pref
 /** Requests to `/v1` with the key; anything but 2xx fails with the documented code and its message. */
 export const connect = (flags: Flags) =>
   Effect.flatMap(target(flags), ({ key, url }) => requests(url, ["x-api-key", Redacted.value(key)], "/v1"))
+
+const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })
+
+export const unexpected = () => new CommandFailed({ message: "The server's answer has an unexpected form." })
+
+/** The key's own agent. */
+export const agentOf = ({ send }: Effect.Effect.Success<ReturnType<typeof connect>>) =>
+  send(HttpClientRequest.get("/models")).pipe(
+    Effect.flatMap((response) => response.json),
+    Effect.flatMap(Schema.decodeUnknown(Models)),
+    Effect.flatMap(({ data: [first] }) => (first === undefined ? unexpected() : Effect.succeed(first.id))),
+    Effect.catchTags({ ParseError: unexpected, ResponseError: unexpected })
+  )
 
 /** Of every command that speaks with the management interface. */
 export interface ManageFlags {

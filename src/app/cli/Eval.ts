@@ -6,6 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
+import type { Case } from "../../domain/agents/TestCaseFile.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
 import * as Ask from "./eval/Ask.ts"
@@ -13,9 +14,10 @@ import * as Cases from "./eval/Cases.ts"
 import * as InProcess from "./eval/InProcess.ts"
 import { judge } from "./eval/Judge.ts"
 import * as Report from "./eval/Report.ts"
+import * as Stored from "./eval/Stored.ts"
 import * as Output from "./Output.ts"
 
-interface Flags extends Connection.Flags {
+interface Flags extends Connection.Flags, Connection.ManageFlags {
   readonly data?: string | undefined
   readonly agent?: string | undefined
   readonly concurrency: number
@@ -60,7 +62,7 @@ const senderOf = ({ agent, data, ...flags }: Flags) =>
       )
     : InProcess.open(data, agent)
 
-const measure = (cases: ReadonlyArray<Cases.Case>, flags: Flags) =>
+const measure = (cases: ReadonlyArray<Case>, flags: Flags) =>
   Effect.gen(function* () {
     const timeout = Duration.seconds(flags.timeout)
     const ask = yield* Ask.make(yield* senderOf(flags), { timeout })
@@ -95,9 +97,19 @@ const verdict = (
   return undefined
 }
 
-const evaluate = (file: string, flags: Flags) =>
+/** Those of the file, or those that are stored with the agent. */
+const casesOf = (file: string | undefined, { agent, data, ...flags }: Flags) => {
+  if (file !== undefined) return Cases.read(file)
+  return agent === undefined || data !== undefined
+    ? Cases.badInput(
+        "Give a file of cases, or --agent and no --data for those that are stored with an agent."
+      )
+    : Stored.read(flags, agent)
+}
+
+const evaluate = (file: string | undefined, flags: Flags) =>
   Effect.gen(function* () {
-    const cases = yield* Cases.read(file)
+    const cases = yield* casesOf(file, flags)
     const before = flags.baseline === undefined ? null : yield* readBaseline(flags.baseline)
     if (flags.record !== undefined) yield* checkWritable(flags.record)
     const started = yield* Clock.currentTimeMillis
@@ -112,7 +124,7 @@ const evaluate = (file: string, flags: Flags) =>
       ? Output.asJson(comparison === null ? report : { ...report, baseline: comparison })
       : Output.line(Report.words(report, comparison))
     if (comparison?.compared === 0)
-      return yield* Cases.badInput(`${flags.baseline} has none of the questions of ${file}.`)
+      return yield* Cases.badInput(`${flags.baseline} has none of the questions of ${file ?? "the agent"}.`)
     const problem = verdict(report, comparison, flags.minPass)
     if (problem !== undefined) return yield* new Connection.CommandFailed({ message: problem })
   })
@@ -120,13 +132,14 @@ const evaluate = (file: string, flags: Flags) =>
 export const evalCommand = (run: Arguments.Run) =>
   Arguments.command(
     "eval",
-    "Ask the questions of a file and measure the replies: sources, facts, refusals, latency, tokens. Exits with 1 when a figure is worse than the baseline's, with 2 when an input cannot be read.",
+    "Ask the questions of a file, or the test cases of an agent, and measure the replies: sources, facts, refusals, latency, tokens. Exits with 1 when a figure is worse than the baseline's, with 2 when an input cannot be read.",
     "spoke eval questions.jsonl",
     "spoke eval questions.csv --record before.json",
     "spoke eval questions.csv --baseline before.json --json | jq .baseline",
-    "spoke eval questions.jsonl --data .spoke --min-pass 0.9"
+    "spoke eval questions.jsonl --data .spoke --min-pass 0.9",
+    "spoke eval --agent Helpdesk --token-file token --min-pass 0.9"
   )
-    .argument("<file>", "cases: JSON Lines, or CSV where the name ends in .csv")
+    .argument("[file]", "cases: JSON Lines, or CSV where the name ends in .csv")
     .option("--baseline <file>", "recorded result to compare with")
     .option("--record <file>", "write the result to this file")
     .option("--min-pass <share>", "exit with 1 when fewer cases pass, 0 to 1", Arguments.share)
@@ -139,9 +152,14 @@ export const evalCommand = (run: Arguments.Run) =>
       []
     )
     .option("--data <folder>", "data folder to open in this process, instead of a running server")
-    .option("--agent <id>", "with --data: the agent to ask; the only one by default")
+    .option(
+      "--agent <name>",
+      "without a file: the agent, by name or id, whose stored test cases are asked; with --data: the id of the agent to ask, the only one by default"
+    )
     .addOption(Arguments.json)
     .addOption(Arguments.url)
     .addOption(Arguments.key)
     .addOption(Arguments.keyFile)
+    .addOption(Arguments.token)
+    .addOption(Arguments.tokenFile)
     .action((file, flags) => run(evaluate(file, flags)))

@@ -10,25 +10,11 @@ import * as Output from "./Output.ts"
 /** Runs of one request: each may take as long as a turn. */
 const runsAtOnce = 2
 
-const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })
-
 interface Flags extends Connection.Flags {
   readonly agent?: string | undefined
   readonly agentVersion?: number | undefined
   readonly json?: true | undefined
 }
-
-const unexpected = () =>
-  new Connection.CommandFailed({ message: "The server's answer has an unexpected form." })
-
-/** The key's own agent. */
-const agentOf = ({ send }: Effect.Effect.Success<ReturnType<typeof Connection.connect>>) =>
-  send(HttpClientRequest.get("/models")).pipe(
-    Effect.flatMap((response) => response.json),
-    Effect.flatMap(Schema.decodeUnknown(Models)),
-    Effect.flatMap(({ data: [first] }) => (first === undefined ? unexpected() : Effect.succeed(first.id))),
-    Effect.catchTags({ ParseError: unexpected, ResponseError: unexpected })
-  )
 
 const shown = ({ after, before, outcome, reason, runId }: ReplayedRun): string => {
   if (outcome === "same") return `${runId}  same\n`
@@ -41,7 +27,7 @@ const shown = ({ after, before, outcome, reason, runId }: ReplayedRun): string =
 const replay = (runIds: ReadonlyArray<string>, { agent, agentVersion, json, ...flags }: Flags) =>
   Effect.gen(function* () {
     const connection = yield* Connection.connect(flags)
-    const agentId = agent ?? (yield* agentOf(connection))
+    const agentId = agent ?? (yield* Connection.agentOf(connection))
     const batches = Array.from({ length: Math.ceil(runIds.length / runsAtOnce) }, (_, place) =>
       runIds.slice(place * runsAtOnce, (place + 1) * runsAtOnce)
     )
@@ -59,7 +45,7 @@ const replay = (runIds: ReadonlyArray<string>, { agent, agentVersion, json, ...f
           Effect.flatMap((response) => response.json),
           Effect.flatMap(Schema.decodeUnknown(Schema.Struct({ data: ReplayedRuns }))),
           Effect.map(({ data }) => data.runs),
-          Effect.catchTags({ ParseError: unexpected, ResponseError: unexpected })
+          Effect.catchTags({ ParseError: Connection.unexpected, ResponseError: Connection.unexpected })
         )
     )
     const runs = replayed.flat()

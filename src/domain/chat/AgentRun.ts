@@ -1,6 +1,6 @@
 /** The execution trace of one turn. */
 import * as Schema from "effect/Schema"
-import { ConversationId, MessageId, RunId } from "../Ids.ts"
+import { ChunkId, ConversationId, DocumentId, MessageId, RunId, SourceId } from "../Ids.ts"
 
 export const RunStatus = Schema.Literal("running", "complete", "failed")
 export type RunStatus = typeof RunStatus.Type
@@ -70,6 +70,22 @@ export const redactedForEndUser = ({ payload: _, ...event }: RunEvent): RunEvent
   label: neutral[event.type]
 })
 
+/** What the model was shown of a source, as it was at the time: also when the source has changed since or is gone. */
+export const RunPassage = Schema.Struct({
+  /** The number by which the reply cites it. */
+  index: Schema.Int,
+  sourceId: SourceId,
+  sourceName: Schema.String,
+  documentId: DocumentId,
+  chunkId: ChunkId,
+  title: Schema.String,
+  heading: Schema.String,
+  url: Schema.String,
+  text: Schema.String,
+  score: Schema.Number
+})
+export type RunPassage = typeof RunPassage.Type
+
 /** One page of a run's trace, `data` of `GET /v1/agent-runs/:runId`. */
 export const RunTrace = Schema.Struct({
   id: RunId,
@@ -81,6 +97,8 @@ export const RunTrace = Schema.Struct({
   startedAt: Schema.DateTimeUtc,
   completedAt: Schema.NullOr(Schema.DateTimeUtc),
   events: Schema.Array(RunEvent),
+  /** What the model was shown of the sources, on every page; empty while the run runs. */
+  passages: Schema.Array(RunPassage),
   hasMore: Schema.Boolean,
   nextCursor: Schema.NullOr(Schema.String)
 })

@@ -9,6 +9,7 @@ import { RunEvent, RunStatus, RunTrace } from "../../domain/chat/AgentRun.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
 import { EndUserId, RunId } from "../../domain/Ids.ts"
 import { readableUnder } from "../knowledge/SourceScopeColumns.ts"
+import { passagesOf } from "./RunPassages.ts"
 import { encodeEvents } from "./TurnSettlement.ts"
 import { orUnstorable } from "../Unstorable.ts"
 
@@ -71,7 +72,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
           select r.id, r.status, r.conversation_id as "conversationId", r.message_id as "messageId",
             r.agent_version as "agentVersion",
             r.started_at as "startedAt", r.completed_at as "completedAt",
-            (${eventsAfter(page.after, page.limit + 1)}) as events
+            (${eventsAfter(page.after, page.limit + 1)}) as events, (${passagesOf(sql)}) as passages
           from agent_runs r where ${mine(scope, id)}`
       })(undefined)
       return Option.map(found, ({ events, ...run }): RunTrace => {

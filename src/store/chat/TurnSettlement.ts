@@ -3,12 +3,13 @@ import type * as SqlClient from "@effect/sql/SqlClient"
 import type * as Statement from "@effect/sql/Statement"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
-import { RunEvent } from "../../domain/chat/AgentRun.ts"
+import { RunEvent, type RunPassage } from "../../domain/chat/AgentRun.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
 import type { MessageId, RunId } from "../../domain/Ids.ts"
 import { jsonbOf } from "../Jsonb.ts"
 import { released } from "../billing/TurnQuota.ts"
 import { type Report, reported } from "../events/ReportedEvents.ts"
+import { keptPassages } from "./RunPassages.ts"
 
 /** How a turn went, for reports. */
 export interface TurnSummary {
@@ -41,6 +42,8 @@ export interface Settlement {
   readonly takenOver?: boolean
   /** All that are not known to be stored; one that is stored all the same stays as it is. */
   readonly events: ReadonlyArray<RunEvent>
+  /** What the model was shown of the sources. */
+  readonly passages?: ReadonlyArray<RunPassage>
 }
 
 /**
@@ -132,7 +135,7 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
     inputTokens: Math.min(given.inputTokens, maxTokens),
     outputTokens: Math.min(given.outputTokens, maxTokens)
   }
-  const { summary = emptySummary, handoff, reply, takenOver = false } = settlement
+  const { summary = emptySummary, handoff, passages = [], reply, takenOver = false } = settlement
   return sql`
         with run as (
           select id, agent_id, tenant_id, conversation_id, ticket, epoch, period_start, credited, user_message_id,
@@ -166,6 +169,7 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
             as e (sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
           on conflict (run_id, sequence) do nothing
         ),
+        ${keptPassages(sql, passages)}
         ${settledEvents(sql, settlement)},
         ${settlement.counted ? sql`counted as (${counters(sql, reply === null ? nothingSaid : settlement)})` : released(sql, sql`settled`)}
         select exists (select 1 from run) as running, (select epoch::int from conversation) as epoch`

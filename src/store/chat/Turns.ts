@@ -22,9 +22,9 @@ import { type ConversationId, EndUserId, type MessageId, type RunId } from "../.
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { jsonbOf } from "../Jsonb.ts"
 import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
-import { isDeadlock } from "../knowledge/Sources.ts"
 import { released, reservation } from "../billing/TurnQuota.ts"
 import { reported, started } from "../events/ReportedEvents.ts"
+import { again } from "./RunPassages.ts"
 import {
   counters,
   nothingSaid,
@@ -119,15 +119,6 @@ const Place = Schema.Struct({
 
 /** What belongs to the same transaction as the reply, told the conversation's epoch from then on. */
 type Posting = (epoch: number) => Effect.Effect<void>
-
-/**
- * A failed turn gives its place in the quota back while it holds the conversation; the conversation's next turn takes the
- * two in the other order. Nothing is written by the one that the database gives up.
- */
-const again = <A, E, R>(effect: Effect.Effect<A, E, R>, tries = 5): Effect.Effect<A, E, R> =>
-  Effect.catchAll(effect, (error) =>
-    tries > 0 && isDeadlock(error) ? again(effect, tries - 1) : Effect.fail(error)
-  )
 
 export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
   effect: Effect.gen(function* () {

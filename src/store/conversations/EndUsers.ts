@@ -11,6 +11,7 @@ import { EndUser } from "../../domain/conversations/EndUser.ts"
 import { EndUserId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
+import { passagesOf } from "../chat/RunPassages.ts"
 
 const Row = Schema.Struct({ ...EndUser.fields, createdAt: Schema.DateTimeUtcFromDate })
 
@@ -121,7 +122,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
               select coalesce(json_agg(json_build_object('sequence', e.sequence, 'type', e.type, 'status', e.status,
                 'label', e.label, 'payload', e.payload, 'timestamp', ${iso(sql`e.at`)}) order by e.sequence), '[]')
               from agent_run_events e where e.run_id = r.id
-            )) as line
+            ), 'passages', (${passagesOf(sql)})) as line
           from agent_runs r where r.conversation_id = ${conversationId} and r.id > ${after}
           order by r.id limit ${limit}`
       )

@@ -115,6 +115,7 @@ const withSearches = (
       Effect.tap((found) =>
         Effect.sync(() => {
           shown = [...shown, ...found]
+          turn.shown.push(...Passages.asShown(found))
           telling.add(Citations.candidatesOf(found))
         })
       ),
@@ -144,6 +145,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
       ? []
       : yield* unlessCancelled(turn.cancellation, turn.files.load, Effect.suspend(ModelStep.turnFailed))
   turn.counted = true
+  turn.shown.push(...Passages.asShown(passages))
   const step = ToolSteps.run(
     runtime,
     turn,

@@ -127,6 +127,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         counted: false,
         settled: false,
         acted: false,
+        shown: [],
         summary: newTurnSummary(),
         handoff: null,
         takenOver: false,

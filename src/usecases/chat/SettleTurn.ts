@@ -15,7 +15,7 @@ import * as ModelStep from "./ModelStep.ts"
 import { emit, type Failure, record, type Turn } from "./Turn.ts"
 import * as TurnMetrics from "./TurnMetrics.ts"
 
-interface Outcome extends Pick<Settlement, "reply" | "inputTokens" | "outputTokens" | "events"> {
+interface Outcome extends Pick<Settlement, "reply" | "inputTokens" | "outputTokens" | "events" | "passages"> {
   readonly end: TurnMetrics.End
 }
 
@@ -46,7 +46,8 @@ export const makeSettleTurn = Effect.gen(function* () {
       ...(outcome.reply === null || turn.handoff === null ? {} : { handoff: turn.handoff }),
       summary: turn.summary,
       takenOver: turn.takenOver,
-      events: outcome.events
+      events: outcome.events,
+      passages: outcome.passages ?? turn.shown
     }
     const { post } = turn
     const { reply } = outcome
@@ -130,7 +131,7 @@ export const makeSettleTurn = Effect.gen(function* () {
     })
     return settle(turn, { end, ...nothingSaid, events }).pipe(
       Effect.tapError(warn),
-      Effect.orElse(() => settle(turn, { end, ...nothingSaid, events: events.slice(-1) })),
+      Effect.orElse(() => settle(turn, { end, ...nothingSaid, events: events.slice(-1), passages: [] })),
       Effect.tapError(warn),
       Effect.orElse(() => empty)
     )

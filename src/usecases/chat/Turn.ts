@@ -4,7 +4,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
-import type { ProviderProblem } from "../../domain/chat/AgentRun.ts"
+import type { ProviderProblem, RunPassage } from "../../domain/chat/AgentRun.ts"
 import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/chat/ChatTurn.ts"
 import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 import type { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
@@ -51,6 +51,8 @@ export interface Turn {
   settled: boolean
   /** True once a tool was called that may have changed something: the turn is not repeated. */
   acted: boolean
+  /** What the model was shown of the sources so far. */
+  readonly shown: Array<RunPassage>
   /** For reports. */
   readonly summary: TurnSummary
   /** Why the model asked for a human; null until it has. */

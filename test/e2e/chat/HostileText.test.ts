@@ -50,6 +50,7 @@ const known: Readonly<Record<string, unknown>> = {
   refresh: "daily",
   sitemapUrl: "https://shop.example/sitemap.xml",
   start: "2026-11-21T08:00:00.000Z",
+  text: "question\nTaken?",
   to: "query:account",
   url: "https://shop.example/"
 }
@@ -82,6 +83,8 @@ const excused = [
   "POST /v1/chat .responseSchema(any)",
   "POST /v1/chat/stream .responseSchema(any)",
   "POST /api/v1/chat/stream .responseSchema(any)",
+  // The same text is no JSON.
+  "POST /api/agents/:id/cases/import .format",
   "POST /api/webhook-endpoints/:id/replay .from",
   "POST /api/webhook-endpoints/:id/replay .to"
 ]
@@ -326,6 +329,7 @@ describe("Text that no store holds", () => {
       const ids: Readonly<Record<string, string>> = {
         agents: world.ids.AgentId,
         keys: world.ids.KeyId,
+        cases: world.ids.TestCaseId,
         tools: world.ids.ToolId,
         "webhook-endpoints": world.ids.WebhookId,
         webhooks: world.ids.WebhookId,

@@ -49,6 +49,11 @@ const awkward = `
     select agent_id, id, E'\\t', 'hash', 'run_1' from api_keys where agent_id is not null limit 1;
   insert into login_failures (email, address) values ('nobody@example.com', '127.0.0.1');
   insert into message_feedback (message_id, conversation_id, rating, comment) select id, conversation_id, -1, E'\\\\N' from messages limit 1;
+  insert into passages (tenant_id, hash, source_name, title, heading, url, content)
+    select id, '\\x00ff5c6e', E'\\t', 'é', '', 'upload:/\u2028', E'two\\nlines' from tenants where id in (select tenant_id from agent_runs) limit 1;
+  insert into run_passages (tenant_id, run_id, number, hash, source_id, document_id, chunk_id, score)
+    select r.tenant_id, r.id, 99, p.hash, 'src_1', 'doc_1', 'chk_1', 0.1 from agent_runs r
+    join passages p on p.tenant_id = r.tenant_id and p.hash = '\\x00ff5c6e' limit 1;
   insert into user_invitations (token_hash, user_id, invited_by, role, expires_at)
     select '\\x00ff5c6e', id, id, 'agent', '2199-01-01' from users limit 1;
   insert into webhook_deliveries (event_id, endpoint_id, type, ids, answer_text)

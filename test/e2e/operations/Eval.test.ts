@@ -9,6 +9,7 @@ import * as Scope from "effect/Scope"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import * as ModelStub from "../../servers/ModelStub.ts"
 import { removeFolder, run, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
+import { makeTeam } from "../Team.ts"
 
 const folder = temporaryFolder()
 const file = (name: string, text: string) => {
@@ -86,6 +87,32 @@ describe("spoke eval at a running server", () => {
     // Nothing of it is kept.
     const kept = await spoke.request("GET", "/v1/conversations")
     expect(JSON.stringify(kept.body)).not.toContain("cnv_")
+  })
+
+  it("asks the stored test cases of an agent, which is named, and keeps to the agent of the key", async () => {
+    model.reset()
+    model.script.push({ text: "Add it with POST /v1/sources [1]." })
+    const team = await makeTeam(spoke)
+    const made = await team.owner("POST", "/api/tokens", { name: "CI", scopes: ["agents:read"] })
+    const token: string = made.body.data.secret
+    const { secret } = await team.key()
+    const cases = `/api/agents/${team.agentId}/cases`
+    await team.owner("POST", cases, { question: "How do I add a source?", expectFacts: ["post /v1/sources"] })
+    const asked = (name: string, key: string) =>
+      run(["eval", "--agent", name, "--json"], {
+        ...variables,
+        SPOKE_TOKEN: token,
+        SPOKE_API_KEY: key
+      })
+    const { code, stderr, stdout } = await asked(team.agentId, secret)
+    expect([code, stderr]).toEqual([0, expect.stringContaining("Asked 1 questions")])
+    expect(JSON.parse(stdout)).toMatchObject({ cases: 1, results: [{ line: 1, facts: true }] })
+    const other = await asked(team.agentId, spoke.apiKey)
+    expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("belongs to another agent")])
+    const nobody = await asked("Nobody", secret)
+    expect([nobody.code, nobody.stderr]).toEqual([2, expect.stringContaining("There is no agent Nobody")])
+    const neither = await run(["eval"], variables)
+    expect([neither.code, neither.stderr]).toEqual([2, expect.stringContaining("Give a file of cases")])
   })
 
   it("exits with 1 when fewer cases pass than --min-pass asks for, and says so", async () => {

@@ -21,6 +21,8 @@ import { AgentsApi, ManagedAgentsApi } from "../../../src/http/hosted/agents/Age
 import { AgentsHandlers, ManagedAgentsHandlers } from "../../../src/http/hosted/agents/AgentsHandlers.ts"
 import { AgentVersionsApi } from "../../../src/http/hosted/agents/AgentVersionsApi.ts"
 import { AgentVersionsHandlers } from "../../../src/http/hosted/agents/AgentVersionsHandlers.ts"
+import { TestCasesApi } from "../../../src/http/hosted/agents/TestCasesApi.ts"
+import { TestCasesHandlers } from "../../../src/http/hosted/agents/TestCasesHandlers.ts"
 import { AuditApi } from "../../../src/http/hosted/accounts/AuditApi.ts"
 import { AuditHandlers } from "../../../src/http/hosted/accounts/AuditHandlers.ts"
 import { EndUsersApi } from "../../../src/http/hosted/conversations/EndUsersApi.ts"
@@ -49,6 +51,7 @@ import { TenantsApi } from "../../../src/http/operator/TenantsApi.ts"
 import { TenantsHandlers } from "../../../src/http/operator/TenantsHandlers.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
 import { AgentVersionStore } from "../../../src/store/agents/AgentVersions.ts"
+import { TestCaseStore } from "../../../src/store/agents/TestCases.ts"
 import { AccessTokenStore } from "../../../src/store/accounts/AccessTokens.ts"
 import { ApiKeyStore } from "../../../src/store/accounts/ApiKeys.ts"
 import { EndUserStore } from "../../../src/store/conversations/EndUsers.ts"
@@ -64,6 +67,7 @@ import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
 import { EndUsers } from "../../../src/usecases/conversations/EndUsers.ts"
 import { Agents } from "../../../src/usecases/agents/Agents.ts"
 import { AgentVersions } from "../../../src/usecases/agents/AgentVersions.ts"
+import { TestCases } from "../../../src/usecases/agents/TestCases.ts"
 import { Keys } from "../../../src/usecases/accounts/Keys.ts"
 import { Queues } from "../../../src/usecases/operations/Queues.ts"
 import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
@@ -80,6 +84,7 @@ const Surface = HttpApi.make("spoke")
   .add(SessionsApi)
   .add(AgentsApi)
   .add(AgentVersionsApi)
+  .add(TestCasesApi)
   .add(ManagedAgentsApi)
   .add(TokensApi)
   .add(RetentionApi)
@@ -102,6 +107,7 @@ const Stores = Layer.mergeAll(
   SessionStore.Default,
   SubscriptionStore.Default,
   TenantStore.Default,
+  TestCaseStore.Default,
   UserStore.Default
 )
 
@@ -117,6 +123,7 @@ const UseCases = Layer.mergeAll(
   RetentionLimits.Default,
   Subscriptions.Default,
   Team.Default,
+  TestCases.Default,
   UsageReport.Default
 ).pipe(
   Layer.provide(layerArtifacts),
@@ -141,6 +148,7 @@ export const accountsServer = (options: Options = {}) => {
     SessionsHandlers,
     AgentsHandlers,
     AgentVersionsHandlers,
+    TestCasesHandlers,
     ManagedAgentsHandlers,
     TokensHandlers,
     AuditHandlers,

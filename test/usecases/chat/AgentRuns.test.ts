@@ -97,6 +97,7 @@ eachEngineLive("A run's trace", (it) => {
         "id",
         "messageId",
         "nextCursor",
+        "passages",
         "startedAt",
         "status"
       ])

@@ -1,5 +1,5 @@
 /** What happened in a turn, event by event, while it happens. */
-import type { RunEvent as DeclaredEvent, RunEventType } from "../../../domain/chat/AgentRun.ts"
+import type { RunEvent as DeclaredEvent, RunEventType, RunPassage } from "../../../domain/chat/AgentRun.ts"
 import { useFailure } from "../text/useFailure.ts"
 import { texts, useText } from "../text/Language.tsx"
 import { Badge, type Tone } from "./Badge.tsx"
@@ -41,6 +41,7 @@ const words = texts(
     title: "Trace",
     empty: "Ask something: what happens appears here.",
     details: "Details",
+    shown: "What the model was shown",
     version: (version: number) => `Version ${version} of the agent`,
     running: "running",
     complete: "done",
@@ -51,6 +52,7 @@ const words = texts(
     title: "Ablauf",
     empty: "Etwas fragen: hier erscheint, was geschieht.",
     details: "Einzelheiten",
+    shown: "Was das Modell gesehen hat",
     version: (version: number) => `Version ${version} des Agenten`,
     running: "läuft",
     complete: "fertig",
@@ -70,9 +72,36 @@ interface Props {
   readonly events: ReadonlyArray<RunEvent>
   /** Of the agent; null where it is not known. */
   readonly version?: number | null
+  /** What the model was shown of the sources, as it was then. */
+  readonly passages?: ReadonlyArray<typeof RunPassage.Encoded>
 }
 
-export const Trace = ({ events, version = null }: Props) => {
+const Passages = ({ passages }: Required<Pick<Props, "passages">>) => {
+  const t = useText(words)
+  return (
+    <>
+      <h3 className={css["label"]}>{t.shown}</h3>
+      <ol className={css["events"]}>
+        {passages.map(({ heading, index, sourceName, text, title, url }) => (
+          <li key={index}>
+            <div className={css["line"]}>
+              <span
+                className={css["label"]}
+              >{`[${index}] ${heading === "" ? title : `${title} > ${heading}`}`}</span>
+              <span className={css["soft"]}>{sourceName}</span>
+            </div>
+            <details>
+              <summary>{url === "" ? t.details : url}</summary>
+              <pre tabIndex={0}>{text}</pre>
+            </details>
+          </li>
+        ))}
+      </ol>
+    </>
+  )
+}
+
+export const Trace = ({ events, passages = [], version = null }: Props) => {
   const t = useText(words)
   const why = useFailure()
   const reasonOf = (event: RunEvent) => {
@@ -105,6 +134,7 @@ export const Trace = ({ events, version = null }: Props) => {
           </li>
         ))}
       </ol>
+      {passages.length === 0 ? null : <Passages passages={passages} />}
     </section>
   )
 }

@@ -2,6 +2,7 @@
 import type * as DateTime from "effect/DateTime"
 import type * as ModelRuntime from "../../../capabilities/ModelRuntime.ts"
 import type { FoundChunk } from "../../../capabilities/VectorSearch.ts"
+import type { RunPassage } from "../../../domain/chat/AgentRun.ts"
 import { estimateTokens } from "../../../domain/Tokens.ts"
 import type { SectionChunk } from "../../../store/knowledge/Passages.ts"
 
@@ -141,6 +142,21 @@ export const packed = (
     curated: false
   }))
 }
+
+/** As they are kept with the run. */
+export const asShown = (passages: ReadonlyArray<Passage>): ReadonlyArray<RunPassage> =>
+  passages.map(({ chunk, index, text }) => ({
+    index,
+    sourceId: chunk.sourceId,
+    sourceName: chunk.sourceName,
+    documentId: chunk.documentId,
+    chunkId: chunk.id,
+    title: chunk.title,
+    heading: chunk.heading,
+    url: chunk.url,
+    text,
+    score: chunk.score
+  }))
 
 /** As a runtime that answers from them reads them. */
 export const asRead = (passages: ReadonlyArray<Passage>): ReadonlyArray<ModelRuntime.Passage> =>

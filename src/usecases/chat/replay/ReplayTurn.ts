@@ -125,6 +125,7 @@ const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout
       counted: false,
       settled: false,
       acted: false,
+      shown: [],
       summary: newTurnSummary(),
       handoff: null,
       takenOver: false,

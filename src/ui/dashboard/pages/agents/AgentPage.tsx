@@ -16,6 +16,7 @@ const Embed = lazy(() => import("./Embed.tsx"))
 const Keys = lazy(() => import("./Keys.tsx"))
 const Sources = lazy(() => import("./AgentSources.tsx"))
 const Settings = lazy(() => import("./Settings.tsx"))
+const TestCases = lazy(() => import("./TestCases.tsx"))
 const Tools = lazy(() => import("./Tools.tsx"))
 const TryIt = lazy(() => import("./TryIt.tsx"))
 const Versions = lazy(() => import("./Versions.tsx"))
@@ -27,6 +28,7 @@ const words = texts(
     sources: "Sources",
     settings: "Settings",
     versions: "Versions",
+    cases: "Test cases",
     keys: "Keys",
     tools: "Tools",
     channels: "Channels",
@@ -41,6 +43,7 @@ const words = texts(
     sources: "Quellen",
     settings: "Einstellungen",
     versions: "Versionen",
+    cases: "Testfälle",
     keys: "Schlüssel",
     tools: "Werkzeuge",
     channels: "Kanäle",
@@ -100,6 +103,7 @@ const AgentPage = ({ id, tab, user }: Props) => {
               ["sources", t.sources, shown(<Sources agentId={id} user={user} />)],
               ["settings", t.settings, shown(<Settings agent={agent} mayChange={mayChange} />)],
               ["versions", t.versions, shown(<Versions agent={agent} user={user} />)],
+              ["cases", t.cases, shown(<TestCases agentId={id} mayChange={mayChange} />)],
               ...(mayChange ? ([["keys", t.keys, shown(<Keys agentId={id} />)]] as const) : []),
               ["tools", t.tools, shown(<Tools agentId={id} mayChange={mayChange} />)],
               ["channels", t.channels, shown(<Channels agentId={id} mayChange={mayChange} />)],

@@ -7,6 +7,7 @@ import { atLeast, type User } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
 import { CitationChip } from "../../components/CitationChip.tsx"
 import { Prose, useSpoken } from "../../components/Prose.tsx"
+import { SaveCase } from "../../components/SaveCase.tsx"
 import { failureIn, Trace } from "../../components/Trace.tsx"
 import { useStickToEnd } from "../../components/useStickToEnd.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -173,6 +174,9 @@ const TryIt = ({ agent, user }: Props) => {
         />
       </section>
       <div className={css["evidence"]} tabIndex={0} role="group" aria-label={t.evidence}>
+        {busy || lastEvent === undefined || !atLeast(user.role, "admin") ? null : (
+          <SaveCase key={lastEvent.runId} agentId={agent.id} runId={lastEvent.runId} />
+        )}
         <Trace events={events} />
       </div>
     </div>

@@ -10,6 +10,7 @@ import { Button } from "../../components/Button.tsx"
 import { Confirm } from "../../components/Dialog.tsx"
 import { Card, Loaded, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
+import { SaveCase } from "../../components/SaveCase.tsx"
 import { type RunEvent, Trace } from "../../components/Trace.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -121,14 +122,21 @@ interface RunProps {
   /** Of the reply whose trace was asked for; null shows the turn that is under way. */
   readonly runId: string | null
   readonly live: ReadonlyArray<RunEvent>
+  /** The agent whose test cases a turn may be saved as one of; null where the user may not. */
+  readonly caseOf: string | null
 }
 
-const Run = ({ live, runId }: RunProps) => {
+const Run = ({ caseOf, live, runId }: RunProps) => {
   const query = useQuery({ ...trace(runId ?? ""), enabled: runId !== null })
   if (runId === null) return live.length === 0 ? null : <Trace events={live} />
   return (
     <Loaded query={query}>
-      {({ agentVersion, events }) => <Trace events={events} version={agentVersion} />}
+      {({ agentVersion, events, passages }) => (
+        <>
+          {caseOf === null ? null : <SaveCase key={runId} agentId={caseOf} runId={runId} />}
+          <Trace events={events} passages={passages} version={agentVersion} />
+        </>
+      )}
     </Loaded>
   )
 }
@@ -189,7 +197,11 @@ const Conversation = ({ id, user }: { readonly id: string; readonly user: User }
               </div>
               <div className={css["side"]}>
                 <About found={found} />
-                <Run runId={runId} live={live.events} />
+                <Run
+                  runId={runId}
+                  live={live.events}
+                  caseOf={atLeast(user.role, "admin") ? found.agentId : null}
+                />
               </div>
             </div>
           </Page>

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
-import { parse } from "../../../../src/app/cli/eval/Cases.ts"
-import * as Csv from "../../../../src/app/cli/eval/Csv.ts"
+import { parse, written } from "../../src/domain/agents/TestCaseFile.ts"
+import * as Csv from "../../src/domain/agents/Csv.ts"
 
 const casesOf = (text: string, format: "csv" | "jsonl") => Either.getOrThrow(parse(text, format))
 const problemOf = (text: string, format: "csv" | "jsonl" = "jsonl") =>
@@ -56,6 +56,27 @@ describe("A file of cases", () => {
   ] as const)("of %s that reads %j is refused: %s … %s", (format, text, ...words) => {
     for (const word of words) expect(problemOf(text, format)).toContain(word)
   })
+
+  const word = FastCheck.string({ unit: "grapheme", minLength: 1 }).filter((text) => text.trim() === text)
+  const words = FastCheck.array(word, { maxLength: 3 })
+
+  it.prop(
+    "that is written is read as the same cases",
+    [
+      FastCheck.array(
+        FastCheck.record(
+          { question: word, expectSources: words, expectFacts: words, note: word },
+          { requiredKeys: ["question", "expectSources", "expectFacts"] }
+        ),
+        { minLength: 1, maxLength: 5 }
+      )
+    ],
+    ([cases]) => {
+      expect(casesOf(written(cases), "jsonl")).toEqual(
+        cases.map((fields, place) => ({ ...fields, line: place + 1 }))
+      )
+    }
+  )
 
   const field = FastCheck.string({ unit: FastCheck.constantFrom(",", '"', "\n", "\r\n", " ", "|", "a", "é") })
 

@@ -1,0 +1,98 @@
+/** The test cases of an agent, for the dashboard and for programs: viewers read, admins write. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as Schema from "effect/Schema"
+import {
+  ImportTestCases,
+  TestCase,
+  TestCaseFields,
+  TestCaseFromRun,
+  TestCaseId
+} from "../../../domain/agents/TestCase.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { AgentId } from "../../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+const One = success(Schema.Struct({ case: TestCase }))
+export const TestCasePage = Schema.Struct({
+  cases: Schema.Array(TestCase),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+const Imported = success(Schema.Struct({ imported: Schema.Int }))
+const Deleted = success(Schema.Struct({ id: TestCaseId, deleted: Schema.Literal(true) }))
+const Lines = Schema.String.pipe(
+  HttpApiSchema.withEncoding({ kind: "Text", contentType: "application/x-ndjson" })
+).annotations({ description: "One case a line, as `spoke eval` reads it." })
+const agentPath = Schema.Struct({ id: AgentId })
+const casePath = Schema.Struct({ id: TestCaseId })
+
+/** Oldest first. */
+const list = HttpApiEndpoint.get("list", "/agents/:id/cases")
+  .setPath(agentPath)
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(success(TestCasePage))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+const exported = HttpApiEndpoint.get("export", "/agents/:id/cases/export")
+  .setPath(agentPath)
+  .addSuccess(Lines)
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+const create = HttpApiEndpoint.post("create", "/agents/:id/cases")
+  .setPath(agentPath)
+  .setPayload(TestCaseFields)
+  .addSuccess(One, { status: 201 })
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+/** The question of a turn that has ended, with the sources that its reply cites. */
+const fromRun = HttpApiEndpoint.post("fromRun", "/agents/:id/cases/from-run")
+  .setPath(agentPath)
+  .setPayload(TestCaseFromRun)
+  .addSuccess(One, { status: 201 })
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+/** Every case of a file, or none. */
+const importFile = HttpApiEndpoint.post("import", "/agents/:id/cases/import")
+  .setPath(agentPath)
+  .setPayload(ImportTestCases)
+  .addSuccess(Imported, { status: 201 })
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+/** Replaces the case; what is left out is expected no longer. */
+const update = HttpApiEndpoint.put("update", "/cases/:id")
+  .setPath(casePath)
+  .setPayload(TestCaseFields)
+  .addSuccess(One)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const remove = HttpApiEndpoint.del("remove", "/cases/:id")
+  .setPath(casePath)
+  .addSuccess(Deleted)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const cases = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id)
+    .add(list)
+    .add(exported)
+    .add(create)
+    .add(fromRun)
+    .add(importFile)
+    .add(update)
+    .add(remove)
+
+export class TestCasesApi extends cases("testCases").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedTestCasesApi extends cases("managedTestCases")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "agents") {}

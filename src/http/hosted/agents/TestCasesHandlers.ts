@@ -1,0 +1,73 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
+import { TestCases } from "../../../usecases/agents/TestCases.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+import { actor } from "../accounts/Actor.ts"
+
+/** Test cases of the tenant's agents. */
+const group = (handlers: GroupHandlers<"testCases">) =>
+  Effect.gen(function* () {
+    const cases = yield* TestCases
+    const audit = yield* AuditTrail
+    return handlers
+      .handle("list", ({ path, urlParams: { limit = 20, cursor } }) =>
+        Effect.gen(function* () {
+          const user = yield* CurrentUser
+          const of = { scope: user.tenantId, route: "/api/agents/:id/cases", filter: { id: path.id } }
+          const page = yield* cases.list(user, path.id, { limit, after: yield* Cursor.open(of, cursor) })
+          return { cases: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
+        })
+      )
+      .handle("export", ({ path }) =>
+        Effect.map(
+          Effect.flatMap(CurrentUser, (user) => cases.exported(user, path.id)),
+          (text) =>
+            HttpServerResponse.text(text, {
+              contentType: "application/x-ndjson",
+              headers: {
+                "cache-control": "no-store",
+                "content-disposition": 'attachment; filename="cases.jsonl"'
+              }
+            })
+        )
+      )
+      .handle("create", ({ path, payload }) =>
+        Effect.gen(function* () {
+          const change = cases.create(yield* CurrentUser, path.id, payload)
+          return { case: yield* audit.change(yield* actor, "test_case.create", change, ({ id }) => id) }
+        })
+      )
+      .handle("fromRun", ({ path, payload: { runId } }) =>
+        Effect.gen(function* () {
+          const change = cases.fromRun(yield* CurrentUser, path.id, runId)
+          return { case: yield* audit.change(yield* actor, "test_case.create", change, ({ id }) => id) }
+        })
+      )
+      .handle("import", ({ path: { id }, payload }) =>
+        Effect.gen(function* () {
+          const change = cases.importFile(yield* CurrentUser, id, payload)
+          const made = yield* audit.change(yield* actor, "test_case.import", change, () => id)
+          return { imported: made.length }
+        })
+      )
+      .handle("update", ({ path, payload }) =>
+        Effect.gen(function* () {
+          const change = cases.update(yield* CurrentUser, path.id, payload)
+          return { case: yield* audit.change(yield* actor, "test_case.update", change, ({ id }) => id) }
+        })
+      )
+      .handle("remove", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          const change = cases.remove(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "test_case.delete", change, () => id)
+          return { id, deleted: true } as const
+        })
+      )
+  })
+
+export const TestCasesHandlers = HttpApiBuilder.group(Api, "testCases", group)
+export const ManagedTestCasesHandlers = HttpApiBuilder.group(Api, "managedTestCases", group)

@@ -1,0 +1,139 @@
+/** The questions that an agent is measured by. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { maxTestCases, TestCase, type TestCaseFields, type TestCaseId } from "../../domain/agents/TestCase.ts"
+import { Citation } from "../../domain/chat/ChatTurn.ts"
+import type { RunId } from "../../domain/Ids.ts"
+import { type Page, pageOf } from "../../domain/Page.ts"
+import { toJsonb } from "../Jsonb.ts"
+import type { PageRequest } from "../accounts/Tenants.ts"
+
+const Row = Schema.Struct({
+  ...TestCase.fields,
+  createdAt: Schema.DateTimeUtcFromDate,
+  updatedAt: Schema.DateTimeUtcFromDate
+})
+
+/** What a case is made from. */
+const AskedRow = Schema.Struct({
+  question: Schema.String,
+  /** Null where it got no reply. */
+  citations: Schema.NullOr(Schema.Array(Citation)),
+  rating: Schema.NullOr(Schema.Int),
+  comment: Schema.NullOr(Schema.String),
+  /** What somebody of the team answered afterwards. */
+  human: Schema.NullOr(Schema.String)
+})
+
+interface NewTestCase extends Pick<TestCase, "id" | "origin" | "runId"> {
+  readonly fields: TestCaseFields
+}
+
+export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents/TestCases", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const columns = sql`
+      id, agent_id as "agentId", question, expect_sources as "expectSources", expect_facts as "expectFacts",
+      expect_refusal as "expectRefusal", note, origin, run_id as "runId", created_at as "createdAt",
+      updated_at as "updatedAt"`
+
+    /**
+     * Stores all of them, in order, or none: none when the agent is not the tenant's, or would have too many. The agent's row is
+     * locked, so that two requests do not both take the last places.
+     */
+    const insert = (
+      { agentId, tenantId }: AgentScope,
+      cases: ReadonlyArray<NewTestCase>
+    ): Effect.Effect<ReadonlyArray<TestCase>> =>
+      Effect.gen(function* () {
+        const rows = cases.map(({ fields, ...row }) => ({ ...row, ...fields }))
+        yield* sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for update`
+        return yield* SqlSchema.findAll({
+          Request: Schema.Void,
+          Result: Row,
+          execute: () => sql`
+            insert into test_cases (
+              id, tenant_id, agent_id, question, expect_sources, expect_facts, expect_refusal, note, origin, run_id
+            )
+            select c.id, a.tenant_id, a.id, c.question, c."expectSources", c."expectFacts", c."expectRefusal", c.note,
+              c.origin, c."runId"
+            from agents a, jsonb_to_recordset(${toJsonb(rows)}::jsonb) as c (id text, question text,
+              "expectSources" jsonb, "expectFacts" jsonb, "expectRefusal" boolean, note text, origin text, "runId" text)
+            where a.tenant_id = ${tenantId} and a.id = ${agentId}
+              and (select count(*) from test_cases t where t.agent_id = ${agentId}) + ${cases.length}::int
+                <= ${maxTestCases}
+            returning ${columns}`
+        })(undefined)
+      }).pipe(sql.withTransaction, Effect.orDie, Effect.withSpan("TestCaseStore.insert"))
+
+    /** None when the tenant has no such case. */
+    const update = (
+      { tenantId }: TenantScope,
+      id: TestCaseId,
+      { expectFacts, expectRefusal, expectSources, note, question }: TestCaseFields
+    ): Effect.Effect<Option.Option<TestCase>> =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          update test_cases set question = ${question}, expect_sources = ${toJsonb(expectSources)}::jsonb,
+            expect_facts = ${toJsonb(expectFacts)}::jsonb, expect_refusal = ${expectRefusal ?? null}::boolean,
+            note = ${note ?? null}, updated_at = now()
+          where tenant_id = ${tenantId} and id = ${id} returning ${columns}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("TestCaseStore.update"))
+
+    /** Oldest first. */
+    const page = (
+      { agentId, tenantId }: AgentScope,
+      { after, limit }: PageRequest
+    ): Effect.Effect<Page<TestCase>> =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          select ${columns} from test_cases
+          where tenant_id = ${tenantId} and agent_id = ${agentId} and id > ${after ?? ""}
+          order by id limit ${limit + 1}`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map((found) => pageOf(found, limit)),
+        Effect.withSpan("TestCaseStore.page")
+      )
+
+    /** False when the tenant has no such case. */
+    const remove = ({ tenantId }: TenantScope, id: TestCaseId): Effect.Effect<boolean> =>
+      sql`delete from test_cases where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1),
+        Effect.withSpan("TestCaseStore.remove")
+      )
+
+    /** What was asked in a run that has ended, and what became of it; none when the agent has no such run. */
+    const asked = ({ agentId, tenantId }: AgentScope, runId: RunId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: AskedRow,
+        execute: () => sql`
+          select r.user_message as question, m.citations, r.rating, f.comment, h.content as human
+          from agent_runs r
+          left join messages m
+            on m.conversation_id = r.conversation_id and m.id = r.message_id and r.status = 'complete'
+          left join message_feedback f on f.message_id = m.id
+          left join messages q on q.conversation_id = r.conversation_id and q.id = r.user_message_id
+          left join lateral (
+            select n.content from messages n
+            where n.conversation_id = r.conversation_id and n.position > q.position and n.author = 'human'
+              and (r.status = 'failed' or r.handed_over or r.unanswered or r.rating = -1)
+            order by n.position limit 1
+          ) h on true
+          where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.id = ${runId} and r.status <> 'running'`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("TestCaseStore.asked"))
+
+    return { insert, update, page, remove, asked } as const
+  })
+}) {}

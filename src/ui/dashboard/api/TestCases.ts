@@ -1,0 +1,45 @@
+/** Questions that an agent is measured by. */
+import { infiniteQueryOptions } from "@tanstack/react-query"
+import type {
+  ImportTestCases,
+  TestCase as Declared,
+  TestCaseFields,
+  TestCaseFromRun
+} from "../../../domain/agents/TestCase.ts"
+import type { TestCasePage } from "../../../http/hosted/agents/TestCasesApi.ts"
+import { call, firstPage } from "./Client.ts"
+
+export type TestCase = typeof Declared.Encoded
+export type TestCaseInput = typeof TestCaseFields.Encoded
+type CaseFile = typeof ImportTestCases.Encoded
+
+export const testCases = (agentId: string) =>
+  infiniteQueryOptions({
+    queryKey: ["agents", agentId, "cases"],
+    queryFn: ({ pageParam, signal }) =>
+      call<typeof TestCasePage.Encoded>("GET", `/api/agents/${agentId}/cases`, {
+        query: { limit: 50, cursor: pageParam },
+        signal
+      }),
+    initialPageParam: firstPage(),
+    getNextPageParam: ({ nextCursor }) => nextCursor
+  })
+
+export const createTestCase = (agentId: string, body: TestCaseInput) =>
+  call<unknown, TestCaseInput>("POST", `/api/agents/${agentId}/cases`, { body })
+
+export const testCaseFromRun = (agentId: string, runId: string) =>
+  call<unknown, typeof TestCaseFromRun.Encoded>("POST", `/api/agents/${agentId}/cases/from-run`, {
+    body: { runId }
+  })
+
+export const importTestCases = (agentId: string, body: CaseFile) =>
+  call<{ readonly imported: number }, CaseFile>("POST", `/api/agents/${agentId}/cases/import`, { body })
+
+export const updateTestCase = (id: string, body: TestCaseInput) =>
+  call<unknown, TestCaseInput>("PUT", `/api/cases/${id}`, { body })
+
+export const deleteTestCase = (id: string) => call("DELETE", `/api/cases/${id}`)
+
+/** Where the file of all cases is. */
+export const exportAddress = (agentId: string) => `/api/agents/${agentId}/cases/export`

@@ -1,0 +1,40 @@
+/** Saves the question of a turn, and what its reply cites, as a test case of the agent. */
+import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { testCaseFromRun, testCases } from "../api/TestCases.ts"
+import { texts, useText } from "../text/Language.tsx"
+import { Button } from "./Button.tsx"
+import { Problem } from "./Problem.tsx"
+
+const words = texts(
+  { save: "Save as test case", saved: "Saved as test case" },
+  { save: "Als Testfall speichern", saved: "Als Testfall gespeichert" }
+)
+
+interface Props {
+  readonly agentId: string
+  readonly runId: string
+}
+
+/** One turn's: give it the run as its key. */
+export const SaveCase = ({ agentId, runId }: Props) => {
+  const t = useText(words)
+  const queries = useQueryClient()
+  const attempt = useMutation({
+    mutationFn: () => testCaseFromRun(agentId, runId),
+    onSuccess: () => queries.invalidateQueries({ queryKey: testCases(agentId).queryKey })
+  })
+  return (
+    <>
+      {attempt.error === null ? null : <Problem problem={attempt.error} />}
+      {attempt.isSuccess ? (
+        <p role="status">{t.saved}</p>
+      ) : (
+        <div>
+          <Button busy={attempt.isPending} onPress={() => attempt.mutate()}>
+            {t.save}
+          </Button>
+        </div>
+      )}
+    </>
+  )
+}

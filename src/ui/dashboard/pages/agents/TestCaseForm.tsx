@@ -1,0 +1,230 @@
+/** Writing and changing a test case, and bringing in a file of them. */
+import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import {
+  createTestCase,
+  importTestCases,
+  type TestCase,
+  type TestCaseInput,
+  testCases,
+  updateTestCase
+} from "../../api/TestCases.ts"
+import { Button } from "../../components/Button.tsx"
+import { Actions } from "../../components/Dialog.tsx"
+import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { DraftState } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
+import { everywhere } from "../../text/everywhere.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./TestCases.module.css"
+
+const words = texts(
+  {
+    draft: "Test case",
+    question: "Question",
+    sources: "Expected sources",
+    sourcesHelp:
+      "One a line: the name of a source, an address or its end, or a heading. The reply has to cite one of them.",
+    facts: "Expected facts",
+    factsHelp: "One a line. The reply has to state each of them, word for word.",
+    refusal: "Refusal",
+    any: "Either is fine",
+    refuses: "It has to decline to answer",
+    answers: "It has to answer",
+    note: "Note",
+    noteHelp: "For people. Nothing checks it.",
+    file: "File",
+    fileHelp:
+      "JSON Lines, or CSV with the columns question, expectSources, expectFacts, expectRefusal and note. At most 1 MB.",
+    import: "Import"
+  },
+  {
+    draft: "Testfall",
+    question: "Frage",
+    sources: "Erwartete Quellen",
+    sourcesHelp:
+      "Je Zeile eine: der Name einer Quelle, eine Adresse oder ihr Ende, oder eine Überschrift. Die Antwort muss eine davon zitieren.",
+    facts: "Erwartete Aussagen",
+    factsHelp: "Je Zeile eine. Die Antwort muss jede wörtlich enthalten.",
+    refusal: "Ablehnung",
+    any: "Beides ist recht",
+    refuses: "Der Agent muss ablehnen",
+    answers: "Der Agent muss antworten",
+    note: "Notiz",
+    noteHelp: "Für Menschen. Nichts prüft sie.",
+    file: "Datei",
+    fileHelp:
+      "JSON Lines, oder CSV mit den Spalten question, expectSources, expectFacts, expectRefusal und note. Höchstens 1 MB.",
+    import: "Importieren"
+  }
+)
+
+type Refusal = "any" | "refuses" | "answers"
+
+/** As they are typed. */
+interface CaseForm {
+  readonly [field: string]: string
+  readonly question: string
+  readonly sources: string
+  readonly facts: string
+  readonly refusal: Refusal
+  readonly note: string
+}
+
+const nothing: CaseForm = { question: "", sources: "", facts: "", refusal: "any", note: "" }
+
+const formOf = ({ expectFacts, expectRefusal, expectSources, note, question }: TestCase): CaseForm => ({
+  question,
+  sources: expectSources.join("\n"),
+  facts: expectFacts.join("\n"),
+  refusal: expectRefusal === null ? "any" : expectRefusal ? "refuses" : "answers",
+  note: note ?? ""
+})
+
+const linesOf = (text: string) =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+
+const inputOf = ({ facts, note, question, refusal, sources }: CaseForm): TestCaseInput => ({
+  question,
+  expectSources: linesOf(sources),
+  expectFacts: linesOf(facts),
+  ...(refusal === "any" ? {} : { expectRefusal: refusal === "refuses" }),
+  ...(note.trim() === "" ? {} : { note })
+})
+
+interface Props {
+  readonly agentId: string
+  /** Null for a new one. */
+  readonly stored: TestCase | null
+  readonly onClose: () => void
+}
+
+export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const draft = useDraft({
+    name: stored === null ? `case.new.${agentId}` : `case.${stored.id}`,
+    title: t.draft,
+    stored: stored === null ? nothing : formOf(stored)
+  })
+  const { change, value } = draft
+  const attempt = useMutation({
+    mutationFn: () =>
+      stored === null ? createTestCase(agentId, inputOf(value)) : updateTestCase(stored.id, inputOf(value)),
+    onSuccess: async () => {
+      draft.saved()
+      await queries.invalidateQueries({ queryKey: testCases(agentId).queryKey })
+      onClose()
+    }
+  })
+  const { errorOf, general } = useIssues(attempt.error, ["question", "expectSources", "expectFacts", "note"])
+  return (
+    <Form onSubmit={() => attempt.mutate()} problem={general}>
+      <DraftState draft={draft} />
+      <LongText
+        label={t.question}
+        isRequired
+        rows={2}
+        value={value.question}
+        onChange={(question) => change({ question })}
+        error={errorOf("question")}
+      />
+      <LongText
+        label={t.sources}
+        help={t.sourcesHelp}
+        rows={3}
+        value={value.sources}
+        onChange={(sources) => change({ sources })}
+        error={errorOf("expectSources")}
+      />
+      <LongText
+        label={t.facts}
+        help={t.factsHelp}
+        rows={3}
+        value={value.facts}
+        onChange={(facts) => change({ facts })}
+        error={errorOf("expectFacts")}
+      />
+      <Select
+        label={t.refusal}
+        value={value.refusal}
+        onChange={(refusal) => change({ refusal })}
+        options={[
+          ["any", t.any],
+          ["answers", t.answers],
+          ["refuses", t.refuses]
+        ]}
+      />
+      <TextField
+        label={t.note}
+        help={t.noteHelp}
+        value={value.note}
+        onChange={(note) => change({ note })}
+        error={errorOf("note")}
+      />
+      <Actions>
+        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button kind="primary" type="submit" busy={attempt.isPending}>
+          {common.save}
+        </Button>
+      </Actions>
+    </Form>
+  )
+}
+
+export const ImportForm = ({ agentId, onClose }: Omit<Props, "stored">) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const [file, setFile] = useState<File | null>(null)
+  const attempt = useMutation({
+    mutationFn: async (chosen: File) =>
+      importTestCases(agentId, {
+        format: /\.csv$/iu.test(chosen.name) ? "csv" : "jsonl",
+        text: await chosen.text()
+      }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: testCases(agentId).queryKey })
+      onClose()
+    }
+  })
+  const { errorOf, general } = useIssues(attempt.error, ["text"])
+  const error = errorOf("text")
+  return (
+    <Form
+      onSubmit={() => {
+        if (file !== null) attempt.mutate(file)
+      }}
+      problem={general}
+    >
+      <label className={css["file"]}>
+        <span>{t.file}</span>
+        <input
+          type="file"
+          accept=".jsonl,.ndjson,.csv"
+          required
+          aria-invalid={error !== undefined}
+          onChange={({ target }) => setFile(target.files?.[0] ?? null)}
+        />
+        <span className={css["help"]}>{t.fileHelp}</span>
+      </label>
+      {error === undefined ? null : (
+        <p role="alert" className={css["error"]}>
+          {error}
+        </p>
+      )}
+      <Actions>
+        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button kind="primary" type="submit" busy={attempt.isPending} isDisabled={file === null}>
+          {t.import}
+        </Button>
+      </Actions>
+    </Form>
+  )
+}

@@ -1,0 +1,201 @@
+/** Test cases: what an agent is asked before it is published, and what its replies have to say. */
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import { deleteTestCase, exportAddress, type TestCase, testCases } from "../../api/TestCases.ts"
+import { Badge } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Confirm, Dialog } from "../../components/Dialog.tsx"
+import { Empty, Loaded } from "../../components/Page.tsx"
+import { Table } from "../../components/Table.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { ImportForm, TestCaseForm } from "./TestCaseForm.tsx"
+import css from "./TestCases.module.css"
+
+const words = texts(
+  {
+    title: "Test cases",
+    add: "New test case",
+    edit: "Edit test case",
+    import: "Import",
+    importTitle: "Import test cases",
+    export: "Export",
+    empty: "No test case yet",
+    emptyLead:
+      "A test case is a question, with the sources and facts that its reply has to have. “spoke eval --agent” asks them all.",
+    question: "Question",
+    expected: "Expected",
+    origin: "From",
+    refuses: "declines to answer",
+    answers: "answers",
+    nothing: "an answer",
+    actions: "Actions",
+    removal: "Delete test case",
+    removalOf: (question: string) => `“${question}” is asked no longer.`,
+    written: "written here",
+    run: "a turn",
+    feedback: "feedback",
+    human: "an answer of the team",
+    file: "a file"
+  },
+  {
+    title: "Testfälle",
+    add: "Neuer Testfall",
+    edit: "Testfall bearbeiten",
+    import: "Importieren",
+    importTitle: "Testfälle importieren",
+    export: "Exportieren",
+    empty: "Noch kein Testfall",
+    emptyLead:
+      "Ein Testfall ist eine Frage, mit den Quellen und Aussagen, die ihre Antwort haben muss. „spoke eval --agent“ stellt sie alle.",
+    question: "Frage",
+    expected: "Erwartet",
+    origin: "Aus",
+    refuses: "lehnt ab",
+    answers: "antwortet",
+    nothing: "eine Antwort",
+    actions: "Aktionen",
+    removal: "Testfall löschen",
+    removalOf: (question: string) => `„${question}“ wird dann nicht mehr gefragt.`,
+    written: "hier geschrieben",
+    run: "einer Antwort",
+    feedback: "einer Rückmeldung",
+    human: "einer Antwort des Teams",
+    file: "einer Datei"
+  }
+)
+
+interface Props {
+  readonly agentId: string
+  readonly mayChange: boolean
+}
+
+const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: TestCase }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const [editing, setEditing] = useState(false)
+  return (
+    <span className={css["deeds"]}>
+      <Button kind="quiet" aria-label={`${common.edit}: ${found.question}`} onPress={() => setEditing(true)}>
+        {common.edit}
+      </Button>
+      <Dialog title={t.edit} isOpen={editing} onClose={() => setEditing(false)} wide>
+        <TestCaseForm agentId={agentId} stored={found} onClose={() => setEditing(false)} />
+      </Dialog>
+      <Confirm
+        trigger={
+          <Button kind="quiet" aria-label={`${common.delete}: ${found.question}`}>
+            {common.delete}
+          </Button>
+        }
+        title={t.removal}
+        question={t.removalOf(found.question)}
+        action={common.delete}
+        onConfirm={async () => {
+          await deleteTestCase(found.id)
+          await queries.invalidateQueries({ queryKey: testCases(agentId).queryKey })
+        }}
+      />
+    </span>
+  )
+}
+
+const Expected = ({ expectFacts, expectRefusal, expectSources }: TestCase) => {
+  const t = useText(words)
+  const all = [...expectSources, ...expectFacts]
+  return (
+    <span className={css["question"]}>
+      {expectRefusal === null ? null : (
+        <span>
+          <Badge tone="neutral">{expectRefusal ? t.refuses : t.answers}</Badge>
+        </span>
+      )}
+      {all.map((text, place) => (
+        // The same text may be a source and a fact.
+        <span key={place} className={css["soft"]}>
+          {text}
+        </span>
+      ))}
+      {all.length === 0 && expectRefusal === null ? <span className={css["soft"]}>{t.nothing}</span> : null}
+    </span>
+  )
+}
+
+const TestCases = ({ agentId, mayChange }: Props) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const query = useInfiniteQuery(testCases(agentId))
+  const [open, setOpen] = useState<"add" | "import" | null>(null)
+  const close = () => setOpen(null)
+  const add = mayChange ? (
+    <>
+      <Button onPress={() => setOpen("import")}>{t.import}</Button>
+      <Button kind="primary" onPress={() => setOpen("add")}>
+        {t.add}
+      </Button>
+    </>
+  ) : null
+  return (
+    <>
+      <Dialog title={t.add} isOpen={open === "add"} onClose={close} wide>
+        <TestCaseForm agentId={agentId} stored={null} onClose={close} />
+      </Dialog>
+      <Dialog title={t.importTitle} isOpen={open === "import"} onClose={close}>
+        <ImportForm agentId={agentId} onClose={close} />
+      </Dialog>
+      <Loaded query={query}>
+        {({ pages }) => {
+          const rows = pages.flatMap((page) => page.cases)
+          return rows.length === 0 ? (
+            <Empty title={t.empty} action={<div className={css["bar"]}>{add}</div>}>
+              {t.emptyLead}
+            </Empty>
+          ) : (
+            <>
+              <div className={css["bar"]}>
+                <a href={exportAddress(agentId)} download>
+                  {t.export}
+                </a>
+                {add}
+              </div>
+              <Table
+                label={t.title}
+                rows={rows}
+                keyOf={({ id }) => id}
+                columns={[
+                  {
+                    title: t.question,
+                    cell: ({ note, question }) => (
+                      <span className={css["question"]}>
+                        <strong>{question}</strong>
+                        {note === null ? null : <span className={css["soft"]}>{note}</span>}
+                      </span>
+                    )
+                  },
+                  { title: t.expected, cell: (found) => <Expected {...found} /> },
+                  { title: t.origin, cell: ({ origin }) => t[origin] },
+                  ...(mayChange
+                    ? [
+                        {
+                          title: t.actions,
+                          silent: true,
+                          end: true,
+                          cell: (found: TestCase) => <Deeds agentId={agentId} found={found} />
+                        }
+                      ]
+                    : [])
+                ]}
+              />
+            </>
+          )
+        }}
+      </Loaded>
+      {query.hasNextPage ? (
+        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+      ) : null}
+    </>
+  )
+}
+
+export default TestCases

@@ -1,0 +1,161 @@
+/** Test cases of an agent: written, read from files, or made from what was asked. */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import {
+  type ImportTestCases,
+  maxExpectationLength,
+  maxTestCases,
+  newTestCaseId,
+  type TestCase,
+  type TestCaseFields,
+  type TestCaseId,
+  type TestCaseOrigin
+} from "../../domain/agents/TestCase.ts"
+import { parse, written } from "../../domain/agents/TestCaseFile.ts"
+import type { Citation } from "../../domain/chat/ChatTurn.ts"
+import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
+import type { AgentId, RunId } from "../../domain/Ids.ts"
+import type { PageRequest } from "../../store/accounts/Tenants.ts"
+import { AgentStore } from "../../store/agents/Agents.ts"
+import { TestCaseStore } from "../../store/agents/TestCases.ts"
+
+const missing = () => new NotFound({ message: "There is no such test case." })
+const missingAgent = () => new NotFound({ message: "There is no such agent." })
+const missingRun = () => new NotFound({ message: "The agent has no such turn, or it has not ended." })
+const full = () => new Conflict({ message: `An agent has ${maxTestCases} test cases at most.` })
+
+/** Cited documents by their addresses, and those without one by the names of their sources. */
+const sourcesOf = (citations: ReadonlyArray<Citation>): ReadonlyArray<string> => [
+  ...new Set(
+    citations
+      .map(({ sourceName, url }) => (url === "" ? sourceName : url).trim())
+      .filter((name) => name !== "" && name.length <= maxExpectationLength)
+  )
+]
+
+const fieldsOf = ({
+  expectFacts,
+  expectRefusal,
+  expectSources,
+  note,
+  question
+}: TestCase): TestCaseFields => ({
+  question,
+  expectSources,
+  expectFacts,
+  ...(expectRefusal === null ? {} : { expectRefusal }),
+  ...(note === null ? {} : { note })
+})
+
+export class TestCases extends Effect.Service<TestCases>()("usecases/agents/TestCases", {
+  effect: Effect.gen(function* () {
+    const store = yield* TestCaseStore
+    const agents = yield* AgentStore
+
+    const known = Effect.fn("TestCases.known")(function* ({ tenantId }: TenantScope, agentId: AgentId) {
+      if (Option.isNone(yield* agents.find({ tenantId }, agentId))) return yield* missingAgent()
+      return { tenantId, agentId }
+    })
+
+    /** Oldest first. */
+    const list = Effect.fn("TestCases.list")(function* (
+      scope: TenantScope,
+      agentId: AgentId,
+      page: PageRequest
+    ) {
+      return yield* store.page(yield* known(scope, agentId), page)
+    })
+
+    /** All of them, as a file that `spoke eval` and an import read. */
+    const exported = Effect.fn("TestCases.exported")(function* (scope: TenantScope, agentId: AgentId) {
+      const { rows } = yield* list(scope, agentId, { limit: maxTestCases })
+      return written(rows.map(fieldsOf))
+    })
+
+    /** All or none of them. */
+    const added = Effect.fn("TestCases.added")(function* (
+      scope: TenantScope,
+      agentId: AgentId,
+      cases: ReadonlyArray<TestCaseFields>,
+      origin: TestCaseOrigin,
+      runId: RunId | null = null
+    ) {
+      const agent = yield* known(scope, agentId)
+      const ids = yield* Effect.forEach(cases, () => newTestCaseId)
+      // Those of one millisecond are in no order.
+      const inOrder = ids.toSorted()
+      const rows = cases.flatMap((fields, place) => {
+        const id = inOrder[place]
+        return id === undefined ? [] : [{ id, origin, runId, fields }]
+      })
+      const made = yield* store.insert(agent, rows)
+      return made.length === cases.length ? made : yield* full()
+    })
+
+    const single = (made: ReadonlyArray<TestCase>) => {
+      const [first] = made
+      return first === undefined ? full() : Effect.succeed(first)
+    }
+
+    const create = (scope: TenantScope, agentId: AgentId, fields: TestCaseFields) =>
+      Effect.flatMap(added(scope, agentId, [fields], "written"), single)
+
+    /** Every case of the file, or none: VALIDATION_ERROR names the line that is no case. */
+    const importFile = Effect.fn("TestCases.importFile")(function* (
+      scope: TenantScope,
+      agentId: AgentId,
+      { format, text }: typeof ImportTestCases.Type
+    ) {
+      const cases = parse(text, format)
+      if (Either.isLeft(cases)) {
+        return yield* new ValidationError({
+          message: "The file cannot be read.",
+          details: { issues: [{ path: ["text"], message: cases.left }] }
+        })
+      }
+      return yield* added(scope, agentId, cases.right, "file")
+    })
+
+    /**
+     * A case of what was asked in a turn, with the sources that its reply cites. The sources of a reply that the customer found
+     * not helpful are not expected; what the customer said of it, or somebody of the team answered, is the note.
+     */
+    const fromRun = Effect.fn("TestCases.fromRun")(function* (
+      scope: TenantScope,
+      agentId: AgentId,
+      runId: RunId
+    ) {
+      const agent = yield* known(scope, agentId)
+      const asked = yield* store.asked(agent, runId)
+      if (Option.isNone(asked)) return yield* missingRun()
+      const { citations, comment, human, question, rating } = asked.value
+      const note = (human ?? comment ?? "").trim().slice(0, maxExpectationLength).trimEnd().toWellFormed()
+      const fields: TestCaseFields = {
+        question: question.trim(),
+        expectSources: rating === -1 ? [] : sourcesOf(citations ?? []),
+        expectFacts: [],
+        ...(note === "" ? {} : { note })
+      }
+      if (fields.question === "") {
+        return yield* new ValidationError({ message: "The turn has no question in words.", details: {} })
+      }
+      const origin = human !== null ? "human" : rating === null ? "run" : "feedback"
+      return yield* Effect.flatMap(added(scope, agentId, [fields], origin, runId), single)
+    })
+
+    /** Replaces all but where the case came from. */
+    const update = (scope: TenantScope, id: TestCaseId, fields: TestCaseFields) =>
+      Effect.flatMap(
+        store.update(scope, id, fields),
+        Option.match({ onNone: missing, onSome: (found) => Effect.succeed(found) })
+      )
+
+    const remove = Effect.fn("TestCases.remove")(function* (scope: TenantScope, id: TestCaseId) {
+      if (!(yield* store.remove(scope, id))) return yield* missing()
+    })
+
+    return { list, exported, create, importFile, fromRun, update, remove } as const
+  })
+}) {}
