@@ -5,8 +5,8 @@
 import * as Either from "effect/Either"
 
 /** UTF-16 units that a pattern can match, at least and at most. */
-export const minMatchLength = 3
-export const maxMatchLength = 64
+const minMatchLength = 3
+const maxMatchLength = 64
 
 type Range = readonly [from: number, to: number]
 
@@ -155,6 +155,16 @@ export class Matcher {
     )
   }
 
+  /** Where the next match may begin: before a character that one of the first places reads. */
+  private next(text: string, from: number): number {
+    const firsts = this.places.findIndex(({ isOptional }) => !isOptional) + 1
+    for (let at = from; at < text.length; at++) {
+      const code = text.charCodeAt(at)
+      for (let place = 0; place < firsts; place++) if (this.reads(place, code)) return at
+    }
+    return text.length
+  }
+
   private reads(place: number, code: number): boolean {
     this.steps++
     if (code < tableSize) return this.tables[place]?.[code] === 1
@@ -169,7 +179,9 @@ export class Matcher {
     let starts = new Int32Array(length + 1).fill(none)
     let next = new Int32Array(length + 1).fill(none)
     let best: Span | null = null
+    let isIdle = true
     for (let at = from; at <= text.length; at++) {
+      if (isIdle && best === null) at = this.next(text, at)
       if (best === null && isBorder(text, at) && starts[0] === none) starts[0] = at
       let isAlive = false
       for (let state = 0; state < length; state++) {
@@ -187,10 +199,13 @@ export class Matcher {
       if (at === text.length || (best !== null && !isAlive)) break
       const code = text.charCodeAt(at)
       next.fill(none)
+      isIdle = true
       for (let state = 0; state < length; state++) {
         const start = starts[state] ?? none
         if (start === none || (best !== null && start > best.start)) continue
-        if (this.reads(state, code)) next[state + 1] = start
+        if (!this.reads(state, code)) continue
+        next[state + 1] = start
+        isIdle = false
       }
       const read = starts
       starts = next

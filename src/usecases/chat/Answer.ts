@@ -326,7 +326,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>
 ) {
-  MaskedTurn.learn(turn, history)
+  if (turn.masking !== null) yield* MaskedTurn.learn(turn, history)
   const query = MaskedTurn.query(turn, history)
   const finding = searched(services, turn, query, budgetOf(services, turn))
   const gathering = services.tools.forTurn(turn.scope, turn.request, turn.admission, callingTurn(turn))

@@ -4,9 +4,12 @@ import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import { Masking as Settings, MaskingInput } from "../../../src/domain/agents/Masking.ts"
-import { maxMatchLength, parse } from "../../../src/domain/agents/MaskingPattern.ts"
+import { parse } from "../../../src/domain/agents/MaskingPattern.ts"
 import { Masking } from "../../../src/usecases/chat/masking/Masking.ts"
 import { examples } from "./MaskingExamples.ts"
+
+/** Characters that a match may have. */
+const maxMatchLength = 64
 
 const settings = Schema.decodeUnknownSync(MaskingInput)
 const masking = (given: Readonly<Record<string, unknown>> = {}) => new Masking(settings(given))

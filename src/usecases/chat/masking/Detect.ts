@@ -43,7 +43,7 @@ export const emails = (text: string): ReadonlyArray<Found> => {
 }
 
 /** Digits with nothing between them. */
-export interface Group {
+interface Group {
   readonly start: number
   readonly end: number
   readonly digits: string
@@ -56,7 +56,7 @@ const gap = /^(?:[ \u00a0\u202f]?[-./()\u2010-\u2013\u202f\u00a0 ][ \u00a0(]?)$/
 const maxGap = 3
 
 /** Rows of groups that may be one number, or several after another. */
-export const rowsOf = (text: string): ReadonlyArray<ReadonlyArray<Group>> => {
+const rowsOf = (text: string): ReadonlyArray<ReadonlyArray<Group>> => {
   const rows: Array<Array<Group>> = []
   let end = 0
   for (const { 0: digits, index } of text.matchAll(/[0-9]+/g)) {
@@ -269,7 +269,7 @@ const spanOf = (text: string, row: ReadonlyArray<Group>, { from, kind, to }: Tak
   return [{ kind, start, end: last.end }]
 }
 
-export interface Numbers {
+interface Numbers {
   readonly cards: boolean
   readonly phones: boolean
   /** Digits that are known to be one of these, however they are written. */

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import type { Context } from "effect"
 import type { GroundingChecker } from "../../../capabilities/GroundingChecker.ts"
+import { yieldToEventLoop } from "../../../concurrency/YieldToEventLoop.ts"
 import type { JsonObject } from "../../../domain/Text.ts"
 import type { HistoryMessage } from "../../../store/chat/Turns.ts"
 import { searchText } from "../Question.ts"
@@ -19,12 +20,17 @@ export const counted = ({ masking }: Masked): Readonly<Record<string, unknown>> 
 export const learn = (
   { masking, request }: Pick<Turn, "masking" | "request">,
   history: ReadonlyArray<HistoryMessage>
-) => {
-  if (masking === null) return
-  for (const { content } of history) masking.learn(content)
-  if (request.context !== undefined) masking.learnJson(request.context)
-  masking.learn(request.message)
-}
+) =>
+  Effect.gen(function* () {
+    if (masking === null) return
+    for (const { content } of history) {
+      masking.learn(content)
+      // Other turns go on between long texts.
+      yield* yieldToEventLoop
+    }
+    if (request.context !== undefined) masking.learnJson(request.context)
+    masking.learn(request.message)
+  })
 
 /** What of a message or a question may be searched for: a search may ask a provider of embeddings or of ranks. */
 export const searchable = ({ masking }: Masked, text: string): string => masking?.searchable(text) ?? text

@@ -92,10 +92,7 @@ export class Masking {
 
   /** Finds numbers that the text tells to be personal data, so that they are known where another text does not tell it. */
   learn(text: string, lead = ""): void {
-    for (const { end, kind, start } of this.#numbersIn(text, lead)) {
-      const digits = digitsIn(text.slice(start, end))
-      if (digits.length >= minKnownDigits) this.#known.set(digits, kind)
-    }
+    this.#learned(text, lead)
   }
 
   /** {@link learn} of every text in `value`. */
@@ -108,8 +105,7 @@ export class Masking {
 
   /** `text` with placeholders; `lead` is what stands before it and says what it is. */
   readonly text = (text: string, lead = "", keeps: Keeps = keepsNone): string => {
-    this.learn(text, lead)
-    return this.#replaced(text, this.#all(text, lead, keeps))
+    return this.#replaced(text, this.#all(text, keeps, this.#learned(text, lead)))
   }
 
   /** What the model reads of the agent's own texts: all of it, unless sources are masked. */
@@ -122,7 +118,7 @@ export class Masking {
   readonly known = (text: string): string =>
     this.#replaced(
       text,
-      this.#all(text, "", keepsNone).filter(({ end, start }) => {
+      this.#all(text, keepsNone, this.#numbersIn(text, "")).filter(({ end, start }) => {
         const value = text.slice(start, end)
         return this.#placeholders.has(value) || this.#known.has(digitsIn(value))
       })
@@ -242,6 +238,17 @@ export class Masking {
     return numbers(text, lead, asked)
   }
 
+  /** The numbers in a text, with those that are known once it is read. */
+  #learned(text: string, lead: string): ReadonlyArray<Found> {
+    const before = this.#known.size
+    const found = this.#numbersIn(text, lead)
+    for (const { end, kind, start } of found) {
+      const digits = digitsIn(text.slice(start, end))
+      if (digits.length >= minKnownDigits) this.#known.set(digits, kind)
+    }
+    return this.#known.size === before ? found : this.#numbersIn(text, lead)
+  }
+
   #literalsIn(text: string, keeps: Keeps): ReadonlyArray<Found> {
     const found: Array<Found> = []
     for (const { 0: whole, 1: inner = "", index } of text.matchAll(bracketed)) {
@@ -265,10 +272,10 @@ export class Masking {
     return found
   }
 
-  #all(text: string, lead: string, keeps: Keeps): ReadonlyArray<Found> {
+  #all(text: string, keeps: Keeps, found: ReadonlyArray<Found>): ReadonlyArray<Found> {
     return [
       ...(this.#settings.kinds.includes("email") ? emails(text) : []),
-      ...this.#numbersIn(text, lead),
+      ...found,
       ...this.#patternsIn(text),
       ...this.#literalsIn(text, keeps)
     ]

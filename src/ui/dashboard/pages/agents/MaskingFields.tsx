@@ -53,7 +53,7 @@ export const maskingFieldsOf = ({ masking }: Agent) => ({
   maskedSources: masking?.sources ?? false,
   trustedTools: (masking?.tools ?? []).join(", ")
 })
-export type MaskingValue = ReturnType<typeof maskingFieldsOf>
+type MaskingValue = ReturnType<typeof maskingFieldsOf>
 
 const parts = (text: string, border: RegExp) =>
   text
