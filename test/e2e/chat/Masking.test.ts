@@ -103,7 +103,7 @@ describe("Personal data of an agent that masks it", () => {
     const { body } = await spoke.request("POST", "/v1/chat", { key, body: { message } })
     const trace = await spoke.request("GET", `/v1/agent-runs/${body.data.runId}?limit=100`, { key })
     expectNone(JSON.stringify(trace.body))
-    expect(JSON.stringify(trace.body)).toContain('"masking":{"email":1,"phone":1,"card":1,"member":1}')
+    expect(JSON.stringify(trace.body)).toContain('"masking":{"card":1,"email":1,"phone":1,"member":1}')
     stub.otherwise = { status: 400, body: { error: { message: `Refused: ${message}`, type: "x" } } }
     const refused = await spoke.request("POST", "/v1/chat", { key, body: { message } })
     expect(refused.status).toBe(500)
