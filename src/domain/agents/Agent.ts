@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import { AgentId, TenantId } from "../Ids.ts"
 import { Text, trimmed } from "../Text.ts"
+import { Masking, MaskingInput } from "./Masking.ts"
 import { ToolName } from "./Tool.ts"
 import { Version } from "../Version.ts"
 
@@ -57,6 +58,8 @@ export class Agent extends Schema.Class<Agent>("Agent")({
   /** Of the process, by name; those with an address are listed on their own. */
   tools: Schema.Array(Schema.String),
   grounding: GroundingSettings,
+  /** Null: nothing is masked. */
+  masking: Schema.NullOr(Masking),
   /** The newest: of every change there is one. */
   version: Version,
   /** Whose settings these are, and turns use. */
@@ -93,7 +96,8 @@ export const CreateAgent = Schema.Struct({
   greeting: optional(Greeting),
   retrieval: optional(RetrievalInput),
   tools: optional(ToolNames),
-  grounding: optional(GroundingInput)
+  grounding: optional(GroundingInput),
+  masking: optional(Schema.NullOr(MaskingInput))
 })
 export type CreateAgent = typeof CreateAgent.Type
 
@@ -109,6 +113,8 @@ export const PatchAgent = Schema.Struct({
   retrieval: optional(Schema.NullOr(RetrievalInput)),
   tools: optional(Schema.NullOr(ToolNames)),
   grounding: optional(Schema.NullOr(GroundingInput)),
+  /** As a whole. */
+  masking: optional(Schema.NullOr(MaskingInput)),
   note: optional(Note),
   /** False: the version that the change makes is a draft, which no turn uses. */
   publish: optional(Schema.Boolean),

@@ -23,21 +23,32 @@ export const AgentVersionSettings = Schema.Struct(Agent.fields).pick(
   "greeting",
   "retrieval",
   "tools",
-  "grounding"
+  "grounding",
+  "masking"
 )
 export type AgentVersionSettings = typeof AgentVersionSettings.Type
 
-const Value = Schema.Union(Schema.String, Schema.Number, Schema.Array(Schema.String), Schema.Null)
+const Value = Schema.Union(
+  Schema.String,
+  Schema.Number,
+  Schema.Boolean,
+  Schema.Array(Schema.String),
+  Schema.Null
+)
 
 /** One setting that differs from the version before, by its path: `retrieval.topK`. */
 export const SettingChange = Schema.Struct({ field: Schema.String, before: Value, after: Value })
 export type SettingChange = typeof SettingChange.Type
 
-const valuesOf = ({ grounding, retrieval, ...settings }: AgentVersionSettings) =>
+const valuesOf = ({ grounding, masking, retrieval, ...settings }: AgentVersionSettings) =>
   new Map<string, typeof Value.Type>([
     ...Object.entries(settings),
     ...Object.entries(retrieval).map(([name, value]) => [`retrieval.${name}`, value] as const),
-    ...Object.entries(grounding).map(([name, value]) => [`grounding.${name}`, value] as const)
+    ...Object.entries(grounding).map(([name, value]) => [`grounding.${name}`, value] as const),
+    ["masking.kinds", masking?.kinds ?? null],
+    ["masking.patterns", masking?.patterns.map(({ name, pattern }) => `${name}: ${pattern}`) ?? null],
+    ["masking.sources", masking?.sources ?? null],
+    ["masking.tools", masking?.tools ?? null]
   ])
 
 /** What differs, in the order of the settings. */

@@ -3,6 +3,7 @@ import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Schema from "effect/Schema"
 import { Agent, GroundingMode, UnsupportedPolicy } from "../../domain/agents/Agent.ts"
 import type { AgentVersionSettings } from "../../domain/agents/AgentVersion.ts"
+import { Masking } from "../../domain/agents/Masking.ts"
 import { AgentId } from "../../domain/Ids.ts"
 import { jsonbOf } from "../Jsonb.ts"
 
@@ -17,12 +18,18 @@ export const AgentSettings = Schema.Struct({
   mode: GroundingMode,
   unsupported: UnsupportedPolicy,
   contextTokens: Schema.Int,
-  maxSearches: Schema.Int
+  maxSearches: Schema.Int,
+  masking: Schema.NullOr(Masking)
 })
 /** What can be set of an agent. */
 export type AgentSettings = typeof AgentSettings.Type
 
 export const settingsJson = jsonbOf(AgentSettings)
+const maskingJson = jsonbOf(AgentSettings.fields.masking)
+
+/** As a column has it. */
+export const maskingColumn = (sql: SqlClient.SqlClient, { masking }: AgentSettings) =>
+  sql`nullif(${maskingJson(masking)}::jsonb, 'null')`
 
 /** As they are shown. */
 export const shownSettings = ({
@@ -70,6 +77,7 @@ export const toAgent = (row: AgentRow) => {
 export const columnsOf = (sql: SqlClient.SqlClient) => sql`
   id, name, instructions, model, greeting, top_k as "topK", min_score as "minScore",
   grounding_mode as mode, unsupported, context_tokens as "contextTokens", max_searches as "maxSearches", tools,
+  masking,
   version, published_version as "publishedVersion", split_version as "splitVersion", split_share as "splitShare",
   created_at as "createdAt", updated_at as "updatedAt"`
 
@@ -78,4 +86,5 @@ export const assignments = (sql: SqlClient.SqlClient, settings: AgentSettings) =
   name = ${settings.name}, instructions = ${settings.instructions}, model = ${settings.model},
   greeting = ${settings.greeting}, top_k = ${settings.topK}, min_score = ${settings.minScore},
   tools = ${[...settings.tools]}::text[], grounding_mode = ${settings.mode}, unsupported = ${settings.unsupported},
-  context_tokens = ${settings.contextTokens}, max_searches = ${settings.maxSearches}`
+  context_tokens = ${settings.contextTokens}, max_searches = ${settings.maxSearches},
+  masking = ${maskingColumn(sql, settings)}`

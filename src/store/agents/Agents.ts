@@ -11,8 +11,16 @@ import { AgentId, TenantId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf } from "../Jsonb.ts"
-import { AgentRow, AgentSettings, assignments, columnsOf, settingsJson, toAgent } from "./AgentSettings.ts"
 import { published, reported } from "../events/ReportedEvents.ts"
+import {
+  AgentRow,
+  AgentSettings,
+  assignments,
+  columnsOf,
+  maskingColumn,
+  settingsJson,
+  toAgent
+} from "./AgentSettings.ts"
 
 export type { AgentSettings }
 
@@ -58,10 +66,11 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
         execute: () => sql`
           with changed as (
             insert into agents (id, tenant_id, name, instructions, model, greeting, top_k, min_score, grounding_mode,
-              unsupported, context_tokens, max_searches, tools)
+              unsupported, context_tokens, max_searches, tools, masking)
             values (${agent.id}, ${tenantId}, ${agent.name}, ${agent.instructions}, ${agent.model},
               ${agent.greeting}, ${agent.topK}, ${agent.minScore}, ${agent.mode}, ${agent.unsupported},
-              ${agent.contextTokens}, ${agent.maxSearches}, ${[...agent.tools]}::text[])
+              ${agent.contextTokens}, ${agent.maxSearches}, ${[...agent.tools]}::text[],
+              ${maskingColumn(sql, agent)})
             returning *
           ), ${recording(agent, { author, note: null })}
           select ${columns} from changed`

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto"
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Schema from "effect/Schema"
 import { GroundingMode, UnsupportedPolicy } from "../../domain/agents/Agent.ts"
+import { Masking } from "../../domain/agents/Masking.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
 import { AgentSettings } from "../agents/AgentSettings.ts"
 
@@ -17,6 +18,7 @@ export const TurnAgent = Schema.Struct({
   unsupported: UnsupportedPolicy,
   contextTokens: Schema.Int,
   maxSearches: Schema.Int,
+  masking: Schema.NullOr(Masking),
   hasSources: Schema.Boolean,
   /** False when there is nothing to read of tools. */
   hasTools: Schema.Boolean,
@@ -54,7 +56,7 @@ export const settingsColumns = (sql: SqlClient.SqlClient, asked: Asked) => {
       select v.settings from agent_versions v where v.agent_id = a.id and v.version = ${chosen}) end as recorded,
     a.instructions, a.model, a.top_k as "topK", a.min_score as "minScore",
     a.grounding_mode as "groundingMode", a.unsupported, a.context_tokens as "contextTokens",
-    a.max_searches as "maxSearches",
+    a.max_searches as "maxSearches", a.masking,
     exists (select 1 from sources s where s.tenant_id = a.tenant_id and s.agent_id = a.id) as "hasSources",
     exists (select 1 from tools t where t.tenant_id = a.tenant_id and t.agent_id = a.id) as "hasTools",
     a.tools as "sourceTools",
@@ -64,8 +66,18 @@ export const settingsColumns = (sql: SqlClient.SqlClient, asked: Asked) => {
 /** `started` with the settings of the version that the turn uses. */
 export const withRecorded = <A extends typeof TurnAgent.Type>(started: A): A => {
   if (started.recorded === null) return started
-  const { contextTokens, instructions, maxSearches, minScore, mode, model, tools, topK, unsupported } =
-    started.recorded
+  const {
+    contextTokens,
+    instructions,
+    masking,
+    maxSearches,
+    minScore,
+    mode,
+    model,
+    tools,
+    topK,
+    unsupported
+  } = started.recorded
   return {
     ...started,
     instructions,
@@ -76,6 +88,7 @@ export const withRecorded = <A extends typeof TurnAgent.Type>(started: A): A => 
     unsupported,
     contextTokens,
     maxSearches,
+    masking,
     sourceTools: tools
   }
 }

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { Masking } from "../../domain/agents/Masking.ts"
 import { AgentId, ConversationId, leastId, RunId, SourceId } from "../../domain/Ids.ts"
 import type { MeasuredBy } from "../../domain/conversations/Insights.ts"
 import { toJsonb } from "../Jsonb.ts"
@@ -20,6 +21,8 @@ export interface ReportScope extends TenantScope {
 const WrongRow = Schema.Struct({
   runId: RunId,
   agentId: AgentId,
+  /** Of the agent as it is now. */
+  masking: Schema.NullOr(Masking),
   conversationId: ConversationId,
   endUserId: Schema.String,
   question: Schema.String,
@@ -85,7 +88,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
         Request: Schema.Void,
         Result: WrongRow,
         execute: () => sql`
-          select r.id as "runId", r.agent_id as "agentId", r.conversation_id as "conversationId",
+          select r.id as "runId", r.agent_id as "agentId", (select a.masking from agents a where a.id = r.agent_id) as masking, r.conversation_id as "conversationId",
             c.end_user_id as "endUserId", left(r.user_message, ${maxQuestionLength}::int) as question,
             r.started_at as at, r.status = 'failed' and not r.handed_over and not r.stopped as failed,
             r.unanswered, r.handed_over as "handedOver", r.stopped, coalesce(r.rating = -1, false) as "thumbsDown",

@@ -31,6 +31,7 @@ const defaults = {
   greeting: null,
   ...retrievalDefaults,
   ...groundingDefaults,
+  masking: null,
   tools: []
 } as const
 

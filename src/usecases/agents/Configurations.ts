@@ -42,6 +42,7 @@ const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
     contextTokens,
     greeting,
     instructions,
+    masking,
     maxSearches,
     minScore,
     mode,
@@ -60,17 +61,19 @@ const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
     "grounding.mode": mode,
     "grounding.unsupported": unsupported,
     "grounding.contextTokens": contextTokens,
-    "grounding.maxSearches": maxSearches
+    "grounding.maxSearches": maxSearches,
+    masking
   }
 }
 
-const ofAgent = ({ greeting, grounding, instructions, model, retrieval, tools }: Agent): Said => ({
+const ofAgent = ({ greeting, grounding, instructions, masking, model, retrieval, tools }: Agent): Said => ({
   instructions,
   ...(model === null ? {} : { model }),
   ...(greeting === null ? {} : { greeting }),
   retrieval,
   tools,
-  grounding
+  grounding,
+  masking
 })
 
 const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
@@ -90,8 +93,17 @@ const differing = <A extends object>(given: A, usual: A): Partial<A> => {
 
 /** As a file says it: without what is as in an agent that was just made. */
 const written = (agent: Agent): AgentConfiguration => {
-  const { greeting, instructions, model, tools, topK, minScore, ...grounding } = initial({ name: "" })
-  const { name: _, ...usual } = { ...grounding }
+  const {
+    greeting,
+    instructions,
+    masking: _,
+    model,
+    tools,
+    topK,
+    minScore,
+    ...grounding
+  } = initial({ name: "" })
+  const { name: __, ...usual } = { ...grounding }
   const retrieval = differing(agent.retrieval, { topK, minScore })
   const kept = differing(agent.grounding, usual)
   return {
@@ -100,7 +112,8 @@ const written = (agent: Agent): AgentConfiguration => {
     ...(agent.greeting === null || agent.greeting === greeting ? {} : { greeting: agent.greeting }),
     ...(Object.keys(retrieval).length === 0 ? {} : { retrieval }),
     ...(same(agent.tools, tools) ? {} : { tools: agent.tools }),
-    ...(Object.keys(kept).length === 0 ? {} : { grounding: kept })
+    ...(Object.keys(kept).length === 0 ? {} : { grounding: kept }),
+    ...(agent.masking === null ? {} : { masking: agent.masking })
   }
 }
 

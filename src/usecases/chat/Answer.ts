@@ -20,10 +20,10 @@ import * as Curated from "./grounding/Curated.ts"
 import { refusalFor, sentenceFor } from "./HandoffNotice.ts"
 import * as Grounding from "./grounding/Grounding.ts"
 import * as HandoffTool from "./tools/HandoffTool.ts"
+import * as MaskedTurn from "./masking/MaskedTurn.ts"
 import * as ModelStep from "./ModelStep.ts"
 import * as Passages from "./grounding/Passages.ts"
 import * as Prompt from "./Prompt.ts"
-import { searchText } from "./Question.ts"
 import * as StructuredReply from "./StructuredReply.ts"
 import * as SearchTool from "./tools/SearchTool.ts"
 import type { ChatTools, TurnTools } from "./tools/Tools.ts"
@@ -65,20 +65,26 @@ const searched = CheapSpans.fn("Answer.searched")(function* (
 ) {
   const { admission, request, scope } = turn
   const searching = search.search(scope, {
-    text: query,
+    text: MaskedTurn.searchable(turn, query),
     topK: admission.topK,
     minScore: admission.minScore ?? runtime.minScore ?? embedder.minScore,
     filter: request.filter
   })
   const [found, curated] =
     admission.hasCurated && before === undefined
-      ? yield* Effect.all([searching, Curated.find(search, scope, request.message, request.filter)], {
-          concurrency: 2
-        })
+      ? yield* Effect.all(
+          [
+            searching,
+            Curated.find(search, scope, MaskedTurn.searchable(turn, request.message), request.filter)
+          ],
+          {
+            concurrency: 2
+          }
+        )
       : [yield* searching, null]
   const chunks = Curated.before(curated, found.chunks, admission.topK)
   yield* record(turn, "retrieval.completed", "complete", "Knowledge base searched", {
-    query,
+    query: MaskedTurn.searchable(turn, query),
     degraded: found.degraded,
     ...(request.filter === undefined ? {} : { filter: request.filter }),
     ...(curated === null ? {} : { curated: { question: curated.question, likeness: curated.likeness } }),
@@ -159,6 +165,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
         context: request.context,
         history,
         message: request.message,
+        masking: turn.masking,
         files,
         contextWindow: runtime.contextWindow,
         responseSchema: schema ?? undefined,
@@ -166,7 +173,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
         runId: turn.opening.runId
       }),
       tools: tools.declarations,
-      question: request.message,
+      question: runtime.readsPassages ? request.message : MaskedTurn.text(turn, request.message),
       passages: Passages.asRead(passages),
       responseSchema: schema ?? undefined
     },
@@ -175,10 +182,13 @@ const write = CheapSpans.fn("Answer.write")(function* (
     (text) =>
       schema === null
         ? null
-        : Either.match(StructuredReply.read(schema, text, telling.known), {
-            onLeft: StructuredReply.correction,
-            onRight: () => null
-          })
+        : Either.match(
+            StructuredReply.read(schema, text, telling.known, MaskedTurn.restoredObject(turn, tools)),
+            {
+              onLeft: (problems) => MaskedTurn.text(turn, StructuredReply.correction(problems)),
+              onRight: () => null
+            }
+          )
   )
   const cutShort = Effect.suspend(() =>
     telling.text === ""
@@ -213,12 +223,12 @@ const settled = CheapSpans.fn("Answer.settled")(function* (
 ) {
   const grounding = yield* runtime.readsPassages
     ? Effect.succeed(Grounding.unchecked(telling.cited))
-    : Grounding.checked(checker, telling.text, telling.cited)
+    : Grounding.checked(MaskedTurn.checker(turn, checker), telling.text, telling.cited)
   const isReplaced = held !== null && grounding.isUnsupported
   const text = isReplaced ? instead(turn) : telling.text
   const parts: ReadonlyArray<TurnPart> = isReplaced ? [{ _tag: "TextDelta", delta: text }] : (held ?? [])
   yield* Effect.forEach(parts, (part) => emit(turn, part), { discard: true })
-  const withheld = telling.text.slice(0, maxWithheldLength).toWellFormed()
+  const withheld = MaskedTurn.known(turn, telling.text).slice(0, maxWithheldLength).toWellFormed()
   return {
     ...grounding,
     text,
@@ -234,18 +244,22 @@ const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
   { checker }: TurnServices,
   turn: Turn,
   telling: Citations.Telling,
+  tools: TurnTools,
   schema: JsonObject,
   final: string
 ) {
   const failed = (problem: string, message: string) =>
     Effect.zipRight(
-      record(turn, "model.completed", "failed", "The reply cannot be used", { problem }),
+      record(turn, "model.completed", "failed", "The reply cannot be used", {
+        problem: MaskedTurn.text(turn, problem),
+        ...MaskedTurn.counted(turn)
+      }),
       Effect.suspend(() => {
         turn.providerProblem = "answer_broken"
         return Effect.fail(new TurnFailed({ message }))
       })
     )
-  const read = StructuredReply.read(schema, final, telling.known)
+  const read = StructuredReply.read(schema, final, telling.known, MaskedTurn.restoredObject(turn, tools))
   if (Either.isLeft(read)) {
     return yield* failed(
       read.left.join("; "),
@@ -253,7 +267,7 @@ const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
     )
   }
   const { marked, numbers, reply } = read.right
-  const grounding = yield* Grounding.checked(checker, marked, telling.of(numbers))
+  const grounding = yield* Grounding.checked(MaskedTurn.checker(turn, checker), marked, telling.of(numbers))
   if (grounding.isUnsupported && turn.admission.unsupported !== "annotate") {
     return yield* failed("not supported by its sources", "The sources do not support what the model replied.")
   }
@@ -314,7 +328,8 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>
 ) {
-  const query = searchText(turn.request.message, history)
+  if (turn.masking !== null) yield* MaskedTurn.learn(turn, history)
+  const query = MaskedTurn.query(turn, history)
   const finding = searched(services, turn, query, budgetOf(services, turn))
   const gathering = services.tools.forTurn(turn.scope, turn.request, turn.admission, callingTurn(turn))
   const preparing = turn.admission.hasTools
@@ -328,7 +343,13 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   yield* emit(turn, { _tag: "StepStart" })
   const marks = groundingOf(turn, passages) === null ? "none" : "removed"
   const telling = new Citations.Telling(Citations.candidatesOf(passages), marks)
-  const tools = withSearches(services, turn, HandoffTool.added(turn, given), passages, telling)
+  const tools = withSearches(
+    services,
+    turn,
+    HandoffTool.added(turn, MaskedTurn.tools(turn, given)),
+    passages,
+    telling
+  )
   const mayBeReplaced =
     marks === "removed" && !services.runtime.readsPassages && turn.admission.unsupported !== "annotate"
   const held: Array<TurnPart> | null = mayBeReplaced ? [] : null
@@ -339,7 +360,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   const grounding =
     schema === null
       ? yield* settled(services, turn, telling, held)
-      : yield* settledObject(services, turn, telling, schema, written.final)
+      : yield* settledObject(services, turn, telling, tools, schema, written.final)
   turn.summary.unanswered = isUnanswered(services, turn, grounding)
   turn.summary.stopped = written.reason === "stopped"
   const inputTokens = written.inputTokens + grounding.inputTokens
@@ -351,6 +372,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
     reason,
     inputTokens,
     outputTokens,
+    ...MaskedTurn.counted(turn),
     ...(grounding.payload === null ? {} : { grounding: grounding.payload })
   })
   yield* Effect.forEach(grounding.untold, (part) => emit(turn, part), { discard: true })

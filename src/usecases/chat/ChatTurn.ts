@@ -44,6 +44,7 @@ import * as ModelStep from "./ModelStep.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
 import { Replay } from "./Replay.ts"
 import { ChatTools } from "./tools/Tools.ts"
+import { Masking } from "./masking/Masking.ts"
 import { emit, type Failure, left, newTurnSummary, type Turn } from "./Turn.ts"
 import * as StructuredReply from "./StructuredReply.ts"
 import * as TurnCancellation from "./TurnCancellation.ts"
@@ -133,6 +134,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         takenOver: false,
         providerProblem: null,
         answeringModel: null,
+        masking: admission.masking === null ? null : new Masking(admission.masking),
         post
       }
       yield* emit(turn, { _tag: "RunEvent", event: started })

@@ -10,6 +10,7 @@ import type { JsonObject } from "../../domain/Text.ts"
 import { estimateTokens } from "../../domain/Tokens.ts"
 import type { HistoryMessage } from "../../store/chat/Turns.ts"
 import { withoutMarks } from "./grounding/Marks.ts"
+import { type Masking, rule as maskingRule } from "./masking/Masking.ts"
 import { type Passage, titleOf } from "./grounding/Passages.ts"
 import * as StructuredReply from "./StructuredReply.ts"
 
@@ -22,6 +23,8 @@ export interface PromptInput {
   /** Oldest first. */
   readonly history: ReadonlyArray<HistoryMessage>
   readonly message: string
+  /** Null where nothing is masked. */
+  readonly masking?: Masking | null
   /** What came with the message. */
   readonly files?: ReadonlyArray<Prompt.FilePart>
   /** Tokens of prompt and reply together that fit the model. */
@@ -57,12 +60,13 @@ from general knowledge, and say that this part does not come from the sources. C
 const nothingFound = "No source was found for this message."
 
 /** The same for every turn of a day, so that a provider can keep what it has read of it. */
-const systemText = ({ grounding, instructions, now, responseSchema }: PromptInput): string =>
+const systemText = ({ grounding, instructions, masking = null, now, responseSchema }: PromptInput): string =>
   [
-    instructions.trim() === "" ? defaultInstructions : instructions,
+    instructions.trim() === "" ? defaultInstructions : (masking?.literals(instructions) ?? instructions),
     languageRule,
     dataRule,
     ...(grounding === null ? [] : [citationRules, modeRules[grounding]]),
+    ...(masking === null ? [] : [maskingRule]),
     `Today is ${DateTime.formatIsoDateUtc(now)}.`,
     ...(responseSchema === undefined ? [] : [StructuredReply.rule(responseSchema)])
   ].join("\n\n")
@@ -78,7 +82,12 @@ const attribute = (text: string): string =>
 const fenced = (code: string, name: string, attributes: string, text: string): string =>
   `<${name}-${code}${attributes}>\n${text}\n</${name}-${code}>`
 
-const sourceBlock = (code: string, { chunk, index, readAt, text }: Passage): string => {
+const sourceBlock = (
+  code: string,
+  { chunk, index, readAt, text }: Passage,
+  masking: Masking | null
+): string => {
+  const shown = (own: string) => masking?.source(own) ?? own
   const known = [
     ["number", String(index)],
     ["source", chunk.sourceName],
@@ -88,29 +97,33 @@ const sourceBlock = (code: string, { chunk, index, readAt, text }: Passage): str
   ] as const
   const attributes = known
     .filter(([, value]) => value !== "")
-    .map(([name, value]) => ` ${name}="${attribute(value)}"`)
-  return fenced(code, "source", attributes.join(""), text)
+    .map(([name, value]) => ` ${name}="${attribute(shown(value))}"`)
+  return fenced(code, "source", attributes.join(""), shown(text))
 }
 
 /** No text that was written before the run can hold it. */
 const codeOf = (runId: string): string => createHash("sha256").update(runId).digest("hex").slice(0, 16)
 
 /** Passages that are looked up later in the run, fenced like those before them. */
-export const sourcesText = (runId: string, passages: ReadonlyArray<Passage>): string => {
+export const sourcesText = (
+  runId: string,
+  passages: ReadonlyArray<Passage>,
+  masking: Masking | null
+): string => {
   const code = codeOf(runId)
-  return fenced(code, "data", "", passages.map((passage) => sourceBlock(code, passage)).join("\n\n"))
+  return fenced(code, "data", "", passages.map((passage) => sourceBlock(code, passage, masking)).join("\n\n"))
 }
 
 /** What was looked up for the message, before the message; nothing where nothing was. */
-const dataText = ({ context, grounding, passages, runId }: PromptInput): string => {
+const dataText = ({ context, grounding, masking = null, passages, runId }: PromptInput): string => {
   const code = codeOf(runId)
   const blocks = [
-    ...passages.map((passage) => sourceBlock(code, passage)),
+    ...passages.map((passage) => sourceBlock(code, passage, masking)),
     ...(grounding !== null && passages.length === 0 ? [nothingFound] : []),
     ...(context === undefined
       ? []
       : [
-          `What the application tells about the user's request, as JSON:\n${fenced(code, "context", "", JSON.stringify(context))}`
+          `What the application tells about the user's request, as JSON:\n${fenced(code, "context", "", JSON.stringify(masking?.json(context) ?? context))}`
         ])
   ]
   return blocks.length === 0 ? "" : `${fenced(code, "data", "", blocks.join("\n\n"))}\n\n`
@@ -147,6 +160,10 @@ const toMessage = (
     ? Prompt.userMessage({ content: [Prompt.textPart({ text: content }), ...files] })
     : Prompt.assistantMessage({ content: [Prompt.textPart({ text: content })] })
 
+/** A file with the name that the model may read. */
+const named = (file: Prompt.FilePart, masked: (name: string) => string): Prompt.FilePart =>
+  file.fileName === undefined ? file : Prompt.makePart("file", { ...file, fileName: masked(file.fileName) })
+
 /** A quarter of the window is left to the reply. */
 const promptShare = 0.75
 /** A guess at what a picture takes, or a few pages: the provider alone can tell. */
@@ -154,8 +171,9 @@ const fileTokens = 1_500
 
 export const render = (input: PromptInput): Prompt.Prompt => {
   const system = systemText(input)
-  const message = dataText(input) + input.message
-  const { files = [], grounding } = input
+  const { files = [], grounding, masking = null } = input
+  const masked = (text: string) => masking?.text(text) ?? text
+  const message = dataText(input) + masked(input.message)
   const own = estimateTokens(system) + estimateTokens(message) + files.length * fileTokens
   const budget = input.contextWindow * promptShare - own
   // Numbers of earlier turns mean nothing in this one.
@@ -164,7 +182,10 @@ export const render = (input: PromptInput): Prompt.Prompt => {
   )
   return Prompt.fromMessages([
     Prompt.systemMessage({ content: system }),
-    ...fitting(history, budget).map((said) => toMessage(said)),
-    toMessage({ role: "user", content: message }, files)
+    ...fitting(history, budget).map(({ content, role }) => toMessage({ role, content: masked(content) })),
+    toMessage(
+      { role: "user", content: message },
+      files.map((file) => named(file, masked))
+    )
   ])
 }

@@ -11,6 +11,7 @@ import type { Unstorable } from "../../store/Unstorable.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import type * as Answer from "./Answer.ts"
 import { retryUntilWritten } from "./RetryUntilWritten.ts"
+import * as MaskedTurn from "./masking/MaskedTurn.ts"
 import * as ModelStep from "./ModelStep.ts"
 import { emit, type Failure, record, type Turn } from "./Turn.ts"
 import * as TurnMetrics from "./TurnMetrics.ts"
@@ -146,7 +147,11 @@ export const makeSettleTurn = Effect.gen(function* () {
         why._tag === "TURN_FAILED" && !turn.takenOver && (yield* Deferred.isDone(turn.cancellation))
       const code = turn.takenOver ? "TAKEN_OVER" : why._tag
       const provider = turn.takenOver ? null : turn.providerProblem
-      const failure = provider === null ? { code } : { code, provider }
+      const failure = {
+        code,
+        ...(provider === null ? {} : { provider }),
+        ...MaskedTurn.counted(turn)
+      }
       yield* record(turn, "run.failed", "failed", "Run failed", failure)
       const failed = why._tag === "RUNTIME_TIMEOUT" ? "timed_out" : "failed"
       const end = turn.takenOver ? "taken_over" : failed

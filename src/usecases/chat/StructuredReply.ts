@@ -73,18 +73,19 @@ const isJsonObject = Schema.is(JsonObject)
 
 /**
  * The object that `text` is, or what is wrong with it in words for the model. `known` are the passages that it may cite; null
- * for an agent without sources, whose texts have no marks.
+ * for an agent without sources, whose texts have no marks. `restored` puts values into the places of their placeholders.
  */
 export const read = (
   schema: JsonObject,
   text: string,
-  known: ReadonlySet<number> | null
+  known: ReadonlySet<number> | null,
+  restored: (object: JsonObject) => JsonObject = (object) => object
 ): Either.Either<ObjectReply, ReadonlyArray<string>> => {
   const parsed = Json.parse(unfenced(text))
   if (Either.isLeft(parsed)) return Either.left([parsed.left.message])
   if (!isJsonObject(parsed.right)) return Either.left(["it is not a JSON object of finite numbers"])
   const unmarking = new Unmarking(known)
-  const object = unmarking.object(parsed.right)
+  const object = unmarking.object(restored(parsed.right))
   const problems = Arguments.complaints(schema, object)
   if (problems.length > 0) return Either.left(problems)
   const { numbers, texts } = unmarking

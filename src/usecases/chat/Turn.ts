@@ -11,6 +11,7 @@ import type { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
 import type { StartedTurn, TurnStart } from "../../store/chat/Turns.ts"
 import type { TurnSummary } from "../../store/chat/TurnSettlement.ts"
 import type { Files } from "./TurnOptions.ts"
+import type { Masking } from "./masking/Masking.ts"
 import type { Replay } from "./Replay.ts"
 import type * as Trace from "./Trace.ts"
 import * as TurnCancellation from "./TurnCancellation.ts"
@@ -63,6 +64,8 @@ export interface Turn {
   providerProblem: ProviderProblem | null
   /** The model of the last round, `provider/model`, where another one answered than was asked for; else null. */
   answeringModel: string | null
+  /** The personal data of the turn; null for an agent that masks none. */
+  readonly masking: Masking | null
   /** What joins the transaction of the reply; null where replies go out by nothing but the request. */
   readonly post: ((reply: Reply, epoch: number) => Effect.Effect<void>) | null
 }

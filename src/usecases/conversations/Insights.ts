@@ -23,6 +23,7 @@ import {
   type ReportScope,
   type WrongRow
 } from "../../store/conversations/Insights.ts"
+import { Masking } from "../chat/masking/Masking.ts"
 
 /** The newest turns that went wrong of a report. */
 const maxTurns = 1_000
@@ -148,6 +149,17 @@ const refusedTime = (path: string, message: string) =>
     details: { issues: [{ path: [path], message }] }
   })
 
+/** A question as an embedder gets it: without what its agent masks. */
+const sentOf = (rows: ReadonlyArray<WrongRow>) => {
+  const settings = new Map(
+    rows.flatMap(({ masking, question }) => (masking === null ? [] : [[question, masking] as const]))
+  )
+  return (question: string): string => {
+    const masking = settings.get(question)
+    return masking === undefined ? question : new Masking(masking).searchable(question)
+  }
+}
+
 export class Insights extends Effect.Service<Insights>()("usecases/conversations/Insights", {
   effect: Effect.gen(function* () {
     const store = yield* InsightStore
@@ -200,7 +212,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       yield* Effect.forEach(
         batches,
         (batch) =>
-          Effect.flatMap(embedder.embedAll(batch), (made) => {
+          Effect.flatMap(embedder.embedAll(batch.map(sentOf(missing))), (made) => {
             for (const [place, text] of batch.entries()) {
               const vector = made[place]
               if (vector !== undefined) vectors.set(text, vector)

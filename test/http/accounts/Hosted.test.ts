@@ -45,6 +45,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
         retrieval: { topK: 6, minScore: null },
         tools: [],
         grounding: { mode: "strict", unsupported: "annotate", contextTokens: 6_000, maxSearches: 0 },
+        masking: null,
         version: 1,
         publishedVersion: 1,
         split: null,

@@ -131,7 +131,8 @@ eachEngineLive("The hosted stream", (it, engine) => {
               mode: "strict",
               unsupported: "annotate",
               contextTokens: 6_000,
-              maxSearches: 0
+              maxSearches: 0,
+              masking: null
             }
           )}::jsonb)`
           const headers = { cookie: "spoke_session=owner", origin: appUrl }

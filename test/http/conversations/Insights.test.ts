@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
+import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import { ModelError } from "../../../src/capabilities/ModelRuntime.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import type { AgentScope, SessionUser } from "../../../src/domain/accounts/Access.ts"
@@ -22,7 +23,7 @@ import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { Handoff } from "../../../src/usecases/conversations/Handoff.ts"
 import { Insights } from "../../../src/usecases/conversations/Insights.ts"
 import * as Fixtures from "../../Fixtures.ts"
-import { layerHashing } from "../../HashingEmbedder.ts"
+import { makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { ownershipLayer } from "../../usecases/channels/InboundHarness.ts"
 import { chunk, request, says, Script } from "../../usecases/chat/TurnHarness.ts"
@@ -42,13 +43,24 @@ const session = Layer.succeed(
   Effect.sync(() => current.user)
 )
 
+/** What an embedder has been sent. */
+const embedded: Array<string> = []
+const hashing = makeHashing()
+const embedder = Layer.succeed(Embedder, {
+  ...hashing,
+  embedAll: (texts) => {
+    embedded.push(...texts)
+    return hashing.embedAll(texts)
+  }
+})
+
 const server = TestServer.layer(
   HttpApiBuilder.api(HttpApi.make("spoke").add(InsightsApi)).pipe(
     Layer.provide(InsightsHandlers),
     Layer.provide(session)
   )
 ).pipe(
-  Layer.provideMerge(Insights.Default.pipe(Layer.provide(layerHashing()))),
+  Layer.provideMerge(Insights.Default.pipe(Layer.provide(embedder))),
   Layer.provideMerge(
     Layer.mergeAll(
       InsightStore.Default,
@@ -122,6 +134,21 @@ const kindsOf = (group: { readonly kinds: unknown }) => group.kinds
 const none = { unanswered: 0, thumbsDown: 0, handedOver: 0, stopped: 0, failed: 0 }
 
 eachEngineLive("What went wrong", (it) => {
+  it.scoped("is grouped without telling the embedder what an agent masks", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent
+      const sql = yield* SqlClient.SqlClient
+      yield* notFound
+      yield* ask(scope, "Where is the parcel for canary@mail.example?", "ada")
+      const masking = { kinds: ["email"], patterns: [], sources: false, tools: [] }
+      yield* sql`update agents set masking = ${JSON.stringify(masking)}::jsonb where id = ${scope.agentId}`
+      embedded.length = 0
+      const { groups } = yield* data("/api/insights")
+      expect(groups[0].examples[0].question).toBe("Where is the parcel for canary@mail.example?")
+      expect(embedded).toEqual(["Where is the parcel for ?"])
+    }).pipe(onFreshData)
+  )
+
   it.scoped(
     "is one list of groups, with counts, kinds, people, what was searched in vain, and examples",
     () =>

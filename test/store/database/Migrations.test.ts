@@ -149,7 +149,8 @@ eachEngineLive("Migrations", (it, engine) => {
               mode: "strict",
               unsupported: "annotate",
               contextTokens: 6_000,
-              maxSearches: 0
+              maxSearches: 0,
+              masking: null
             }
           })
           yield* sql`drop database earlier`

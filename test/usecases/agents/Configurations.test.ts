@@ -85,7 +85,13 @@ const agent = FastCheck.record(
         maxSearches: FastCheck.integer({ min: 1, max: 8 })
       },
       { requiredKeys: [] }
-    ).filter((given) => Object.keys(given).length > 0)
+    ).filter((given) => Object.keys(given).length > 0),
+    masking: FastCheck.record({
+      kinds: FastCheck.subarray(["email" as const, "phone" as const, "card" as const]),
+      patterns: FastCheck.constantFrom([], [{ name: "customer", pattern: "KD-\\d{6,8}" }]),
+      sources: FastCheck.boolean(),
+      tools: FastCheck.constantFrom([], ["order"])
+    })
   },
   { requiredKeys: [] }
 )

@@ -33,7 +33,8 @@ const first: AgentSettings = {
   mode: "strict",
   unsupported: "annotate",
   contextTokens: 6_000,
-  maxSearches: 0
+  maxSearches: 0,
+  masking: null
 }
 
 /** From 0 to below 1: the share above which a conversation has the other version. */
@@ -214,7 +215,15 @@ const changes = FastCheck.record(
     mode: FastCheck.constantFrom("strict" as const, "general" as const),
     unsupported: FastCheck.constantFrom("annotate" as const, "withhold" as const, "handoff" as const),
     contextTokens: FastCheck.integer({ min: 500, max: 32_000 }),
-    maxSearches: FastCheck.integer({ min: 0, max: 8 })
+    maxSearches: FastCheck.integer({ min: 0, max: 8 }),
+    masking: FastCheck.option(
+      FastCheck.record({
+        kinds: FastCheck.subarray(["email" as const, "phone" as const, "card" as const]),
+        patterns: FastCheck.constantFrom([], [{ name: "customer", pattern: "KD-\\d{6}" }]),
+        sources: FastCheck.boolean(),
+        tools: FastCheck.constantFrom([], ["order"])
+      })
+    )
   },
   { requiredKeys: [] }
 )

@@ -26,6 +26,43 @@ const translations: ReadonlyArray<Translation> = [
     "Ein Schlüssel, der nur manche Quellen liest, kann keine Quellen ändern."
   ],
   [/^Expected an array of at most (\d+) item\(s\)$/u, "At most $1.", "Höchstens $1."],
+  [
+    /^Expected lower-case letters, with - between them$/u,
+    "A name of lower-case letters, with - between them.",
+    "Ein Name aus Kleinbuchstaben, mit - dazwischen."
+  ],
+  [
+    /^Expected another name: this one has a meaning already$/u,
+    "This name has a meaning already: use another.",
+    "Dieser Name hat schon eine Bedeutung: bitte einen anderen wählen."
+  ],
+  [/^Expected each (?:kind|name) once$/u, "Each name once.", "Jeder Name nur einmal."],
+  [
+    /^Expected a pattern that matches at least (\d+) characters$/u,
+    "A pattern that matches at least $1 characters.",
+    "Ein Muster, das mindestens $1 Zeichen trifft."
+  ],
+  [
+    /^Expected a pattern that matches at most (\d+) characters$/u,
+    "A pattern that matches at most $1 characters.",
+    "Ein Muster, das höchstens $1 Zeichen trifft."
+  ],
+  [
+    /^(.) has no meaning here; write (\\.) for the character itself$/u,
+    "$1 has no meaning here; write $2 for the character itself.",
+    "$1 hat hier keine Bedeutung; das Zeichen selbst schreibt man $2."
+  ],
+  [
+    /^(\\.) is not known; there are \\d, \\w and \\s$/u,
+    "$1 is not known; there are \\d, \\w and \\s.",
+    "$1 ist nicht bekannt; es gibt \\d, \\w und \\s."
+  ],
+  [
+    /^Expected (?:\] at the end of a set|characters in a set|a range such as a-z)$/u,
+    "A set of characters such as [A-Z].",
+    "Eine Menge von Zeichen wie [A-Z]."
+  ],
+  [/^Expected a count such as/u, "A count such as {6} or {6,8}.", "Eine Anzahl wie {6} oder {6,8}."],
   [/^Expected at most (\d+) pairs$/u, "At most $1 questions.", "Höchstens $1 Fragen."],
   [
     /^Expected at most (\d+) characters in all pairs together$/u,

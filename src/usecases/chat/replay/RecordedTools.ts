@@ -119,6 +119,7 @@ export const make = (
   return {
     declarations: [...declared, ...[...names].filter((name) => !known.has(name)).map(undescribed)],
     unavailable: [],
+    isRecorded: true,
     // What was recorded has been scrubbed before it was stored.
     scrubber: new Scrubber(new Set()),
     call: (name, input) =>

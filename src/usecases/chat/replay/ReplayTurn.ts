@@ -17,6 +17,7 @@ import type { ReplayedRun, TurnOutcome } from "../../../domain/chat/ReplayedRun.
 import { RetrieveFilter } from "../../../domain/knowledge/Chunk.ts"
 import type { RecordedRun } from "../../../store/chat/RecordedRuns.ts"
 import * as Answer from "../Answer.ts"
+import { Masking } from "../masking/Masking.ts"
 import { runtimeTimeout } from "../ModelStep.ts"
 import { Replay } from "../Replay.ts"
 import * as Trace from "../Trace.ts"
@@ -32,7 +33,7 @@ export type ReplayEnvironment = Omit<Answer.TurnServices, "tools">
 /** The agent that answers this time. */
 export interface ReplayAgent {
   readonly version: number
-  readonly settings: Pick<Agent, "instructions" | "model" | "retrieval" | "grounding">
+  readonly settings: Pick<Agent, "instructions" | "model" | "retrieval" | "grounding" | "masking">
   readonly hasSources: boolean
   readonly hasCurated: boolean
   /** What the model is told of the agent's tools, as far as that is known without asking a server. */
@@ -66,7 +67,7 @@ const requestOf = (run: RecordedRun): ChatTurnRequest => {
 /** The turn as it stood when it had begun. Its parts are not read, and nothing of it is settled. */
 const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout: Duration.Duration) =>
   Effect.gen(function* () {
-    const { grounding, instructions, model, retrieval } = agent.settings
+    const { grounding, instructions, masking, model, retrieval } = agent.settings
     const parts = yield* TurnParts.make
     yield* parts.shutdown
     const turn: Turn = {
@@ -97,6 +98,7 @@ const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout
         unsupported: grounding.unsupported,
         contextTokens: grounding.contextTokens,
         maxSearches: grounding.maxSearches,
+        masking,
         hasSources: agent.hasSources,
         hasTools: true,
         sourceTools: [],
@@ -131,6 +133,7 @@ const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout
       takenOver: false,
       providerProblem: null,
       answeringModel: null,
+      masking: masking === null ? null : new Masking(masking),
       post: null
     }
     return turn
@@ -140,10 +143,23 @@ const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout
 const comparable = ({ chunkId: _, documentId: __, score: ___, ...citation }: Citation) =>
   Object.entries(citation).toSorted(([one], [other]) => (one < other ? -1 : 1))
 
-const isSame = (before: TurnOutcome, after: TurnOutcome): boolean =>
+const isEqual = (before: TurnOutcome, after: TurnOutcome): boolean =>
   before.reply === after.reply &&
   (before.failure === null) === (after.failure === null) &&
   JSON.stringify(before.citations.map(comparable)) === JSON.stringify(after.citations.map(comparable))
+
+/** What tools answered stands in the trace without its values: where data is masked, kinds are compared, and no places. */
+const unmasked = (masking: Masking | null, outcome: TurnOutcome): TurnOutcome =>
+  masking === null
+    ? outcome
+    : {
+        ...outcome,
+        reply: outcome.reply === null ? null : masking.kindsOnly(outcome.reply),
+        citations: outcome.citations.map(({ end: _, start: __, ...citation }) => citation)
+      }
+
+const isSame = (masking: Masking | null, before: TurnOutcome, after: TurnOutcome): boolean =>
+  isEqual(unmasked(masking, before), unmasked(masking, after))
 
 const diverged = (run: RecordedRun, reason: string): ReplayedRun => ({
   runId: run.id,
@@ -194,7 +210,7 @@ export const replay = Effect.fn("ReplayTurn.replay")(function* (
   const before = outcomeOf(run)
   const replayed: ReplayedRun = {
     runId: run.id,
-    outcome: isSame(before, ended.right) ? "same" : "changed",
+    outcome: isSame(turn.masking, before, ended.right) ? "same" : "changed",
     reason: null,
     before,
     after: ended.right

@@ -57,7 +57,9 @@ export const added = (turn: Turn, tools: TurnTools): TurnTools => {
         return Effect.fail(toolFailure("INVALID_ARGUMENTS", "INVALID_ARGUMENTS: reason: expected a text"))
       }
       return Effect.sync(() => {
-        turn.handoff = scrubber.text(reason.trim()).slice(0, maxReasonCharacters).toWellFormed()
+        // For the team, which reads the conversation too.
+        const said = turn.masking === null ? reason : turn.masking.restored(reason)
+        turn.handoff = scrubber.text(said.trim()).slice(0, maxReasonCharacters).toWellFormed()
         return { state: "HUMAN_REQUESTED" }
       })
     }

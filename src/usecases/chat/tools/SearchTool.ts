@@ -61,7 +61,7 @@ export const added = (
       Effect.map((passages) =>
         passages.length === 0
           ? "Nothing further was found."
-          : Prompt.sourcesText(turn.opening.runId, passages)
+          : Prompt.sourcesText(turn.opening.runId, passages, turn.masking)
       )
     )
   }

@@ -8,6 +8,7 @@ import type { ModelRequest, ModelRuntimeService } from "../../../capabilities/Mo
 import type { ProviderProblem } from "../../../domain/chat/AgentRun.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
+import * as MaskedTurn from "../masking/MaskedTurn.ts"
 import { toolFailure, written } from "./Bindings.ts"
 import * as ModelStep from "../ModelStep.ts"
 import type { TurnTools } from "./Tools.ts"
@@ -106,7 +107,7 @@ const reminded = (prompt: Prompt.Prompt, text: string, answers: ReadonlyArray<An
   ])
 }
 
-/** One round, with secrets removed from its text before it is emitted. */
+/** One round, with secrets removed from its text before it is emitted; `own` is the text as the model may be reminded of it. */
 const step = CheapSpans.fn("ToolSteps.step")(function* (
   runtime: ModelRuntimeService,
   turn: Turn,
@@ -116,12 +117,14 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
   repeatable: boolean
 ) {
   const stream = tools.scrubber.streaming()
+  // The values of an object are restored once it is read.
+  const restoring = request.responseSchema === undefined ? (turn.masking?.restoring() ?? null) : null
   let text = ""
   const show = (shown: string) => {
     text += shown
     return shown === "" ? Effect.void : onDelta(shown)
   }
-  const push = (delta: string) => show(stream.push(delta))
+  const push = (delta: string) => show(stream.push(restoring === null ? delta : restoring.push(delta)))
   const onProblem = (problem: ProviderProblem) => {
     turn.providerProblem = problem
   }
@@ -130,8 +133,10 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
     turn.answeringModel = model
   }
   const result = yield* ModelStep.run(runtime, request, push, onProblem, onAnswering, repeatable)
-  yield* Effect.suspend(() => show(stream.flush()))
-  return { ...result, text }
+  yield* Effect.suspend(() =>
+    show((restoring === null ? "" : stream.push(restoring.flush())) + stream.flush())
+  )
+  return { ...result, text, own: restoring === null ? text : tools.scrubber.text(result.text) }
 })
 
 /** The prompt with a reply that cannot be used, and with what the model is told of it. */
@@ -180,9 +185,9 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
     inputTokens += result.inputTokens
     outputTokens += result.outputTokens
     const isLast = result.calls.length === 0 || round >= maxSteps || isCorrected
-    const correction = isLast && !isCorrected ? correctionOf(result.text) : null
+    const correction = isLast && !isCorrected ? correctionOf(result.own) : null
     if (isLast && correction === null) {
-      return { ...result, calls: [], text, final: result.text, inputTokens, outputTokens }
+      return { ...result, calls: [], text, final: result.own, inputTokens, outputTokens }
     }
     const label = correction === null ? "Model asked for tools" : "Model asked to correct its reply"
     yield* record(turn, "model.completed", "complete", label, {
@@ -190,11 +195,12 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
       reason: result.reason,
       inputTokens: result.inputTokens,
       outputTokens: result.outputTokens,
-      ...(correction === null ? {} : { correction })
+      ...(correction === null ? {} : { correction }),
+      ...MaskedTurn.counted(turn)
     })
     if (correction !== null) {
       isCorrected = true
-      prompt = corrected(prompt, result.text, correction)
+      prompt = corrected(prompt, result.own, correction)
       yield* emit(turn, { _tag: "StepEnd" })
       yield* emit(turn, { _tag: "StepStart" })
       continue
@@ -211,6 +217,6 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
       room = Math.max(0, room - written(fitting).length)
       return { ...answered, result: fitting }
     })
-    prompt = reminded(prompt, result.text, shown)
+    prompt = reminded(prompt, result.own, shown)
   }
 })

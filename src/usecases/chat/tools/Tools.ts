@@ -49,6 +49,8 @@ export interface TurnTools {
   /** What the model may see of the call, be it the tool's answer or its failure. */
   readonly call: (name: string, input: JsonObject | null, progress: Progress) => Called
   readonly scrubber: Scrubber
+  /** True where calls are answered from a trace, which holds no personal data that was masked. */
+  readonly isRecorded: boolean
 }
 
 /** JSON where it is JSON, so that escapes hide nothing; else the text. */
@@ -262,7 +264,8 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         })),
         unavailable,
         call,
-        scrubber
+        scrubber,
+        isRecorded: false
       }
       return turnTools
     })

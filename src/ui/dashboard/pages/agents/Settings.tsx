@@ -14,6 +14,7 @@ import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { MaskingFields, maskingFieldsOf, maskingOf } from "./MaskingFields.tsx"
 
 const words = texts(
   {
@@ -85,8 +86,7 @@ const words = texts(
 
 const numberOrNull = (text: string) => (text.trim() === "" ? null : Number(text.replace(",", ".")))
 
-/** As it is typed. */
-const fieldsOf = ({
+const settingsOf = ({
   greeting,
   grounding: { contextTokens, maxSearches, mode, unsupported },
   instructions,
@@ -106,6 +106,12 @@ const fieldsOf = ({
   unsupported
 })
 
+/** As it is typed. */
+const fieldsOf = (agent: Agent) => ({
+  ...settingsOf(agent),
+  ...maskingFieldsOf(agent)
+})
+
 /** Where the service names what is wrong. */
 const places = [
   "name",
@@ -116,6 +122,8 @@ const places = [
   "retrieval.minScore",
   "grounding.contextTokens",
   "grounding.maxSearches",
+  "masking.patterns",
+  "masking.tools",
   "note"
 ] as const
 
@@ -146,7 +154,8 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
           unsupported: value.unsupported,
           contextTokens: Number(value.contextTokens),
           maxSearches: Number(value.maxSearches)
-        }
+        },
+        masking: maskingOf(value)
       }),
     onSuccess: ({ agent: saved }, publish) => {
       // What is typed is in the draft version then, and the form is of the published one.
@@ -273,6 +282,7 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         />
         <Theirs draft={draft} name="unsupported" />
       </Card>
+      <MaskingFields draft={draft} change={change} mayChange={mayChange} errorOf={errorOf} />
       {general === null || isOutdated(general) ? null : <Problem problem={general} />}
       {mayChange ? (
         <Card title={t.version}>

@@ -78,7 +78,7 @@ const words = texts(
   }
 )
 
-type Value = string | number | null | ReadonlyArray<string>
+type Value = string | number | boolean | null | ReadonlyArray<string>
 
 const textOf = (value: Value, empty: string): string => {
   const text = typeof value === "object" ? (value ?? []).join(", ") : String(value)

@@ -1,0 +1,62 @@
+/** What of personal data is kept from the model, the tools and the traces of an agent. */
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+import { parse } from "./MaskingPattern.ts"
+import { ToolName } from "./Tool.ts"
+
+const says = (message: string) => ({ message: () => message })
+const withDefault = <A, I>(schema: Schema.Schema<A, I>, value: () => NoInfer<A>) =>
+  Schema.optionalWith(schema, { exact: true, default: value })
+
+const MaskedKind = Schema.Literal("email", "phone", "card")
+
+/** The kind of text that looks like a placeholder and is none. */
+export const literalKind = "text"
+const taken: ReadonlySet<string> = new Set([...MaskedKind.literals, literalKind])
+
+const isUnique = (values: ReadonlyArray<string>) => new Set(values).size === values.length
+
+const PatternName = Schema.String.pipe(
+  Schema.pattern(/^[a-z](?:[a-z-]{0,30}[a-z])?$/, says("Expected lower-case letters, with - between them")),
+  Schema.filter((name) => !name.includes("--") || "Expected lower-case letters, with - between them"),
+  Schema.filter((name) => !taken.has(name) || "Expected another name: this one has a meaning already")
+)
+
+/** Characters of a pattern, and patterns of an agent. */
+const maxPatternLength = 200
+const maxPatterns = 10
+
+const Pattern = Schema.String.pipe(
+  Schema.minLength(1),
+  Schema.maxLength(maxPatternLength),
+  Schema.filter((pattern) =>
+    Either.match(parse(pattern), { onLeft: (problem) => problem, onRight: () => true })
+  )
+)
+
+const Kinds = Schema.Array(MaskedKind).pipe(
+  Schema.filter((kinds) => isUnique(kinds) || "Expected each kind once")
+)
+const Patterns = Schema.Array(Schema.Struct({ name: PatternName, pattern: Pattern })).pipe(
+  Schema.maxItems(maxPatterns),
+  Schema.filter((patterns) => isUnique(patterns.map(({ name }) => name)) || "Expected each name once")
+)
+const Tools = Schema.Array(ToolName).pipe(Schema.maxItems(64))
+
+export const Masking = Schema.Struct({
+  kinds: Kinds,
+  patterns: Patterns,
+  /** Whether what the model reads of the sources is masked too. */
+  sources: Schema.Boolean,
+  /** Tools that get the values in the place of their placeholders. */
+  tools: Tools
+})
+export type Masking = typeof Masking.Type
+
+/** What is left out: all kinds, nothing else. */
+export const MaskingInput = Schema.Struct({
+  kinds: withDefault(Kinds, () => MaskedKind.literals),
+  patterns: withDefault(Patterns, () => []),
+  sources: withDefault(Schema.Boolean, () => false),
+  tools: withDefault(Tools, () => [])
+})

@@ -1,0 +1,223 @@
+/**
+ * Patterns by which an agent's own kinds of personal data are found: characters, sets of them and counts. There is nothing in
+ * it that could backtrack, and what it matches has at most {@link maxMatchLength} characters, so that time grows with the text alone.
+ */
+import * as Either from "effect/Either"
+
+/** UTF-16 units that a pattern can match, at least and at most. */
+const minMatchLength = 3
+const maxMatchLength = 64
+
+type Range = readonly [from: number, to: number]
+
+/** One place of a match. */
+interface Place {
+  readonly ranges: ReadonlyArray<Range>
+  readonly isNegated: boolean
+  readonly isOptional: boolean
+}
+
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+const codeOf = (character: string) => character.charCodeAt(0)
+const one = (character: string): ReadonlyArray<Range> => [[codeOf(character), codeOf(character)]]
+
+const classes: Readonly<Record<string, ReadonlyArray<Range>>> = {
+  d: [[48, 57]],
+  w: [
+    [48, 57],
+    [65, 90],
+    [95, 95],
+    [97, 122]
+  ],
+  s: [
+    [9, 9],
+    [32, 32],
+    [160, 160]
+  ]
+}
+
+/** What stands for something else in regular expressions has to be escaped, so that no pattern means less than it seems to. */
+const reserved = new Set(".*+|()^$?{}]/")
+
+const count = /^\{(\d{1,3})(?:,(\d{1,3}))?\}/
+
+class Parser {
+  private at = 0
+  private readonly pattern: string
+  readonly places: Array<Place> = []
+
+  constructor(pattern: string) {
+    this.pattern = pattern
+  }
+
+  /** What is wrong; null when nothing is. */
+  run(): string | null {
+    while (this.at < this.pattern.length) {
+      const isSet = this.pattern.charAt(this.at) === "["
+      const isNegated = isSet && this.pattern.charAt(this.at + 1) === "^"
+      const ranges = isSet ? this.set(isNegated) : this.single(reserved)
+      if (typeof ranges === "string") return ranges
+      const times = this.times()
+      if (typeof times === "string") return times
+      for (let place = 0; place < times[1]; place++) {
+        this.places.push({ ranges, isNegated, isOptional: place >= times[0] })
+        if (this.places.length > maxMatchLength)
+          return `Expected a pattern that matches at most ${maxMatchLength} characters`
+      }
+    }
+    return this.places.filter(({ isOptional }) => !isOptional).length < minMatchLength
+      ? `Expected a pattern that matches at least ${minMatchLength} characters`
+      : null
+  }
+
+  private single(refused: ReadonlySet<string>): ReadonlyArray<Range> | string {
+    const character = this.pattern.charAt(this.at++)
+    if (refused.has(character))
+      return `${character} has no meaning here; write \\${character} for the character itself`
+    if (character !== "\\") return one(character)
+    const escaped = this.pattern.charAt(this.at++)
+    if (escaped === "") return "Expected a character after \\"
+    return /[A-Za-z0-9]/.test(escaped)
+      ? (classes[escaped] ?? `\\${escaped} is not known; there are \\d, \\w and \\s`)
+      : one(escaped)
+  }
+
+  private set(isNegated: boolean): ReadonlyArray<Range> | string {
+    this.at += isNegated ? 2 : 1
+    const ranges: Array<Range> = []
+    while (this.pattern.charAt(this.at) !== "]") {
+      if (this.at >= this.pattern.length) return "Expected ] at the end of a set"
+      const first = this.single(new Set("["))
+      if (typeof first === "string") return first
+      const [from] = first
+      const isRange = this.pattern.charAt(this.at) === "-" && this.pattern.charAt(this.at + 1) !== "]"
+      if (!isRange) {
+        ranges.push(...first)
+        continue
+      }
+      this.at++
+      const second = this.single(new Set("[]"))
+      if (typeof second === "string") return second
+      const [to] = second
+      const isPlain = first.length === 1 && second.length === 1 && from !== undefined && to !== undefined
+      if (!isPlain || from[0] !== from[1] || to[0] !== to[1] || from[0] > to[0])
+        return "Expected a range such as a-z"
+      ranges.push([from[0], to[0]])
+    }
+    this.at++
+    return ranges.length === 0 ? "Expected characters in a set" : ranges
+  }
+
+  private times(): readonly [number, number] | string {
+    const next = this.pattern.charAt(this.at)
+    if (next === "?") {
+      this.at++
+      return [0, 1]
+    }
+    if (next !== "{") return [1, 1]
+    const [written, least, greatest] = count.exec(this.pattern.slice(this.at, this.at + 9)) ?? []
+    if (written === undefined || least === undefined) return "Expected a count such as {6} or {6,8}"
+    this.at += written.length
+    const times = [Number(least), Number(greatest ?? least)] as const
+    return times[1] < times[0] || times[1] === 0 ? "Expected a count such as {6} or {6,8}" : times
+  }
+}
+
+const wordLike = /[\p{L}\p{N}]/u
+const isWordAt = (text: string, at: number) => at >= 0 && at < text.length && wordLike.test(text.charAt(at))
+/** Matches stand alone: no letter or digit goes on on either side of a border between two of them. */
+const isBorder = (text: string, at: number) => !(isWordAt(text, at - 1) && isWordAt(text, at))
+
+const tableSize = 128
+const none = -1
+
+const holds = ({ isNegated, ranges }: Place, code: number): boolean => {
+  const character = String.fromCharCode(code)
+  const codes = [code, codeOf(character.toLowerCase()), codeOf(character.toUpperCase())]
+  return ranges.some(([from, to]) => codes.some((each) => each >= from && each <= to)) !== isNegated
+}
+
+/** A pattern that is ready to find: its state is how many of its places have been read. */
+export class Matcher {
+  private readonly places: ReadonlyArray<Place>
+  private readonly tables: ReadonlyArray<Uint8Array>
+  /** Places that were looked at, for tests that count them. */
+  steps = 0
+
+  constructor(places: ReadonlyArray<Place>) {
+    this.places = places
+    this.tables = places.map((place) =>
+      Uint8Array.from({ length: tableSize }, (_, code) => (holds(place, code) ? 1 : 0))
+    )
+  }
+
+  /** Where the next match may begin: before a character that one of the first places reads. */
+  private next(text: string, from: number): number {
+    const firsts = this.places.findIndex(({ isOptional }) => !isOptional) + 1
+    for (let at = from; at < text.length; at++) {
+      const code = text.charCodeAt(at)
+      for (let place = 0; place < firsts; place++) if (this.reads(place, code)) return at
+    }
+    return text.length
+  }
+
+  private reads(place: number, code: number): boolean {
+    this.steps++
+    if (code < tableSize) return this.tables[place]?.[code] === 1
+    const at = this.places[place]
+    return at !== undefined && holds(at, code)
+  }
+
+  /** The first match from `from` on, as long as it can be; null when there is none. */
+  find(text: string, from: number): Span | null {
+    const length = this.places.length
+    // By state: where the earliest match that has come so far began.
+    let starts = new Int32Array(length + 1).fill(none)
+    let next = new Int32Array(length + 1).fill(none)
+    let best: Span | null = null
+    let isIdle = true
+    for (let at = from; at <= text.length; at++) {
+      if (isIdle && best === null) at = this.next(text, at)
+      if (best === null && isBorder(text, at) && starts[0] === none) starts[0] = at
+      let isAlive = false
+      for (let state = 0; state < length; state++) {
+        const start = starts[state] ?? none
+        if (start === none) continue
+        if (best !== null && start > best.start) continue
+        isAlive = true
+        if (this.places[state]?.isOptional !== true) continue
+        const later = starts[state + 1] ?? none
+        if (later === none || start < later) starts[state + 1] = start
+      }
+      const begun = starts[length] ?? none
+      if (begun !== none && (best === null || begun <= best.start) && isBorder(text, at))
+        best = { start: begun, end: at }
+      if (at === text.length || (best !== null && !isAlive)) break
+      const code = text.charCodeAt(at)
+      next.fill(none)
+      isIdle = true
+      for (let state = 0; state < length; state++) {
+        const start = starts[state] ?? none
+        if (start === none || (best !== null && start > best.start)) continue
+        if (!this.reads(state, code)) continue
+        next[state + 1] = start
+        isIdle = false
+      }
+      const read = starts
+      starts = next
+      next = read
+    }
+    return best
+  }
+}
+
+/** The matcher of `pattern`, or what is wrong with it. */
+export const parse = (pattern: string): Either.Either<Matcher, string> => {
+  const parser = new Parser(pattern)
+  const problem = parser.run()
+  return problem === null ? Either.right(new Matcher(parser.places)) : Either.left(problem)
+}

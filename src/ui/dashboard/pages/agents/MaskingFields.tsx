@@ -1,0 +1,140 @@
+/** Which personal data an agent keeps from its model, its tools and its traces. */
+import type { Agent } from "../../api/Agents.ts"
+import { LongText, Switch, TextField } from "../../components/Field.tsx"
+import { Card } from "../../components/Page.tsx"
+import { Theirs } from "../../forms/DraftNotes.tsx"
+import type { Draft } from "../../forms/useDraft.ts"
+import { texts, useText } from "../../text/Language.tsx"
+
+const words = texts(
+  {
+    title: "Personal data",
+    help: "Replaced by placeholders before a message reaches the model, a tool or a trace. Readers see the values in the reply.",
+    isMasked: "Mask personal data",
+    email: "E-mail addresses",
+    phone: "Phone numbers",
+    card: "Payment-card numbers",
+    patterns: "Patterns of your own",
+    patternsHelp:
+      "One a line, as name: pattern, such as customer-number: KD-\\d{6,8}. Characters, sets such as [A-Z], \\d, \\w, \\s, counts such as {6} or {6,8}, and ?.",
+    sources: "Mask the sources too",
+    tools: "Tools that get the values",
+    toolsHelp: "Names with commas between them. Empty: every tool gets placeholders.",
+    yes: "on",
+    no: "off"
+  },
+  {
+    title: "Personenbezogene Daten",
+    help: "Durch Platzhalter ersetzt, bevor eine Nachricht zum Modell, zu einem Werkzeug oder in ein Protokoll gelangt. In der Antwort stehen die Werte.",
+    isMasked: "Personenbezogene Daten maskieren",
+    email: "E-Mail-Adressen",
+    phone: "Telefonnummern",
+    card: "Nummern von Zahlungskarten",
+    patterns: "Eigene Muster",
+    patternsHelp:
+      "Eines je Zeile, als Name: Muster, etwa customer-number: KD-\\d{6,8}. Zeichen, Mengen wie [A-Z], \\d, \\w, \\s, Anzahlen wie {6} oder {6,8} und ?.",
+    sources: "Auch die Quellen maskieren",
+    tools: "Werkzeuge, die die Werte bekommen",
+    toolsHelp: "Namen mit Kommas dazwischen. Leer: jedes Werkzeug bekommt Platzhalter.",
+    yes: "an",
+    no: "aus"
+  }
+)
+
+const kinds = ["email", "phone", "card"] as const
+
+/** As it is typed. */
+export const maskingFieldsOf = ({ masking }: Agent) => ({
+  isMasked: masking !== null,
+  email: masking?.kinds.includes("email") ?? true,
+  phone: masking?.kinds.includes("phone") ?? true,
+  card: masking?.kinds.includes("card") ?? true,
+  patterns: (masking?.patterns ?? []).map(({ name, pattern }) => `${name}: ${pattern}`).join("\n"),
+  maskedSources: masking?.sources ?? false,
+  trustedTools: (masking?.tools ?? []).join(", ")
+})
+type MaskingValue = ReturnType<typeof maskingFieldsOf>
+
+const parts = (text: string, border: RegExp) =>
+  text
+    .split(border)
+    .map((part) => part.trim())
+    .filter((part) => part !== "")
+
+const patternOf = (line: string) => {
+  const [name = "", ...rest] = line.split(":")
+  return { name: name.trim(), pattern: rest.join(":").trim() }
+}
+
+/** As it is sent. */
+export const maskingOf = (value: MaskingValue) =>
+  value.isMasked
+    ? {
+        kinds: kinds.filter((kind) => value[kind]),
+        patterns: parts(value.patterns, /\n/u).map(patternOf),
+        sources: value.maskedSources,
+        tools: parts(value.trustedTools, /[,\s]+/u)
+      }
+    : null
+
+interface MaskingProps<A extends MaskingValue & Readonly<Record<string, unknown>>> {
+  readonly draft: Draft<A>
+  readonly change: (changes: Partial<MaskingValue>) => void
+  readonly mayChange: boolean
+  readonly errorOf: (field: "masking.patterns" | "masking.tools") => string | undefined
+}
+
+export const MaskingFields = <A extends MaskingValue & Readonly<Record<string, unknown>>>({
+  change,
+  draft,
+  errorOf,
+  mayChange
+}: MaskingProps<A>) => {
+  const t = useText(words)
+  const { value } = draft
+  const switched = (name: "isMasked" | "email" | "phone" | "card" | "maskedSources", label: string) => (
+    <>
+      <Switch
+        label={label}
+        isDisabled={!mayChange}
+        isSelected={value[name]}
+        onChange={(on) => change({ [name]: on })}
+      />
+      <Theirs draft={draft} name={name} shown={(on) => (on === true ? t.yes : t.no)} />
+    </>
+  )
+  return (
+    <Card title={t.title}>
+      <p>{t.help}</p>
+      {switched("isMasked", t.isMasked)}
+      {value.isMasked ? (
+        <>
+          {switched("email", t.email)}
+          {switched("phone", t.phone)}
+          {switched("card", t.card)}
+          <LongText
+            label={t.patterns}
+            help={t.patternsHelp}
+            rows={3}
+            mono
+            isReadOnly={!mayChange}
+            value={value.patterns}
+            onChange={(patterns) => change({ patterns })}
+            error={errorOf("masking.patterns")}
+          />
+          <Theirs draft={draft} name="patterns" />
+          {switched("maskedSources", t.sources)}
+          <TextField
+            label={t.tools}
+            help={t.toolsHelp}
+            isReadOnly={!mayChange}
+            value={value.trustedTools}
+            onChange={(trustedTools) => change({ trustedTools })}
+            error={errorOf("masking.tools")}
+          />
+          <Theirs draft={draft} name="trustedTools" />
+        </>
+      ) : null}
+    </Card>
+  )
+}

@@ -1,0 +1,103 @@
+/** What a turn keeps from its tools, its checker and its trace; nothing of it is done where the agent masks nothing. */
+import * as Effect from "effect/Effect"
+import type { Context } from "effect"
+import type { GroundingChecker } from "../../../capabilities/GroundingChecker.ts"
+import { yieldToEventLoop } from "../../../concurrency/YieldToEventLoop.ts"
+import type { JsonObject } from "../../../domain/Text.ts"
+import type { HistoryMessage } from "../../../store/chat/Turns.ts"
+import { searchText } from "../Question.ts"
+import type { TurnTools } from "../tools/Tools.ts"
+import type { Turn } from "../Turn.ts"
+
+type Checker = Context.Tag.Service<typeof GroundingChecker>
+type Masked = Pick<Turn, "masking">
+
+/** For the trace: how many values of which kinds have been masked so far. */
+export const counted = ({ masking }: Masked): Readonly<Record<string, unknown>> =>
+  masking === null ? {} : { masking: masking.counts }
+
+/** Reads all that the turn will send of what customers wrote: one text may tell what a number in another one is. */
+export const learn = (
+  { masking, request }: Pick<Turn, "masking" | "request">,
+  history: ReadonlyArray<HistoryMessage>
+) =>
+  Effect.gen(function* () {
+    if (masking === null) return
+    for (const { content } of history) {
+      masking.learn(content)
+      // Other turns go on between long texts.
+      yield* yieldToEventLoop
+    }
+    if (request.context !== undefined) masking.learnJson(request.context)
+    masking.learn(request.message)
+  })
+
+/** What of a message or a question may be searched for: a search may ask a provider of embeddings or of ranks. */
+export const searchable = ({ masking }: Masked, text: string): string => masking?.searchable(text) ?? text
+
+/** What is searched for first; masked before it is cut, so that no half of a value is left. */
+export const query = (
+  { masking, request: { message } }: Pick<Turn, "masking" | "request">,
+  history: ReadonlyArray<HistoryMessage>
+): string => {
+  const last = history.findLast(({ role }) => role === "user")
+  if (masking === null || last === undefined) return searchText(message, history)
+  return searchText(masking.searchable(message), [{ ...last, content: masking.searchable(last.content) }])
+}
+
+/** Only values that the model has not seen are replaced: for what the model wrote. */
+export const known = ({ masking }: Masked, said: string): string => masking?.known(said) ?? said
+
+export const text = ({ masking }: Masked, said: string): string => masking?.text(said) ?? said
+
+/** Tools get placeholders, unless the agent trusts them with the values; nothing that they say goes on without being masked. */
+export const tools = ({ masking }: Masked, given: TurnTools): TurnTools => {
+  if (masking === null) return given
+  const call: TurnTools["call"] = (name, input, progress) =>
+    Effect.suspend(() => {
+      if (given.isRecorded) return Effect.map(given.call(name, input, progress), masking.recorded)
+      const sent = input !== null && masking.trusts(name) ? masking.restoredObject(input) : input
+      return given
+        .call(name, sent, (said) => progress(masking.text(said)))
+        .pipe(
+          Effect.map((answer) => masking.answered(input, answer)),
+          Effect.mapError((failure) => ({ ...failure, message: masking.text(failure.message) }))
+        )
+    })
+  return { ...given, call }
+}
+
+/** A checker may ask a model or a service: statements and passages have the same placeholders for the same values. */
+export const checker = ({ masking }: Masked, given: Checker): Checker =>
+  masking === null
+    ? given
+    : {
+        name: given.name,
+        check: (claims) =>
+          given
+            .check(
+              claims.map(({ passages, text: said }) => ({
+                text: masking.known(said),
+                passages: passages.map((passage) => ({
+                  ...passage,
+                  title: masking.passage(passage.title),
+                  text: masking.passage(passage.text)
+                }))
+              }))
+            )
+            .pipe(
+              Effect.map(({ verdicts, ...told }) => ({
+                ...told,
+                verdicts: verdicts.map(({ spans, ...verdict }) => ({
+                  ...verdict,
+                  spans: spans.map((span) => ({ ...span, text: masking.restored(span.text) }))
+                }))
+              }))
+            )
+      }
+
+/** An object that the model wrote, with the values, as it may be shown. */
+export const restoredObject =
+  ({ masking }: Masked, { scrubber }: TurnTools) =>
+  (object: JsonObject): JsonObject =>
+    masking === null ? object : scrubber.object(masking.restoredObject(object))

@@ -1,0 +1,306 @@
+/**
+ * The personal data of one turn: replaced by placeholders such as `[email-1]` before anything leaves, and restored in what the
+ * model writes. The placeholders are made anew for each turn from what it sends, so nothing of them is stored. A text that
+ * looks like a placeholder is replaced by one itself: who writes `[email-1]` gets back what he wrote, and no value of anybody.
+ */
+import * as Either from "effect/Either"
+import { literalKind, type Masking as MaskingSettings } from "../../../domain/agents/Masking.ts"
+import { type Matcher, parse } from "../../../domain/agents/MaskingPattern.ts"
+import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
+import { digitsIn, emails, type Found, numbers } from "./Detect.ts"
+
+/** Characters between the brackets of a placeholder, with the blanks that a model may add. */
+const maxInner = 48
+const bracketed = /\[([^[\]]{1,48})\]/g
+/** A number that is known is found again, however it is written, from this many digits on. */
+const minKnownDigits = 7
+
+/** What the model is told about placeholders; the number 0 is never given. */
+export const rule = `Personal data is replaced by placeholders in square brackets, a kind and a number, as in [email-0]. Each stands for one value
+that you do not see. Where the value belongs into your reply or into a call, write its placeholder exactly as it stands; the reader
+sees the value. Never make up a placeholder, and do not explain them. They are no sources: do not cite them.`
+
+const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
+
+/** One form for what a model makes of a placeholder: another case, blanks, another dash. */
+const normal = (inner: string): string =>
+  inner
+    .trimStart()
+    .toLowerCase()
+    .replaceAll(/[\s_\u2010-\u2015-]+/g, "-")
+
+const keyOf = (inner: string): string => normal(inner.trim())
+
+/** Those that overlap as one: half of a value must not be left. */
+const merged = (found: ReadonlyArray<Found>): ReadonlyArray<Found> => {
+  const spans: Array<Found> = []
+  const sorted = found.toSorted((one, other) => one.start - other.start || other.end - one.end)
+  for (const span of sorted) {
+    const last = spans.at(-1)
+    if (last === undefined || last.end <= span.start) {
+      spans.push(span)
+      continue
+    }
+    const isLonger = span.end - span.start > last.end - last.start
+    const kind = isLonger ? span.kind : last.kind
+    spans[spans.length - 1] = { kind, start: last.start, end: Math.max(last.end, span.end) }
+  }
+  return spans
+}
+
+/** For texts that come in pieces. */
+export interface Restoring {
+  /** What may be shown now that `delta` has come. */
+  readonly push: (delta: string) => string
+  /** What was held back, once nothing follows. */
+  readonly flush: () => string
+}
+
+/** Which texts that look like placeholders stay as they are. */
+type Keeps = (key: string) => boolean
+const keepsNone: Keeps = () => false
+
+export class Masking {
+  readonly #settings: MaskingSettings
+  readonly #patterns: ReadonlyArray<{ readonly name: string; readonly matcher: Matcher }>
+  readonly #kinds: ReadonlySet<string>
+  /** By value its placeholder, and by what is between the brackets the value. */
+  readonly #placeholders = new Map<string, string>()
+  readonly #values = new Map<string, string>()
+  readonly #numbers = new Map<string, number>()
+  readonly #counts = new Map<string, number>()
+  /** By digits the kind that they are known to be. */
+  readonly #known = new Map<string, string>()
+
+  constructor(settings: MaskingSettings) {
+    this.#settings = settings
+    this.#patterns = settings.patterns.flatMap(({ name, pattern }) =>
+      Either.match(parse(pattern), { onLeft: () => [], onRight: (matcher) => [{ name, matcher }] })
+    )
+    this.#kinds = new Set([...settings.kinds, ...this.#patterns.map(({ name }) => name), literalKind])
+  }
+
+  /** How many values were masked, by kind. */
+  get counts(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#counts)
+  }
+
+  /** Whether the tool gets the values. */
+  trusts(tool: string): boolean {
+    return this.#settings.tools.includes(tool)
+  }
+
+  /** Finds numbers that the text tells to be personal data, so that they are known where another text does not tell it. */
+  learn(text: string, lead = ""): void {
+    this.#learned(text, lead)
+  }
+
+  /** {@link learn} of every text in `value`. */
+  learnJson(value: JsonValue, lead = ""): void {
+    if (typeof value === "string" || typeof value === "number") this.learn(String(value), lead)
+    else if (typeof value === "object" && value !== null)
+      for (const [name, member] of Object.entries(value))
+        this.learnJson(member, isList(value) ? lead : `${name}: `)
+  }
+
+  /** `text` with placeholders; `lead` is what stands before it and says what it is. */
+  readonly text = (text: string, lead = "", keeps: Keeps = keepsNone): string => {
+    return this.#replaced(text, this.#all(text, keeps, this.#learned(text, lead)))
+  }
+
+  /** What the model reads of the agent's own texts: all of it, unless sources are masked. */
+  readonly source = (text: string): string => (this.#settings.sources ? this.text(text) : this.literals(text))
+
+  /** Only what looks like a placeholder is replaced. */
+  readonly literals = (text: string): string => this.#replaced(text, this.#literalsIn(text, keepsNone))
+
+  /** Only values that have a placeholder are replaced. */
+  readonly known = (text: string): string =>
+    this.#replaced(
+      text,
+      this.#all(text, keepsNone, this.#numbersIn(text, "")).filter(({ end, start }) => {
+        const value = text.slice(start, end)
+        return this.#placeholders.has(value) || this.#known.has(digitsIn(value))
+      })
+    )
+
+  /** Every text in `value` with placeholders, names of members included; a number that is personal data becomes a text. */
+  readonly json = (value: JsonValue, keeps: Keeps = keepsNone, lead = ""): JsonValue => {
+    if (typeof value === "string") return this.text(value, lead, keeps)
+    if (typeof value === "number") {
+      const written = String(value)
+      const shown = this.text(written, lead, keeps)
+      return shown === written ? value : shown
+    }
+    if (typeof value !== "object" || value === null) return value
+    return isList(value)
+      ? value.map((item) => this.json(item, keeps, lead))
+      : Object.fromEntries(
+          Object.entries(value).map(([name, member]) => [
+            this.text(name, "", keeps),
+            this.json(member, keeps, `${name}: `)
+          ])
+        )
+  }
+
+  /** What a tool answers: the placeholders that it was given mean what they meant. */
+  readonly answered = (input: JsonObject | null, value: JsonValue): JsonValue => {
+    const given = new Set<string>()
+    for (const [, inner = ""] of JSON.stringify(input ?? {}).matchAll(bracketed)) given.add(keyOf(inner))
+    return this.json(value, (key) => given.has(key))
+  }
+
+  /** What a tool answered in a turn that is run again: placeholders of then stay, and no value gets one of them. */
+  readonly recorded = (value: JsonValue): JsonValue =>
+    this.json(value, (key) => {
+      const at = key.lastIndexOf("-")
+      const kind = key.slice(0, at)
+      this.#numbers.set(kind, Math.max(this.#numbers.get(kind) ?? 0, Number(key.slice(at + 1))))
+      return true
+    })
+
+  /** What may be searched for: without the values, or the words for them where nothing else is left. */
+  readonly searchable = (text: string): string => {
+    const masked = this.text(text, "", () => true)
+    const without = (instead: (kind: string) => string) =>
+      masked
+        .replaceAll(bracketed, (whole, inner: string) => {
+          const key = keyOf(inner)
+          return this.#isPlaceholder(key) ? instead(key.slice(0, key.lastIndexOf("-"))) : whole
+        })
+        .replaceAll(/ {2,}/g, " ")
+        .trim()
+    const bare = without(() => "")
+    return /[\p{L}\p{N}]/u.test(bare) ? bare : without((kind) => kind)
+  }
+
+  /** A passage for whoever compares it with statements that have gone through {@link known}. */
+  readonly passage = (text: string): string => (this.#settings.sources ? this.text(text) : this.known(text))
+
+  /** For comparing: values and placeholders as their kinds. */
+  readonly kindsOnly = (text: string): string =>
+    this.text(text, "", () => true).replaceAll(bracketed, (whole, inner: string) => {
+      const key = keyOf(inner)
+      return this.#isPlaceholder(key) ? `[${key.slice(0, key.lastIndexOf("-"))}]` : whole
+    })
+
+  /** What the model wrote, with the values. */
+  readonly restored = (text: string): string =>
+    text.replaceAll(bracketed, (whole, inner: string) => this.#values.get(keyOf(inner)) ?? whole)
+
+  readonly restoredJson = (value: JsonValue): JsonValue => {
+    if (typeof value === "string") return this.restored(value)
+    if (typeof value !== "object" || value === null) return value
+    return isList(value) ? value.map(this.restoredJson) : this.restoredObject(value)
+  }
+
+  readonly restoredObject = (value: JsonObject): JsonObject =>
+    Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [this.restored(name), this.restoredJson(member)])
+    )
+
+  /** {@link restored} for a text that comes in pieces: what may be the beginning of a placeholder waits for the rest. */
+  readonly restoring = (): Restoring => {
+    let held = ""
+    return {
+      push: (delta) => {
+        const text = held + delta
+        const open = text.lastIndexOf("[")
+        const rest = open < 0 ? "" : text.slice(open)
+        const waits = rest !== "" && !rest.includes("]") && this.#mayBegin(rest.slice(1))
+        held = waits ? rest : ""
+        return this.restored(waits ? text.slice(0, open) : text)
+      },
+      flush: () => {
+        const rest = held
+        held = ""
+        return rest
+      }
+    }
+  }
+
+  #mayBegin(inner: string): boolean {
+    if (inner.length > maxInner) return false
+    const begun = normal(inner)
+    const at = /-\d*-?$/.exec(begun)?.index
+    if (at !== undefined && this.#kinds.has(begun.slice(0, at))) return true
+    return [...this.#kinds].some((kind) => kind.startsWith(begun))
+  }
+
+  #isPlaceholder(key: string): boolean {
+    const at = key.lastIndexOf("-")
+    return at > 0 && this.#kinds.has(key.slice(0, at)) && /^\d+$/.test(key.slice(at + 1))
+  }
+
+  #numbersIn(text: string, lead: string): ReadonlyArray<Found> {
+    const { kinds } = this.#settings
+    const asked = { cards: kinds.includes("card"), phones: kinds.includes("phone"), known: this.#known }
+    return numbers(text, lead, asked)
+  }
+
+  /** The numbers in a text, with those that are known once it is read. */
+  #learned(text: string, lead: string): ReadonlyArray<Found> {
+    const before = this.#known.size
+    const found = this.#numbersIn(text, lead)
+    for (const { end, kind, start } of found) {
+      const digits = digitsIn(text.slice(start, end))
+      if (digits.length >= minKnownDigits) this.#known.set(digits, kind)
+    }
+    return this.#known.size === before ? found : this.#numbersIn(text, lead)
+  }
+
+  #literalsIn(text: string, keeps: Keeps): ReadonlyArray<Found> {
+    const found: Array<Found> = []
+    for (const { 0: whole, 1: inner = "", index } of text.matchAll(bracketed)) {
+      const key = keyOf(inner)
+      if (this.#isPlaceholder(key) && !keeps(key))
+        found.push({ kind: literalKind, start: index, end: index + whole.length })
+    }
+    return found
+  }
+
+  #patternsIn(text: string): ReadonlyArray<Found> {
+    const found: Array<Found> = []
+    for (const { matcher, name } of this.#patterns) {
+      for (let from = 0; ;) {
+        const span = matcher.find(text, from)
+        if (span === null) break
+        found.push({ kind: name, ...span })
+        from = span.end
+      }
+    }
+    return found
+  }
+
+  #all(text: string, keeps: Keeps, found: ReadonlyArray<Found>): ReadonlyArray<Found> {
+    return [
+      ...(this.#settings.kinds.includes("email") ? emails(text) : []),
+      ...found,
+      ...this.#patternsIn(text),
+      ...this.#literalsIn(text, keeps)
+    ]
+  }
+
+  #replaced(text: string, found: ReadonlyArray<Found>): string {
+    if (found.length === 0) return text
+    let shown = ""
+    let at = 0
+    for (const { end, kind, start } of merged(found)) {
+      shown += text.slice(at, start) + this.#placeholderOf(kind, text.slice(start, end))
+      at = end
+    }
+    return shown + text.slice(at)
+  }
+
+  #placeholderOf(kind: string, value: string): string {
+    const given = this.#placeholders.get(value)
+    if (given !== undefined) return given
+    const number = (this.#numbers.get(kind) ?? 0) + 1
+    this.#numbers.set(kind, number)
+    if (kind !== literalKind) this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1)
+    const placeholder = `[${kind}-${number}]`
+    this.#placeholders.set(value, placeholder)
+    this.#values.set(`${kind}-${number}`, value)
+    return placeholder
+  }
+}
