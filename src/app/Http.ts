@@ -35,6 +35,8 @@ import { InsightsHandlers } from "../http/hosted/conversations/InsightsHandlers.
 import { InboxViewHandlers } from "../http/hosted/conversations/InboxViewHandlers.ts"
 import { TakeoverHandlers, ManagedTakeoverHandlers } from "../http/hosted/conversations/TakeoverHandlers.ts"
 import { TokensHandlers } from "../http/hosted/accounts/TokensHandlers.ts"
+import { ManagedStartHandlers, StartHandlers } from "../http/hosted/agents/StartHandlers.ts"
+import { ManagedWidgetsHandlers, WidgetsHandlers } from "../http/hosted/agents/WidgetsHandlers.ts"
 import { ToolsHandlers, ManagedToolsHandlers } from "../http/hosted/agents/ToolsHandlers.ts"
 import { HostedUsageHandlers, ManagedUsageHandlers } from "../http/hosted/billing/UsageHandlers.ts"
 import {
@@ -90,7 +92,9 @@ const hosted = Layer.mergeAll(
   InboxViewHandlers,
   InsightsHandlers,
   TakeoverHandlers,
+  StartHandlers,
   TokensHandlers,
+  WidgetsHandlers,
   ToolsHandlers,
   WebhooksHandlers
 )
@@ -101,6 +105,8 @@ const managed = Layer.mergeAll(
   ManagedAgentsHandlers,
   ManagedAgentVersionsHandlers,
   ManagedKeysHandlers,
+  ManagedStartHandlers,
+  ManagedWidgetsHandlers,
   ManagedToolsHandlers,
   ManagedChannelsHandlers,
   ManagedSourcesHandlers,

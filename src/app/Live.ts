@@ -81,6 +81,8 @@ import { SourceScopes } from "../usecases/knowledge/SourceScopes.ts"
 import { Subscriptions } from "../usecases/billing/Subscriptions.ts"
 import { Takeover } from "../usecases/conversations/Takeover.ts"
 import { Team } from "../usecases/accounts/Team.ts"
+import { Starts } from "../usecases/agents/Starts.ts"
+import { Widgets } from "../usecases/agents/Widgets.ts"
 import { Tools } from "../usecases/agents/Tools.ts"
 import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
 import { WebhookEndpoints } from "../usecases/events/WebhookEndpoints.ts"
@@ -309,8 +311,10 @@ export const layer = <E = never, R = never>(
     Retrieve.Default,
     Sources.Default,
     Subscriptions.Default,
+    Starts.Default,
     Tools.Default,
     UsageReport.Default,
+    Widgets.Default.pipe(Layer.provide(Keys.Default)),
     WebhookDelivery.Default,
     WebhookEndpoints.Default,
     widget

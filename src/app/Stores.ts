@@ -11,6 +11,8 @@ import { TenantStore } from "../store/accounts/Tenants.ts"
 import { UserStore } from "../store/accounts/Users.ts"
 import { AgentStore } from "../store/agents/Agents.ts"
 import { AgentVersionStore } from "../store/agents/AgentVersions.ts"
+import { AgentWidgetStore } from "../store/agents/Widgets.ts"
+import { StartStore } from "../store/agents/Starts.ts"
 import { ToolStore } from "../store/agents/Tools.ts"
 import { BillingEventStore } from "../store/billing/BillingEvents.ts"
 import { EntitlementStore } from "../store/billing/Entitlements.ts"
@@ -53,6 +55,7 @@ export const stores = Layer.mergeAll(
   AgentRunStore.Default,
   AgentStore.Default,
   AgentVersionStore.Default,
+  AgentWidgetStore.Default,
   ApiKeyStore.Default,
   ArtifactRows.Default,
   BillingEventStore.Default,
@@ -82,6 +85,7 @@ export const stores = Layer.mergeAll(
   RefreshStore.Default,
   SessionStore.Default,
   SourceStore.Default,
+  StartStore.Default,
   SubscriptionStore.Default,
   TenantStore.Default,
   TeamStore.Default,

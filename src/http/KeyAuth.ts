@@ -13,6 +13,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { KeyStore, type LiveKey } from "../capabilities/KeyStore.ts"
 import { type AgentKey, allows, type Requirement } from "../domain/accounts/Access.ts"
+import { widgetPrefix } from "../domain/agents/Widget.ts"
 import { networkOf } from "../domain/ClientNetwork.ts"
 import { workFor } from "../concurrency/CurrentOwner.ts"
 import { Forbidden, InternalError, PlanRestricted, RateLimited, Unauthorized } from "../domain/Errors.ts"
@@ -111,6 +112,9 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
   const live = found.value
   yield* CheapSpans.annotate({ keyId: live.keyId, tenantId: live.tenantId })
   yield* workFor(live.tenantId)
+  if (requirements.publicApi && Redacted.value(secret.value).startsWith(widgetPrefix)) {
+    return yield* new Forbidden({ message: "The public name of a widget opens its chat alone." })
+  }
   if (requirements.publicApi && !live.publicApi) {
     return yield* new PlanRestricted({ message: "The plan does not include the public API." })
   }

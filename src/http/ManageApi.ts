@@ -8,11 +8,13 @@ import { ManagedConversationsApi } from "./hosted/conversations/ConversationsApi
 import { ManagedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
 import { ManagedKeysApi } from "./hosted/accounts/KeysApi.ts"
 import { ManagedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
+import { ManagedStartApi } from "./hosted/agents/StartApi.ts"
 import { ManagedTakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
 import { ManagedToolsApi } from "./hosted/agents/ToolsApi.ts"
 import { ManagedUsageApi } from "./hosted/billing/UsageApi.ts"
 import { ManagedUsersApi } from "./hosted/accounts/UsersApi.ts"
 import { ManagedWebhooksApi } from "./hosted/events/WebhooksApi.ts"
+import { ManagedWidgetsApi } from "./hosted/agents/WidgetsApi.ts"
 import { ConfigurationApi } from "./manage/ConfigurationApi.ts"
 
 /** What `/api/manage/v1/openapi.json` is made from. */
@@ -21,6 +23,8 @@ export const ManageApi = HttpApi.make("manage")
   .add(ManagedAgentVersionsApi)
   .add(ConfigurationApi)
   .add(ManagedKeysApi)
+  .add(ManagedStartApi)
+  .add(ManagedWidgetsApi)
   .add(ManagedToolsApi)
   .add(ManagedChannelsApi)
   .add(ManagedSourcesApi)

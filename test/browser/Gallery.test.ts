@@ -154,7 +154,7 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       await page.getByLabel(/^E-?mail/i).fill(owner.email)
       await page.getByLabel(/^(Password|Passwort)/).fill(owner.password)
       await page.keyboard.press("Enter")
-      await page.getByRole("heading", { name: /^(Agents|Agenten)$/ }).waitFor()
+      await page.getByRole("heading", { name: /^(Start|Erste Schritte)$/ }).waitFor()
       const pages = pagesOf(gallery)
       for (const [name, path] of Object.entries(pages)) await picture(name, path)
       for (const [name, button] of dialogs) {

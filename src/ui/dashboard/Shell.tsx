@@ -10,6 +10,7 @@ import {
   LogOut,
   type LucideIcon,
   MessagesSquare,
+  Rocket,
   ScrollText,
   UserCog,
   UsersRound,
@@ -32,6 +33,7 @@ const words = texts(
   {
     skip: "Skip to content",
     navigation: "Main navigation",
+    start: "Start",
     agents: "Agents",
     conversations: "Conversations",
     insights: "Insights",
@@ -55,6 +57,7 @@ const words = texts(
   {
     skip: "Zum Inhalt springen",
     navigation: "Hauptnavigation",
+    start: "Erste Schritte",
     agents: "Agenten",
     conversations: "Gespräche",
     insights: "Einblicke",
@@ -101,6 +104,8 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
   // On a phone the menu has done its work once it has led somewhere.
   useEffect(() => setOpen(false), [location])
   const links: ReadonlyArray<readonly [string, string, LucideIcon]> = [
+    // Who may not set up has nothing to do there.
+    ...(atLeast(user.role, "admin") ? ([["/start", t.start, Rocket]] as const) : []),
     ["/agents", t.agents, Bot],
     ["/conversations", t.conversations, MessagesSquare],
     ["/insights", t.insights, Lightbulb],

@@ -63,7 +63,7 @@ interface Options<B> {
 
 /** `data` of the answer to a request whose JSON is a `B`. Fails with {@link ApiError}, or with what `fetch` fails with when nothing answers. */
 export const call = async <A, B = never>(
-  method: "GET" | "POST" | "PATCH" | "DELETE",
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
   path: string,
   { query, body, signal, version }: Options<B> = {}
 ): Promise<A> => {
