@@ -36,6 +36,8 @@ const untranslated = (page: Page): Promise<ReadonlyArray<string>> =>
 /** By name, the path of each page. */
 const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Gallery) =>
   ({
+    start: "/app/start",
+    "start-agent": `/app/start?agent=${agentId}`,
     agents: "/app/agents",
     "agent-try": `/app/agents/${agentId}`,
     "agent-try-fresh": `/app/agents/${freshId}`,
@@ -125,7 +127,7 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       await page.keyboard.press("Enter")
       await page.getByRole("heading", { name: "Agents" }).waitFor()
       for (const [name, path] of Object.entries(pagesOf(gallery))) {
-        if (/^(people|audit|tokens|webhooks|agent-keys|agent-widget)/u.test(name)) continue
+        if (/^(start|people|audit|tokens|webhooks|agent-keys|agent-widget)/u.test(name)) continue
         if (role === "viewer" && name.startsWith("agent-try")) continue
         await page.goto(`${spoke.url}${path}`)
         await settled(page)

@@ -65,9 +65,7 @@ const Pages = ({ user }: { readonly user: User }) => {
       <Boundary place={location}>
         <Suspense>
           <Switch>
-            <Route path="/start">
-              <Start user={user} />
-            </Route>
+            <Route path="/start">{atLeast(user.role, "admin") ? <Start user={user} /> : <NotFound />}</Route>
             <Route path="/agents">
               <Agents user={user} />
             </Route>

@@ -116,6 +116,7 @@ const Panel = ({
   /** Where the last new text has moved the conversation to. */
   const placedAt = useRef(0)
   const { look } = chat.settings
+  const avatar = look?.avatar ?? null
   useEffect(() => {
     if (!quiet) field.current?.focus()
   }, [])
@@ -144,9 +145,9 @@ const Panel = ({
       }}
     >
       <header>
-        {look?.avatar != null && (
+        {avatar !== null && (
           <span class="avatar" aria-hidden="true">
-            {look.avatar}
+            {avatar}
           </span>
         )}
         <h2 id="title">{look?.name ?? view.agent?.name ?? texts.chat}</h2>

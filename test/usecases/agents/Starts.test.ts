@@ -82,7 +82,7 @@ eachEngineLive("The guided start", (it) => {
         tried: false,
         widget: false
       })
-      yield* sql`insert into end_users (id, tenant_id, agent_id) values ('usr_1', ${own.tenantId}, ${agentId})`
+      yield* sql`insert into end_users (id, tenant_id) values ('usr_1', ${own.tenantId})`
       yield* sql`
         insert into conversations (id, tenant_id, agent_id, end_user_id, channel)
         values ('cnv_1', ${own.tenantId}, ${agentId}, 'usr_1', 'test')`

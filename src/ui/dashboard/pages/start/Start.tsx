@@ -119,10 +119,12 @@ const Steps = ({ choose, started, user }: Props) => {
   })
   return (
     <>
-      <div className={css["row"]}>
-        {agent === null ? null : <Link href={`/agents/${agent.id}`}>{t.agent(agent.name)}</Link>}
-        {started.finished ? <span role="status">{t.finished}</span> : null}
-      </div>
+      {agent === null ? null : (
+        <div className={css["row"]}>
+          <Link href={`/agents/${agent.id}`}>{t.agent(agent.name)}</Link>
+          {started.finished ? <span role="status">{t.finished}</span> : null}
+        </div>
+      )}
       <ol className={css["steps"]}>
         <Step
           {...step(0)}
