@@ -94,6 +94,8 @@ export interface KeyRequirements {
   readonly permission: Requirement | ReadonlyArray<Requirement>
   /** The plan must include the public API: so it is on `/v1`, and on no other surface. */
   readonly publicApi: boolean
+  /** The public name of a widget is enough: the chat of pages alone takes it. */
+  readonly widgets?: true
   /** The only origin that a key without a list may be used from; undefined: any. */
   readonly ownOrigin?: string
 }
@@ -112,7 +114,7 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
   const live = found.value
   yield* CheapSpans.annotate({ keyId: live.keyId, tenantId: live.tenantId })
   yield* workFor(live.tenantId)
-  if (requirements.publicApi && Redacted.value(secret.value).startsWith(widgetPrefix)) {
+  if (requirements.widgets !== true && Redacted.value(secret.value).startsWith(widgetPrefix)) {
     return yield* new Forbidden({ message: "The public name of a widget opens its chat alone." })
   }
   if (requirements.publicApi && !live.publicApi) {

@@ -89,6 +89,7 @@ describe("The guided start and the widget, over HTTP", () => {
     expect(sessionId).toMatch(/^ses_/u)
     for (const [method, route, body] of [
       ["POST", "/v1/chat", { message: "Hello" }],
+      ["POST", "/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list" }],
       ["GET", "/v1/conversations", undefined],
       ["GET", "/v1/sources", undefined]
     ] as const) {

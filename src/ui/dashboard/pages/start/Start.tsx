@@ -98,11 +98,12 @@ const Steps = ({ choose, started, user }: Props) => {
   const { data } = useInfiniteQuery(sources(agentId))
   const rows = data?.pages.flatMap((page) => page.sources) ?? []
   const moving = rows.some(isMoving)
+  const standing = rows.map(({ id, status }) => `${id} ${status}`).join()
   // What was read is counted, and asked about, once the reading has ended.
   useEffect(() => {
     void queries.invalidateQueries({ queryKey: ["start"] })
     void queries.invalidateQueries({ queryKey: ["agents", agentId, "questions"] })
-  }, [queries, agentId, moving])
+  }, [queries, agentId, moving, standing])
   const isRead = documents > 0 && !moving
   const done = [started.sources > 0, isRead, isRead && tried, started.widget, started.finished]
   const current = done.indexOf(false)
