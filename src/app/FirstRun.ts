@@ -12,6 +12,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { zipSync } from "fflate"
 import { ArtifactStore } from "../capabilities/ArtifactStore.ts"
+import { sampleSource } from "../domain/agents/Start.ts"
 import { CreateTenant } from "../domain/accounts/Account.ts"
 import type { AgentScope } from "../domain/accounts/Access.ts"
 import type { IngestionJobId } from "../domain/Ids.ts"
@@ -34,6 +35,13 @@ export interface FirstRun {
 
 const instructions = `You are the guide to Spoke, a service that runs AI agents which answer chat messages from a knowledge base.
 Answer developers' questions briefly and exactly, with the command or the route they need.`
+
+/** Its questions are answered by the documentation, also without a model. */
+const greeting = `Hello! I have read the documentation of Spoke. Ask me, for example:
+
+- How do I add a source?
+- How do I put the chat on a page?
+- What does a backup hold?`
 
 /** The documentation as one ZIP, always of the same bytes. */
 const archive = (docs: string) =>
@@ -64,14 +72,17 @@ const make = (settings: Settings, docs: string) =>
     const password = Option.getOrElse(settings.admin.password, () => generated)
     const given = { name: "Spoke", owner: { email, password: Redacted.value(password) } }
     const { tenant } = yield* accounts.createTenant(yield* decodeTenant(given))
-    const agent = yield* agents.create({ tenantId: tenant.id }, { name: "Spoke guide", instructions })
+    const agent = yield* agents.create(
+      { tenantId: tenant.id },
+      { name: "Spoke guide", instructions, greeting }
+    )
     const { secret } = yield* keys.create({ tenantId: tenant.id }, agent.id, {
       name: "First key",
       permissions: ["*"]
     })
     const scope: AgentScope = { tenantId: tenant.id, agentId: agent.id }
-    const { ingestionJob } = yield* sources.upload(scope, "BULK_UPLOAD", {
-      name: "Spoke documentation",
+    const { ingestionJob } = yield* sources.upload(scope, sampleSource.type, {
+      name: sampleSource.name,
       fileName: "docs.zip",
       bytes: yield* archive(docs)
     })

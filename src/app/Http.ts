@@ -36,6 +36,8 @@ import { InboxViewHandlers } from "../http/hosted/conversations/InboxViewHandler
 import { TakeoverHandlers, ManagedTakeoverHandlers } from "../http/hosted/conversations/TakeoverHandlers.ts"
 import { TokensHandlers } from "../http/hosted/accounts/TokensHandlers.ts"
 import { TestCasesHandlers, ManagedTestCasesHandlers } from "../http/hosted/agents/TestCasesHandlers.ts"
+import { ManagedStartHandlers, StartHandlers } from "../http/hosted/agents/StartHandlers.ts"
+import { ManagedWidgetsHandlers, WidgetsHandlers } from "../http/hosted/agents/WidgetsHandlers.ts"
 import { ToolsHandlers, ManagedToolsHandlers } from "../http/hosted/agents/ToolsHandlers.ts"
 import { ManagedRetentionHandlers, RetentionHandlers } from "../http/hosted/accounts/RetentionHandlers.ts"
 import { HostedUsageHandlers, ManagedUsageHandlers } from "../http/hosted/billing/UsageHandlers.ts"
@@ -93,8 +95,10 @@ const hosted = Layer.mergeAll(
   InboxViewHandlers,
   InsightsHandlers,
   TakeoverHandlers,
+  StartHandlers,
   TokensHandlers,
   TestCasesHandlers,
+  WidgetsHandlers,
   ToolsHandlers,
   WebhooksHandlers
 )
@@ -105,6 +109,8 @@ const managed = Layer.mergeAll(
   ManagedAgentsHandlers,
   ManagedAgentVersionsHandlers,
   ManagedKeysHandlers,
+  ManagedStartHandlers,
+  ManagedWidgetsHandlers,
   ManagedToolsHandlers,
   ManagedTestCasesHandlers,
   ManagedChannelsHandlers,

@@ -84,6 +84,8 @@ import { Subscriptions } from "../usecases/billing/Subscriptions.ts"
 import { Takeover } from "../usecases/conversations/Takeover.ts"
 import { Team } from "../usecases/accounts/Team.ts"
 import { TestCases } from "../usecases/agents/TestCases.ts"
+import { Starts } from "../usecases/agents/Starts.ts"
+import { Widgets } from "../usecases/agents/Widgets.ts"
 import { Tools } from "../usecases/agents/Tools.ts"
 import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
 import { WebhookEndpoints } from "../usecases/events/WebhookEndpoints.ts"
@@ -322,8 +324,10 @@ export const layer = <E = never, R = never>(
     Sources.Default,
     Subscriptions.Default,
     TestCases.Default,
+    Starts.Default,
     Tools.Default,
     UsageReport.Default,
+    Widgets.Default.pipe(Layer.provide(Keys.Default)),
     WebhookDelivery.Default,
     WebhookEndpoints.Default,
     widget

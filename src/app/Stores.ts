@@ -14,6 +14,8 @@ import { AgentStore } from "../store/agents/Agents.ts"
 import { AgentVersionStore } from "../store/agents/AgentVersions.ts"
 import { ConfiguredPartStore } from "../store/agents/ConfiguredParts.ts"
 import { TestCaseStore } from "../store/agents/TestCases.ts"
+import { AgentWidgetStore } from "../store/agents/Widgets.ts"
+import { StartStore } from "../store/agents/Starts.ts"
 import { ToolStore } from "../store/agents/Tools.ts"
 import { BillingEventStore } from "../store/billing/BillingEvents.ts"
 import { EntitlementStore } from "../store/billing/Entitlements.ts"
@@ -56,6 +58,7 @@ export const stores = Layer.mergeAll(
   AgentRunStore.Default,
   AgentStore.Default,
   AgentVersionStore.Default,
+  AgentWidgetStore.Default,
   ApiKeyStore.Default,
   ArtifactRows.Default,
   BillingEventStore.Default,
@@ -86,6 +89,7 @@ export const stores = Layer.mergeAll(
   RefreshStore.Default,
   SessionStore.Default,
   SourceStore.Default,
+  StartStore.Default,
   SubscriptionStore.Default,
   TenantStore.Default,
   TeamStore.Default,

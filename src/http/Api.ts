@@ -18,6 +18,7 @@ import { KeysApi } from "./hosted/accounts/KeysApi.ts"
 import { ReplaysApi } from "./hosted/chat/ReplaysApi.ts"
 import { RetentionApi } from "./hosted/accounts/RetentionApi.ts"
 import { SdkApi } from "./hosted/chat/SdkApi.ts"
+import { StartApi } from "./hosted/agents/StartApi.ts"
 import { SessionsApi } from "./hosted/accounts/SessionsApi.ts"
 import { HostedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
 import { TakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
@@ -25,6 +26,7 @@ import { TestCasesApi } from "./hosted/agents/TestCasesApi.ts"
 import { ToolsApi } from "./hosted/agents/ToolsApi.ts"
 import { HostedUsageApi } from "./hosted/billing/UsageApi.ts"
 import { WebhooksApi } from "./hosted/events/WebhooksApi.ts"
+import { WidgetsApi } from "./hosted/agents/WidgetsApi.ts"
 import { TokensApi } from "./hosted/accounts/TokensApi.ts"
 import { PasswordsApi, UsersApi } from "./hosted/accounts/UsersApi.ts"
 import { ImportsApi } from "./operator/ImportsApi.ts"
@@ -51,6 +53,8 @@ export const Api = HttpApi.make("spoke")
   .add(AgentVersionsApi)
   .add(HostedCrawlApi)
   .add(KeysApi)
+  .add(StartApi)
+  .add(WidgetsApi)
   .add(TokensApi)
   .add(ChannelsApi)
   .add(ToolsApi)

@@ -13,6 +13,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { KeyStore, type LiveKey } from "../capabilities/KeyStore.ts"
 import { type AgentKey, allows, type Requirement } from "../domain/accounts/Access.ts"
+import { widgetPrefix } from "../domain/agents/Widget.ts"
 import { networkOf } from "../domain/ClientNetwork.ts"
 import { workFor } from "../concurrency/CurrentOwner.ts"
 import { Forbidden, InternalError, PlanRestricted, RateLimited, Unauthorized } from "../domain/Errors.ts"
@@ -93,6 +94,8 @@ export interface KeyRequirements {
   readonly permission: Requirement | ReadonlyArray<Requirement>
   /** The plan must include the public API: so it is on `/v1`, and on no other surface. */
   readonly publicApi: boolean
+  /** The public name of a widget is enough: the chat of pages alone takes it. */
+  readonly widgets?: true
   /** The only origin that a key without a list may be used from; undefined: any. */
   readonly ownOrigin?: string
 }
@@ -111,6 +114,9 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
   const live = found.value
   yield* CheapSpans.annotate({ keyId: live.keyId, tenantId: live.tenantId })
   yield* workFor(live.tenantId)
+  if (requirements.widgets !== true && Redacted.value(secret.value).startsWith(widgetPrefix)) {
+    return yield* new Forbidden({ message: "The public name of a widget opens its chat alone." })
+  }
   if (requirements.publicApi && !live.publicApi) {
     return yield* new PlanRestricted({ message: "The plan does not include the public API." })
   }

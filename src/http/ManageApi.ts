@@ -9,12 +9,14 @@ import { ManagedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
 import { ManagedKeysApi } from "./hosted/accounts/KeysApi.ts"
 import { ManagedRetentionApi } from "./hosted/accounts/RetentionApi.ts"
 import { ManagedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
+import { ManagedStartApi } from "./hosted/agents/StartApi.ts"
 import { ManagedTakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
 import { ManagedTestCasesApi } from "./hosted/agents/TestCasesApi.ts"
 import { ManagedToolsApi } from "./hosted/agents/ToolsApi.ts"
 import { ManagedUsageApi } from "./hosted/billing/UsageApi.ts"
 import { ManagedUsersApi } from "./hosted/accounts/UsersApi.ts"
 import { ManagedWebhooksApi } from "./hosted/events/WebhooksApi.ts"
+import { ManagedWidgetsApi } from "./hosted/agents/WidgetsApi.ts"
 import { ConfigurationApi } from "./manage/ConfigurationApi.ts"
 
 /** What `/api/manage/v1/openapi.json` is made from. */
@@ -23,6 +25,8 @@ export const ManageApi = HttpApi.make("manage")
   .add(ManagedAgentVersionsApi)
   .add(ConfigurationApi)
   .add(ManagedKeysApi)
+  .add(ManagedStartApi)
+  .add(ManagedWidgetsApi)
   .add(ManagedToolsApi)
   .add(ManagedTestCasesApi)
   .add(ManagedChannelsApi)

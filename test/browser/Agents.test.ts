@@ -44,12 +44,13 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await page.getByLabel("E-mail").fill(owner.SPOKE_ADMIN_EMAIL)
     await page.getByLabel("Password").fill(owner.SPOKE_ADMIN_PASSWORD)
     await page.keyboard.press("Enter")
-    await page.getByRole("heading", { name: "Agents" }).waitFor()
+    await page.getByRole("heading", { name: "Start" }).waitFor()
     expect(requested.length).toBeGreaterThan(2)
     expect(firstLoad(["index.html", ...new Set(requested)])).toBeLessThan(250_000)
   })
 
   it("are made, and told what to say", async () => {
+    await page.getByRole("link", { name: "Agents" }).click()
     await page.getByRole("button", { name: "New agent" }).click()
     await page.getByRole("dialog").getByLabel("Name").fill("Support")
     await page.getByRole("dialog").getByLabel("Instructions").fill("Be brief.")
@@ -147,18 +148,21 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
 
   it("get a script for a page, with a key that only chats from there", async () => {
     await page.getByRole("tab", { name: "Widget" }).click()
-    await page.getByLabel("Pages that may show it").fill("https://www.example.com")
-    await page.getByRole("button", { name: "Make key and script" }).click()
+    await page.getByLabel("Websites that may show it").fill("https://www.example.com")
+    await page.getByRole("button", { name: "Save widget" }).click()
     const script = (await page.getByLabel("Script", { exact: true }).textContent()) ?? ""
-    const [, key] = /data-key="(spk_[^"]+)"/.exec(script) ?? []
+    const [, key] = /data-agent="(wgt_[^"]+)" async/.exec(script) ?? []
     await look(page, "agent-widget")
     const ask = (origin: string) =>
-      spoke.request("POST", "/v1/chat", {
-        key: key ?? "",
-        headers: { origin },
-        body: { message: "Hello" }
-      })
+      spoke.request("POST", "/api/sdk/init", { key: key ?? "", headers: { origin }, body: {} })
     expect((await ask("https://www.example.com")).status).toBe(200)
+    // What stands on the page opens the chat, and nothing else.
+    const direct = await spoke.request("POST", "/v1/chat", {
+      key: key ?? "",
+      headers: { origin: "https://www.example.com" },
+      body: { message: "Hello" }
+    })
+    expect([direct.status, direct.body.error.code]).toEqual([403, "FORBIDDEN"])
     expect((await ask("https://evil.example")).status).toBe(403)
   })
 

@@ -28,7 +28,7 @@ describe.skipIf(!hasBrowser)("The dashboard's conversations", () => {
     await to.getByLabel("E-mail").fill(owner.SPOKE_ADMIN_EMAIL)
     await to.getByLabel("Password").fill(owner.SPOKE_ADMIN_PASSWORD)
     await to.keyboard.press("Enter")
-    await to.getByRole("heading", { name: "Agents" }).waitFor()
+    await to.getByRole("heading", { name: "Start" }).waitFor()
     const menu = to.getByRole("button", { name: "Menu" })
     if (await menu.isVisible()) await menu.click()
     await to.getByRole("link", { name: "Conversations" }).click()

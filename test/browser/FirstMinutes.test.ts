@@ -46,10 +46,11 @@ describe.skipIf(!hasBrowser)("The first five minutes", () => {
     await page.getByLabel("E-mail").fill(email)
     await page.getByLabel("Password").fill(password)
     await page.keyboard.press("Enter")
-    await page.getByRole("heading", { name: "Agents" }).waitFor()
+    await page.getByRole("heading", { name: "Start" }).waitFor()
   })
 
   it("make an agent, which says what it lacks and where to give it that", async () => {
+    await page.getByRole("link", { name: "Agents" }).click()
     await page.getByRole("button", { name: "New agent" }).click()
     await page.getByRole("dialog").getByLabel("Name").fill("Workshop")
     await page.keyboard.press("Enter")
@@ -89,10 +90,10 @@ describe.skipIf(!hasBrowser)("The first five minutes", () => {
 
   it("put the chat on a page of somebody else, whose address is pasted as it is", async () => {
     await page.getByRole("tab", { name: "Widget" }).click()
-    await page.getByLabel("Pages that may show it").fill(`${addressOf(shop)}/catalogue?page=2`)
-    await page.getByRole("button", { name: "Make key and script" }).click()
+    await page.getByLabel("Websites that may show it").fill(`${addressOf(shop)}/catalogue?page=2`)
+    await page.getByRole("button", { name: "Save widget" }).click()
     script = (await page.getByLabel("Script", { exact: true }).textContent()) ?? ""
-    expect(script).toMatch(/^<script src="http:.+ data-key="spk_[^"]+"><\/script>$/u)
+    expect(script).toMatch(/^<script src="http:.+ data-agent="wgt_[^"]+" async><\/script>$/u)
     await page.goto(addressOf(shop))
     await page.getByRole("button", { name: "Open chat" }).click()
     await page.getByLabel("Message", { exact: true }).fill("When does the workshop open?")

@@ -45,7 +45,7 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     wrong = complaints(page)
     await page.goto(`${spoke.url}/`)
     await signIn(page)
-    await page.getByRole("heading", { name: "Agents" }).waitFor()
+    await page.getByRole("heading", { name: "Start" }).waitFor()
     cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join("; ")
     agentId = (await api("POST", "/api/agents", { name: "Support" })).agent.id
   }, 60_000)
@@ -222,7 +222,7 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
 
   it("show which websites are stored, guess the scheme in the open, and refuse what is none", async () => {
     await page.goto(`${spoke.url}/app/agents/${agentId}/widget`)
-    const field = page.getByLabel("Pages that may show it")
+    const field = page.getByLabel("Websites that may show it")
     await field.fill("www.Example.com/shop?page=2\nlocalhost:3000\nhttp://plain.example")
     const stored = page.getByRole("status").filter({ hasText: "Stored as:" })
     expect(await stored.locator("code").allTextContents()).toEqual([
@@ -235,10 +235,10 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await look(page, "origins")
     await field.fill("https://*.example.com")
     await page.getByText("“https://*.example.com” is no website.").waitFor()
-    await page.getByRole("button", { name: "Make key and script" }).click()
+    await page.getByRole("button", { name: "Save widget" }).click()
     expect((await api("GET", `/api/agents/${agentId}/keys`)).keys).toEqual([])
     await field.fill("www.example.com\nlocalhost:3000")
-    await page.getByRole("button", { name: "Make key and script" }).click()
+    await page.getByRole("button", { name: "Save widget" }).click()
     await page.getByLabel("Script", { exact: true }).waitFor()
     const [key] = (await api("GET", `/api/agents/${agentId}/keys`)).keys
     expect(key.allowedOrigins).toEqual(["https://www.example.com", "http://localhost:3000"])

@@ -36,6 +36,8 @@ const untranslated = (page: Page): Promise<ReadonlyArray<string>> =>
 /** By name, the path of each page. */
 const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Gallery) =>
   ({
+    start: "/app/start",
+    "start-agent": `/app/start?agent=${agentId}`,
     agents: "/app/agents",
     "agent-try": `/app/agents/${agentId}`,
     "agent-try-fresh": `/app/agents/${freshId}`,
@@ -128,7 +130,7 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       await page.keyboard.press("Enter")
       await page.getByRole("heading", { name: "Agents" }).waitFor()
       for (const [name, path] of Object.entries(pagesOf(gallery))) {
-        if (/^(people|audit|retention|tokens|webhooks|agent-keys|agent-widget)/u.test(name)) continue
+        if (/^(start|people|audit|retention|tokens|webhooks|agent-keys|agent-widget)/u.test(name)) continue
         if (role === "viewer" && name.startsWith("agent-try")) continue
         await page.goto(`${spoke.url}${path}`)
         await settled(page)
@@ -157,7 +159,7 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       await page.getByLabel(/^E-?mail/i).fill(owner.email)
       await page.getByLabel(/^(Password|Passwort)/).fill(owner.password)
       await page.keyboard.press("Enter")
-      await page.getByRole("heading", { name: /^(Agents|Agenten)$/ }).waitFor()
+      await page.getByRole("heading", { name: /^(Start|Erste Schritte)$/ }).waitFor()
       const pages = pagesOf(gallery)
       for (const [name, path] of Object.entries(pages)) await picture(name, path)
       for (const [name, button] of dialogs) {

@@ -37,9 +37,9 @@ describe.skipIf(!hasBrowser)("The dashboard, signed out", () => {
 
     await page.getByLabel("Password").fill("correct horse battery")
     await page.keyboard.press("Enter")
-    await page.getByRole("heading", { name: "Agents" }).waitFor()
-    await look(page, "agents")
-    expect(await page.title()).toBe("Agents · Spoke")
+    await page.getByRole("heading", { name: "Start" }).waitFor()
+    await look(page, "start")
+    expect(await page.title()).toBe("Start · Spoke")
 
     await page.getByRole("button", { name: /Appearance/ }).click()
     await page.getByRole("option", { name: "Dark" }).click()
@@ -48,7 +48,7 @@ describe.skipIf(!hasBrowser)("The dashboard, signed out", () => {
     await page.emulateMedia({ colorScheme: "light" })
     expect(await ground()).toBe(dark)
     await page.reload()
-    await page.getByRole("heading", { name: "Agents" }).waitFor()
+    await page.getByRole("heading", { name: "Start" }).waitFor()
     await page.getByRole("button", { name: "Sign out" }).click()
     await page.getByRole("heading", { name: "Sign in" }).waitFor()
     await page.reload()

@@ -141,6 +141,7 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
   "POST /api/sdk/handoff": () => ({}),
   "POST /api/sdk/voice/start": () => ({}),
   "PATCH /api/agents/:id": () => ({ name: "Taken" }),
+  "PATCH /api/agents/:id/widget": () => ({ avatar: "T" }),
   "PUT /api/agents/:id/split": () => ({ version: 1, share: 0.5 }),
   "POST /api/agents/:id/replays": () => ({}),
   "POST /api/agents/:id/keys": () => ({ name: "Taken", permissions: ["chat"] }),

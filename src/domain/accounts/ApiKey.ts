@@ -50,7 +50,7 @@ const distinct = <A, I>(items: Schema.Schema<A, I>, max: number) =>
 const Permissions = distinct(Permission, 100).pipe(
   Schema.minItems(1, { message: () => "Expected at least one permission" })
 )
-const AllowedOrigins = distinct(AllowedOrigin, 100)
+export const AllowedOrigins = distinct(AllowedOrigin, 100)
 const KeyName = trimmed(200)
 
 /** Body of `POST /api/agents/:id/keys`. That `expiresAt` lies ahead is for the use-case to say. */

@@ -4,6 +4,7 @@ import { lazy, Suspense } from "react"
 import { RouterProvider } from "react-aria-components"
 import { Redirect, Route, Router, Switch, useLocation } from "wouter"
 import { ApiError } from "./api/Client.ts"
+import { start } from "./api/Widgets.ts"
 import { atLeast, session, type User } from "./api/Session.ts"
 import { Boundary } from "./components/Boundary.tsx"
 import { Loaded } from "./components/Page.tsx"
@@ -43,9 +44,20 @@ const People = lazy(() => import("./pages/people/People.tsx"))
 const Retention = lazy(() => import("./pages/retention/Retention.tsx"))
 const Source = lazy(() => import("./pages/sources/Source.tsx"))
 const Sources = lazy(() => import("./pages/sources/Sources.tsx"))
+const Start = lazy(() => import("./pages/start/Start.tsx"))
 const Team = lazy(() => import("./pages/team/Team.tsx"))
 const Webhooks = lazy(() => import("./pages/webhooks/Webhooks.tsx"))
 const Usage = lazy(() => import("./pages/usage/Usage.tsx"))
+
+/** The guided start until it is finished or put aside. */
+const Home = () => {
+  const query = useQuery(start(null))
+  return (
+    <Loaded query={query.error === null ? query : { ...query, data: undefined }}>
+      {({ dismissed, finished }) => <Redirect to={finished || dismissed ? "/agents" : "/start"} replace />}
+    </Loaded>
+  )
+}
 
 const Pages = ({ user }: { readonly user: User }) => {
   const [location] = useLocation()
@@ -54,6 +66,7 @@ const Pages = ({ user }: { readonly user: User }) => {
       <Boundary place={location}>
         <Suspense>
           <Switch>
+            <Route path="/start">{atLeast(user.role, "admin") ? <Start user={user} /> : <NotFound />}</Route>
             <Route path="/agents">
               <Agents user={user} />
             </Route>
@@ -101,7 +114,7 @@ const Pages = ({ user }: { readonly user: User }) => {
               <Audit />
             </Route>
             <Route path="/">
-              <Redirect to="/agents" replace />
+              {atLeast(user.role, "admin") ? <Home /> : <Redirect to="/agents" replace />}
             </Route>
             <Route>
               <NotFound />

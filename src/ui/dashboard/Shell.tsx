@@ -11,6 +11,7 @@ import {
   LogOut,
   type LucideIcon,
   MessagesSquare,
+  Rocket,
   ScrollText,
   UserCog,
   UsersRound,
@@ -33,6 +34,7 @@ const words = texts(
   {
     skip: "Skip to content",
     navigation: "Main navigation",
+    start: "Start",
     agents: "Agents",
     conversations: "Conversations",
     insights: "Insights",
@@ -57,6 +59,7 @@ const words = texts(
   {
     skip: "Zum Inhalt springen",
     navigation: "Hauptnavigation",
+    start: "Erste Schritte",
     agents: "Agenten",
     conversations: "Gespräche",
     insights: "Einblicke",
@@ -104,6 +107,8 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
   // On a phone the menu has done its work once it has led somewhere.
   useEffect(() => setOpen(false), [location])
   const links: ReadonlyArray<readonly [string, string, LucideIcon]> = [
+    // Who may not set up has nothing to do there.
+    ...(atLeast(user.role, "admin") ? ([["/start", t.start, Rocket]] as const) : []),
     ["/agents", t.agents, Bot],
     ["/conversations", t.conversations, MessagesSquare],
     ["/insights", t.insights, Lightbulb],

@@ -4,7 +4,7 @@ import { showStoredScheme } from "./Scheme.ts"
 import "./base.css"
 
 // Everything is below /app; the address itself is the same page.
-if (location.pathname === "/") history.replaceState(null, "", "/app/agents")
+if (location.pathname === "/") history.replaceState(null, "", "/app")
 
 showStoredScheme()
 const root = document.getElementById("root")

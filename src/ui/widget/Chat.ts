@@ -1,5 +1,5 @@
 /** The conversation of a page: what was said, what is being said, and in which state it is. */
-import { type Client, clientOf, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
+import { type Client, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
 import { read, type Source, sourceOf } from "./EventStream.ts"
 import { loadMarkdown, type Markdown } from "./Markdown.ts"
 import { type Kept, memoryOf } from "./Memory.ts"
@@ -33,10 +33,10 @@ const typingFor = 6_000
 const drawEvery = (reply: string) => Math.max(40, reply.length / 100)
 
 export class Chat {
-  readonly texts
+  texts
+  settings: Settings
   readonly client: Client
   private view: View = empty
-  private readonly settings: Settings
   private readonly memory
   private readonly listeners = new Set<() => void>()
   private sessionId: string | null = null
@@ -64,12 +64,19 @@ export class Chat {
   private typing: ReturnType<typeof setTimeout> | undefined
   private readonly leaving = new AbortController()
 
-  constructor(settings: Settings) {
+  constructor(settings: Settings, client: Client, memory: string | null) {
     this.settings = settings
     this.texts = textsFor(settings.language)
-    this.client = clientOf(settings)
-    this.transcript = new Transcript(this.client)
-    this.memory = memoryOf(`spoke.widget.${settings.base}.${settings.key}`)
+    this.client = client
+    this.transcript = new Transcript(client)
+    this.memory = memoryOf(memory)
+  }
+
+  /** Takes on other settings: a preview does. */
+  show(settings: Settings): void {
+    this.settings = settings
+    this.texts = textsFor(settings.language)
+    this.set({})
   }
 
   get now(): View {

@@ -12,6 +12,7 @@ import type {
   WidgetMessage
 } from "../../domain/chat/Widget.ts"
 import type { FailureBody } from "../../http/Envelope.ts"
+import type { ShownWidget } from "../../domain/agents/Widget.ts"
 import type { WidgetMessagePage } from "../../http/hosted/chat/SdkApi.ts"
 import type { Settings } from "./Settings.ts"
 import { languageOf } from "./Texts.ts"
@@ -67,6 +68,7 @@ export const clientOf = ({ base, key, language }: Settings) => {
 
   return {
     base,
+    look: () => call<typeof ShownWidget.Encoded>("/api/sdk/widget"),
     init: (body: typeof InitRequest.Encoded) =>
       call<Session, typeof InitRequest.Encoded>("/api/sdk/init", body),
     place: (sessionId: string) =>

@@ -1,4 +1,4 @@
-/** What survives a reload; a page that may store nothing does without. */
+/** What survives a reload; a page that may store nothing does without, as does one that shall not (null). */
 export interface Kept {
   readonly sessionId?: string
   /** The message on its way. */
@@ -12,10 +12,11 @@ export interface Kept {
   }
 }
 
-export const memoryOf = (name: string) => {
+export const memoryOf = (name: string | null) => {
   let fallback: Kept = {}
   return {
     get: (): Kept => {
+      if (name === null) return fallback
       try {
         const kept: Kept | null = JSON.parse(localStorage.getItem(name) ?? "{}")
         return kept ?? {}
@@ -25,6 +26,7 @@ export const memoryOf = (name: string) => {
     },
     set: (kept: Kept) => {
       fallback = kept
+      if (name === null) return
       try {
         localStorage.setItem(name, JSON.stringify(kept))
       } catch {

@@ -207,9 +207,29 @@ const Dots = ({ label }: { readonly label: string }) => (
   </span>
 )
 
+/** Questions that are one press away, until something has been said. */
+const Suggestions = ({ chat, view }: { readonly chat: Chat; readonly view: View }) => {
+  const suggestions = chat.settings.look?.suggestions ?? []
+  const isBegun = view.messages.length > 0 || view.live !== null || view.state !== "AI_ACTIVE"
+  if (!view.ready || isBegun || suggestions.length === 0) return null
+  return (
+    <li class="theirs">
+      <ul class="suggestions" aria-label={chat.texts.suggestions}>
+        {suggestions.map((question) => (
+          <li key={question}>
+            <button type="button" dir="auto" onClick={() => void chat.send(question, [])}>
+              {question}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </li>
+  )
+}
+
 /** What was said, and what is being said. */
 export const Messages = ({ chat, view }: { readonly chat: Chat; readonly view: View }) => {
-  const agent = view.agent?.name ?? chat.texts.chat
+  const agent = chat.settings.look?.name ?? view.agent?.name ?? chat.texts.chat
   const { live } = view
   return (
     <ol class="messages">
@@ -217,10 +237,14 @@ export const Messages = ({ chat, view }: { readonly chat: Chat; readonly view: V
         <li class="theirs">
           <span class="hidden">{agent}</span>
           <div class="bubble" dir="auto">
-            <Prose markdown={view.markdown} text={view.agent.greeting ?? chat.texts.greeting} />
+            <Prose
+              markdown={view.markdown}
+              text={chat.settings.look?.greeting ?? view.agent.greeting ?? chat.texts.greeting}
+            />
           </div>
         </li>
       )}
+      <Suggestions chat={chat} view={view} />
       {view.messages.map((message) => (
         <Stored key={message.id} agent={agent} chat={chat} message={message} view={view} />
       ))}

@@ -1,7 +1,13 @@
-/** What the page says about its chat: the attributes of the script tag. */
+/** How the chat of a page is set up: by the attributes of its script tag, and by what the agent's widget was given. */
+import type { ShownWidget } from "../../domain/agents/Widget.ts"
+
+/** What the widget was given in the dashboard. */
+export type Look = typeof ShownWidget.Encoded
+
 export interface Settings {
   /** Where the service is: the origin that the script itself came from. */
   readonly base: string
+  /** A key, or the public name of the agent's widget. */
   readonly key: string
   readonly language: string
   readonly externalEndUserId: string | null
@@ -9,22 +15,52 @@ export interface Settings {
   /** A colour of the page's own, or null. */
   readonly accent: string | null
   readonly open: boolean
+  /** Null where the page names a key: the tag says everything then. */
+  readonly look: Look | null
+}
+
+/** What the script tag says. */
+export interface Tag {
+  readonly base: string
+  readonly key: string
+  /** The widget's look is asked for. */
+  readonly isNamed: boolean
+  /** Shows what the dashboard tells it, and sends nothing. */
+  readonly isPreview: boolean
+  readonly attributes: DOMStringMap
+}
+
+/** Null where the tag has neither a key nor the name of a widget, or is none. */
+export const tagOf = (script: Element | null): Tag | null => {
+  if (!(script instanceof HTMLScriptElement)) return null
+  const attributes = { ...script.dataset }
+  const { agent = "", key = "", preview } = attributes
+  const isPreview = preview !== undefined
+  if (agent === "" && key === "" && !isPreview) return null
+  return {
+    base: new URL(script.src, document.baseURI).origin,
+    key: agent === "" ? key : agent,
+    isNamed: agent !== "",
+    isPreview,
+    attributes
+  }
 }
 
 const oneOf = (text: string | undefined) => (text === "left" || text === "start" ? "start" : "end")
 
-/** Null where the tag has no key, or is none. */
-export const settingsOf = (script: Element | null): Settings | null => {
-  if (!(script instanceof HTMLScriptElement)) return null
-  const { accent, externalEndUserId, key, language, open, position } = script.dataset
-  if (key === undefined || key === "") return null
+/** An attribute of the tag goes before what the widget was given. */
+export const settingsOf = ({ attributes, base, key }: Tag, look: Look | null): Settings => {
+  const { externalEndUserId, open } = attributes
+  const accent = attributes["accent"] ?? look?.color ?? undefined
+  const given = look === null || look.language === "auto" ? undefined : look.language
   return {
-    base: new URL(script.src, document.baseURI).origin,
+    base,
     key,
-    language: language ?? (document.documentElement.lang || navigator.language),
+    language: attributes["language"] ?? given ?? (document.documentElement.lang || navigator.language),
     externalEndUserId: externalEndUserId ?? null,
-    position: oneOf(position),
+    position: oneOf(attributes["position"] ?? look?.position),
     accent: accent !== undefined && CSS.supports("color", accent) ? accent : null,
-    open: open !== undefined && open !== "false"
+    open: open !== undefined && open !== "false",
+    look
   }
 }

@@ -47,6 +47,8 @@ const en = {
   fileType: (name: string) => `${name}: only JPEG, PNG, WebP, GIF and PDF can be sent.`,
   fileSize: (name: string) => `${name} is too large: 10 MB for an image, 25 MB for a PDF.`,
   fileCount: "At most ten files can be sent at once.",
+  preview: "This is a preview: nothing is sent.",
+  suggestions: "Suggested questions",
   fileUnread: "This agent cannot read files of this kind."
 }
 
@@ -101,6 +103,8 @@ const de: Texts = {
   fileType: (name) => `${name}: Nur JPEG, PNG, WebP, GIF und PDF können gesendet werden.`,
   fileSize: (name) => `${name} ist zu groß: 10 MB für ein Bild, 25 MB für ein PDF.`,
   fileCount: "Höchstens zehn Dateien können zugleich gesendet werden.",
+  preview: "Das ist eine Vorschau: Es wird nichts gesendet.",
+  suggestions: "Vorgeschlagene Fragen",
   fileUnread: "Dieser Agent kann solche Dateien nicht lesen."
 }
 
@@ -112,6 +116,7 @@ export const refusalIn = (
   texts: Texts,
   { code, status }: { readonly code: string; readonly status: number }
 ): string => {
+  if (code === "PREVIEW") return texts.preview
   if (code === "TURN_LIMIT_EXCEEDED") return texts.quota
   if (code === "UNSUPPORTED_ATTACHMENT_TYPE") return texts.fileUnread
   if (status === 401) return texts.denied

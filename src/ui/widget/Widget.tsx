@@ -2,7 +2,9 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
 import type { Chat } from "./Chat.ts"
 import { Composer } from "./Composer.tsx"
+import { safeHref } from "../markdown/Href.ts"
 import { Icon } from "./Icon.tsx"
+import { Link } from "./Prose.tsx"
 import { Messages } from "./Messages.tsx"
 import type { View } from "./View.ts"
 
@@ -73,6 +75,24 @@ const Notice = ({ chat, view }: { readonly chat: Chat; readonly view: View }) =>
   )
 }
 
+/** What the visitor agrees to, in plain text. */
+const Consent = ({ chat }: { readonly chat: Chat }) => {
+  const consent = chat.settings.look?.consent ?? null
+  if (consent === null) return null
+  const href = consent.link === null ? null : safeHref(consent.link.url)
+  return (
+    <p class="consent" dir="auto">
+      {consent.text}
+      {consent.link !== null && href !== null && (
+        <>
+          {" "}
+          <Link href={href}>{consent.link.label}</Link>
+        </>
+      )}
+    </p>
+  )
+}
+
 /** Whether the last line is in view, or nearly. */
 const isAtEnd = ({ clientHeight, scrollHeight, scrollTop }: Element) =>
   scrollHeight - scrollTop - clientHeight < 48
@@ -80,10 +100,12 @@ const isAtEnd = ({ clientHeight, scrollHeight, scrollTop }: Element) =>
 const Panel = ({
   chat,
   close,
+  quiet,
   view
 }: {
   readonly chat: Chat
   readonly close: () => void
+  readonly quiet: boolean
   readonly view: View
 }) => {
   const { texts } = chat
@@ -93,7 +115,11 @@ const Panel = ({
   const wasSending = useRef(false)
   /** Where the last new text has moved the conversation to. */
   const placedAt = useRef(0)
-  useEffect(() => field.current?.focus(), [])
+  const { look } = chat.settings
+  const avatar = look?.avatar ?? null
+  useEffect(() => {
+    if (!quiet) field.current?.focus()
+  }, [])
   const sending = view.live !== null && view.live.phase === "streaming"
   useLayoutEffect(() => {
     const { current } = scroller
@@ -119,7 +145,12 @@ const Panel = ({
       }}
     >
       <header>
-        <h2 id="title">{view.agent?.name ?? texts.chat}</h2>
+        {avatar !== null && (
+          <span class="avatar" aria-hidden="true">
+            {avatar}
+          </span>
+        )}
+        <h2 id="title">{look?.name ?? view.agent?.name ?? texts.chat}</h2>
         {view.state === "AI_ACTIVE" && view.agent !== null && (
           <button
             type="button"
@@ -149,6 +180,7 @@ const Panel = ({
       </div>
       <Notice chat={chat} view={view} />
       {view.state !== "CLOSED" && <Composer chat={chat} field={field} view={view} />}
+      <Consent chat={chat} />
     </div>
   )
 }
@@ -156,11 +188,14 @@ const Panel = ({
 export const Widget = ({
   chat,
   handle,
-  initially
+  initially,
+  quiet
 }: {
   readonly chat: Chat
   readonly handle: Handle
   readonly initially: boolean
+  /** Never takes the focus by itself. */
+  readonly quiet: boolean
 }) => {
   const view = useView(chat)
   const spoken = useSpoken(chat, view)
@@ -182,7 +217,7 @@ export const Widget = ({
       <div class="hidden" role="log" aria-live="polite">
         {spoken}
       </div>
-      {open && <Panel chat={chat} close={close} view={view} />}
+      {open && <Panel chat={chat} close={close} quiet={quiet} view={view} />}
       <button
         ref={launcher}
         type="button"

@@ -1,18 +1,20 @@
 /** @jsxImportSource preact */
 /**
- * The chat for any page: `<script src="{app_url}/widget.js" data-key="spk_…"></script>`. All of it lives in a
+ * The chat for any page: `<script src="{app_url}/widget.js" data-agent="wgt_…" async></script>`. All of it lives in a
  * shadow tree; the page's scope gets `window.Spoke` and nothing else.
  */
 import { render } from "preact"
 import tokens from "../tokens.css?inline"
 import { Chat } from "./Chat.ts"
-import { settingsOf } from "./Settings.ts"
+import { type Client, clientOf } from "./Client.ts"
+import { type Previewed, previewClient } from "./Preview.ts"
+import { type Settings, settingsOf, type Tag, tagOf } from "./Settings.ts"
 import { languageOf } from "./Texts.ts"
 import { type Handle, Widget } from "./Widget.tsx"
 import sheet from "./widget.css?inline"
 
 // The element is known only while the script runs for the first time.
-const settings = settingsOf(document.currentScript)
+const tag = tagOf(document.currentScript)
 
 /** Black or white, whichever reads better on the colour that the host has taken. */
 const inkFor = (host: HTMLElement): string => {
@@ -26,15 +28,22 @@ const inkFor = (host: HTMLElement): string => {
   return light > 0.18 ? "#000" : "#fff"
 }
 
-const mount = () => {
-  if (settings === null || Reflect.has(window, "Spoke")) return
-  const host = document.createElement("spoke-chat")
-  host.lang = languageOf(settings.language)
-  host.dataset["position"] = settings.position
-  if (settings.accent !== null) {
-    host.style.setProperty("--brand", settings.accent)
-    host.style.setProperty("--on-brand", inkFor(host))
+const dress = (host: HTMLElement, { accent, language, position }: Settings) => {
+  host.lang = languageOf(language)
+  host.dataset["position"] = position
+  if (accent === null) {
+    host.style.removeProperty("--brand")
+    host.style.removeProperty("--on-brand")
+    return
   }
+  host.style.setProperty("--brand", accent)
+  host.style.setProperty("--on-brand", inkFor(host))
+}
+
+/** Puts the chat on the page; what it returns gives it another look. */
+const mount = (settings: Settings, client: Client, memory: string | null) => {
+  const host = document.createElement("spoke-chat")
+  dress(host, settings)
   const root = host.attachShadow({ mode: "open" })
   // Built by script: a policy without 'unsafe-inline' has nothing against it.
   root.adoptedStyleSheets = [
@@ -48,9 +57,9 @@ const mount = () => {
     return made
   })
   document.body.append(host)
-  const chat = new Chat(settings)
+  const chat = new Chat(settings, client, memory)
   const handle: Handle = { open: () => undefined, close: () => undefined }
-  render(<Widget chat={chat} handle={handle} initially={settings.open} />, root)
+  render(<Widget chat={chat} handle={handle} initially={settings.open} quiet={memory === null} />, root)
   const spoke = {
     open: () => handle.open(),
     close: () => handle.close(),
@@ -63,7 +72,39 @@ const mount = () => {
     }
   }
   Object.defineProperty(window, "Spoke", { value: Object.freeze(spoke), configurable: true })
+  return (next: Settings, scheme: string) => {
+    dress(host, next)
+    host.dataset["scheme"] = scheme
+    chat.show(next)
+  }
 }
 
-if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", mount, { once: true })
-else mount()
+const begin = async (own: Tag) => {
+  if (Reflect.has(window, "Spoke")) return
+  const first = settingsOf(own, null)
+  const client = clientOf(first)
+  // Without its look the widget is still a chat, and says itself why it does not work.
+  const look = own.isNamed ? await client.look().catch(() => null) : null
+  if (Reflect.has(window, "Spoke")) return
+  mount(settingsOf(own, look), client, `spoke.widget.${first.base}.${first.key}`)
+}
+
+/** The dashboard tells what is to be shown, each time that it changes. */
+const beginPreview = (own: Tag) => {
+  let show: ReturnType<typeof mount> | null = null
+  addEventListener("message", ({ data, origin, source }: MessageEvent<Previewed>) => {
+    if (origin !== location.origin || source !== parent || data.look === undefined) return
+    const settings = settingsOf(own, data.look)
+    show ??= mount(settings, previewClient(settings), null)
+    show(settings, data.scheme)
+  })
+}
+
+const run = () => {
+  if (tag === null) return
+  if (tag.isPreview) beginPreview(tag)
+  else void begin(tag)
+}
+
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", run, { once: true })
+else run()

@@ -5,8 +5,10 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { Credentials } from "../../capabilities/Credentials.ts"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { CreateAgentKey, CreateOrgKey, PatchKey } from "../../domain/accounts/ApiKey.ts"
+import { widgetPrefix } from "../../domain/agents/Widget.ts"
 import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
 import { type AgentId, type KeyId, newId } from "../../domain/Ids.ts"
 import { outdated } from "../../domain/Version.ts"
@@ -48,9 +50,10 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
 
     const insert = Effect.fn("Keys.insert")(function* (
       scope: TenantScope,
-      key: Omit<NewKey, "id" | "prefix" | "fingerprint">
+      key: Omit<NewKey, "id" | "prefix" | "fingerprint">,
+      begins = secretPrefix
     ) {
-      const text = `${secretPrefix}${yield* credentials.token}`
+      const text = `${begins}${yield* credentials.token}`
       const secret = Redacted.make(text)
       const made = yield* store.insert(scope, {
         ...key,
@@ -60,6 +63,27 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
       })
       if (Option.isNone(made)) return yield* missingAgent()
       return { key: made.value, secret }
+    })
+
+    /** What a widget's pages name it by, which is no secret: it may only chat, and not under `/v1`. */
+    const createForWidget = Effect.fn("Keys.createForWidget")(function* (
+      { agentId, tenantId }: AgentScope,
+      { allowedOrigins, name }: { readonly name: string; readonly allowedOrigins: ReadonlyArray<string> }
+    ) {
+      const { key, secret } = yield* insert(
+        { tenantId },
+        {
+          agentId,
+          name,
+          permissions: ["chat"],
+          allowedOrigins,
+          expiresAt: null,
+          rateLimit: null,
+          sourceScope: null
+        },
+        widgetPrefix
+      )
+      return { key, publicId: Redacted.value(secret) }
     })
 
     /** A key of the agent and its secret, which cannot be read again. */
@@ -130,6 +154,6 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
       if (!revoked) return yield* missing()
     })
 
-    return { create, createOrg, list, patch, revoke } as const
+    return { create, createForWidget, createOrg, list, patch, revoke } as const
   })
 }) {}

@@ -31,6 +31,9 @@ const hostile: Readonly<Record<string, Hostile>> = {
 
 /** Texts that their fields take, by the names of these. */
 const known: Readonly<Record<string, unknown>> = {
+  // Formats of the widget.
+  avatar: "S",
+  color: "#336699",
   allowedOrigins: ["https://shop.example"],
   agentId: undefined,
   createdAt: "2026-11-21T08:00:00.000Z",
@@ -79,6 +82,7 @@ const excused = [
   // A server offers no tools of its own.
   "POST /api/agents .tools[]",
   "PATCH /api/agents/:id .tools[]",
+  "PATCH /api/agents/:id/widget .color",
   "POST /api/tokens .scopes[]",
   "POST /v1/chat .responseSchema(any)",
   "POST /v1/chat/stream .responseSchema(any)",

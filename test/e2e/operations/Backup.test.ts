@@ -33,6 +33,8 @@ const awkward = `
   insert into channel_inbox (id, channel, account_id, message_id, event, raw, state, outcome, received_at, processed_at)
     select 'inb_1', channel, external_id, 'wamid.1', '{"text": "\\u2028 é 漢 😀"}', '{"entry": [1.10, 1e400]}', 'processed', 'answered',
       '2026-01-02 03:04:05.678901+00', 'infinity' from channels limit 1;
+  insert into agent_widgets (agent_id, tenant_id, public_id, key_id, look)
+    select k.agent_id, k.tenant_id, 'wgt_1', k.id, '{"position": "left", "avatar": "\u2028 é 漢 😀"}' from api_keys k where k.agent_id is not null limit 1;
   insert into channel_outbox (id, tenant_id, conversation_id, channel_id, message_id, part, author, epoch, body, media, state,
       attempts, resent, provider_message_id, delivery, last_error, sent_at)
     select 'out_1', c.tenant_id, c.id, h.id, m.id, 2, 'agent', 9007199254740993, E'two\\nlines \\\\ é 漢 😀', '{"type": "image"}', 'sent',

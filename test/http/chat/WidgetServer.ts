@@ -9,6 +9,7 @@ import * as Redacted from "effect/Redacted"
 import { ArtifactStore, layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
 import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
 import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
+import { layerScrypt } from "../../../src/capabilities/Credentials/Scrypt.ts"
 import { KeyStore, type LiveKey } from "../../../src/capabilities/KeyStore.ts"
 import type { Role } from "../../../src/domain/accounts/Access.ts"
 import { Unauthorized } from "../../../src/domain/Errors.ts"
@@ -34,6 +35,10 @@ import { ChannelSender } from "../../../src/usecases/channels/ChannelSender.ts"
 import { Handoff } from "../../../src/usecases/conversations/Handoff.ts"
 import { ConversationControl } from "../../../src/usecases/conversations/ConversationControl.ts"
 import { SourceScopes } from "../../../src/usecases/knowledge/SourceScopes.ts"
+import { ApiKeyStore } from "../../../src/store/accounts/ApiKeys.ts"
+import { AgentWidgetStore } from "../../../src/store/agents/Widgets.ts"
+import { Keys } from "../../../src/usecases/accounts/Keys.ts"
+import { Widgets } from "../../../src/usecases/agents/Widgets.ts"
 import { Attachments } from "../../../src/usecases/chat/widget/Attachments.ts"
 import { Callers } from "../../../src/usecases/chat/widget/Callers.ts"
 import { HostedTurn } from "../../../src/usecases/chat/widget/HostedTurn.ts"
@@ -84,6 +89,8 @@ const Surface = HttpApi.make("spoke").add(HostedChatApi).add(ShimsApi).add(SdkAp
 
 const stores = Layer.mergeAll(
   AgentStore.Default,
+  AgentWidgetStore.Default,
+  ApiKeyStore.Default,
   ArtifactRows.Default,
   ConversationStates.Default,
   ConversationStore.Default,
@@ -95,7 +102,16 @@ const stores = Layer.mergeAll(
 const sender = Layer.succeed(ChannelSender, { post: () => Effect.void, seen: () => Effect.void })
 
 const useCases = (artifacts: Layer.Layer<ArtifactStore>) =>
-  Layer.mergeAll(HostedTurn.Default, WidgetChat.Default, AgentRuns.Default).pipe(
+  Layer.mergeAll(
+    HostedTurn.Default,
+    WidgetChat.Default,
+    AgentRuns.Default,
+    Widgets.Default.pipe(
+      Layer.provide(Keys.Default),
+      Layer.provide(keyStore),
+      Layer.provide(layerScrypt({ log2N: 10, r: 8, p: 1 }))
+    )
+  ).pipe(
     Layer.provideMerge(Layer.mergeAll(Attachments.Default, Callers.Default, WidgetSessions.Default)),
     Layer.provideMerge(
       Handoff.Default.pipe(Layer.provide(ConversationControl.Default), Layer.provide(sender))

@@ -55,7 +55,10 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         const { permission, role } = routes.get(Routes.keyOf(route)) ?? {}
         if (permission === undefined) return yield* new Forbidden({ message: "Nobody may use this route." })
         const caller: Caller = Option.isSome(secretOf(request))
-          ? { _tag: "Key", key: yield* authenticate(keys, limits, { permission, publicApi: false }, request) }
+          ? {
+              _tag: "Key",
+              key: yield* authenticate(keys, limits, { permission, publicApi: false, widgets: true }, request)
+            }
           : { _tag: "User", user: yield* bySession(role) }
         return caller
       })

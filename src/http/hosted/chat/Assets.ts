@@ -27,7 +27,22 @@ const writtenSheet = "'sha256-38RhXrc7EdReTKsOm23ZPOCUgniTUUcjky8QOOrQx6o='"
 
 const pagePolicy = (realtimeOrigin: string) =>
   `default-src 'none'; script-src 'self'; style-src 'self' ${writtenSheet}; img-src 'self' data: blob:; font-src 'self'; ` +
-  `connect-src 'self' ${realtimeOrigin}; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`
+  `connect-src 'self' ${realtimeOrigin}; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`
+
+/** The page that the dashboard shows the widget on: the script as it is on any page, which is told how it looks. */
+const preview = HttpServerResponse.text(
+  '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">' +
+    '<meta name="color-scheme" content="light dark"><title>Spoke</title><body>' +
+    '<script src="/widget.js" data-preview data-open></script></body></html>',
+  {
+    contentType: "text/html; charset=utf-8",
+    headers: {
+      "cache-control": "no-cache",
+      "content-security-policy":
+        "default-src 'none'; script-src 'self'; img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    }
+  }
+)
 
 /** What is shown between the first start and the end of the build that runs beside it. */
 const building = HttpServerResponse.text(
@@ -93,6 +108,7 @@ export const layer = (folder: string, realtimeUrl: string): Layer.Layer<never> =
       yield* router.get("/app/*", page)
       yield* router.get("/assets/:name", asset)
       yield* router.get("/widget.js", forAnyPage("widget.js"))
+      yield* router.get("/widget-preview", preview)
       yield* router.get("/widget-markdown.js", forAnyPage("widget-markdown.js"))
     })
   )

@@ -18,10 +18,19 @@ import {
   VoiceView,
   WidgetMessage
 } from "../../../domain/chat/Widget.ts"
+import { ShownWidget } from "../../../domain/agents/Widget.ts"
+import { AgentId } from "../../../domain/Ids.ts"
 import { CallerAuth, RequiredPermission, RequiredRole } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const refused = failure(ValidationError, NotFound)
+
+/** How the widget looks, before anybody has opened it. */
+const widget = HttpApiEndpoint.get("widget", "/api/sdk/widget")
+  .setUrlParams(Schema.Struct({ agentId: Schema.optionalWith(AgentId, { exact: true }) }))
+  .addSuccess(success(ShownWidget))
+  .addError(refused)
+  .annotate(RequiredRole, "viewer")
 
 /** The session that is named, else a new one. */
 const init = HttpApiEndpoint.post("init", "/api/sdk/init")
@@ -92,6 +101,7 @@ const voice = HttpApiEndpoint.post("voice", "/api/sdk/voice/start")
   .annotate(RequiredRole, "agent")
 
 export const SdkApi = HttpApiGroup.make("sdk")
+  .add(widget)
   .add(init)
   .add(conversation)
   .add(messages)

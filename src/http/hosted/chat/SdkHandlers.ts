@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import type { AgentScope } from "../../../domain/accounts/Access.ts"
 import type { AgentId } from "../../../domain/Ids.ts"
 import type { SessionId } from "../../../domain/chat/Widget.ts"
+import { Widgets } from "../../../usecases/agents/Widgets.ts"
 import { Callers } from "../../../usecases/chat/widget/Callers.ts"
 import { WidgetSessions } from "../../../usecases/chat/widget/Sessions.ts"
 import { WidgetChat } from "../../../usecases/chat/widget/WidgetChat.ts"
@@ -27,6 +28,7 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
     const callers = yield* Callers
     const chat = yield* WidgetChat
     const sessions = yield* WidgetSessions
+    const widgets = yield* Widgets
 
     const standingOf = (agentId: AgentId | undefined) =>
       Effect.flatMap(CurrentCaller, (caller) => callers.standing(caller, agentId))
@@ -50,6 +52,7 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
     })
 
     return handlers
+      .handle("widget", ({ urlParams: { agentId } }) => Effect.flatMap(scopeOf(agentId), widgets.shown))
       .handle("init", ({ payload: { agentId, ...given } }) =>
         Effect.flatMap(standingOf(agentId), (caller) => chat.init(caller, given))
       )

@@ -12,7 +12,7 @@ import { LastFailure } from "./LastFailure.tsx"
 import { LoadedPage } from "../LoadedPage.tsx"
 
 const Channels = lazy(() => import("./Channels.tsx"))
-const Embed = lazy(() => import("./Embed.tsx"))
+const Designer = lazy(() => import("../widget/Designer.tsx"))
 const Keys = lazy(() => import("./Keys.tsx"))
 const Sources = lazy(() => import("./AgentSources.tsx"))
 const Settings = lazy(() => import("./Settings.tsx"))
@@ -107,7 +107,7 @@ const AgentPage = ({ id, tab, user }: Props) => {
               ...(mayChange ? ([["keys", t.keys, shown(<Keys agentId={id} />)]] as const) : []),
               ["tools", t.tools, shown(<Tools agentId={id} mayChange={mayChange} />)],
               ["channels", t.channels, shown(<Channels agentId={id} mayChange={mayChange} />)],
-              ...(mayChange ? ([["widget", t.widget, shown(<Embed agent={agent} />)]] as const) : [])
+              ...(mayChange ? ([["widget", t.widget, shown(<Designer agent={agent} />)]] as const) : [])
             ]}
           />
         </Page>

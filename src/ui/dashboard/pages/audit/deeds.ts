@@ -42,6 +42,7 @@ const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "user.invite": { en: "Invitation renewed", de: "Einladung erneuert" },
   "user.password": { en: "Password chosen", de: "Passwort gewählt" },
   "user.update": { en: "Member changed", de: "Mitglied geändert" },
+  "widget.update": { en: "Widget changed", de: "Widget geändert" },
   "webhook.create": { en: "Webhook added", de: "Webhook hinzugefügt" },
   "webhook.delete": { en: "Webhook deleted", de: "Webhook gelöscht" },
   "webhook.disable": { en: "Webhook disabled after failures", de: "Webhook nach Fehlern ausgeschaltet" },

@@ -55,6 +55,8 @@ interface Props {
   readonly agentId: string
   readonly isOpen: boolean
   readonly onClose: () => void
+  /** What is chosen when the form is opened. */
+  readonly kind?: Kind
 }
 
 const kindOfSource = (): Kind => "URL"
@@ -68,13 +70,13 @@ const nothing = {
 }
 const places = ["name", "labels", "config.fileUrl", ...crawlPlaces, ...curatedPlaces] as const
 
-const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
+const Form = ({ agentId, kind: first = "URL", onClose }: Omit<Props, "isOpen">) => {
   const t = useText(words)
   const names = useText(shared)
   const common = useText(everywhere)
   const queries = useQueryClient()
   const fileId = useId()
-  const draft = useDraft({ name: `source.${agentId}`, title: names.add, stored: nothing })
+  const draft = useDraft({ name: `source.${agentId}`, title: names.add, stored: { ...nothing, kind: first } })
   const { change, value } = draft
   const { address, crawl, curated, kind, name } = value
   const labels = labelsOf(value.labels)
@@ -184,11 +186,11 @@ const Form = ({ agentId, onClose }: Omit<Props, "isOpen">) => {
   )
 }
 
-export const AddSource = ({ agentId, isOpen, onClose }: Props) => {
+export const AddSource = ({ isOpen, ...props }: Props) => {
   const names = useText(shared)
   return (
-    <Dialog title={names.add} isOpen={isOpen} onClose={onClose} wide>
-      <Form agentId={agentId} onClose={onClose} />
+    <Dialog title={names.add} isOpen={isOpen} onClose={props.onClose} wide>
+      <Form {...props} />
     </Dialog>
   )
 }

@@ -1,0 +1,97 @@
+/** The widget of an agent: how it looks and what it says on pages. */
+import * as Schema from "effect/Schema"
+import { urlOf } from "../Address.ts"
+import { AllowedOrigins } from "../accounts/ApiKey.ts"
+import { Text, trimmed } from "../Text.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/** How the public name of every widget begins. It opens the chat of the widget, and nothing under `/v1`. */
+export const widgetPrefix = "wgt_"
+
+const segments = new Intl.Segmenter()
+const maxAvatarCharacters = 2
+
+/** A letter or two, or a picture character. */
+const Avatar = trimmed(32).pipe(
+  Schema.filter(
+    (text) => [...segments.segment(text)].length <= maxAvatarCharacters || "Expected one or two characters"
+  )
+)
+
+const Color = Text.pipe(
+  Schema.compose(Schema.Trim),
+  Schema.compose(Schema.Lowercase),
+  Schema.pattern(/^#[0-9a-f]{6}$/u, { message: () => "Expected a colour such as #3d4fc4" })
+)
+
+const SecureUrl = Text.pipe(
+  Schema.compose(Schema.Trim),
+  Schema.maxLength(2_048),
+  Schema.filter(
+    (text) =>
+      (/^https:\/\/[^\s/@]/iu.test(text) && urlOf(text) !== null) ||
+      "Expected an address that begins with https://"
+  )
+)
+
+/** A line below the field in plain text, with one link at most. */
+const Consent = Schema.Struct({
+  text: trimmed(300),
+  link: Schema.NullOr(Schema.Struct({ label: trimmed(80), url: SecureUrl }))
+})
+
+const look = {
+  /** Of button and messages; what is written on it is black or white, whichever reads better. Null: the widget's own. */
+  color: Schema.NullOr(Color),
+  avatar: Schema.NullOr(Avatar),
+  position: Schema.Literal("left", "right"),
+  /** Null: that of the agent. */
+  greeting: Schema.NullOr(trimmed(500)),
+  /** Questions that are one press away until something has been said. */
+  suggestions: Schema.Array(trimmed(120)).pipe(Schema.maxItems(4)),
+  /** Of the widget's own words; `auto`: the page's. */
+  language: Schema.Literal("auto", "en", "de"),
+  consent: Schema.NullOr(Consent)
+}
+
+/** As it is stored, and as the page that shows it gets it. */
+export const WidgetLook = Schema.Struct(look)
+export type WidgetLook = typeof WidgetLook.Type
+
+export const defaultLook: WidgetLook = {
+  color: null,
+  avatar: null,
+  position: "right",
+  greeting: null,
+  suggestions: [],
+  language: "auto",
+  consent: null
+}
+
+/** What is left out stays. The first change gives the widget its public name. */
+export const PatchWidget = Schema.Struct({
+  color: optional(look.color),
+  avatar: optional(look.avatar),
+  position: optional(look.position),
+  greeting: optional(look.greeting),
+  suggestions: optional(look.suggestions),
+  language: optional(look.language),
+  consent: optional(look.consent),
+  /** The websites that may show it; none: any website. */
+  allowedOrigins: optional(AllowedOrigins)
+})
+export type PatchWidget = typeof PatchWidget.Type
+
+export const AgentWidget = Schema.Struct({
+  /** For the `data-agent` of the script; null until the widget was changed for the first time, and when its key was revoked. */
+  publicId: Schema.NullOr(Schema.String),
+  allowedOrigins: Schema.Array(Schema.String),
+  look: WidgetLook,
+  /** 0 before the first change. */
+  version: Schema.Int.pipe(Schema.nonNegative())
+})
+export type AgentWidget = typeof AgentWidget.Type
+
+/** What a page needs to show the widget before anybody has opened it. */
+export const ShownWidget = Schema.Struct({ name: Schema.String, ...look })

@@ -1,0 +1,26 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { Starts } from "../../../usecases/agents/Starts.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+
+/** The tenant's guided start. */
+const group = (handlers: GroupHandlers<"start">) =>
+  Effect.gen(function* () {
+    const starts = yield* Starts
+    return handlers
+      .handle("get", ({ urlParams: { agentId } }) =>
+        Effect.flatMap(CurrentUser, (user) => starts.get(user, agentId))
+      )
+      .handle("put", ({ payload }) =>
+        Effect.flatMap(CurrentUser, (user) => Effect.as(starts.dismiss(user, payload.dismissed), payload))
+      )
+      .handle("questions", ({ path }) =>
+        Effect.gen(function* () {
+          return { questions: yield* starts.questions(yield* CurrentUser, path.id) }
+        })
+      )
+  })
+
+export const StartHandlers = HttpApiBuilder.group(Api, "start", group)
+export const ManagedStartHandlers = HttpApiBuilder.group(Api, "managedStart", group)

@@ -1,0 +1,61 @@
+/** The widgets of agents, each with the key that says where it may be shown. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import { WidgetLook } from "../../domain/agents/Widget.ts"
+import { AgentId, KeyId, TenantId } from "../../domain/Ids.ts"
+import { jsonbOf } from "../Jsonb.ts"
+
+const Row = Schema.Struct({
+  publicId: Schema.String,
+  keyId: KeyId,
+  /** The key still opens the widget. */
+  live: Schema.Boolean,
+  allowedOrigins: Schema.Array(Schema.String),
+  look: WidgetLook,
+  version: Schema.Int
+})
+
+const ids = { tenantId: TenantId, agentId: AgentId }
+const lookJson = jsonbOf(WidgetLook)
+
+export class AgentWidgetStore extends Effect.Service<AgentWidgetStore>()("store/agents/Widgets", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const selectRow = SqlSchema.findOne({
+      Request: Schema.Struct(ids),
+      Result: Row,
+      execute: ({ tenantId, agentId }) => sql`
+        select w.public_id as "publicId", w.key_id as "keyId", k.status <> 'REVOKED' as live,
+          k.allowed_origins as "allowedOrigins", w.look, w.version
+        from agent_widgets w join api_keys k on k.id = w.key_id
+        where w.tenant_id = ${tenantId} and w.agent_id = ${agentId}`
+    })
+
+    const find = ({ agentId, tenantId }: AgentScope) =>
+      selectRow({ tenantId, agentId }).pipe(Effect.orDie, Effect.withSpan("AgentWidgetStore.find"))
+
+    /** Until the transaction ends no other change of the widget begins. */
+    const lock = ({ agentId, tenantId }: AgentScope) =>
+      sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for no key update`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    const put = (
+      { agentId, tenantId }: AgentScope,
+      widget: { readonly publicId: string; readonly keyId: KeyId; readonly look: WidgetLook }
+    ) =>
+      sql`
+        insert into agent_widgets (agent_id, tenant_id, public_id, key_id, look)
+        values (${agentId}, ${tenantId}, ${widget.publicId}, ${widget.keyId}, ${lookJson(widget.look)}::jsonb)
+        on conflict (agent_id) do update set public_id = excluded.public_id, key_id = excluded.key_id,
+          look = excluded.look, version = agent_widgets.version + 1, updated_at = now()
+        where agent_widgets.tenant_id = ${tenantId}`.pipe(Effect.orDie, Effect.asVoid)
+
+    return { find, lock, put } as const
+  })
+}) {}

@@ -1,0 +1,49 @@
+/** The widget of an agent, and how far the guided start has come. */
+import { queryOptions } from "@tanstack/react-query"
+import type { PutStart, Questions, Start as DeclaredStart } from "../../../domain/agents/Start.ts"
+import type { AgentWidget, PatchWidget, WidgetLook } from "../../../domain/agents/Widget.ts"
+import type { OneWidget } from "../../../http/hosted/agents/WidgetsApi.ts"
+import { call } from "./Client.ts"
+
+export type Widget = typeof AgentWidget.Encoded
+export type Look = typeof WidgetLook.Encoded
+export type Start = typeof DeclaredStart.Encoded
+
+export const widget = (agentId: string) =>
+  queryOptions({
+    queryKey: ["agents", agentId, "widget"],
+    queryFn: ({ signal }) =>
+      call<typeof OneWidget.Encoded>("GET", `/api/agents/${agentId}/widget`, { signal }).then(
+        (data) => data.widget
+      )
+  })
+
+/** Version 0 is what was there before anything was stored. */
+export const patchWidget = (agentId: string, version: number, body: typeof PatchWidget.Encoded) =>
+  call<typeof OneWidget.Encoded, typeof PatchWidget.Encoded>("PATCH", `/api/agents/${agentId}/widget`, {
+    body,
+    version
+  }).then((data) => data.widget)
+
+export const questions = (agentId: string) =>
+  queryOptions({
+    queryKey: ["agents", agentId, "questions"],
+    queryFn: ({ signal }) =>
+      call<typeof Questions.Encoded>("GET", `/api/agents/${agentId}/questions`, { signal }).then(
+        (data) => data.questions
+      )
+  })
+
+/** Of the agent that is named, else of the one that the service finds. */
+export const start = (agentId: string | null) =>
+  queryOptions({
+    queryKey: ["start", agentId],
+    queryFn: ({ signal }) => call<Start>("GET", "/api/start", { query: { agentId }, signal })
+  })
+
+export const dismissStart = (dismissed: boolean) =>
+  call<unknown, typeof PutStart.Encoded>("PUT", "/api/start", { body: { dismissed } })
+
+/** What is pasted into a page: it stays the same for as long as the widget exists. */
+export const scriptOf = (publicId: string): string =>
+  `<script src="${location.origin}/widget.js" data-agent="${publicId}" async></script>`

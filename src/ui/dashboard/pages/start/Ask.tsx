@@ -1,0 +1,67 @@
+/** Step three: questions that the content answers, one press away. */
+import { useQuery } from "@tanstack/react-query"
+import { useLocation } from "wouter"
+import type { User } from "../../api/Session.ts"
+import { questions } from "../../api/Widgets.ts"
+import { Button } from "../../components/Button.tsx"
+import { Loaded } from "../../components/Page.tsx"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./Start.module.css"
+
+const words = texts(
+  {
+    lead: "These are made from what was read. Press one to see the answer and where it comes from.",
+    waiting: "As soon as something has been read, there are questions here.",
+    own: "Ask something else"
+  },
+  {
+    lead: "Sie sind aus dem Gelesenen gemacht. Ein Druck zeigt die Antwort und woher sie kommt.",
+    waiting: "Sobald etwas gelesen ist, stehen hier Fragen.",
+    own: "Etwas anderes fragen"
+  }
+)
+
+interface Props {
+  readonly agentId: string
+  readonly user: User
+  readonly isKnown: boolean
+}
+
+export const Ask = ({ agentId, isKnown, user }: Props) => {
+  const t = useText(words)
+  const [, navigate] = useLocation()
+  const query = useQuery({ ...questions(agentId), enabled: isKnown })
+  if (!isKnown) return <p className={css["soft"]}>{t.waiting}</p>
+  const place = `/agents/${agentId}/try`
+  return (
+    <Loaded query={query}>
+      {(found) => (
+        <>
+          {found.length === 0 ? null : <p className={css["soft"]}>{t.lead}</p>}
+          <ul className={css["questions"]}>
+            {found.map((question) => (
+              <li key={question}>
+                <Button
+                  onPress={() => {
+                    // What talks to the agent is large, and most visits of this page do not need it.
+                    void import("../agents/Talk.ts").then(({ talkOf }) => {
+                      talkOf(user.id, agentId).send(question, [])
+                      navigate(place)
+                    })
+                  }}
+                >
+                  {question}
+                </Button>
+              </li>
+            ))}
+          </ul>
+          <div>
+            <Button kind="quiet" onPress={() => navigate(place)}>
+              {t.own}
+            </Button>
+          </div>
+        </>
+      )}
+    </Loaded>
+  )
+}

@@ -1,0 +1,177 @@
+/** Step one: the customer's homepage, and which of its pages are read. */
+import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import { createAgent } from "../../api/Agents.ts"
+import { createSource, dryRun } from "../../api/Sources.ts"
+import { Button } from "../../components/Button.tsx"
+import { TextField } from "../../components/Field.tsx"
+import { Problem } from "../../components/Problem.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { texts, useText } from "../../text/Language.tsx"
+import { AddSource } from "../sources/AddSource.tsx"
+import { addressOf } from "../sources/Crawling.tsx"
+import { Why } from "../sources/Why.tsx"
+import css from "./Start.module.css"
+
+const words = texts(
+  {
+    address: "Homepage",
+    find: "Find pages",
+    finding: "Looking at the website. This takes up to half a minute …",
+    found: (count: number) => (count === 1 ? "One page was found." : `${count} pages were found.`),
+    more: (count: number) => `More than ${count} pages were found. All of them are read, up to 1,000.`,
+    none: "No page could be read there. Check the address, or upload files instead.",
+    pages: "Pages that are read",
+    read: (count: number) => (count === 1 ? "Read this page" : `Read these ${count} pages`),
+    readAll: "Read all pages",
+    other: "Another address",
+    upload: "Upload a file",
+    text: "Write or paste text",
+    agent: "My agent"
+  },
+  {
+    address: "Homepage",
+    find: "Seiten finden",
+    finding: "Die Website wird angesehen. Das dauert bis zu einer halben Minute …",
+    found: (count: number) =>
+      count === 1 ? "Eine Seite wurde gefunden." : `${count} Seiten wurden gefunden.`,
+    more: (count: number) =>
+      `Mehr als ${count} Seiten wurden gefunden. Alle werden gelesen, höchstens 1.000.`,
+    none: "Dort ließ sich keine Seite lesen. Bitte die Adresse prüfen oder Dateien hochladen.",
+    pages: "Seiten, die gelesen werden",
+    read: (count: number) => (count === 1 ? "Diese Seite lesen" : `Diese ${count} Seiten lesen`),
+    readAll: "Alle Seiten lesen",
+    other: "Andere Adresse",
+    upload: "Datei hochladen",
+    text: "Text schreiben oder einfügen",
+    agent: "Mein Agent"
+  }
+)
+
+/** Links from the homepage that are followed. */
+const maxDepth = 3
+
+/** How a website is read: by its sitemap where that lists more pages than its links lead to. */
+const waysOf = (url: string) =>
+  [
+    { type: "URL", config: { url, maxDepth } },
+    { type: "SITEMAP", config: { sitemapUrl: new URL("/sitemap.xml", url).href } }
+  ] as const
+
+const look = async (typed: string) => {
+  const url = addressOf(typed)
+  const [byLinks, bySitemap] = waysOf(URL.canParse(url) ? url : "https://invalid.invalid")
+  const [links, sitemap] = await Promise.all([
+    dryRun({ ...byLinks, config: { ...byLinks.config, url } }),
+    dryRun(bySitemap).catch(() => null)
+  ])
+  const pagesOf = (trial: typeof links | null) =>
+    (trial?.urls ?? []).filter(({ included }) => included).map((line) => line.url)
+  const [linked, listed] = [pagesOf(links), pagesOf(sitemap)]
+  return listed.length > linked.length
+    ? { url, way: bySitemap, pages: listed, isComplete: sitemap?.complete ?? true, error: null }
+    : { url, way: byLinks, pages: linked, isComplete: links.complete, error: links.error }
+}
+
+interface Props {
+  /** Null where the agent is made with its first source. */
+  readonly agentId: string | null
+  readonly onAdded: (agentId: string) => void
+}
+
+export const Content = ({ agentId, onAdded }: Props) => {
+  const t = useText(words)
+  const queries = useQueryClient()
+  const [address, setAddress] = useState("")
+  const [adding, setAdding] = useState<{ readonly agentId: string; readonly kind: "upload" | "TEXT" } | null>(
+    null
+  )
+  const find = useMutation({ mutationFn: () => look(address) })
+
+  const agentFor = async (name: string) => {
+    if (agentId !== null) return agentId
+    const { agent } = await createAgent(name, "")
+    await queries.invalidateQueries({ queryKey: ["agents"], exact: true })
+    return agent.id
+  }
+  const read = useMutation({
+    mutationFn: async ({ url, way }: Awaited<ReturnType<typeof look>>) => {
+      const { host } = new URL(url)
+      const id = await agentFor(host)
+      await createSource({ ...way, agentId: id, name: host })
+      return id
+    },
+    onSuccess: onAdded
+  })
+  const open = useMutation({
+    mutationFn: async (kind: "upload" | "TEXT") => ({ agentId: await agentFor(t.agent), kind }),
+    onSuccess: setAdding
+  })
+  const { data: found } = find
+  const problem = find.error ?? read.error ?? open.error
+  return (
+    <>
+      {problem === null ? null : <Problem problem={problem} />}
+      {found === undefined || found.pages.length === 0 ? (
+        <Form onSubmit={() => find.mutate()}>
+          <TextField
+            label={t.address}
+            inputMode="url"
+            spellCheck="false"
+            placeholder="www.example.com"
+            isRequired
+            value={address}
+            onChange={setAddress}
+          />
+          <div className={css["row"]}>
+            <Button kind="primary" type="submit" busy={find.isPending}>
+              {t.find}
+            </Button>
+            <Button kind="quiet" busy={open.isPending} onPress={() => open.mutate("upload")}>
+              {t.upload}
+            </Button>
+            <Button kind="quiet" busy={open.isPending} onPress={() => open.mutate("TEXT")}>
+              {t.text}
+            </Button>
+          </div>
+        </Form>
+      ) : null}
+      <div role="status">
+        {find.isPending ? <p className={css["soft"]}>{t.finding}</p> : null}
+        {found === undefined || find.isPending ? null : found.pages.length > 0 ? (
+          <p>{found.isComplete ? t.found(found.pages.length) : t.more(found.pages.length)}</p>
+        ) : (
+          <p className={css["error"]}>{found.error === null ? t.none : <Why error={found.error} />}</p>
+        )}
+      </div>
+      {found === undefined || found.pages.length === 0 ? null : (
+        <>
+          <ul className={css["pages"]} tabIndex={0} aria-label={t.pages}>
+            {found.pages.map((url) => (
+              <li key={url}>{url}</li>
+            ))}
+          </ul>
+          <div className={css["row"]}>
+            <Button kind="primary" busy={read.isPending} onPress={() => read.mutate(found)}>
+              {found.isComplete ? t.read(found.pages.length) : t.readAll}
+            </Button>
+            <Button kind="quiet" onPress={() => find.reset()}>
+              {t.other}
+            </Button>
+          </div>
+        </>
+      )}
+      {adding === null ? null : (
+        <AddSource
+          agentId={adding.agentId}
+          kind={adding.kind}
+          isOpen
+          onClose={() => {
+            setAdding(null)
+            onAdded(adding.agentId)
+          }}
+        />
+      )}
+    </>
+  )
+}

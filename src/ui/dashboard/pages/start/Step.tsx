@@ -1,0 +1,40 @@
+/** One step of the guided start: a line that says how it stands, and below it what to do. */
+import { Check } from "lucide-react"
+import { type ReactNode, useId } from "react"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./Start.module.css"
+
+const words = texts({ done: "Done" }, { done: "Erledigt" })
+
+interface Props {
+  readonly number: number
+  readonly title: string
+  /** How it stands, in a few words. */
+  readonly state?: ReactNode
+  readonly isDone: boolean
+  readonly isOpen: boolean
+  readonly onToggle: () => void
+  readonly children: ReactNode
+}
+
+export const Step = ({ children, isDone, isOpen, number, onToggle, state, title }: Props) => {
+  const t = useText(words)
+  const id = useId()
+  return (
+    <li className={css["step"]} data-open={isOpen}>
+      <h2 className={css["heading"]}>
+        <button type="button" aria-expanded={isOpen} aria-controls={id} onClick={onToggle}>
+          <span className={css["number"]} data-done={isDone}>
+            {isDone ? <Check aria-hidden size={15} strokeWidth={2.5} /> : number}
+          </span>
+          <span>{title}</span>
+          {isDone ? <span className="visually-hidden">{t.done}</span> : null}
+          {state === undefined ? null : <span className={css["state"]}>{state}</span>}
+        </button>
+      </h2>
+      <div id={id} className={css["body"]} hidden={!isOpen}>
+        {isOpen ? children : null}
+      </div>
+    </li>
+  )
+}

@@ -1,0 +1,250 @@
+/** How the agent's widget looks and what it says, with the widget beside it, and the line that puts it on a page. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import type { Agent } from "../../api/Agents.ts"
+import { isOutdated } from "../../api/Client.ts"
+import { patchWidget, questions, scriptOf, type Widget, widget as widgetQuery } from "../../api/Widgets.ts"
+import { Button } from "../../components/Button.tsx"
+import { ColorField } from "../../components/ColorField.tsx"
+import { Copyable } from "../../components/Copyable.tsx"
+import { Actions } from "../../components/Dialog.tsx"
+import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { Card, Loaded } from "../../components/Page.tsx"
+import { Problem } from "../../components/Problem.tsx"
+import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
+import { everywhere } from "../../text/everywhere.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { Origins } from "../agents/Origins.tsx"
+import css from "./Designer.module.css"
+import { areOrigins, formOf, patchOf, shownOf } from "./form.ts"
+import { WidgetPreview } from "./WidgetPreview.tsx"
+
+const words = texts(
+  {
+    title: (name: string) => `Widget of ${name}`,
+    script: "Script",
+    scriptHelp:
+      "Paste this line before </body>. It stays the same: what you change here shows on your pages within minutes.",
+    pages: "Where it is shown",
+    origins: "Websites that may show it",
+    originsHelp: "One a line, such as https://www.example.com. With and without www are two.",
+    look: "Look",
+    color: "Colour",
+    avatar: "Avatar",
+    avatarHelp: "A letter or an emoji.",
+    position: "Position",
+    right: "Right",
+    left: "Left",
+    says: "Words",
+    greeting: "Greeting",
+    greetingHelp: "Empty: the greeting in the agent’s settings.",
+    suggestions: "Suggested questions",
+    suggestionsHelp: "One a line, at most four.",
+    suggest: "Suggest from the content",
+    language: "Language",
+    auto: "The page’s",
+    consent: "Consent line",
+    consentHelp: "Plain text below the message field.",
+    linkLabel: "Link text",
+    linkUrl: "Link address",
+    linkHelp: "Begins with https://.",
+    save: "Save widget"
+  },
+  {
+    title: (name: string) => `Widget von ${name}`,
+    script: "Skript",
+    scriptHelp:
+      "Diese Zeile vor </body> einfügen. Sie bleibt gleich: Was hier geändert wird, zeigt sich in wenigen Minuten auf Ihren Seiten.",
+    pages: "Wo es gezeigt wird",
+    origins: "Websites, die es zeigen dürfen",
+    originsHelp: "Je Zeile eine, etwa https://www.example.com. Mit und ohne www sind zweierlei.",
+    look: "Aussehen",
+    color: "Farbe",
+    avatar: "Avatar",
+    avatarHelp: "Ein Buchstabe oder ein Emoji.",
+    position: "Position",
+    right: "Rechts",
+    left: "Links",
+    says: "Worte",
+    greeting: "Begrüßung",
+    greetingHelp: "Leer: die Begrüßung aus den Einstellungen des Agenten.",
+    suggestions: "Vorgeschlagene Fragen",
+    suggestionsHelp: "Je Zeile eine, höchstens vier.",
+    suggest: "Aus dem Inhalt vorschlagen",
+    language: "Sprache",
+    auto: "Die der Seite",
+    consent: "Einwilligung",
+    consentHelp: "Reiner Text unter dem Eingabefeld.",
+    linkLabel: "Text des Links",
+    linkUrl: "Adresse des Links",
+    linkHelp: "Beginnt mit https://.",
+    save: "Widget speichern"
+  }
+)
+
+const places = [
+  "color",
+  "avatar",
+  "greeting",
+  "suggestions",
+  "consent.link.label",
+  "consent.link.url",
+  "consent",
+  "allowedOrigins"
+] as const
+
+const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: Widget }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const draft = useDraft({ name: `widget.${agent.id}`, title: t.title(agent.name), stored: formOf(stored) })
+  const { change, value } = draft
+  const suggest = useMutation({
+    mutationFn: () => queries.fetchQuery(questions(agent.id)),
+    onSuccess: (found) => change({ suggestions: found.join("\n") })
+  })
+  const { queryKey } = widgetQuery(agent.id)
+  const save = useMutation({
+    mutationFn: () => patchWidget(agent.id, stored.version, patchOf(value)),
+    onSuccess: (saved) => {
+      draft.saved()
+      queries.setQueryData(queryKey, saved)
+      return queries.invalidateQueries({ queryKey: ["start"] })
+    },
+    onError: (problem) => (isOutdated(problem) ? queries.invalidateQueries({ queryKey }) : undefined)
+  })
+  const { errorOf, general } = useIssues(save.error, places)
+  return (
+    <div className={css["designer"]}>
+      <Form
+        onSubmit={() => {
+          // What is no website is said at the field.
+          if (areOrigins(value)) save.mutate()
+        }}
+      >
+        <Conflict draft={draft} problem={save.error} />
+        {stored.publicId === null ? null : (
+          <Card title={t.script}>
+            <Copyable label={t.script} value={scriptOf(stored.publicId)} />
+            <p className={css["help"]}>{t.scriptHelp}</p>
+          </Card>
+        )}
+        <Card title={t.pages}>
+          <Origins
+            label={t.origins}
+            help={t.originsHelp}
+            isRequired
+            value={value.origins}
+            onChange={(origins) => change({ origins })}
+            error={errorOf("allowedOrigins")}
+          />
+          <Theirs draft={draft} name="origins" />
+        </Card>
+        <Card title={t.look}>
+          <ColorField label={t.color} value={value.color} onChange={(color) => change({ color })} />
+          <TextField
+            label={t.avatar}
+            help={t.avatarHelp}
+            value={value.avatar}
+            onChange={(avatar) => change({ avatar })}
+            error={errorOf("avatar")}
+          />
+          <Select
+            label={t.position}
+            options={[
+              ["right", t.right],
+              ["left", t.left]
+            ]}
+            value={value.position}
+            onChange={(position) => change({ position })}
+          />
+          <Theirs draft={draft} name="color" />
+        </Card>
+        <Card title={t.says}>
+          <LongText
+            label={t.greeting}
+            help={t.greetingHelp}
+            rows={2}
+            value={value.greeting}
+            onChange={(greeting) => change({ greeting })}
+            error={errorOf("greeting")}
+          />
+          <Theirs draft={draft} name="greeting" />
+          <LongText
+            label={t.suggestions}
+            help={t.suggestionsHelp}
+            rows={4}
+            value={value.suggestions}
+            onChange={(suggestions) => change({ suggestions })}
+            error={errorOf("suggestions")}
+          />
+          <Theirs draft={draft} name="suggestions" />
+          <div>
+            <Button kind="quiet" busy={suggest.isPending} onPress={() => suggest.mutate()}>
+              {t.suggest}
+            </Button>
+          </div>
+          {suggest.error === null ? null : <Problem problem={suggest.error} />}
+          <Select
+            label={t.language}
+            options={[
+              ["auto", t.auto],
+              ["en", "English"],
+              ["de", "Deutsch"]
+            ]}
+            value={value.language}
+            onChange={(language) => change({ language })}
+          />
+        </Card>
+        <Card title={t.consent}>
+          <TextField
+            label={t.consent}
+            help={t.consentHelp}
+            value={value.consent}
+            onChange={(consent) => change({ consent })}
+            error={errorOf("consent")}
+          />
+          <Theirs draft={draft} name="consent" />
+          {value.consent.trim() === "" ? null : (
+            <>
+              <TextField
+                label={t.linkLabel}
+                value={value.linkLabel}
+                onChange={(linkLabel) => change({ linkLabel })}
+                error={errorOf("consent.link.label")}
+              />
+              <TextField
+                label={t.linkUrl}
+                help={t.linkHelp}
+                inputMode="url"
+                spellCheck="false"
+                value={value.linkUrl}
+                onChange={(linkUrl) => change({ linkUrl })}
+                error={errorOf("consent.link.url")}
+              />
+            </>
+          )}
+        </Card>
+        {general === null || isOutdated(general) ? null : <Problem problem={general} />}
+        <Actions>
+          <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
+          <Button kind="primary" type="submit" busy={save.isPending}>
+            {t.save}
+          </Button>
+        </Actions>
+      </Form>
+      <div className={css["preview"]}>
+        <WidgetPreview look={shownOf(value, agent)} />
+      </div>
+    </div>
+  )
+}
+
+const Designer = ({ agent }: { readonly agent: Agent }) => {
+  const query = useQuery(widgetQuery(agent.id))
+  return <Loaded query={query}>{(stored) => <Designed agent={agent} stored={stored} />}</Loaded>
+}
+
+export default Designer

@@ -1,0 +1,79 @@
+/** The widget as it is typed, and as it is stored. */
+import type { PatchWidget } from "../../../../domain/agents/Widget.ts"
+import type { Look, Widget } from "../../api/Widgets.ts"
+import { meantBy, originsOf } from "../agents/origins.ts"
+
+const maxSuggestions = 4
+
+const linesOf = (text: string) =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+
+const orNull = (text: string) => (text.trim() === "" ? null : text)
+
+export interface WidgetForm {
+  readonly [field: string]: unknown
+  readonly color: string
+  readonly avatar: string
+  readonly position: Look["position"]
+  readonly greeting: string
+  /** One a line. */
+  readonly suggestions: string
+  readonly language: Look["language"]
+  readonly consent: string
+  readonly linkLabel: string
+  readonly linkUrl: string
+  readonly origins: string
+}
+
+export const formOf = ({ allowedOrigins, look }: Widget): WidgetForm => ({
+  color: look.color ?? "",
+  avatar: look.avatar ?? "",
+  position: look.position,
+  greeting: look.greeting ?? "",
+  suggestions: look.suggestions.join("\n"),
+  language: look.language,
+  consent: look.consent?.text ?? "",
+  linkLabel: look.consent?.link?.label ?? "",
+  linkUrl: look.consent?.link?.url ?? "",
+  origins: allowedOrigins.join("\n")
+})
+
+const linkOf = ({ linkLabel, linkUrl }: WidgetForm) =>
+  linkUrl.trim() === "" ? null : { label: orNull(linkLabel) ?? linkUrl.trim(), url: linkUrl.trim() }
+
+/** Everything but the websites. */
+export const lookOf = (form: WidgetForm): Look => ({
+  color: orNull(form.color),
+  avatar: orNull(form.avatar),
+  position: form.position,
+  greeting: orNull(form.greeting),
+  suggestions: linesOf(form.suggestions),
+  language: form.language,
+  consent: orNull(form.consent) === null ? null : { text: form.consent, link: linkOf(form) }
+})
+
+/** What the preview shows: no more than can be stored. */
+export const shownOf = (
+  form: WidgetForm,
+  agent: { readonly name: string; readonly greeting?: string | null }
+) => {
+  const look = lookOf(form)
+  return {
+    ...look,
+    name: agent.name,
+    greeting: look.greeting ?? agent.greeting ?? null,
+    suggestions: look.suggestions.slice(0, maxSuggestions)
+  }
+}
+
+export const patchOf = (form: WidgetForm): typeof PatchWidget.Encoded => ({
+  ...lookOf(form),
+  allowedOrigins: originsOf(meantBy(form.origins))
+})
+
+/** True where everything that was typed as a website is one. */
+export const areOrigins = ({ origins }: WidgetForm): boolean =>
+  meantBy(origins).every(({ origin }) => origin !== null)

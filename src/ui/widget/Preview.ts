@@ -1,0 +1,30 @@
+/** The widget in the dashboard: it shows what is being set up, and sends nothing. */
+import { type Client, clientOf, Refusal } from "./Client.ts"
+import type { Look, Settings } from "./Settings.ts"
+
+/** What the dashboard tells its frame. */
+export interface Previewed {
+  readonly look?: Look
+  /** `light`, `dark` or `system`. */
+  readonly scheme: string
+}
+
+const unsent = () => Promise.reject(new Refusal(0, "PREVIEW"))
+
+/** Asks nobody for anything. */
+export const previewClient = (settings: Settings): Client => ({
+  ...clientOf(settings),
+  init: () =>
+    Promise.resolve({
+      sessionId: "preview",
+      agent: { id: "preview", name: settings.look?.name ?? "", greeting: null },
+      endUserId: "preview",
+      conversationId: null,
+      realtimeToken: null,
+      realtimeUrl: ""
+    }),
+  place: () => Promise.resolve({ conversation: null, turn: null, realtimeToken: null, realtimeUrl: "" }),
+  messages: () => Promise.resolve({ messages: [], nextCursor: null, hasMore: false }),
+  handoff: unsent,
+  send: unsent
+})

@@ -1,0 +1,105 @@
+/**
+ * Questions that an agent's own content answers, made from its headings without a model: always the same ones for the same
+ * content. Those of English and German content are sentences; those of other languages are the headings themselves.
+ */
+import type { Heading } from "../../store/agents/Starts.ts"
+
+/** How many are suggested. */
+const count = 3
+const minCharacters = 4
+const maxCharacters = 100
+
+type Language = "en" | "de" | "other"
+
+const german = /(?:^|\s)(?:der|die|das|und|ist|nicht|sie|wir|ein|eine|mit|für|von|auf|werden)(?=[\s,.])/giu
+
+const languageOf = ({ beginning, english, heading }: Heading): Language => {
+  // Short texts of other languages count as English in the index.
+  const text = `${heading} ${beginning}`
+  if ((text.match(german)?.length ?? 0) >= 3) return "de"
+  return english ? "en" : "other"
+}
+
+/** The innermost heading without numbering, marks and what ends it. */
+const shown = (heading: string): string =>
+  (heading.split(" > ").at(-1) ?? "")
+    .replace(/[*_`#[\]]/gu, "")
+    .replace(/^(?:\d+(?:\.\d+)*[.)]?|[-–•])\s+/u, "")
+    .replace(/\s+/gu, " ")
+    .replace(/[\s:.!]+$/u, "")
+    .trim()
+
+/** What stands on every site and says nothing of this one. */
+const boilerplate =
+  /^(?:home|start|menu|navigation|contents?|table of contents|overview|introduction|summary|imprint|legal notice|terms.*|privacy.*|cookies?.*|footer|links?|more|see also|search|untitled|index|readme|impressum|datenschutz.*|agb|inhalt|inhaltsverzeichnis|übersicht|einleitung|startseite|suche|mehr|welcome.*|willkommen.*)$/iu
+
+const isUsable = (text: string) =>
+  text.length >= minCharacters &&
+  text.length <= maxCharacters &&
+  !boilerplate.test(text) &&
+  !/https?:|\/\/|[{}<>=|\\]|\.\w{2,4}$/u.test(text) &&
+  /\p{L}{3}/u.test(text)
+
+/** Verbs that a heading of instructions begins with. */
+const deeds =
+  /^(?:add|apply|ask|book|build|buy|cancel|change|choose|configure|connect|contact|create|delete|deploy|embed|exchange|find|follow|get|install|invite|manage|make|open|order|pay|register|remove|renew|replace|request|reset|return|run|send|set up|sign|start|test|track|try|update|upgrade|upload|use|write)\s/iu
+
+const lowered = (text: string) =>
+  // A word in capitals is a name.
+  /^\p{Lu}\p{Lu}/u.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1)
+
+/** How well a heading makes a question, 0 best, and the question. */
+interface Candidate {
+  readonly rank: 0 | 1 | 2
+  readonly question: string
+}
+
+const ofEnglish = (text: string): Candidate => {
+  const [, way] = /^how to (.+)$/iu.exec(text) ?? []
+  if (way !== undefined) return { rank: 1, question: `How do I ${way}?` }
+  if (/^how (?:do|does|can|is|are)\s/iu.test(text)) return { rank: 1, question: `${text}?` }
+  if (deeds.test(text)) return { rank: 1, question: `How do I ${lowered(text)}?` }
+  return { rank: 2, question: `What ${/[^si]s$/iu.test(text) ? "are" : "is"} ${lowered(text)}?` }
+}
+
+const ofGerman = (text: string): Candidate => {
+  if (/^(?:wie|so)\s\p{Ll}/iu.test(text)) {
+    return { rank: 1, question: /^wie\s/iu.test(text) ? `${text}?` : `Wie geht das: ${text}?` }
+  }
+  // Instructions end in the verb: "Einen Termin buchen".
+  if (/\s\p{Ll}+(?:en|eln|ern)$/u.test(text))
+    return { rank: 1, question: `Wie kann ich ${lowerArticle(text)}?` }
+  return { rank: 2, question: `Was muss ich über „${text}“ wissen?` }
+}
+
+const lowerArticle = (text: string) =>
+  /^(?:Ein|Eine|Einen|Der|Die|Das|Den|Mein|Meine|Meinen)\s/u.test(text) ? lowered(text) : text
+
+const ofHeading = (heading: Heading): Candidate | null => {
+  const text = [shown(heading.heading), shown(heading.title)].find(isUsable)
+  if (text === undefined) return null
+  if (text.endsWith("?")) return { rank: 0, question: text }
+  const language = languageOf(heading)
+  if (language === "other") return { rank: 2, question: text }
+  return language === "en" ? ofEnglish(text) : ofGerman(text)
+}
+
+/** At most three: headings that ask first, then those that tell how, then what there is. One of each page as long as there are enough. */
+export const questionsOf = (headings: ReadonlyArray<Heading>): ReadonlyArray<string> => {
+  const found = headings.flatMap((heading) => {
+    const candidate = ofHeading(heading)
+    return candidate === null ? [] : [{ ...candidate, title: heading.title }]
+  })
+  const ranked = found.toSorted((one, other) => one.rank - other.rank)
+  const taken = new Map<string, string>()
+  const titles = new Set<string>()
+  for (const isOnePerPage of [true, false]) {
+    for (const { question, title } of ranked) {
+      const key = question.toLowerCase()
+      if (taken.size === count || taken.has(key) || (isOnePerPage && titles.has(title))) continue
+      taken.set(key, question)
+      titles.add(title)
+    }
+  }
+  return [...taken.values()]
+}

@@ -1,0 +1,105 @@
+/** The widgets of agents: set up in the dashboard, shown on pages. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { KeyStore } from "../../capabilities/KeyStore.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { type AgentWidget, defaultLook, type PatchWidget } from "../../domain/agents/Widget.ts"
+import { NotFound } from "../../domain/Errors.ts"
+import type { AgentId } from "../../domain/Ids.ts"
+import { outdated } from "../../domain/Version.ts"
+import { AgentStore } from "../../store/agents/Agents.ts"
+import { AgentWidgetStore } from "../../store/agents/Widgets.ts"
+import { Keys } from "../accounts/Keys.ts"
+import { SourceScopes } from "../knowledge/SourceScopes.ts"
+
+/** The widget's key in the list of keys. */
+const keyName = "Widget"
+
+const unset: AgentWidget = { publicId: null, allowedOrigins: [], look: defaultLook, version: 0 }
+
+export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const agents = yield* AgentStore
+    const keys = yield* Keys
+    const keyStore = yield* KeyStore
+    const scopes = yield* SourceScopes
+    const store = yield* AgentWidgetStore
+
+    const stored = Effect.fn("Widgets.stored")(function* (scope: AgentScope) {
+      const found = yield* store.find(scope)
+      if (Option.isNone(found)) return unset
+      const { allowedOrigins, live, look, publicId, version } = found.value
+      const widget: AgentWidget = { publicId: live ? publicId : null, allowedOrigins, look, version }
+      return widget
+    })
+
+    const get = (scope: TenantScope, agentId: AgentId) =>
+      Effect.flatMap(scopes.ofAgent(scope, agentId), stored).pipe(Effect.withSpan("Widgets.get"))
+
+    const change = Effect.fn("Widgets.change")(
+      function* (
+        scope: AgentScope,
+        { allowedOrigins: origins, ...given }: PatchWidget,
+        expected: number | null
+      ) {
+        yield* store.lock(scope)
+        const before = yield* store.find(scope)
+        const version = Option.match(before, { onNone: () => 0, onSome: (row) => row.version })
+        if (expected !== null && expected !== version) return yield* outdated(version)
+        const look = {
+          ...Option.getOrElse(
+            Option.map(before, (row) => row.look),
+            () => defaultLook
+          ),
+          ...given
+        }
+        if (Option.isSome(before) && before.value.live) {
+          const { keyId, publicId } = before.value
+          if (origins !== undefined) yield* keys.patch(scope, keyId, { allowedOrigins: origins })
+          yield* store.put(scope, { publicId, keyId, look })
+          return { widget: yield* stored(scope), keyId }
+        }
+        // The first one, or one whose key was revoked: its public name is spent.
+        const allowedOrigins =
+          origins ??
+          Option.getOrElse(
+            Option.map(before, (row) => row.allowedOrigins),
+            () => []
+          )
+        const { key, publicId } = yield* keys.createForWidget(scope, { name: keyName, allowedOrigins })
+        yield* store.put(scope, { publicId, keyId: key.id, look })
+        return { widget: yield* stored(scope), keyId: key.id }
+      },
+      sql.withTransaction,
+      Effect.catchTag("SqlError", Effect.die)
+    )
+
+    /** CONFLICT when `expected`, the version that the change was made from, is no longer the newest. */
+    const patch = Effect.fn("Widgets.patch")(function* (
+      tenant: TenantScope,
+      agentId: AgentId,
+      given: PatchWidget,
+      expected: number | null = null
+    ) {
+      const scope = yield* scopes.ofAgent(tenant, agentId)
+      // Within the transaction other requests may have read the key as it was.
+      const { widget } = yield* Effect.tap(change(scope, given, expected), ({ keyId }) =>
+        keyStore.invalidate({ keyId })
+      )
+      return widget
+    })
+
+    /** What a page shows before anybody has opened the widget. */
+    const shown = Effect.fn("Widgets.shown")(function* (scope: AgentScope) {
+      const agent = yield* agents.find(scope, scope.agentId)
+      if (Option.isNone(agent)) return yield* new NotFound({ message: "There is no such agent." })
+      const { look } = yield* stored(scope)
+      return { name: agent.value.name, ...look, greeting: look.greeting ?? agent.value.greeting }
+    })
+
+    return { get, patch, shown } as const
+  })
+}) {}
