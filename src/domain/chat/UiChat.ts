@@ -45,9 +45,18 @@ const UiMessages = Schema.Array(Schema.Unknown).pipe(
       items: {
         type: "object",
         required: ["role", "parts"],
+        additionalProperties: true,
         properties: {
           role: { type: "string", enum: ["system", "user", "assistant"] },
-          parts: { type: "array", items: { type: "object", required: ["type"] } }
+          parts: {
+            type: "array",
+            items: {
+              type: "object",
+              required: ["type"],
+              properties: { type: { type: "string" }, text: { type: "string" } },
+              additionalProperties: true
+            }
+          }
         }
       }
     }

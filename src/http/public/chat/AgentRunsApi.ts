@@ -8,7 +8,7 @@ import { RunStatus, RunTrace } from "../../../domain/chat/AgentRun.ts"
 import { ChatId } from "../../../domain/chat/UiChat.ts"
 import { NotFound, ServiceUnavailable } from "../../../domain/Errors.ts"
 import { RunId } from "../../../domain/Ids.ts"
-import { limitParam } from "../../../domain/Page.ts"
+import { limitParam, numeric } from "../../../domain/Page.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
 import { failure, success, UpdatedAt } from "../../Envelope.ts"
 
@@ -16,6 +16,7 @@ import { failure, success, UpdatedAt } from "../../Envelope.ts"
 const counted = (least: 0 | 1, message: string) =>
   Schema.String.pipe(
     Schema.pattern(least === 0 ? /^\d{1,15}$/ : /^[1-9]\d{0,14}$/, { message: () => message }),
+    Schema.annotations(numeric(least)),
     Schema.compose(Schema.NumberFromString)
   )
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
