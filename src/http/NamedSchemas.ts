@@ -40,9 +40,9 @@ const pascal = (name: string) =>
 const at = (node: unknown, ...path: ReadonlyArray<string>): unknown =>
   path.reduce<unknown>((inner, name) => (isRecord(inner) ? inner[name] : undefined), node)
 
-/** The code of a failure's envelope; none of any other schema, such as OpenAI's errors, which have no `meta`. */
+/** The code of a failure's envelope; none of any other schema, such as OpenAI's errors, which say more. */
 const codeOf = (node: unknown): string | undefined => {
-  if (at(node, "properties", "meta") === undefined) return undefined
+  if (at(node, "properties", "error", "properties", "type") !== undefined) return undefined
   const codes = at(node, "properties", "error", "properties", "code", "enum")
   return Array.isArray(codes) && codes.length === 1 ? String(codes[0]) : undefined
 }
