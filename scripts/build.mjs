@@ -69,7 +69,9 @@ const inputHash = () => {
 
 const workers = () => filesBelow(Path.join(source, "workers")).filter((file) => file.endsWith(".ts"))
 
-const programs = ["main.ts", "index.ts"].map((name) => Path.join(source, name))
+const programs = ["main.ts", "index.ts", "express.ts", "fastify.ts", "hono.ts", "next.ts"].map((name) =>
+  Path.join(source, name)
+)
 
 /**
  * What shares its packages with the host: effects of two copies of one package do not mix, and a bundler of the host's own

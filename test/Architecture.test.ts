@@ -63,7 +63,7 @@ const zones = {
   app: /^app\//,
   ui: /^ui\//,
   client: /^client(?:\.ts$|\/)/,
-  entry: /^(?:main|index|effect)\.ts$/
+  entry: /^(?:main|index|effect|express|fastify|hono|next)\.ts$/
 } as const
 type Zone = keyof typeof zones
 
@@ -193,7 +193,16 @@ export const exportsOf = (text: string): ReadonlyArray<string> => [
 ]
 
 /** What the public entries pass on as a whole, and themselves. */
-const entries = ["index.ts", "effect.ts", "client.ts", "client/Effect.ts"]
+const entries = [
+  "index.ts",
+  "effect.ts",
+  "client.ts",
+  "client/Effect.ts",
+  "express.ts",
+  "fastify.ts",
+  "hono.ts",
+  "next.ts"
+]
 const passedOn = new Set([
   ...entries,
   // An entry of the build.

@@ -7,6 +7,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Api } from "../http/Api.ts"
+import * as Docs from "../http/Docs.ts"
 import * as Assets from "../http/hosted/chat/Assets.ts"
 import { AgentsHandlers, ManagedAgentsHandlers } from "../http/hosted/agents/AgentsHandlers.ts"
 import {
@@ -168,9 +169,12 @@ export const api = <E, R>(settings: Settings, guards: Layer.Layer<Guards, E, R>)
 /** {@link api} for requests that come over the network. */
 export const guarded = (settings: Settings) => api(settings, doors(settings))
 
-/** What browsers are told of https. */
-export const overHttps = ({ appUrl }: Settings) =>
-  Layer.succeed(Headers.OverHttps, new URL(appUrl).protocol === "https:")
+/** What browsers are told of https, and readers of the description of where the API is. */
+export const overHttps = ({ apiUrl, appUrl }: Settings) =>
+  Layer.merge(
+    Layer.succeed(Headers.OverHttps, new URL(appUrl).protocol === "https:"),
+    Layer.succeed(Docs.ApiAddress, apiUrl.replace(/\/v1\/?$/u, ""))
+  )
 
 /** What the overload control of the listener goes by. */
 export const overload = (settings: Settings) =>

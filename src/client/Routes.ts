@@ -48,7 +48,8 @@ export const routes = {
   agentRuns: {
     trace: get("/v1/agent-runs/:runId"),
     stop: post("/v1/agent-runs/:runId/stop"),
-    follow: get("/v1/chat/stream/:runId")
+    follow: get("/v1/chat/stream/:runId"),
+    followChat: get("/v1/chat/stream/:chatId/stream")
   },
   usage: { current: get("/v1/usage") }
 } satisfies Table

@@ -2,14 +2,22 @@
 import * as Schema from "effect/Schema"
 
 /** A whole number in decimal digits and nothing else: neither `0x10` nor ` 7 ` nor `1e3` is one. */
-export const WholeNumber = Schema.String.pipe(
-  Schema.pattern(/^\d{1,16}$/, { message: () => "Expected a whole number" }),
-  Schema.compose(Schema.NumberFromString)
-)
+const digits = Schema.String.pipe(Schema.pattern(/^\d{1,16}$/, { message: () => "Expected a whole number" }))
+
+/** What clients are told of digits: a number, from `minimum` to `maximum`. */
+export const numeric = (minimum: number, maximum?: number) => ({
+  description: maximum === undefined ? `At least ${minimum}.` : `${minimum} to ${maximum}.`,
+  jsonSchema: { type: "integer", minimum, ...(maximum === undefined ? {} : { maximum }) }
+})
+
+export const WholeNumber = digits.annotations(numeric(0)).pipe(Schema.compose(Schema.NumberFromString))
 
 /** `?limit=`: 1 to `max` in digits; anything else is 400. */
 export const limitParam = (max: number) =>
-  Schema.optionalWith(WholeNumber.pipe(Schema.between(1, max)), { exact: true })
+  Schema.optionalWith(
+    digits.annotations(numeric(1, max)).pipe(Schema.compose(Schema.NumberFromString), Schema.between(1, max)),
+    { exact: true }
+  )
 
 /** `?cursor=`: opaque; made and checked by `http/Cursor`. */
 export const cursorParam = Schema.optionalWith(Schema.String.pipe(Schema.maxLength(1024)), { exact: true })

@@ -61,6 +61,6 @@ export interface JsonObject {
 export const JsonObject: Schema.Schema<JsonObject> = Schema.declare(isJsonObject, {
   identifier: "JsonObject",
   description: "a JSON object",
-  jsonSchema: { type: "object" },
+  jsonSchema: { type: "object", additionalProperties: true },
   message: () => "Expected a JSON object of strings, finite numbers, booleans, null, arrays and objects"
 })

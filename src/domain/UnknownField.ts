@@ -1,4 +1,4 @@
-/** The warning about an unknown field, with the one that was probably meant. */
+/** Warnings about unknown names, with the one that was probably meant. */
 
 /** Characters of a name that are compared. */
 const maxNameLength = 32
@@ -25,7 +25,7 @@ const distance = (one: string, other: string): number => {
 }
 
 /** The name of `known` that is closest to `name`, when it is close. */
-export const closest = (name: string, known: Iterable<string>): string | undefined => {
+const closest = (name: string, known: Iterable<string>): string | undefined => {
   const asked = plain(name.slice(0, maxNameLength))
   if (asked === "") return undefined
   let found: string | undefined
@@ -42,15 +42,20 @@ export const closest = (name: string, known: Iterable<string>): string | undefin
 /** What of a name can stand in a header. */
 const shown = (name: string): string => name.replaceAll(/[^\w$.-]/g, "?")
 
+/** `; did you mean topK?`, or nothing where no known name is close. */
+export const hint = (name: string, known: Iterable<string>): string => {
+  const meant = closest(name, known)
+  return meant === undefined ? "" : `; did you mean ${shown(meant)}?`
+}
+
 /** `unknown field top_k; did you mean topK?`, in ASCII of at most 200 characters; `path` leads to the object that has it. */
 export const unknownField = (
   path: ReadonlyArray<string | number>,
   name: string,
   known: Iterable<string>
 ): string => {
-  const meant = name.length > maxNameLength ? undefined : closest(name, known)
-  if (meant === undefined && !repeatable.test(name)) return `unknown field of ${name.length} characters`
+  const meant = name.length > maxNameLength ? "" : hint(name, known)
+  if (meant === "" && !repeatable.test(name)) return `unknown field of ${name.length} characters`
   const place = [...path, name].join(".")
-  const told = shown(place.length > maxPathLength ? name : place)
-  return `unknown field ${told}${meant === undefined ? "" : `; did you mean ${shown(meant)}?`}`
+  return `unknown field ${shown(place.length > maxPathLength ? name : place)}${meant}`
 }

@@ -6,6 +6,7 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Predicate from "effect/Predicate"
 import { PublicApi } from "./Api.ts"
 import { examples } from "./Examples.ts"
+import { withNames } from "./NamedSchemas.ts"
 import * as OpenAiError from "./OpenAiError.ts"
 import * as Routes from "./Routes.ts"
 
@@ -244,12 +245,14 @@ const transformed = ({ components, info: declared, paths, ...spec }: Record<stri
     ])
   )
   const described = isRecord(components) ? sent(components["schemas"]) : {}
-  const all = { ...(isRecord(described) ? described : {}), ...written }
+  const named = withNames(operations, sent)
+  const all = { ...(isRecord(described) ? described : {}), ...written, ...named.schemas }
   return {
     ...spec,
     info: { ...(isRecord(declared) ? declared : {}), description },
-    paths: operations,
-    components: { schemas: referredTo(all, operations), securitySchemes },
+    servers: [{ url: "/" }],
+    paths: named.paths,
+    components: { schemas: referredTo(all, named.paths), securitySchemes },
     security: [{ apiKey: [] }, { bearer: [] }]
   }
 }
@@ -259,5 +262,5 @@ export const Documented = PublicApi.annotate(OpenApi.Title, info.title)
   .annotate(OpenApi.Version, info.version)
   .annotate(OpenApi.Transform, transformed)
 
-/** Every schema of the public API, as OpenAPI 3.1. */
-export const full = () => OpenApi.fromApi(Documented)
+/** Every schema of the public API, as OpenAPI 3.1; `address` is where it is, without `/v1`. */
+export const full = (address = "/") => ({ ...OpenApi.fromApi(Documented), servers: [{ url: address }] })

@@ -1,14 +1,23 @@
 /**
- * The public API described by its own declarations: `/openapi.json`, the compact description,
- * `/openapi.full.json` with every schema, and `/docs`, where it can be tried out; and the management interface. None of them wears the envelope.
+ * The public API described by its own declarations: `/openapi.json` with every schema (`/openapi.full.json` is the same),
+ * `/openapi.compact.json` without, and `/docs`, where it can be tried out; and the management interface. None of them wears the envelope.
  */
+import { createHash } from "node:crypto"
+import { gzipSync } from "node:zlib"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import { compact, Documented, full } from "./Description.ts"
 import { managed } from "./manage/ManageDescription.ts"
+
+/** Where the public API is, without `/v1`; by default wherever the description was read. */
+export class ApiAddress extends Context.Reference<ApiAddress>()("http/ApiAddress", {
+  defaultValue: () => "/"
+}) {}
 
 /** The page's script and style are inline; it talks to this server alone. */
 const contentSecurityPolicy =
@@ -39,25 +48,52 @@ const styled = (response: HttpServerResponse.HttpServerResponse) =>
     ? HttpServerResponse.html(new TextDecoder().decode(response.body.body).replace("</head>", style))
     : response
 
-const json = (body: unknown) =>
-  HttpServerResponse.unsafeJson(body, { headers: { "cache-control": "public, max-age=300" } })
+/** A description as it is sent, which never changes while the process runs. */
+interface Description {
+  readonly plain: Uint8Array
+  readonly gzip: Uint8Array
+  readonly tag: string
+}
+
+const descriptionOf = (make: () => unknown) =>
+  Effect.sync((): Description => {
+    const plain = new TextEncoder().encode(JSON.stringify(make()))
+    const tag = createHash("sha256").update(plain).digest("base64url").slice(0, 22)
+    return { plain, gzip: gzipSync(plain), tag }
+  })
+
+/** Whether a client has what `tag` names; a proxy may have marked it as weak. */
+const isKnown = (given: string | undefined, tag: string) =>
+  given !== undefined &&
+  (given.trim() === "*" || given.split(",").some((one) => one.trim().replace(/^W\//u, "") === tag))
+
+/** Compressed where the client takes that, and 304 where it has it. */
+const json = ({ gzip, plain, tag }: Description) =>
+  Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => {
+    const compressed = /\bgzip\b/u.test(headers["accept-encoding"] ?? "")
+    const etag = `"${tag}${compressed ? "-gzip" : ""}"`
+    const common = { "cache-control": "public, max-age=300", etag, vary: "accept-encoding" }
+    if (isKnown(headers["if-none-match"], etag)) {
+      return HttpServerResponse.empty({ status: 304, headers: common })
+    }
+    return HttpServerResponse.uint8Array(compressed ? gzip : plain, {
+      contentType: "application/json",
+      headers: { ...common, ...(compressed ? { "content-encoding": "gzip" } : {}) }
+    })
+  })
 
 /** Adds the routes. */
 export const layer: Layer.Layer<never> = HttpApiBuilder.Router.use((router) =>
   Effect.gen(function* () {
     const cachedPage = yield* Effect.cached(page)
-    yield* router.get(
-      "/openapi.json",
-      Effect.sync(() => json(compact()))
-    )
-    yield* router.get(
-      "/openapi.full.json",
-      Effect.sync(() => json(full()))
-    )
-    yield* router.get(
-      "/api/manage/v1/openapi.json",
-      Effect.sync(() => json(managed()))
-    )
+    const address = yield* ApiAddress
+    const whole = yield* Effect.cached(descriptionOf(() => full(address)))
+    const small = yield* Effect.cached(descriptionOf(compact))
+    const management = yield* Effect.cached(descriptionOf(managed))
+    yield* router.get("/openapi.json", Effect.flatMap(whole, json))
+    yield* router.get("/openapi.full.json", Effect.flatMap(whole, json))
+    yield* router.get("/openapi.compact.json", Effect.flatMap(small, json))
+    yield* router.get("/api/manage/v1/openapi.json", Effect.flatMap(management, json))
     yield* router.get(
       "/docs",
       Effect.map(Effect.orDie(Effect.flatten(cachedPage)), (response) =>

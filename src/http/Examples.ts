@@ -6,6 +6,22 @@ interface Example {
   readonly answer?: unknown
 }
 
+const citation = {
+  index: 1,
+  sourceId: "src_01k00000000000000000000000",
+  sourceName: "Handbook",
+  documentId: "doc_01k00000000000000000000000",
+  chunkId: "chk_01k00000000000000000000000",
+  title: "Returns",
+  url: "https://example.com/handbook",
+  text: "Hats can be returned within 30 days.",
+  score: 0.71,
+  start: 0,
+  end: 17,
+  span: "within 30 days",
+  supported: "yes"
+}
+
 const source = {
   id: "src_01k00000000000000000000000",
   agentId: "agt_01k00000000000000000000000",
@@ -15,7 +31,14 @@ const source = {
   config: { url: "https://example.com/handbook" },
   lastSyncedAt: "2026-01-02T03:04:05.678Z",
   lastError: null,
-  latestJob: null
+  latestJob: {
+    id: "job_01k00000000000000000000000",
+    type: "INGEST",
+    status: "SUCCEEDED",
+    progress: 100,
+    chunksCreated: 12,
+    error: null
+  }
 }
 
 export const examples: Readonly<Record<string, Example>> = {
@@ -24,9 +47,12 @@ export const examples: Readonly<Record<string, Example>> = {
     answer: {
       reply: "You have 30 days [1].",
       conversationId: "cnv_01k00000000000000000000000",
-      citations: [],
+      endUserId: "usr_01k00000000000000000000000",
+      citations: [citation],
       media: [],
-      runId: "run_01k00000000000000000000000"
+      runId: "run_01k00000000000000000000000",
+      realtimeToken: "eyJjIjoiY252XzAxayJ9.c2lnbmVk",
+      realtimeUrl: "wss://spoke.example.com/api/realtime"
     }
   },
   "chat.stream": {
@@ -57,7 +83,7 @@ export const examples: Readonly<Record<string, Example>> = {
         }
       ],
       usage: { prompt_tokens: 412, completion_tokens: 9, total_tokens: 421 },
-      spoke: { runId: null, citations: [] }
+      spoke: { runId: null, citations: [citation] }
     }
   },
   "retrieve.retrieve": {

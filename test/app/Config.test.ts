@@ -69,7 +69,7 @@ describe("The configuration", () => {
       expect(Object.keys(found).toSorted()).toEqual(["OPENAI_API_KEY_FILE", "REDIS_URL_FILE", "SPOKE_SECRET"])
       expect(JSON.stringify(found)).not.toContain("canary")
       expect(unknownVariables({ SPOKE_SECRET_FILE: "a", SPOKE_SECRET_FILES: "b" })).toEqual([
-        "SPOKE_SECRET_FILES"
+        "SPOKE_SECRET_FILES is not a variable of Spoke; did you mean SPOKE_SECRET_FILE?"
       ])
     })
   )
@@ -250,9 +250,19 @@ describe("The configuration", () => {
     })
   )
 
-  it("knows a misspelt variable", () => {
+  it("knows a misspelt variable, and the one that was probably meant", () => {
     expect(
-      unknownVariables({ SPOKE_TURN_TIMOUT: "1 second", SPOKE_URL: "x", SPOKE_SECRET: "x", PATH: "x" })
-    ).toEqual(["SPOKE_TURN_TIMOUT"])
+      unknownVariables({
+        SPOKE_TURN_TIMOUT: "1 second",
+        SPOKE_ZEBRA: "x",
+        SPOKE_URL: "x",
+        SPOKE_TOKEN: "x",
+        SPOKE_SECRET: "x",
+        PATH: "x"
+      })
+    ).toEqual([
+      "SPOKE_TURN_TIMOUT is not a variable of Spoke; did you mean SPOKE_TURN_TIMEOUT?",
+      "SPOKE_ZEBRA is not a variable of Spoke"
+    ])
   })
 })

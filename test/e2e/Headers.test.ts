@@ -8,7 +8,14 @@ import { ask, csrf, makeTenant, password, type Received } from "./RouteWorld.ts"
 import { removeFolder, root, type Spoke, start, temporaryFolder } from "./Spoke.ts"
 
 /** Files and descriptions, which are everybody's. */
-const shared = ["/openapi.json", "/openapi.full.json", "/docs", "/widget.js", "/widget-markdown.js"]
+const shared = [
+  "/openapi.json",
+  "/openapi.full.json",
+  "/openapi.compact.json",
+  "/docs",
+  "/widget.js",
+  "/widget-markdown.js"
+]
 const pages = ["/", "/app", "/app/agents", "/app/%2e%2e/%2e%2e/package.json"]
 
 /** What is wrong with the headers of an answer; `cacheable` are those of files. */

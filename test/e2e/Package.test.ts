@@ -157,12 +157,20 @@ describe("The package", () => {
       "dist/effect.js",
       "dist/client.js",
       "dist/client/Effect.js",
+      "dist/express.js",
+      "dist/fastify.js",
+      "dist/hono.js",
+      "dist/next.js",
       "dist/seed.tgz",
       "dist/ui/index.html",
       "dist/ui/widget.js",
       "dist/ui/widget-markdown.js",
       "dist/workers/parse.js",
       "dist/types/index.d.ts",
+      "dist/types/express.d.ts",
+      "dist/types/fastify.d.ts",
+      "dist/types/hono.d.ts",
+      "dist/types/next.d.ts",
       "migrations/0001_tenancy.sql"
     ]
     expect(needed.filter((name) => !has(name))).toEqual([])

@@ -47,7 +47,7 @@ export const files: Readonly<Record<string, Kind>> = {
 }
 
 /** Names that callers choose themselves, and so no ids of anything. */
-const chosen = new Set(["ExternalEndUserId"])
+const chosen = new Set(["ExternalEndUserId", "ChatId"])
 
 export const brandOf = (ast: AST.AST): string | undefined => {
   const [brand] = Option.getOrElse(AST.getBrandAnnotation(ast), (): ReadonlyArray<string | symbol> => [])
@@ -88,7 +88,7 @@ const fieldsOf = (route: string, place: Field["place"], schema: Schema.Schema.Al
 const counted = /:version\b/u
 
 /** Ids at a provider of messages. */
-const notOurs = new Set(["externalId"])
+const notOurs = new Set(["externalId", "messageId"])
 
 /** Bodies that are decoded by their handlers. */
 export const undeclared: Readonly<Record<string, Schema.Schema.All>> = {
@@ -110,7 +110,7 @@ const declaredFields = (): ReadonlyMap<string, ReadonlyArray<Field>> => {
       const inPath = found.filter(({ place }) => place === "path").map(({ name }) => `:${name}`)
       const pattern = endpoint.path.replace(counted, "1").match(/:\w+/g) ?? []
       const isOperators = endpoint.path.startsWith("/api/operator/")
-      if (!isOperators && pattern.some((name) => !inPath.includes(name))) {
+      if (!isOperators && pattern.some((name) => !inPath.includes(name) && name !== ":chatId")) {
         throw new Error(`${route} does not declare its path.`)
       }
       if (found.length > 0 && payload !== undefined && bodies[twinOf(route)] === undefined) {
@@ -194,7 +194,7 @@ const bodyOf = (fields: Readonly<Record<string, unknown>>) => {
 
 /** A request of `route` whose ids are what `of` says; undefined leaves an id out. */
 const requestOf = (route: Route, of: (field: Field) => string | undefined): Asked => {
-  let path = route.path.replace(counted, "1")
+  let path = route.path.replace(counted, "1").replace(":chatId", "chat-1")
   const query = new URLSearchParams()
   const ids: Record<string, string | ReadonlyArray<string>> = {}
   for (const field of idsOf(route)) {

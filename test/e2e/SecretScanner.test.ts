@@ -225,6 +225,7 @@ describe("No secret of the operator or of a tenant", () => {
       ...listed,
       "/openapi.json",
       "/openapi.full.json",
+      "/openapi.compact.json",
       "/docs",
       "/",
       "/widget.js",

@@ -1,4 +1,4 @@
-/** Answers checked against `/openapi.full.json`: a small reader of the JSON Schema that the document is written in. */
+/** Answers checked against `/openapi.json`: a small reader of the JSON Schema that the document is written in. */
 import { full } from "../../src/http/Description.ts"
 
 type Json = ReturnType<typeof JSON.parse>

@@ -19,7 +19,7 @@ layer(PublicServer, { excludeTestServices: true })("the description of the API",
     () =>
       Effect.gen(function* () {
         const { call } = yield* TestServer
-        const { json, status } = yield* call("GET", "/openapi.json")
+        const { json, status } = yield* call("GET", "/openapi.compact.json")
         expect(status).toBe(200)
         expect(json.openapi).toBe("3.1.0")
         expect(json.paths["/v1/sources/{id}/sync"].post).toEqual({
@@ -37,15 +37,18 @@ layer(PublicServer, { excludeTestServices: true })("the description of the API",
   it.effect("in full shows the envelope, every declared error, and how to authenticate", () =>
     Effect.gen(function* () {
       const { call } = yield* TestServer
-      const { json, text } = yield* call("GET", "/openapi.full.json")
+      const { json, text } = yield* call("GET", "/openapi.json")
+      expect((yield* call("GET", "/openapi.full.json")).text).toBe(text)
       const chat = json.paths["/v1/chat"].post
       const ok = chat.responses["200"].content["application/json"].schema
       expect(Object.keys(ok.properties)).toEqual(["data", "meta"])
-      expect(ok.properties.data.properties.reply).toEqual({ type: "string" })
+      expect(ok.properties.data).toEqual({ $ref: "#/components/schemas/ChatCompleteData" })
+      expect(json.components.schemas.ChatCompleteData.properties.reply).toEqual({ type: "string" })
       expect(Object.keys(chat.responses)).toEqual(
         expect.arrayContaining(["200", "400", "401", "403", "404", "409", "429", "500", "503", "504"])
       )
-      expect(JSON.stringify(chat.responses["409"])).toContain("CONVERSATION_NOT_ACTIVE")
+      expect(chat.responses["409"].description).toContain("CONVERSATION_NOT_ACTIVE")
+      expect(JSON.stringify(chat.responses["409"])).toContain("/ConversationNotActiveError")
       expect(text).not.toContain("HttpApiDecodeError")
       expect(Object.keys(json.components.securitySchemes)).toEqual(["apiKey", "bearer"])
       const stream = json.paths["/v1/chat/stream"].post

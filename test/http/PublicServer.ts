@@ -311,7 +311,13 @@ const useCases = Layer.unwrapEffect(
         Effect.zipRight(
           mine(key, id),
           Effect.flatMap(Ref.get(start), (begin) => Effect.orDie(begin(key, { message: "", persist: true })))
-        )
+        ),
+      followChat: (key, id) =>
+        id === "chat-1"
+          ? Effect.flatMap(Ref.get(start), (begin) =>
+              Effect.asSome(Effect.orDie(begin(key, { message: "", persist: true })))
+            )
+          : Effect.succeedNone
     })
     const turns = ChatTurn.make({
       start: (...request: Parameters<ChatTurn["start"]>) =>

@@ -84,6 +84,7 @@ const send = async (response: ServerResponse, reply: StubReply, frames: Frames):
   if (reply.breaks === "cut") response.end()
   else if (reply.breaks === "error") response.end(frames.error)
   else if (reply.breaks !== undefined) await write(breakFrame[reply.breaks])
+  await reply.pause
   for (const frame of [...frames.middle.slice(half), ...frames.end]) {
     if (response.writableEnded || response.destroyed) return
     await write(frame)

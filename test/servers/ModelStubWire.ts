@@ -19,6 +19,8 @@ export interface StubReply {
    * that is not JSON, or a frame of another shape.
    */
   readonly breaks?: "reset" | "cut" | "hang" | "error" | "garbage" | "shape"
+  /** The end of the reply waits for this. */
+  readonly pause?: Promise<void>
 }
 
 export const tokensOf = (text: string): ReadonlyArray<string> => text.match(/\s*\S+\s*$|\s*\S+/g) ?? []

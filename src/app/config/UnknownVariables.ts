@@ -1,10 +1,13 @@
 /** Variables that look like ours and are not. */
 import * as Effect from "effect/Effect"
+import { hint } from "../../domain/UnknownField.ts"
 import { environment, Variables } from "./Config.ts"
 import { fileVariables } from "./SecretFiles.ts"
 
 /** Of the command line's own, beside those of the server. */
-const clientVariables = ["SPOKE_URL", "SPOKE_API_KEY"]
+const clientVariables = ["SPOKE_URL", "SPOKE_API_KEY", "SPOKE_TOKEN"]
+
+const prefix = "SPOKE_"
 
 const known: ReadonlySet<string> = new Set([
   ...Object.keys(Variables.fields),
@@ -12,15 +15,15 @@ const known: ReadonlySet<string> = new Set([
   ...fileVariables
 ])
 
-/** Names that look like ours and are not: most likely misspelt. */
+/** Of each name that looks like ours and is not, that it is none, and which was probably meant. */
 export const unknownVariables = (
   environment: Readonly<Record<string, string | undefined>>
 ): ReadonlyArray<string> =>
-  Object.keys(environment).filter((name) => name.startsWith("SPOKE_") && !known.has(name))
+  Object.keys(environment)
+    .filter((name) => name.startsWith(prefix) && !known.has(name))
+    .map((name) => `${name} is not a variable of Spoke${hint(name, known)}`)
 
 /** Warns of misspelt variables of this process, which would silently do nothing. */
 export const warnOfStrangers = Effect.flatMap(environment, (given) =>
-  Effect.forEach(unknownVariables(given), (name) => Effect.logWarning(`${name} is not a variable of Spoke`), {
-    discard: true
-  })
+  Effect.forEach(unknownVariables(given), (warning) => Effect.logWarning(warning), { discard: true })
 )

@@ -15,7 +15,8 @@ export type ExternalEndUserId = typeof ExternalEndUserId.Type
 
 const runtimeLimit = 64 * 1024
 
-const Fields = Schema.Struct({
+/** What every turn's request may carry. */
+export const TurnFields = Schema.Struct({
   message: trimmed(32_000),
   conversationId: optional(ConversationId),
   endUserId: optional(EndUserId),
@@ -33,23 +34,35 @@ const Fields = Schema.Struct({
 const utf8 = new TextEncoder()
 const byteLength = (value: unknown) => (value === undefined ? 0 : utf8.encode(JSON.stringify(value)).length)
 
-const oneIdentity = ({ conversationId, endUserId, externalEndUserId }: typeof Fields.Type) =>
+type Identity = Pick<typeof TurnFields.Type, "conversationId" | "endUserId" | "externalEndUserId">
+
+export const oneIdentity = ({ conversationId, endUserId, externalEndUserId }: Identity) =>
   [conversationId, endUserId, externalEndUserId].filter((field) => field !== undefined).length <= 1 ||
   "Send at most one of conversationId, endUserId and externalEndUserId"
 
-const boundedRuntimeData = ({ context, toolContext, toolCredentials }: typeof Fields.Type) =>
+type RuntimeData = Pick<typeof TurnFields.Type, "context" | "toolContext" | "toolCredentials">
+
+export const boundedRuntimeData = ({ context, toolContext, toolCredentials }: RuntimeData) =>
   byteLength(context) + byteLength(toolContext) + byteLength(toolCredentials) <= runtimeLimit ||
   "context, toolContext and toolCredentials together may take at most 64 KiB"
 
-/** Body of `POST /v1/chat/stream`. */
-export const StreamTurnRequest = Fields.pipe(Schema.filter(oneIdentity), Schema.filter(boundedRuntimeData))
-export type ChatTurnRequest = typeof Fields.Type
+/** A turn whose reply is streamed. */
+export const StreamTurnRequest = TurnFields.pipe(
+  Schema.filter(oneIdentity),
+  Schema.filter(boundedRuntimeData)
+)
+export type ChatTurnRequest = typeof TurnFields.Type
 
-/** Body of `POST /v1/chat`. */
-export const CompleteTurnRequest = Schema.Struct({
-  ...Fields.fields,
+export const CompleteFields = {
+  ...TurnFields.fields,
   includeRealtimeToken: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => true })
-}).pipe(Schema.filter(oneIdentity), Schema.filter(boundedRuntimeData))
+}
+
+/** A turn whose reply is answered whole. */
+export const CompleteTurnRequest = Schema.Struct(CompleteFields).pipe(
+  Schema.filter(oneIdentity),
+  Schema.filter(boundedRuntimeData)
+)
 
 /** True when any of the three runtime fields was sent, an empty object included. */
 export const hasRuntimeData = ({ context, toolContext, toolCredentials }: ChatTurnRequest): boolean =>

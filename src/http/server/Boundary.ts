@@ -9,6 +9,7 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import type * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpServerError from "@effect/platform/HttpServerError"
+import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Multipart from "@effect/platform/Multipart"
@@ -219,6 +220,9 @@ const options = (request: HttpServerRequest.HttpServerRequest, methods: Methods,
     ? unrouted(request.method, methods, requestId)
     : HttpServerResponse.empty({ status: 204, headers: { allow: methods.join(", ") } })
 }
+
+/** The router knows no longer parameters than 100 characters by itself; a chat's id in an address has up to 200 times nine. */
+export const parameterLength = HttpRouter.setRouterConfig({ maxParamLength: 1_800 })
 
 /** Routes without parameters, by method and path. */
 const plainOf = (routes: ReadonlyArray<{ readonly method: string; readonly path: string }>) =>

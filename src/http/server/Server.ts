@@ -52,7 +52,11 @@ export const publicHandlers = publicGroups.pipe(Layer.provide(KeyAuth.layer(Api)
  * endpoint does not declare who may call it.
  */
 export const serve = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
-  HttpApiBuilder.serve().pipe(Layer.provide([Boundary.layer, Docs.layer, Metrics.layer]), Layer.provide(api))
+  HttpApiBuilder.serve().pipe(
+    Layer.provide([Boundary.layer, Docs.layer, Metrics.layer]),
+    Layer.provide(api),
+    Layer.provide(Boundary.parameterLength)
+  )
 
 export interface Listen {
   readonly host: string

@@ -7,7 +7,9 @@ import * as Schema from "effect/Schema"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
 import { RunEvent, RunStatus, RunTrace } from "../../domain/chat/AgentRun.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
+import type { ChatId } from "../../domain/chat/UiChat.ts"
 import { EndUserId, RunId } from "../../domain/Ids.ts"
+import { isOfChat } from "./Chats.ts"
 import { readableUnder } from "../knowledge/SourceScopeColumns.ts"
 import { passagesOf } from "./RunPassages.ts"
 import { encodeEvents } from "./TurnSettlement.ts"
@@ -34,7 +36,7 @@ const Outcome = Schema.Struct({
 export type Outcome = typeof Outcome.Type
 
 const Status = Schema.Struct({ status: RunStatus })
-const Stopped = Schema.Struct({ id: RunId })
+const Named = Schema.Struct({ id: RunId })
 
 export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/AgentRuns", {
   effect: Effect.gen(function* () {
@@ -109,6 +111,20 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
         Effect.withSpan("AgentRunStore.status")
       )
 
+    /** The run of the chat's newest turn, if that is under way. */
+    const runningOf = (scope: ReadScope, id: ChatId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Named,
+        execute: () => sql`
+          select r.id from conversations c join agent_runs r on r.conversation_id = c.id
+          where ${isOfChat(sql, scope, id)} and r.status = 'running' order by r.ticket desc limit 1`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map(Option.map((row) => row.id)),
+        Effect.withSpan("AgentRunStore.runningOf")
+      )
+
     /** Asks the process that runs it to stop the run; nothing for one that is settled. */
     const requestStop = (scope: ReadScope, id: RunId) =>
       sql`update agent_runs r set stop_requested = true where ${mine(scope, id)} and r.status = 'running'`.pipe(
@@ -121,7 +137,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
     const toStop = (instanceId: string) =>
       SqlSchema.findAll({
         Request: Schema.Void,
-        Result: Stopped,
+        Result: Named,
         execute: () => sql`
           select id from agent_runs where instance_id = ${instanceId} and status = 'running' and stop_requested`
       })(undefined).pipe(
@@ -150,6 +166,6 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
         on conflict (run_id, sequence) do nothing`
       ).pipe(Effect.asVoid, orUnstorable, Effect.withSpan("AgentRunStore.flush"))
 
-    return { trace, outcome, status, requestStop, toStop, flush } as const
+    return { trace, outcome, status, runningOf, requestStop, toStop, flush } as const
   })
 }) {}

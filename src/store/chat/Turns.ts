@@ -13,6 +13,7 @@ import * as Schema from "effect/Schema"
 import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
 import { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { ExternalEndUserId } from "../../domain/chat/ChatTurn.ts"
+import type { ChatId } from "../../domain/chat/UiChat.ts"
 import {
   type ConversationChannel,
   ConversationState,
@@ -25,6 +26,8 @@ import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
 import { released, reservation } from "../billing/TurnQuota.ts"
 import { reported, started } from "../events/ReportedEvents.ts"
 import { again } from "./RunPassages.ts"
+import { ChatTaken, findChat, isChatTaken } from "./Chats.ts"
+import { type Answered, historyOf } from "./TurnHistory.ts"
 import {
   counters,
   nothingSaid,
@@ -38,9 +41,6 @@ import { chosenVersion, settingsColumns, TurnAgent, withRecorded } from "./TurnV
 import { orUnstorable } from "../Unstorable.ts"
 
 export type { Settled, Settlement }
-
-/** Most messages of history that a turn reads; the prompt keeps what fits the model's window. */
-const historyLimit = 60
 
 /** Whom the turn is for. */
 export type Target =
@@ -64,6 +64,10 @@ export interface TurnStart {
   readonly answers?: ReadonlyArray<MessageId>
   /** Begins only while no turn runs and the message to answer is the conversation's last: the first one to answer wins. */
   readonly retries?: boolean
+  /** The message was answered before, or is being answered: what was said from it on is no part of the history. */
+  readonly regenerates?: boolean
+  /** What the client calls the conversation that begins with the turn. */
+  readonly chatId?: ChatId
   /** Files of `message`; none without it. */
   readonly attachments?: ReadonlyArray<StoredAttachment>
   /** The run's first event is stored as it is streamed. */
@@ -123,31 +127,6 @@ type Posting = (epoch: number) => Effect.Effect<void>
 export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-
-    /** Keys that were given later are below 1: the first episode has no beginning. */
-    const episodeStart = (conversationId: ConversationId) =>
-      sql`select case episode_start when 0 then -9223372036854775807 else episode_start end
-        from conversations where id = ${conversationId}`
-
-    /**
-     * The last messages of the episode, oldest first, without those that the turn answers. Messages that still wait for a
-     * key are older than all that have one.
-     */
-    const historyOf = (conversationId: ConversationId, answers?: ReadonlyArray<MessageId>) => sql`
-      select coalesce(
-        json_agg(json_build_object('role', m.role, 'content', m.content)
-          order by m.position nulls first, m.created_at, m.id), '[]')
-      from (
-        (select role, content, position, created_at, id from messages
-          where conversation_id = ${conversationId} and position > (${episodeStart(conversationId)})
-            ${answers === undefined ? sql`` : sql`and id <> all(${answers}::text[])`}
-          order by position desc limit ${historyLimit})
-        union all
-        (select role, content, position, created_at, id from messages
-          where conversation_id = ${conversationId} and position is null and (${episodeStart(conversationId)}) < 0
-          order by created_at desc, id desc limit ${historyLimit})
-        order by position desc nulls last, created_at desc, id desc limit ${historyLimit}
-      ) m`
 
     /** Names the end user: found, upserted by the caller's own id, or fresh. Rows only when a turn was reserved. */
     const identity = (scope: AgentScope, { target, persist, endUserId }: TurnStart) => {
@@ -218,9 +197,9 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           : sql`true`
       const rows = sql`
         , conversation as (
-          insert into conversations (id, tenant_id, agent_id, end_user_id, channel, source_scope, tickets)
+          insert into conversations (id, tenant_id, agent_id, end_user_id, channel, source_scope, tickets, chat_id)
           select ${opening.conversationId}, ${scope.tenantId}, ${scope.agentId}, identity.id, ${opening.channel},
-            ${sourceScopeJson(scope)}::jsonb, 1
+            ${sourceScopeJson(scope)}::jsonb, 1, ${opening.chatId ?? null}
           from identity
           returning id, tickets as ticket, epoch, tenant_id, agent_id, end_user_id, channel
         ),
@@ -276,14 +255,14 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         ${opening.persist ? rows : sql``}
         select ${columns(opening)}, conversation.end_user_id as "endUserId", conversation.id is not null as known,
           conversation.state, ${opening.persist ? sql`coalesce((select epoch from ticketed), conversation.epoch, 0)` : sql`coalesce(conversation.epoch, 0)`}::int as epoch, ${place},
-          (${historyOf(id, opening.answers)}) as history
+          (${historyOf(sql, id, opening)}) as history
         from agents a left join conversation on true
         where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
     }
 
     /**
      * Checks the target, reserves a turn of the quota and writes what the turn starts with, in one statement. Nothing is
-     * written when the target is missing or the quota is used up.
+     * written when the target is missing or the quota is used up, or another request began the chat at the same time.
      */
     const begin = CheapSpans.fn("Turns.begin")(function* (scope: ReadScope, opening: TurnStart) {
       const { target } = opening
@@ -291,17 +270,29 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         target._tag === "Conversation" ? resume(scope, opening, target.id) : open(scope, opening)
       return yield* SqlSchema.single({ Request: Schema.Void, Result: StartedTurn, execute })(undefined).pipe(
         again,
-        Effect.map(withRecorded)
+        Effect.map(withRecorded),
+        Effect.catchAll((error) =>
+          opening.chatId !== undefined && isChatTaken(error)
+            ? Effect.fail(new ChatTaken())
+            : Effect.die(error)
+        )
       )
-    }, Effect.orDie)
+    })
+
+    const chat = (scope: ReadScope, id: ChatId) => findChat(sql, scope, id)
 
     /** Whether every earlier turn of the conversation has ended, and the history as it then stands. */
-    const place = (scope: AgentScope, conversationId: ConversationId, ticket: number) =>
+    const place = (
+      scope: AgentScope,
+      conversationId: ConversationId,
+      ticket: number,
+      opening: Answered = {}
+    ) =>
       SqlSchema.single({
         Request: Schema.Void,
         Result: Place,
         execute: () => sql`
-          select c.state, c.epoch::int, (${historyOf(conversationId)}) as history,
+          select c.state, c.epoch::int, (${historyOf(sql, conversationId, opening)}) as history,
             earlier.running = 0 as clear, earlier.alive < earlier.running as dead
           from conversations c, lateral (
             select count(*) as running, count(i.id) filter (where r.ends_by >= now()) as alive
@@ -370,6 +361,6 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         CheapSpans.span("Turns.release")
       )
 
-    return { begin, place, settle, settleEmpty, count, release } as const
+    return { begin, chat, place, settle, settleEmpty, count, release } as const
   })
 }) {}

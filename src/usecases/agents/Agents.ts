@@ -9,7 +9,7 @@ import type { Actor } from "../../domain/accounts/Audit.ts"
 import type { CreateAgent, PatchAgent } from "../../domain/agents/Agent.ts"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { type AgentId, newId } from "../../domain/Ids.ts"
-import { closest } from "../../domain/UnknownField.ts"
+import { hint } from "../../domain/UnknownField.ts"
 import { outdated } from "../../domain/Version.ts"
 import { type AgentSettings, AgentStore } from "../../store/agents/Agents.ts"
 import { ArtifactRows } from "../../store/knowledge/ArtifactRows.ts"
@@ -86,9 +86,8 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     const checkTools = (names: ReadonlyArray<string>) => {
       const issues = names.flatMap((name, place) => {
         if (offered.has(name)) return []
-        const meant = closest(name, offered.keys())
-        const hint = meant === undefined ? "" : `; did you mean ${meant}?`
-        return [{ path: ["tools", place], message: `This process offers no tool of this name${hint}` }]
+        const message = `This process offers no tool of this name${hint(name, offered.keys())}`
+        return [{ path: ["tools", place], message }]
       })
       return issues.length === 0
         ? Effect.void

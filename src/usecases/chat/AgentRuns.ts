@@ -7,6 +7,7 @@ import { AuditLog } from "../../capabilities/AuditLog.ts"
 import type { AgentKey, ReadScope } from "../../domain/accounts/Access.ts"
 import { processStopped, type RunEvent, type RunStatus } from "../../domain/chat/AgentRun.ts"
 import type { ChatTurnResult, TurnPart } from "../../domain/chat/ChatTurn.ts"
+import type { ChatId } from "../../domain/chat/UiChat.ts"
 import { NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Ids.ts"
 import { AgentRunStore, type Outcome } from "../../store/chat/AgentRuns.ts"
@@ -188,6 +189,14 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
       return turn
     })
 
-    return { read, stop, follow } as const
+    /** The stream of the chat's turn that is under way; none where nothing runs, or there is no such chat. */
+    const followChat = Effect.fn("AgentRuns.followChat")(function* (scope: ReadScope, id: ChatId) {
+      const running = yield* store.runningOf(scope, id)
+      if (Option.isNone(running)) return Option.none<RunningTurn>()
+      // An agent that is deleted meanwhile takes its runs with it.
+      return yield* Effect.option(follow(scope, running.value))
+    })
+
+    return { read, stop, follow, followChat } as const
   })
 }) {}

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { AgentKey } from "../../domain/accounts/Access.ts"
 import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/chat/ChatTurn.ts"
+import type { ChatPlace } from "../../domain/chat/UiChat.ts"
 import { Conflict, ValidationError } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Ids.ts"
 import type { JsonValue } from "../../domain/Text.ts"
@@ -11,6 +12,7 @@ import type { TurnClaim } from "../../store/chat/TurnClaims.ts"
 import { AgentRuns } from "./AgentRuns.ts"
 import { ChatTurn } from "./ChatTurn.ts"
 import { turnFailed } from "./ModelStep.ts"
+import { noTurnOptions } from "./TurnOptions.ts"
 
 const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
 
@@ -25,8 +27,17 @@ const ordered = (value: JsonValue): JsonValue => {
   )
 }
 
+/** A turn, and which chat it is of, if it names one. */
+type Asked<A extends ChatTurnRequest = ChatTurnRequest> = A & { readonly chat?: ChatPlace }
+
+/** What of `asked` is the turn's own, and what goes beside it. */
+const split = <A extends ChatTurnRequest>({ chat, ...request }: Asked<A>) => ({
+  request,
+  options: chat === undefined ? noTurnOptions : { ...noTurnOptions, chat }
+})
+
 /** Credentials are left out: nothing of them is stored, and a repeat may bring fresh ones. */
-const hashOf = ({ toolCredentials: _, ...request }: ChatTurnRequest): string => {
+const hashOf = ({ chat, ...request }: Asked): string => {
   const { context, conversationId, endUserId, externalEndUserId, filter, message, toolContext } = request
   const { responseSchema } = request
   const asked = [
@@ -37,16 +48,17 @@ const hashOf = ({ toolCredentials: _, ...request }: ChatTurnRequest): string => 
     context,
     toolContext,
     filter,
-    ...(responseSchema === undefined ? [] : [responseSchema])
+    ...(responseSchema === undefined && chat === undefined ? [] : [responseSchema]),
+    ...(chat === undefined ? [] : [chat.id, chat.again])
   ]
   return createHash("sha256")
     .update(JSON.stringify(asked.map((part) => (part === undefined ? [] : [ordered(part)]))))
     .digest("base64url")
 }
 
-const claimOf = ({ keyId }: AgentKey, request: ChatTurnRequest, idempotencyKey: string) =>
-  request.persist
-    ? Effect.succeed<TurnClaim>({ keyId, idempotencyKey, requestHash: hashOf(request) })
+const claimOf = ({ keyId }: AgentKey, asked: Asked, idempotencyKey: string) =>
+  asked.persist
+    ? Effect.succeed<TurnClaim>({ keyId, idempotencyKey, requestHash: hashOf(asked) })
     : Effect.fail(
         new ValidationError({
           message:
@@ -81,26 +93,33 @@ export class ChatRequests extends Effect.Service<ChatRequests>()("usecases/chat/
     /** A turn that is under way: a new one, or the one that an earlier request with `idempotencyKey` began. */
     const start = Effect.fn("ChatRequests.start")(function* (
       key: AgentKey,
-      request: ChatTurnRequest,
+      asked: Asked,
       idempotencyKey?: string
     ) {
-      if (idempotencyKey === undefined) return yield* turns.start(key, request)
-      const claim = yield* claimOf(key, request, idempotencyKey)
-      return yield* Effect.catchTag(turns.startOnce(key, request, claim), "AlreadyBegun", ({ runId }) =>
-        follow(key, runId)
+      const { options, request } = split(asked)
+      if (idempotencyKey === undefined) return yield* turns.start(key, request, "api", options)
+      const claim = yield* claimOf(key, asked, idempotencyKey)
+      return yield* Effect.catchTag(
+        turns.startOnce(key, request, claim, options),
+        "AlreadyBegun",
+        ({ runId }) => follow(key, runId)
       )
     })
 
     /** The complete reply of such a turn. */
     const complete = Effect.fn("ChatRequests.complete")(function* (
       key: AgentKey,
-      request: ChatTurnRequest & { readonly includeRealtimeToken: boolean },
+      asked: Asked<ChatTurnRequest & { readonly includeRealtimeToken: boolean }>,
       idempotencyKey?: string
     ) {
-      if (idempotencyKey === undefined) return yield* turns.complete(key, request)
-      const claim = yield* claimOf(key, request, idempotencyKey)
-      return yield* Effect.catchTag(turns.completeOnce(key, request, claim), "AlreadyBegun", ({ runId }) =>
-        Effect.flatMap(resultOf(key, runId), (result) => turns.completed(key, request, runId, result))
+      const { options, request } = split(asked)
+      if (idempotencyKey === undefined) return yield* turns.complete(key, request, options)
+      const claim = yield* claimOf(key, asked, idempotencyKey)
+      return yield* Effect.catchTag(
+        turns.completeOnce(key, request, claim, options),
+        "AlreadyBegun",
+        ({ runId }) =>
+          Effect.flatMap(resultOf(key, runId), (result) => turns.completed(key, request, runId, result))
       )
     })
 

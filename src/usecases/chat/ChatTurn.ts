@@ -27,14 +27,14 @@ import {
 } from "../../domain/chat/ChatTurn.ts"
 import type { ConversationChannel } from "../../domain/conversations/Conversation.ts"
 import { type ConversationNotActive, RuntimeDataUnavailable } from "../../domain/Errors.ts"
-import type { ConversationId, EndUserId, RunId } from "../../domain/Ids.ts"
+import type { EndUserId, RunId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import type { TurnClaim } from "../../store/chat/TurnClaims.ts"
 import { PassageStore } from "../../store/knowledge/Passages.ts"
-import { type TurnStart, Turns } from "../../store/chat/Turns.ts"
+import { Turns } from "../../store/chat/Turns.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
-import { type Admit, type Begun, makeStartTurn, type Stored } from "./StartTurn.ts"
+import { type Admit, type Begun, conversationOf, makeStartTurn, type Stored } from "./StartTurn.ts"
 import { makeSettleTurn } from "./SettleTurn.ts"
 import { type TurnOptions, noTurnOptions } from "./TurnOptions.ts"
 import * as Identity from "./Identity.ts"
@@ -154,8 +154,9 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       if (request.responseSchema !== undefined && services.runtime.readsPassages) {
         return yield* StructuredReply.notConfigured()
       }
-      const begun = yield* beginning.opened(channel, request, options)
-      return yield* admitted(scope, request, begun, yield* admit(scope, begun.opening), options)
+      const begun = yield* beginning.opened(scope, channel, request, options)
+      const { admission, opening } = yield* admit(scope, begun.opening)
+      return yield* admitted(scope, request, { ...begun, opening }, admission, options)
     })
 
     const beginStored = CheapSpans.fn("ChatTurn.beginStored")(function* (scope: ReadScope, stored: Stored) {
@@ -169,8 +170,9 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const takesPlace = ({ admission, opening, request }: Turn) =>
       opening.target._tag === "Conversation" &&
       request.persist &&
-      // What answers stored messages was begun when no other turn was alive.
-      (admission.ticket === null || !(admission.clear || opening.answers !== undefined))
+      // What answers stored messages for the first time was begun when no other turn was alive.
+      (admission.ticket === null ||
+        !(admission.clear || (opening.answers !== undefined && opening.regenerates !== true)))
 
     /** Waits until every earlier turn of the conversation has ended, and returns the history as they left it. */
     const takePlace = CheapSpans.fn("ChatTurn.takePlace")(function* (turn: Turn) {
@@ -179,7 +181,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       if (conversationId === null) return admission.history
       if (ticket === null) return yield* Identity.notActive()
       for (let wait = 20; ; wait = Math.min(wait * 2, 250)) {
-        const place = yield* turns.place(scope, conversationId, ticket)
+        const place = yield* turns.place(scope, conversationId, ticket, turn.opening)
         const ours = place.state === "AI_ACTIVE" && place.epoch === admission.epoch
         if (place.clear && !ours) return yield* Identity.notActive()
         if (place.clear) return place.history
@@ -321,8 +323,12 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     ) => Effect.map(begun(scope, request, channel, options, beginning.admit), running)
 
     /** {@link start} over the API, for the first request with its Idempotency-Key alone. */
-    const startOnce = (scope: ReadScope, request: ChatTurnRequest, claim: TurnClaim) =>
-      Effect.map(begun(scope, request, "api", noTurnOptions, beginning.admitOnce(claim), claim), running)
+    const startOnce = (
+      scope: ReadScope,
+      request: ChatTurnRequest,
+      claim: TurnClaim,
+      options: TurnOptions = noTurnOptions
+    ) => Effect.map(begun(scope, request, "api", options, beginning.admitOnce(claim), claim), running)
 
     /** `result` as a complete reply, with a realtime token when a conversation exists. */
     const completed = CheapSpans.fn("ChatTurn.completed")(function* (
@@ -349,14 +355,19 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     })
 
     /** The complete reply, with a realtime token when a conversation exists. */
-    const complete = (key: Caller, request: CompleteRequest) =>
-      Effect.flatMap(begun(key, request, "api", noTurnOptions, beginning.admit), (turn) =>
+    const complete = (key: Caller, request: CompleteRequest, options: TurnOptions = noTurnOptions) =>
+      Effect.flatMap(begun(key, request, "api", options, beginning.admit), (turn) =>
         awaited(key, request, turn)
       )
 
     /** {@link complete} for the first request with its Idempotency-Key alone. */
-    const completeOnce = (key: Caller, request: CompleteRequest, claim: TurnClaim) =>
-      Effect.flatMap(begun(key, request, "api", noTurnOptions, beginning.admitOnce(claim), claim), (turn) =>
+    const completeOnce = (
+      key: Caller,
+      request: CompleteRequest,
+      claim: TurnClaim,
+      options: TurnOptions = noTurnOptions
+    ) =>
+      Effect.flatMap(begun(key, request, "api", options, beginning.admitOnce(claim), claim), (turn) =>
         awaited(key, request, turn)
       )
 
@@ -390,8 +401,3 @@ const running = (turn: Turn): RunningTurn => ({
   endUserId: turn.endUserId,
   parts: Stream.ensuring(turn.parts.stream, left(turn))
 })
-
-const conversationOf = ({ target, persist, conversationId }: TurnStart): ConversationId | null => {
-  if (target._tag === "Conversation") return target.id
-  return persist ? conversationId : null
-}

@@ -1,4 +1,5 @@
 /** Whom a turn is for, and whether it may begin. */
+import * as Effect from "effect/Effect"
 import type { ChatTurnRequest } from "../../domain/chat/ChatTurn.ts"
 import {
   ConversationNotActive,
@@ -6,6 +7,7 @@ import {
   EndUserNotFound,
   TurnLimitExceeded
 } from "../../domain/Errors.ts"
+import type { EndUserId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import type { StartedTurn, Target } from "../../store/chat/Turns.ts"
 
@@ -22,6 +24,18 @@ export const notActive = () =>
     message: "The conversation is not AI_ACTIVE, so the agent does not answer in it."
   })
 
+const absent = () => new ConversationNotFound({ message: "The conversation does not exist for this agent." })
+
+/** A chat is one person's: who names another one does not reach it, as if it were not there. */
+export const ofSamePerson = (
+  asked: Pick<ChatTurnRequest, "endUserId" | "externalEndUserId">,
+  chat: { readonly endUserId: EndUserId; readonly externalId: string | null }
+) =>
+  (asked.endUserId === undefined || asked.endUserId === chat.endUserId) &&
+  (asked.externalEndUserId === undefined || asked.externalEndUserId === chat.externalId)
+    ? Effect.void
+    : Effect.fail(absent())
+
 /** Fails when the target is missing (404), the conversation is not active (409) or the quota is used up (429). */
 export const admitted = CheapSpans.fn("Identity.admitted")(function* (
   target: Target,
@@ -29,7 +43,7 @@ export const admitted = CheapSpans.fn("Identity.admitted")(function* (
 ) {
   if (target._tag === "Conversation") {
     if (!admission.known) {
-      return yield* new ConversationNotFound({ message: "The conversation does not exist for this agent." })
+      return yield* absent()
     }
     if (admission.state !== "AI_ACTIVE") return yield* notActive()
   }

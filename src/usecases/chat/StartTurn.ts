@@ -11,11 +11,12 @@ import type { RunEvent } from "../../domain/chat/AgentRun.ts"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { ChatTurnRequest } from "../../domain/chat/ChatTurn.ts"
 import type { ConversationChannel } from "../../domain/conversations/Conversation.ts"
-import { Conflict } from "../../domain/Errors.ts"
+import type { ChatPlace } from "../../domain/chat/UiChat.ts"
+import { Conflict, ValidationError } from "../../domain/Errors.ts"
 import { type ConversationId, newId, type RunId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { type TurnClaim, TurnClaimStore } from "../../store/chat/TurnClaims.ts"
-import { type TurnStart, Turns } from "../../store/chat/Turns.ts"
+import { type Target, type TurnStart, Turns } from "../../store/chat/Turns.ts"
 import { UnansweredStore } from "../../store/channels/Unanswered.ts"
 import { type TurnOptions, type Files, noTurnOptions } from "./TurnOptions.ts"
 import * as Identity from "./Identity.ts"
@@ -56,11 +57,37 @@ export interface Begun {
 /** An earlier request with the same Idempotency-Key began the turn `runId`, which is to be followed. */
 export class AlreadyBegun extends Data.TaggedError("AlreadyBegun")<{ readonly runId: RunId }> {}
 
+/** What a turn has begun with, which a concurrent first message of the same chat may have changed. */
+interface Admitted {
+  readonly opening: TurnStart
+  readonly admission: Turn["admission"]
+}
+
 /** Reserves a turn and writes its first rows, or says why there is none. */
 export type Admit<E> = (
   scope: ReadScope,
   opening: TurnStart
-) => Effect.Effect<Turn["admission"], Effect.Effect.Error<ReturnType<typeof Identity.admitted>> | E>
+) => Effect.Effect<Admitted, Effect.Effect.Error<ReturnType<typeof Identity.admitted>> | E>
+
+const notTheLast = () =>
+  new ValidationError({
+    message: "Only the last message of a chat can be answered again.",
+    details: { issues: [{ path: ["messages"], message: "Expected the last message of the chat" }] }
+  })
+
+/** The conversation that a turn is of, or begins. */
+export const conversationOf = ({ target, persist, conversationId }: TurnStart): ConversationId | null => {
+  if (target._tag === "Conversation") return target.id
+  return persist ? conversationId : null
+}
+
+/** The end user whom a turn names. */
+const personOf = (target: Target) =>
+  target._tag === "EndUser"
+    ? { endUserId: target.id }
+    : target._tag === "External"
+      ? { externalEndUserId: target.id }
+      : {}
 
 /** What {@link ChatTurn} begins its turns with. */
 export const makeStartTurn = Effect.gen(function* () {
@@ -71,11 +98,29 @@ export const makeStartTurn = Effect.gen(function* () {
   const instance = yield* ProcessLease
   const settings = yield* TurnSettings
 
+  /** Where a turn of `chat` goes: its conversation, once there is one. */
+  const placed = Effect.fn("Beginning.placed")(function* (
+    scope: ReadScope,
+    request: ChatTurnRequest,
+    chat: ChatPlace
+  ) {
+    const found = yield* turns.chat(scope, chat.id)
+    if (Option.isNone(found)) return { chatId: chat.id }
+    const { asked, conversationId } = found.value
+    yield* Identity.ofSamePerson(request, found.value)
+    const target: Target = { _tag: "Conversation", id: conversationId }
+    if (!chat.again || asked === null || !request.persist) return { target }
+    if (asked.content !== request.message) return yield* notTheLast()
+    return { target, userMessageId: asked.id, answers: [asked.id], regenerates: true }
+  })
+
   const opened = CheapSpans.fn("Beginning.opened")(function* (
+    scope: ReadScope,
     channel: ConversationChannel,
     request: ChatTurnRequest,
-    { files, retryOf, userMessageId, version }: TurnOptions
+    { chat, files, retryOf, userMessageId, version }: TurnOptions
   ) {
+    const place = chat === undefined ? {} : yield* placed(scope, request, chat)
     const runId = yield* newId.run
     const trace = Trace.make(runId)
     const started = yield* trace.record("run.started", "running", "Run started")
@@ -94,13 +139,36 @@ export const makeStartTurn = Effect.gen(function* () {
       startedAt: started.timestamp,
       startedLabel: started.label,
       timeout: Duration.sum(settings.timeout, settlingTime),
-      ...(version === undefined ? {} : { version })
+      ...(version === undefined ? {} : { version }),
+      ...place
     }
     return { opening, started, trace }
   })
 
-  const admit: Admit<never> = (scope, opening) =>
-    Effect.flatMap(turns.begin(scope, opening), (admission) => Identity.admitted(opening.target, admission))
+  /** {@link opening}, where another first message of its chat was faster. */
+  const behind = (scope: ReadScope, { chatId, ...opening }: TurnStart) =>
+    Effect.gen(function* () {
+      const found = chatId === undefined ? Option.none() : yield* turns.chat(scope, chatId)
+      if (Option.isNone(found)) return yield* Effect.dieMessage("A chat was taken and is not there")
+      yield* Identity.ofSamePerson(personOf(opening.target), found.value)
+      const target: Target = { _tag: "Conversation", id: found.value.conversationId }
+      const behind: TurnStart = { ...opening, target }
+      return { opening: behind, started: yield* Effect.orDie(turns.begin(scope, behind)) }
+    })
+
+  const begin = (scope: ReadScope, opening: TurnStart) => {
+    const begun = Effect.map(turns.begin(scope, opening), (started) => ({ opening, started }))
+    if (opening.chatId === undefined) return Effect.orDie(begun)
+    // What is refused may be a part of a transaction, which goes on.
+    return sql
+      .withTransaction(begun)
+      .pipe(Effect.catchTags({ ChatTaken: () => behind(scope, opening), SqlError: Effect.die }))
+  }
+
+  const admit: Admit<never> = (scope, given) =>
+    Effect.flatMap(begin(scope, given), ({ opening, started }) =>
+      Effect.map(Identity.admitted(opening.target, started), (admission) => ({ opening, admission }))
+    )
 
   /** Claim and turn are one transaction: what is refused does not use the key up. */
   const admitOnce =
@@ -140,11 +208,16 @@ export const makeStartTurn = Effect.gen(function* () {
         .slice(-maxBurstCharacters)
         .toWellFormed()
       const request: ChatTurnRequest = { message, conversationId: id, persist: true }
-      const begun = yield* opened(burst.channel, request, noTurnOptions)
+      const begun = yield* Effect.orDie(opened(scope, burst.channel, request, noTurnOptions))
       const answers = held.messages.map((row) => row.id)
       const opening: TurnStart = { ...begun.opening, userMessageId: last.id, answers }
       const files = burst.files(held.messages.flatMap(({ attachments }) => attachments))
-      return { request, files, begun: { ...begun, opening }, admission: yield* turns.begin(scope, opening) }
+      return {
+        request,
+        files,
+        begun: { ...begun, opening },
+        admission: yield* Effect.orDie(turns.begin(scope, opening))
+      }
     })
     const found = yield* sql.withTransaction(work).pipe(Effect.catchTag("SqlError", Effect.die))
     if (typeof found === "string") return found

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { TurnFailed } from "../../domain/Errors.ts"
+import type { ChatPlace } from "../../domain/chat/UiChat.ts"
 import type { EndUserId, MessageId } from "../../domain/Ids.ts"
 import type { HistoryMessage } from "../../store/chat/Turns.ts"
 
@@ -28,6 +29,8 @@ export interface TurnOptions {
   readonly userMessageId?: MessageId
   /** The user's message is stored already: it is answered while it is the conversation's last and no turn is at it. */
   readonly retryOf?: MessageId
+  /** The client's own name of the conversation, which begins with its first message. */
+  readonly chat?: ChatPlace
   /** Of a turn outside a stored conversation, oldest first. */
   readonly history?: ReadonlyArray<HistoryMessage>
   /** The agent's version that is tried; without it the one that the conversation gets. */

@@ -59,13 +59,16 @@ const known: Readonly<Record<string, unknown>> = {
 }
 
 /** Optional fields without which the others say too little. */
-const always = new Set(["url", "slot", "header"])
+const always = new Set(["url", "slot", "header", "message"])
 
 /** Fields beside which another must not stand. */
-const instead: Readonly<Record<string, string>> = { mcp: "http" }
+const instead: Readonly<Record<string, string>> = { mcp: "http", messages: "message", conversationId: "id" }
 
 /** Fields that mean something beside others alone. */
-const companions: Readonly<Record<string, object>> = { retryOf: { sessionId: "none" } }
+const companions: Readonly<Record<string, object>> = {
+  retryOf: { sessionId: "none" },
+  trigger: { id: "chat-1" }
+}
 
 /** Bodies beside those of the ids. */
 const others: Readonly<Record<string, object>> = {
@@ -84,6 +87,8 @@ const excused = [
   "PATCH /api/agents/:id .tools[]",
   "PATCH /api/agents/:id/widget .color",
   "POST /api/tokens .scopes[]",
+  "POST /v1/chat .messages[](any)",
+  "POST /v1/chat/stream .messages[](any)",
   "POST /v1/chat .responseSchema(any)",
   "POST /v1/chat/stream .responseSchema(any)",
   "POST /api/v1/chat/stream .responseSchema(any)",

@@ -5,9 +5,10 @@ import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { RunStatus, RunTrace } from "../../../domain/chat/AgentRun.ts"
+import { ChatId } from "../../../domain/chat/UiChat.ts"
 import { NotFound, ServiceUnavailable } from "../../../domain/Errors.ts"
 import { RunId } from "../../../domain/Ids.ts"
-import { limitParam } from "../../../domain/Page.ts"
+import { limitParam, numeric } from "../../../domain/Page.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
 import { failure, success, UpdatedAt } from "../../Envelope.ts"
 
@@ -15,6 +16,7 @@ import { failure, success, UpdatedAt } from "../../Envelope.ts"
 const counted = (least: 0 | 1, message: string) =>
   Schema.String.pipe(
     Schema.pattern(least === 0 ? /^\d{1,15}$/ : /^[1-9]\d{0,14}$/, { message: () => message }),
+    Schema.annotations(numeric(least)),
     Schema.compose(Schema.NumberFromString)
   )
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
@@ -61,5 +63,13 @@ export const AgentRunsApi = HttpApiGroup.make("agentRuns")
       .annotate(RequiredPermission, "chat")
       .annotate(OpenApi.Summary, "Follow a turn again after its stream was cut off")
   )
-  .annotate(UpdatedAt, "2026-11-21T00:00:00.000Z")
+  .add(
+    HttpApiEndpoint.get("followChat", "/v1/chat/stream/:chatId/stream")
+      .setPath(Schema.Struct({ chatId: ChatId }))
+      .addSuccess(Events)
+      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "No turn of the chat is under way." }))
+      .annotate(RequiredPermission, "chat")
+      .annotate(OpenApi.Summary, "Follow the turn of a chat that is under way")
+  )
+  .annotate(UpdatedAt, "2026-11-22T00:00:00.000Z")
   .middleware(AgentKeyAuth)

@@ -1,5 +1,7 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import { allows } from "../../../domain/accounts/Access.ts"
 import { AgentRuns } from "../../../usecases/chat/AgentRuns.ts"
 import { Api } from "../../Api.ts"
@@ -20,6 +22,17 @@ export const layer = HttpApiBuilder.group(Api, "agentRuns", (handlers) =>
         Effect.flatMap(CurrentKey, (key) =>
           Effect.map(runs.follow(key, path.runId), (turn) =>
             Sse.response(turn, allows(key.permissions, "trace_read"), request.headers, after)
+          )
+        )
+      )
+      .handle("followChat", ({ path, request }) =>
+        Effect.flatMap(CurrentKey, (key) =>
+          Effect.map(
+            runs.followChat(key, path.chatId),
+            Option.match({
+              onNone: () => HttpServerResponse.empty({ status: 204 }),
+              onSome: (turn) => Sse.response(turn, allows(key.permissions, "trace_read"), request.headers)
+            })
           )
         )
       )

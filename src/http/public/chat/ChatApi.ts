@@ -4,7 +4,8 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
-import { CompleteTurnRequest, CompleteTurnResult, StreamTurnRequest } from "../../../domain/chat/ChatTurn.ts"
+import { CompleteTurnResult } from "../../../domain/chat/ChatTurn.ts"
+import { CompleteTurnBody, StreamTurnBody } from "../../../domain/chat/UiChat.ts"
 import {
   Conflict,
   ConversationNotActive,
@@ -43,7 +44,7 @@ const Events = Schema.String.pipe(
 
 const complete = HttpApiEndpoint.post("complete", "/v1/chat")
   .setHeaders(IdempotencyHeader)
-  .setPayload(CompleteTurnRequest)
+  .setPayload(CompleteTurnBody)
   .addSuccess(success(CompleteTurnResult))
   .addError(failures)
   .annotate(OpenApi.Summary, "Run a chat turn and return the complete reply")
@@ -51,7 +52,7 @@ const complete = HttpApiEndpoint.post("complete", "/v1/chat")
 
 const stream = HttpApiEndpoint.post("stream", "/v1/chat/stream")
   .setHeaders(IdempotencyHeader)
-  .setPayload(StreamTurnRequest)
+  .setPayload(StreamTurnBody)
   .addSuccess(Events)
   .addError(failures)
   .annotate(OpenApi.Summary, "Run a chat turn and stream the reply as it is written")

@@ -1,0 +1,95 @@
+/** Node's requests and responses as the web's, for frameworks that have those of Node. */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Spoke } from "../../client/Spoke.ts"
+import { urlOf } from "../../domain/Address.ts"
+
+/** A framework's request: Node's, with a body where it was parsed already. */
+export type NodeRequest = IncomingMessage & { readonly body?: unknown }
+
+const unusable = (why: string) =>
+  new TypeError(`${why} Mount Spoke before whatever parses bodies of other types than JSON and text.`)
+
+const streamOf = (request: IncomingMessage) => {
+  const chunks = request[Symbol.asyncIterator]()
+  return new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      const { done, value } = await chunks.next()
+      if (done === true) controller.close()
+      else controller.enqueue(new Uint8Array(value))
+    },
+    cancel: async () => void (await chunks.return?.())
+  })
+}
+
+/** What was read of the body before: JSON is written down again, bytes and text are as they came. */
+const parsedBody = ({ body, headers }: NodeRequest): Uint8Array<ArrayBuffer> | string => {
+  if (body === undefined) throw unusable("The body of the request was read already.")
+  if (typeof body === "string") return body
+  if (ArrayBuffer.isView(body)) {
+    return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice()
+  }
+  if (/^application\/(?:[\w.-]+\+)?json\b/iu.test(headers["content-type"] ?? "")) return JSON.stringify(body)
+  throw unusable("The body of the request was parsed already.")
+}
+
+const headersOf = ({ rawHeaders }: IncomingMessage, isParsed: boolean) => {
+  const headers = new Headers()
+  for (let place = 0; place + 1 < rawHeaders.length; place += 2) {
+    const [name = "", value = ""] = rawHeaders.slice(place, place + 2)
+    // What was parsed is neither compressed nor as long as it was.
+    if (isParsed && /^content-(?:length|encoding)$/iu.test(name)) continue
+    if (!/^(?:connection|keep-alive|transfer-encoding|upgrade|expect)$/iu.test(name))
+      headers.append(name, value)
+  }
+  return headers
+}
+
+const requestOf = (request: NodeRequest, path: string, signal: AbortSignal) => {
+  const { method = "GET", readableDidRead } = request
+  const hasBody = method !== "GET" && method !== "HEAD"
+  const origin = urlOf(`http://${request.headers.host ?? "localhost"}`)?.origin ?? "http://localhost"
+  const url = new URL(`${origin}${path}`)
+  return new Request(url, {
+    method,
+    headers: headersOf(request, readableDidRead),
+    signal,
+    ...(hasBody ? { body: readableDidRead ? parsedBody(request) : streamOf(request), duplex: "half" } : {})
+  })
+}
+
+const send = async (answer: Response, response: ServerResponse) => {
+  const cookies = answer.headers.getSetCookie()
+  answer.headers.forEach((value, name) => {
+    if (name !== "set-cookie") response.setHeader(name, value)
+  })
+  if (cookies.length > 0) response.setHeader("set-cookie", cookies)
+  response.writeHead(answer.status)
+  response.flushHeaders()
+  const reader = answer.body?.getReader()
+  for (;;) {
+    const read = await reader?.read()
+    if (read === undefined || read.done) break
+    if (!response.write(read.value)) {
+      await new Promise<void>((resolve) => {
+        response.once("drain", resolve)
+        response.once("close", resolve)
+      })
+    }
+  }
+  response.end()
+}
+
+/**
+ * Answers `request` on `response`; `path` is what Spoke is asked for, without what it is mounted below. Rejects before anything was
+ * answered where the body was read by somebody else; a stream that breaks later ends the connection.
+ */
+export const answer = async (spoke: Spoke, request: NodeRequest, response: ServerResponse, path: string) => {
+  const left = new AbortController()
+  response.once("close", () => left.abort())
+  const { remoteAddress } = request.socket
+  const answered = await spoke.fetch(
+    requestOf(request, path, left.signal),
+    remoteAddress === undefined ? {} : { clientAddress: remoteAddress }
+  )
+  await send(answered, response).catch(() => void response.destroy())
+}

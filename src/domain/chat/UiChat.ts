@@ -1,0 +1,140 @@
+/**
+ * Bodies of the chat routes: the fields of a turn, or what the AI SDK's transport posts of its chat. Of the messages it sends the
+ * last one counts: the history that the agent reads is what is stored.
+ */
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import { Text } from "../Text.ts"
+import { boundedRuntimeData, CompleteFields, oneIdentity, TurnFields } from "./ChatTurn.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/** Chosen by the client; the keys of an agent with one scope share it. */
+export const ChatId = Text.pipe(Schema.minLength(1), Schema.maxLength(200), Schema.brand("ChatId"))
+export type ChatId = typeof ChatId.Type
+
+/** Which chat a turn is of; `again` answers its last message once more. */
+export interface ChatPlace {
+  readonly id: ChatId
+  readonly again: boolean
+}
+
+const { message } = TurnFields.fields
+
+const UserMessage = Schema.Struct({
+  role: Schema.Literal("user").annotations({ message: () => "Expected the last message to be the user's" }),
+  parts: Schema.Array(
+    Schema.Struct({
+      type: Schema.Literal("text").annotations({
+        message: () => "Expected a text; files are taken by POST /api/v1/chat/stream alone"
+      }),
+      text: Schema.String
+    })
+  )
+})
+const decodeMessage = ParseResult.decodeUnknownEither(UserMessage)
+const decodeText = ParseResult.decodeUnknownEither(message)
+
+const UiMessages = Schema.Array(Schema.Unknown).pipe(
+  Schema.minItems(1),
+  Schema.annotations({
+    jsonSchema: {
+      type: "array",
+      description: "UI messages; the last one is the user's, and its texts are the turn's `message`.",
+      minItems: 1,
+      items: {
+        type: "object",
+        required: ["role", "parts"],
+        additionalProperties: true,
+        properties: {
+          role: { type: "string", enum: ["system", "user", "assistant"] },
+          parts: {
+            type: "array",
+            items: {
+              type: "object",
+              required: ["type"],
+              properties: { type: { type: "string" }, text: { type: "string" } },
+              additionalProperties: true
+            }
+          }
+        }
+      }
+    }
+  })
+)
+
+/** UI messages as the text of the last one. */
+const LastMessage = Schema.transformOrFail(UiMessages, Schema.typeSchema(message), {
+  strict: true,
+  decode: (messages, _, ast) => {
+    const place = messages.length - 1
+    const last = ParseResult.flatMap(decodeMessage(messages[place]), ({ parts }) =>
+      decodeText(parts.map(({ text }) => text).join(""))
+    )
+    return ParseResult.mapError(
+      last,
+      (issue) =>
+        new ParseResult.Transformation(
+          ast,
+          messages,
+          "Transformation",
+          new ParseResult.Pointer(place, messages, issue)
+        )
+    )
+  },
+  encode: (text) => ParseResult.succeed([{ role: "user", parts: [{ type: "text", text }] }])
+})
+
+const chatFields = {
+  message: optional(message),
+  id: optional(ChatId),
+  messages: optional(LastMessage),
+  trigger: optional(Schema.Literal("submit-message", "regenerate-message")),
+  messageId: optional(Text)
+}
+
+const Wire = Schema.Struct({ ...TurnFields.fields, ...chatFields })
+
+const at = (field: string, problem: string) => ({ path: [field], message: problem })
+
+const consistent = (body: typeof Wire.Type) => {
+  const { conversationId, id, messageId, messages, trigger } = body
+  if (body.message === undefined && messages === undefined) return at("message", "is missing")
+  if (body.message !== undefined && messages !== undefined) return at("messages", "Send message or messages")
+  if (id !== undefined && conversationId !== undefined) return at("id", "Send id or conversationId")
+  if (trigger === "regenerate-message") {
+    return id === undefined
+      ? at("id", "Expected the id of the chat whose last message is answered again")
+      : undefined
+  }
+  return messageId === undefined || messages === undefined
+    ? undefined
+    : at("messageId", "A message that was sent cannot be changed: send a new one, or begin another chat")
+}
+
+/** Body of `POST /v1/chat/stream`. */
+export const StreamTurnBody = Wire.pipe(
+  Schema.filter(consistent),
+  Schema.filter(oneIdentity),
+  Schema.filter(boundedRuntimeData)
+)
+/** Body of `POST /v1/chat`. */
+export const CompleteTurnBody = Schema.Struct({ ...CompleteFields, ...chatFields }).pipe(
+  Schema.filter(consistent),
+  Schema.filter(oneIdentity),
+  Schema.filter(boundedRuntimeData)
+)
+
+/** The turn that a body asks for, and the chat that it is of. */
+export const turnOf = <A extends typeof Wire.Type>({
+  id,
+  message,
+  messageId: _,
+  messages,
+  trigger,
+  ...turn
+}: A) => ({
+  ...turn,
+  message: message ?? messages ?? "",
+  ...(id === undefined ? {} : { chat: { id, again: trigger === "regenerate-message" } })
+})

@@ -1,0 +1,42 @@
+/** `import { spoke } from "spoke/fastify"`: the API of an instance in this process as a plugin of Fastify. */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { answer } from "./app/mount/NodeRequests.ts"
+import { type Mounted, opening } from "./app/mount/Opening.ts"
+
+export type { Mounted } from "./app/mount/Opening.ts"
+
+interface Reply {
+  readonly raw: ServerResponse
+  readonly hijack: () => unknown
+}
+
+/** What of Fastify is used: its version is the host's. */
+interface Application {
+  readonly prefix: string
+  readonly removeAllContentTypeParsers: () => unknown
+  readonly addContentTypeParser: (
+    type: string,
+    parser: (request: unknown, payload: unknown, done: (error: null) => void) => void
+  ) => unknown
+  readonly all: (
+    path: string,
+    handler: (request: { readonly raw: IncomingMessage }, reply: Reply) => Promise<unknown>
+  ) => unknown
+  readonly addHook: (name: "onClose", hook: () => Promise<void>) => unknown
+}
+
+/** `app.register(spoke({ dataDir }), { prefix })`; bodies stay unread for the routes below it, and it ends with the application. */
+export const spoke = (mounted: Mounted = {}) => {
+  const { close, open } = opening(mounted)
+  return async (app: Application): Promise<void> => {
+    app.removeAllContentTypeParsers()
+    app.addContentTypeParser("*", (_request, _payload, done) => done(null))
+    app.all("/*", async ({ raw }, reply) => {
+      const instance = await open()
+      reply.hijack()
+      const path = (raw.url ?? "/").slice(app.prefix.length)
+      await answer(instance, raw, reply.raw, path.startsWith("/") ? path : `/${path}`)
+    })
+    app.addHook("onClose", close)
+  }
+}

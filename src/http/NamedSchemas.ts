@@ -1,0 +1,131 @@
+/**
+ * Names for the schemas of the description, so that generated clients have them: a body by its operation, a failure by its code,
+ * and what several operations answer by what it is called here.
+ */
+import * as OpenApiJsonSchema from "@effect/platform/OpenApiJsonSchema"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import { RunEvent } from "../domain/chat/AgentRun.ts"
+import { Citation, Media } from "../domain/chat/ChatTurn.ts"
+import { Conversation, Message } from "../domain/conversations/Conversation.ts"
+import { Chunk, RetrieveFilter } from "../domain/knowledge/Chunk.ts"
+import { IngestionJob, LatestJob } from "../domain/knowledge/Source.ts"
+import { SourceItem } from "./public/knowledge/SourcesApi.ts"
+
+/** What operations share. */
+const shared: Readonly<Record<string, Schema.Schema.AnyNoContext>> = {
+  Chunk,
+  Citation,
+  Conversation: Schema.Struct(Conversation.fields),
+  IngestionJob: Schema.Struct(IngestionJob.fields),
+  LatestJob,
+  Media,
+  Message: Schema.Struct(Message.fields),
+  RetrieveFilter,
+  RunEvent,
+  Source: SourceItem
+}
+
+const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
+  Predicate.isRecord(value) && !Array.isArray(value)
+
+/** `chat.complete` and `NOT_FOUND` as types are called. */
+const pascal = (name: string) =>
+  name
+    .split(/[._]/u)
+    .map((word) => (word === word.toUpperCase() ? word.toLowerCase() : word))
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("")
+
+const at = (node: unknown, ...path: ReadonlyArray<string>): unknown =>
+  path.reduce<unknown>((inner, name) => (isRecord(inner) ? inner[name] : undefined), node)
+
+/** The code of a failure's envelope; none of any other schema, such as OpenAI's errors, which say more. */
+const codeOf = (node: unknown): string | undefined => {
+  if (at(node, "properties", "error", "properties", "type") !== undefined) return undefined
+  const codes = at(node, "properties", "error", "properties", "code", "enum")
+  return Array.isArray(codes) && codes.length === 1 ? String(codes[0]) : undefined
+}
+
+const mapped = (node: unknown, each: (value: unknown, name: string) => unknown) =>
+  isRecord(node)
+    ? Object.fromEntries(Object.entries(node).map(([name, value]) => [name, each(value, name)]))
+    : node
+
+/** `paths` with references, and what they refer to; `clean` makes of a schema what is sent of it. */
+export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node: unknown) => unknown) => {
+  const names = new Map(
+    Object.entries(shared).map(([name, schema]) => [
+      JSON.stringify(clean(OpenApiJsonSchema.makeWithDefs(schema, { defs: {} }))),
+      name
+    ])
+  )
+  const schemas: Record<string, unknown> = {}
+
+  /** A reference to `node`, whose own parts have names by then. */
+  const kept = (name: string, node: unknown) => {
+    schemas[name] = node
+    return { $ref: `#/components/schemas/${name}` }
+  }
+
+  const visited = (node: unknown): unknown => {
+    if (Array.isArray(node)) return node.map(visited)
+    if (!isRecord(node)) return node
+    const inner = () => mapped(node, visited)
+    const code = codeOf(node)
+    if (code !== undefined) return kept(pascal(code).replace(/(?:Error)?$/u, "Error"), inner())
+    const known = node["type"] === "object" ? names.get(JSON.stringify(node)) : undefined
+    return known === undefined ? inner() : kept(known, inner())
+  }
+
+  const isObject = (node: unknown) => at(node, "type") === "object"
+
+  /** The schema of JSON under `content`, made by `name`. */
+  const inContent = (content: unknown, name: (schema: unknown) => unknown) =>
+    mapped(content, (media, type) => {
+      if (type !== "application/json" || !isRecord(media)) return media
+      return { ...media, schema: name(visited(media["schema"])) }
+    })
+
+  const answered = (responses: unknown, id: string) =>
+    mapped(responses, (response, status) =>
+      isRecord(response)
+        ? {
+            ...response,
+            ...(response["content"] === undefined
+              ? {}
+              : {
+                  content: inContent(response["content"], (schema) => {
+                    const data = at(schema, "properties", "data")
+                    if (!status.startsWith("2") || !isRecord(schema) || !isObject(data)) return schema
+                    const properties = {
+                      ...(isRecord(schema["properties"]) ? schema["properties"] : {}),
+                      data: kept(`${id}Data`, data)
+                    }
+                    return { ...schema, properties }
+                  })
+                })
+          }
+        : response
+    )
+
+  const operation = (node: unknown) => {
+    if (!isRecord(node)) return node
+    const id = pascal(String(node["operationId"]))
+    const body = node["requestBody"]
+    return {
+      ...node,
+      ...(isRecord(body)
+        ? {
+            requestBody: {
+              ...body,
+              content: inContent(body["content"], (schema) => kept(`${id}Request`, schema))
+            }
+          }
+        : {}),
+      responses: answered(node["responses"], id)
+    }
+  }
+
+  return { paths: mapped(paths, (item) => mapped(item, operation)), schemas }
+}

@@ -1,0 +1,51 @@
+/** Conversations by the id that a client gave its chat. */
+import type * as SqlClient from "@effect/sql/SqlClient"
+import { SqlError } from "@effect/sql/SqlError"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import type { ReadScope } from "../../domain/accounts/Access.ts"
+import type { ChatId } from "../../domain/chat/UiChat.ts"
+import { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
+import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
+
+const Asked = Schema.Struct({ id: MessageId, content: Schema.String })
+
+const Chat = Schema.Struct({
+  conversationId: ConversationId,
+  endUserId: EndUserId,
+  externalId: Schema.NullOr(Schema.String),
+  /** The last message of the end user, stored or still being answered; null where none is the agent's to answer. */
+  asked: Schema.NullOr(Asked)
+})
+
+/** Another request began the conversation of the same chat at the same time. */
+export class ChatTaken extends Data.TaggedError("ChatTaken") {}
+
+/** The index decides between concurrent first messages; no other row of a turn can be there already. */
+export const isChatTaken = (error: unknown) =>
+  error instanceof SqlError && Predicate.hasProperty(error.cause, "code") && error.cause.code === "23505"
+
+/** That the conversation `c` is the chat's, for a key of this scope. */
+export const isOfChat = (sql: SqlClient.SqlClient, scope: ReadScope, id: ChatId) => sql`
+  c.tenant_id = ${scope.tenantId} and c.agent_id = ${scope.agentId} and c.chat_id = ${id}
+    and md5(coalesce(c.source_scope::text, '')) = md5(coalesce(${sourceScopeJson(scope)}::jsonb::text, ''))`
+
+/** None before the chat's first message. */
+export const findChat = (sql: SqlClient.SqlClient, scope: ReadScope, id: ChatId) =>
+  SqlSchema.findOne({
+    Request: Schema.Void,
+    Result: Chat,
+    execute: () => sql`
+      select c.id as "conversationId", c.end_user_id as "endUserId", e.external_id as "externalId", coalesce(
+        (select json_build_object('id', r.user_message_id, 'content', r.user_message) from agent_runs r
+          where r.conversation_id = c.id and r.status = 'running' order by r.ticket desc limit 1),
+        (select json_build_object('id', m.id, 'content', m.content) from messages m
+          where m.conversation_id = c.id and m.role = 'user' and m.position > c.episode_start
+          order by m.position desc limit 1)
+      ) as asked
+      from conversations c join end_users e on e.id = c.end_user_id
+      where ${isOfChat(sql, scope, id)}`
+  })(undefined).pipe(Effect.orDie, Effect.withSpan("Turns.chat"))

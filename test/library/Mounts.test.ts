@@ -1,0 +1,182 @@
+/** The API of an instance in the process of a web framework, asked over HTTP. */
+import { createServer, type Server } from "node:http"
+import { serve } from "@hono/node-server"
+import express from "express"
+import Fastify, { type FastifyInstance } from "fastify"
+import { Hono } from "hono"
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
+import type { Spoke } from "../../src/client/Spoke.ts"
+import * as ForExpress from "../../src/express.ts"
+import * as ForFastify from "../../src/fastify.ts"
+import * as ForHono from "../../src/hono.ts"
+import { createSpoke } from "../../src/index.ts"
+import * as ForNext from "../../src/next.ts"
+import { removeFolder, temporaryFolder } from "../e2e/Spoke.ts"
+
+const folder = temporaryFolder()
+let spoke: Spoke
+let key = ""
+const given = () => Promise.resolve(spoke)
+
+beforeAll(async () => {
+  spoke = await createSpoke({ dataDir: folder, workers: false })
+  const { id } = await spoke.agents.create({ name: "Mounted" })
+  key = (await spoke.agent(id).keys.create({ name: "k", permissions: ["*"] })).secret
+}, 60_000)
+
+afterAll(async () => {
+  await spoke.close()
+  removeFolder(folder)
+})
+
+const closing: Array<() => unknown> = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+const addressOf = (server: Pick<Server, "address">) => {
+  const address = server.address()
+  return typeof address === "object" && address !== null ? `http://127.0.0.1:${address.port}` : ""
+}
+
+const listen = async (app: Parameters<typeof createServer>[1]) => {
+  const server = createServer(app)
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  closing.push(() => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  })
+  return addressOf(server)
+}
+
+const post = (url: string, body: string | FormData, headers: Readonly<Record<string, string>> = {}) =>
+  fetch(url, {
+    method: "POST",
+    headers: {
+      "x-api-key": key,
+      ...(typeof body === "string" ? { "content-type": "application/json" } : {}),
+      ...headers
+    },
+    body
+  })
+
+const json = async (response: Response): Promise<ReturnType<typeof JSON.parse>> =>
+  JSON.parse(await response.text())
+
+/** What holds wherever it is mounted. */
+const answers = async (url: string) => {
+  expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  const refused = await fetch(`${url}/v1/usage`)
+  expect([refused.status, (await json(refused)).error.code]).toEqual([401, "UNAUTHORIZED"])
+  expect(refused.headers.get("x-request-id")).not.toBeNull()
+  const listed = await fetch(`${url}/v1/sources?limit=1`, { headers: { "x-api-key": key } })
+  expect([listed.status, Array.isArray((await json(listed)).data.sources)]).toEqual([200, true])
+  const turn = await post(`${url}/v1/chat`, JSON.stringify({ message: "Grüße, 漢?" }))
+  expect([turn.status, typeof (await json(turn)).data.reply]).toEqual([200, "string"])
+  const streamed = await post(`${url}/v1/chat/stream`, JSON.stringify({ message: "Hello" }))
+  expect(streamed.headers.get("content-type")).toContain("text/event-stream")
+  expect((await streamed.text()).endsWith("data: [DONE]\n\n")).toBe(true)
+  const missing = await fetch(`${url}/v1/nothing`)
+  expect([missing.status, (await json(missing)).error.code]).toEqual([404, "NOT_FOUND"])
+}
+
+const upload = async (url: string) => {
+  const form = new FormData()
+  form.set("file", new Blob(["x".repeat(300_000)], { type: "text/plain" }), "long.txt")
+  return post(`${url}/v1/sources/upload`, form)
+}
+
+describe("Spoke in Express", () => {
+  it("answers beside the host's own routes, also below a path", async () => {
+    const app = express()
+    app.get("/hello", (_, response) => void response.send("Hello"))
+    app.use("/ai", ForExpress.spoke(given))
+    const url = await listen(app)
+    expect(await (await fetch(`${url}/hello`)).text()).toBe("Hello")
+    await answers(`${url}/ai`)
+    expect((await upload(`${url}/ai`)).status).toBe(201)
+  })
+
+  it("answers behind a parser of JSON, compressed bodies too, and says what it cannot read again", async () => {
+    const app = express()
+    app.use(express.json(), express.urlencoded())
+    app.use(ForExpress.spoke(given))
+    const errors: Array<unknown> = []
+    app.use((error: unknown, _: unknown, response: express.Response, _next: unknown) => {
+      errors.push(error)
+      response.status(500).send("broken")
+    })
+    const url = await listen(app)
+    await answers(url)
+    expect((await upload(url)).status).toBe(201)
+    const form = await post(`${url}/v1/chat`, "message=Hello", {
+      "content-type": "application/x-www-form-urlencoded"
+    })
+    expect([form.status, errors.map(String)]).toEqual([
+      500,
+      [
+        "TypeError: The body of the request was parsed already. Mount Spoke before whatever parses bodies of other types than JSON and text."
+      ]
+    ])
+  })
+
+  it("gives a failure to open to the host, and opens it with the next request", async () => {
+    let tries = 0
+    const app = express()
+    app.use(
+      ForExpress.spoke(() => (++tries === 1 ? Promise.reject(new Error("not yet")) : Promise.resolve(spoke)))
+    )
+    app.use((error: Error, _: unknown, response: express.Response, _next: unknown) => {
+      response.status(503).send(error.message)
+    })
+    const url = await listen(app)
+    const first = await fetch(`${url}/healthz`)
+    expect([first.status, await first.text()]).toEqual([503, "not yet"])
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  })
+})
+
+describe("Spoke in Fastify", () => {
+  it("answers below its prefix, and leaves the host's own routes and parsers as they are", async () => {
+    const app: FastifyInstance = Fastify()
+    app.post("/echo", (request) => Promise.resolve({ got: request.body }))
+    await app.register(ForFastify.spoke(given), { prefix: "/ai" })
+    await app.listen({ port: 0, host: "127.0.0.1" })
+    closing.push(() => app.close())
+    const url = addressOf(app.server)
+    expect(await json(await post(`${url}/echo`, '{"a":1}'))).toEqual({ got: { a: 1 } })
+    await answers(`${url}/ai`)
+    expect((await upload(`${url}/ai`)).status).toBe(201)
+  })
+})
+
+describe("Spoke in Hono", () => {
+  it("answers what the host has no route for", async () => {
+    const app = new Hono()
+    app.get("/hello", (context) => context.text("Hello"))
+    app.all("*", ForHono.spoke(given))
+    const server = serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" })
+    await new Promise<void>((resolve) => server.once("listening", resolve))
+    closing.push(() => new Promise((resolve) => server.close(resolve)))
+    const url = addressOf(server)
+    expect(await (await fetch(`${url}/hello`)).text()).toBe("Hello")
+    await answers(url)
+    expect((await upload(url)).status).toBe(201)
+  })
+})
+
+describe("Spoke in a route file of Next.js", () => {
+  it("is opened by the first request, once, and answers every method", async () => {
+    const own = temporaryFolder()
+    const first = ForNext.spoke({ dataDir: own, workers: false })
+    // The file is loaded again while a development server runs.
+    const again = ForNext.spoke({ dataDir: own, workers: false })
+    const ask = (path: string, init?: RequestInit) => new Request(`http://localhost${path}`, init)
+    const [one, other] = await Promise.all([first.GET(ask("/healthz")), again.GET(ask("/healthz"))])
+    expect([one.status, other.status]).toEqual([200, 200])
+    expect((await again.POST(ask("/v1/chat", { method: "POST", body: "{}" }))).status).toBe(401)
+    expect((await first.OPTIONS(ask("/v1/chat", { method: "OPTIONS" }))).status).toBe(204)
+    await first.close()
+    removeFolder(own)
+  }, 60_000)
+})
