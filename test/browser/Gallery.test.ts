@@ -23,7 +23,7 @@ const views = [
 const untranslated = (page: Page): Promise<ReadonlyArray<string>> =>
   page.evaluate(`(() => {
     const english = /\\b(the|this|that|and|with|from|yet|is|are|been|your|you)\\b/i
-    const theirs = 'article, noscript, .visually-hidden[role], .visually-hidden[aria-live], code, pre, textarea, [lang="en"], a[href*="/conversations/"], a[href*="/sources/"], a[href*="/agents/"], h1, td, dd, select, [role=option]'
+    const theirs = 'article, noscript, .visually-hidden[role], .visually-hidden[aria-live], code, pre, textarea, [lang="en"], [lang=""], a[href*="/conversations/"], a[href*="/sources/"], a[href*="/agents/"], h1, td, dd, select, [role=option]'
     const found = []
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
     while (walker.nextNode()) {

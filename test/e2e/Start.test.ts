@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { signIn } from "./RouteWorld.ts"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 
 const owner = { email: "owner@example.com", password: "correct horse battery" }
@@ -14,12 +15,7 @@ describe("The guided start and the widget, over HTTP", () => {
 
   beforeAll(async () => {
     spoke = await start(dataDir, { SPOKE_ADMIN_EMAIL: owner.email, SPOKE_ADMIN_PASSWORD: owner.password })
-    const response = await fetch(`${spoke.url}/api/auth/login`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(owner)
-    })
-    cookie = (response.headers.get("set-cookie") ?? "").split(";")[0] ?? ""
+    cookie = await signIn(spoke, owner.email, owner.password)
     await until(
       () => spoke.request("GET", "/v1/sources"),
       ({ body }) => body.data.sources.every(({ status }: { status: string }) => status === "READY"),

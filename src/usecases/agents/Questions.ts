@@ -45,8 +45,8 @@ const deeds =
   /^(?:add|apply|ask|book|build|buy|cancel|change|choose|configure|connect|contact|create|delete|deploy|embed|exchange|find|follow|get|install|invite|manage|make|open|order|pay|register|remove|renew|replace|request|reset|return|run|send|set up|sign|start|test|track|try|update|upgrade|upload|use|write)\s/iu
 
 const lowered = (text: string) =>
-  // A word in capitals is a name.
-  /^\p{Lu}\p{Lu}/u.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1)
+  // Names keep their capitals.
+  /^\p{Lu}\p{Lu}|\s\p{Lu}/u.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1)
 
 /** How well a heading makes a question, 0 best, and the question. */
 interface Candidate {

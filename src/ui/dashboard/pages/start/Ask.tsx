@@ -38,7 +38,8 @@ export const Ask = ({ agentId, isKnown, user }: Props) => {
       {(found) => (
         <>
           {found.length === 0 ? null : <p className={css["soft"]}>{t.lead}</p>}
-          <ul className={css["questions"]}>
+          {/* In the language of the content, which nobody has said. */}
+          <ul className={css["questions"]} lang="">
             {found.map((question) => (
               <li key={question}>
                 <Button

@@ -64,28 +64,30 @@ const Fields = ({ agent, onSaved, proposed, stored }: FormProps) => {
   const { errorOf, general } = useIssues(save.error, ["allowedOrigins"])
   return (
     <div className={css["look"]}>
-      <Form
-        onSubmit={() => {
-          if (areOrigins(value)) save.mutate()
-        }}
-        problem={general}
-      >
-        <ColorField label={t.color} value={value.color} onChange={(color) => change({ color })} />
-        <Origins
-          label={t.origins}
-          help={t.originsHelp}
-          isRequired
-          value={value.origins}
-          onChange={(origins) => change({ origins })}
-          error={errorOf("allowedOrigins")}
-        />
-        <div className={css["row"]}>
-          <Button kind="primary" type="submit" busy={save.isPending}>
-            {t.save}
-          </Button>
-          <Link href={`/agents/${agent.id}/widget`}>{t.more}</Link>
-        </div>
-      </Form>
+      <div className={css["fields"]}>
+        <Form
+          onSubmit={() => {
+            if (areOrigins(value)) save.mutate()
+          }}
+          problem={general}
+        >
+          <ColorField label={t.color} value={value.color} onChange={(color) => change({ color })} />
+          <Origins
+            label={t.origins}
+            help={t.originsHelp}
+            isRequired
+            value={value.origins}
+            onChange={(origins) => change({ origins })}
+            error={errorOf("allowedOrigins")}
+          />
+          <div className={css["row"]}>
+            <Button kind="primary" type="submit" busy={save.isPending}>
+              {t.save}
+            </Button>
+            <Link href={`/agents/${agent.id}/widget`}>{t.more}</Link>
+          </div>
+        </Form>
+      </div>
       <WidgetPreview look={shownOf(value, agent)} />
     </div>
   )

@@ -118,123 +118,125 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
   const { errorOf, general } = useIssues(save.error, places)
   return (
     <div className={css["designer"]}>
-      <Form
-        onSubmit={() => {
-          // What is no website is said at the field.
-          if (areOrigins(value)) save.mutate()
-        }}
-      >
-        <Conflict draft={draft} problem={save.error} />
-        {stored.publicId === null ? null : (
-          <Card title={t.script}>
-            <Copyable label={t.script} value={scriptOf(stored.publicId)} />
-            <p className={css["help"]}>{t.scriptHelp}</p>
-          </Card>
-        )}
-        <Card title={t.pages}>
-          <Origins
-            label={t.origins}
-            help={t.originsHelp}
-            isRequired
-            value={value.origins}
-            onChange={(origins) => change({ origins })}
-            error={errorOf("allowedOrigins")}
-          />
-          <Theirs draft={draft} name="origins" />
-        </Card>
-        <Card title={t.look}>
-          <ColorField label={t.color} value={value.color} onChange={(color) => change({ color })} />
-          <TextField
-            label={t.avatar}
-            help={t.avatarHelp}
-            value={value.avatar}
-            onChange={(avatar) => change({ avatar })}
-            error={errorOf("avatar")}
-          />
-          <Select
-            label={t.position}
-            options={[
-              ["right", t.right],
-              ["left", t.left]
-            ]}
-            value={value.position}
-            onChange={(position) => change({ position })}
-          />
-          <Theirs draft={draft} name="color" />
-        </Card>
-        <Card title={t.says}>
-          <LongText
-            label={t.greeting}
-            help={t.greetingHelp}
-            rows={2}
-            value={value.greeting}
-            onChange={(greeting) => change({ greeting })}
-            error={errorOf("greeting")}
-          />
-          <Theirs draft={draft} name="greeting" />
-          <LongText
-            label={t.suggestions}
-            help={t.suggestionsHelp}
-            rows={4}
-            value={value.suggestions}
-            onChange={(suggestions) => change({ suggestions })}
-            error={errorOf("suggestions")}
-          />
-          <Theirs draft={draft} name="suggestions" />
-          <div>
-            <Button kind="quiet" busy={suggest.isPending} onPress={() => suggest.mutate()}>
-              {t.suggest}
-            </Button>
-          </div>
-          {suggest.error === null ? null : <Problem problem={suggest.error} />}
-          <Select
-            label={t.language}
-            options={[
-              ["auto", t.auto],
-              ["en", "English"],
-              ["de", "Deutsch"]
-            ]}
-            value={value.language}
-            onChange={(language) => change({ language })}
-          />
-        </Card>
-        <Card title={t.consent}>
-          <TextField
-            label={t.consent}
-            help={t.consentHelp}
-            value={value.consent}
-            onChange={(consent) => change({ consent })}
-            error={errorOf("consent")}
-          />
-          <Theirs draft={draft} name="consent" />
-          {value.consent.trim() === "" ? null : (
-            <>
-              <TextField
-                label={t.linkLabel}
-                value={value.linkLabel}
-                onChange={(linkLabel) => change({ linkLabel })}
-                error={errorOf("consent.link.label")}
-              />
-              <TextField
-                label={t.linkUrl}
-                help={t.linkHelp}
-                inputMode="url"
-                spellCheck="false"
-                value={value.linkUrl}
-                onChange={(linkUrl) => change({ linkUrl })}
-                error={errorOf("consent.link.url")}
-              />
-            </>
+      <div className={css["fields"]}>
+        <Form
+          onSubmit={() => {
+            // What is no website is said at the field.
+            if (areOrigins(value)) save.mutate()
+          }}
+        >
+          <Conflict draft={draft} problem={save.error} />
+          {stored.publicId === null ? null : (
+            <Card title={t.script}>
+              <Copyable label={t.script} value={scriptOf(stored.publicId)} />
+              <p className={css["help"]}>{t.scriptHelp}</p>
+            </Card>
           )}
-        </Card>
-        {general === null || isOutdated(general) ? null : <Problem problem={general} />}
-        <Actions>
-          <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
-          <Button kind="primary" type="submit" busy={save.isPending}>
-            {t.save}
-          </Button>
-        </Actions>
-      </Form>
+          <Card title={t.pages}>
+            <Origins
+              label={t.origins}
+              help={t.originsHelp}
+              isRequired
+              value={value.origins}
+              onChange={(origins) => change({ origins })}
+              error={errorOf("allowedOrigins")}
+            />
+            <Theirs draft={draft} name="origins" />
+          </Card>
+          <Card title={t.look}>
+            <ColorField label={t.color} value={value.color} onChange={(color) => change({ color })} />
+            <TextField
+              label={t.avatar}
+              help={t.avatarHelp}
+              value={value.avatar}
+              onChange={(avatar) => change({ avatar })}
+              error={errorOf("avatar")}
+            />
+            <Select
+              label={t.position}
+              options={[
+                ["right", t.right],
+                ["left", t.left]
+              ]}
+              value={value.position}
+              onChange={(position) => change({ position })}
+            />
+            <Theirs draft={draft} name="color" />
+          </Card>
+          <Card title={t.says}>
+            <LongText
+              label={t.greeting}
+              help={t.greetingHelp}
+              rows={2}
+              value={value.greeting}
+              onChange={(greeting) => change({ greeting })}
+              error={errorOf("greeting")}
+            />
+            <Theirs draft={draft} name="greeting" />
+            <LongText
+              label={t.suggestions}
+              help={t.suggestionsHelp}
+              rows={4}
+              value={value.suggestions}
+              onChange={(suggestions) => change({ suggestions })}
+              error={errorOf("suggestions")}
+            />
+            <Theirs draft={draft} name="suggestions" />
+            <div>
+              <Button kind="quiet" busy={suggest.isPending} onPress={() => suggest.mutate()}>
+                {t.suggest}
+              </Button>
+            </div>
+            {suggest.error === null ? null : <Problem problem={suggest.error} />}
+            <Select
+              label={t.language}
+              options={[
+                ["auto", t.auto],
+                ["en", "English"],
+                ["de", "Deutsch"]
+              ]}
+              value={value.language}
+              onChange={(language) => change({ language })}
+            />
+          </Card>
+          <Card title={t.consent}>
+            <TextField
+              label={t.consent}
+              help={t.consentHelp}
+              value={value.consent}
+              onChange={(consent) => change({ consent })}
+              error={errorOf("consent")}
+            />
+            <Theirs draft={draft} name="consent" />
+            {value.consent.trim() === "" ? null : (
+              <>
+                <TextField
+                  label={t.linkLabel}
+                  value={value.linkLabel}
+                  onChange={(linkLabel) => change({ linkLabel })}
+                  error={errorOf("consent.link.label")}
+                />
+                <TextField
+                  label={t.linkUrl}
+                  help={t.linkHelp}
+                  inputMode="url"
+                  spellCheck="false"
+                  value={value.linkUrl}
+                  onChange={(linkUrl) => change({ linkUrl })}
+                  error={errorOf("consent.link.url")}
+                />
+              </>
+            )}
+          </Card>
+          {general === null || isOutdated(general) ? null : <Problem problem={general} />}
+          <Actions>
+            <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
+            <Button kind="primary" type="submit" busy={save.isPending}>
+              {t.save}
+            </Button>
+          </Actions>
+        </Form>
+      </div>
       <div className={css["preview"]}>
         <WidgetPreview look={shownOf(value, agent)} />
       </div>

@@ -45,7 +45,7 @@ const linkOf = ({ linkLabel, linkUrl }: WidgetForm) =>
   linkUrl.trim() === "" ? null : { label: orNull(linkLabel) ?? linkUrl.trim(), url: linkUrl.trim() }
 
 /** Everything but the websites. */
-export const lookOf = (form: WidgetForm): Look => ({
+const lookOf = (form: WidgetForm): Look => ({
   color: orNull(form.color),
   avatar: orNull(form.avatar),
   position: form.position,
