@@ -8,6 +8,7 @@ import { Button } from "../../components/Button.tsx"
 import { LongText, Select, TextField } from "../../components/Field.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { texts, useText } from "../../text/Language.tsx"
+import { addressOf } from "./addressOf.ts"
 import css from "./Crawling.module.css"
 import { Reason, Why } from "./Why.tsx"
 
@@ -75,12 +76,6 @@ export const crawlFormOf = (config: SourceConfig): CrawlForm => ({
   exclude: (config.excludePatterns ?? []).join("\n"),
   refresh: config.refresh ?? "off"
 })
-
-/** The address meant: people leave out the `https://`. */
-export const addressOf = (typed: string): string => {
-  const text = typed.trim()
-  return text === "" || /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`
-}
 
 /** What the form says of a source. */
 export const crawlOf = (type: "URL" | "SITEMAP", form: CrawlForm): typeof DryRunRequest.Encoded => {

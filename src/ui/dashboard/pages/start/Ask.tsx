@@ -27,7 +27,7 @@ interface Props {
   readonly isKnown: boolean
 }
 
-export const Ask = ({ agentId, isKnown, user }: Props) => {
+const Ask = ({ agentId, isKnown, user }: Props) => {
   const t = useText(words)
   const [, navigate] = useLocation()
   const query = useQuery({ ...questions(agentId), enabled: isKnown })
@@ -66,3 +66,5 @@ export const Ask = ({ agentId, isKnown, user }: Props) => {
     </Loaded>
   )
 }
+
+export default Ask

@@ -1,6 +1,6 @@
 /** Step one: the customer's homepage, and which of its pages are read. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
+import { lazy, Suspense, useState } from "react"
 import { createAgent } from "../../api/Agents.ts"
 import { createSource, dryRun } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
@@ -8,9 +8,7 @@ import { TextField } from "../../components/Field.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { texts, useText } from "../../text/Language.tsx"
-import { AddSource } from "../sources/AddSource.tsx"
-import { addressOf } from "../sources/Crawling.tsx"
-import { Why } from "../sources/Why.tsx"
+import { addressOf } from "../sources/addressOf.ts"
 import css from "./Start.module.css"
 
 const words = texts(
@@ -47,6 +45,12 @@ const words = texts(
     agent: "Mein Agent"
   }
 )
+
+// This page is the first that is shown: what it may not need comes when it does.
+const AddSource = lazy(() =>
+  import("../sources/AddSource.tsx").then((module) => ({ default: module.AddSource }))
+)
+const Why = lazy(() => import("../sources/Why.tsx").then((module) => ({ default: module.Why })))
 
 /** Links from the homepage that are followed. */
 const maxDepth = 3
@@ -141,7 +145,15 @@ export const Content = ({ agentId, onAdded }: Props) => {
         {found === undefined || find.isPending ? null : found.pages.length > 0 ? (
           <p>{found.isComplete ? t.found(found.pages.length) : t.more(found.pages.length)}</p>
         ) : (
-          <p className={css["error"]}>{found.error === null ? t.none : <Why error={found.error} />}</p>
+          <p className={css["error"]}>
+            {found.error === null ? (
+              t.none
+            ) : (
+              <Suspense>
+                <Why error={found.error} />
+              </Suspense>
+            )}
+          </p>
         )}
       </div>
       {found === undefined || found.pages.length === 0 ? null : (
@@ -162,15 +174,17 @@ export const Content = ({ agentId, onAdded }: Props) => {
         </>
       )}
       {adding === null ? null : (
-        <AddSource
-          agentId={adding.agentId}
-          kind={adding.kind}
-          isOpen
-          onClose={() => {
-            setAdding(null)
-            onAdded(adding.agentId)
-          }}
-        />
+        <Suspense>
+          <AddSource
+            agentId={adding.agentId}
+            kind={adding.kind}
+            isOpen
+            onClose={() => {
+              setAdding(null)
+              onAdded(adding.agentId)
+            }}
+          />
+        </Suspense>
       )}
     </>
   )

@@ -93,7 +93,7 @@ const Fields = ({ agent, onSaved, proposed, stored }: FormProps) => {
   )
 }
 
-export const Look = ({ agent, onSaved, sources }: Props) => {
+const Look = ({ agent, onSaved, sources }: Props) => {
   const query = useQuery(widgetQuery(agent.id))
   const found = useQuery(questions(agent.id))
   const site = sources.findLast(({ type }) => type === "URL" || type === "SITEMAP")
@@ -111,3 +111,5 @@ export const Look = ({ agent, onSaved, sources }: Props) => {
     </Loaded>
   )
 }
+
+export default Look

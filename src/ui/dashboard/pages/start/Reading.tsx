@@ -26,7 +26,7 @@ interface Props {
   readonly isMoving: boolean
 }
 
-export const Reading = ({ documents, isMoving, sources }: Props) => {
+const Reading = ({ documents, isMoving, sources }: Props) => {
   const t = useText(words)
   if (sources.length === 0) return <p className={css["soft"]}>{t.none}</p>
   return (
@@ -50,3 +50,5 @@ export const Reading = ({ documents, isMoving, sources }: Props) => {
     </>
   )
 }
+
+export default Reading

@@ -1,6 +1,6 @@
 /** The guided start: from a homepage to a chat on it. How far it has come is read from what exists, so it can be left at any step. */
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
-import { useEffect, useState } from "react"
+import { lazy, useEffect, useState } from "react"
 import { Link, useLocation, useSearchParams } from "wouter"
 import type { User } from "../../api/Session.ts"
 import { isMoving, sources } from "../../api/Sources.ts"
@@ -10,12 +10,13 @@ import { Copyable } from "../../components/Copyable.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { texts, useText } from "../../text/Language.tsx"
-import { Ask } from "./Ask.tsx"
 import { Content } from "./Content.tsx"
-import { Look } from "./Look.tsx"
-import { Reading } from "./Reading.tsx"
 import css from "./Start.module.css"
 import { Step } from "./Step.tsx"
+
+const Ask = lazy(() => import("./Ask.tsx"))
+const Look = lazy(() => import("./Look.tsx"))
+const Reading = lazy(() => import("./Reading.tsx"))
 
 const words = texts(
   {

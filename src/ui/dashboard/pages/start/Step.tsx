@@ -1,6 +1,6 @@
 /** One step of the guided start: a line that says how it stands, and below it what to do. */
 import { Check } from "lucide-react"
-import { type ReactNode, useId } from "react"
+import { type ReactNode, Suspense, useId } from "react"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Start.module.css"
 
@@ -33,7 +33,7 @@ export const Step = ({ children, isDone, isOpen, number, onToggle, state, title 
         </button>
       </h2>
       <div id={id} className={css["body"]} hidden={!isOpen}>
-        {isOpen ? children : null}
+        {isOpen ? <Suspense>{children}</Suspense> : null}
       </div>
     </li>
   )

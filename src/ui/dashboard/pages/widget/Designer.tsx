@@ -24,6 +24,7 @@ import { WidgetPreview } from "./WidgetPreview.tsx"
 const words = texts(
   {
     title: (name: string) => `Widget of ${name}`,
+    line: "The line for your pages",
     script: "Script",
     scriptHelp:
       "Paste this line before </body>. It stays the same: what you change here shows on your pages within minutes.",
@@ -45,6 +46,7 @@ const words = texts(
     suggest: "Suggest from the content",
     language: "Language",
     auto: "The page’s",
+    privacy: "Privacy",
     consent: "Consent line",
     consentHelp: "Plain text below the message field.",
     linkLabel: "Link text",
@@ -54,6 +56,7 @@ const words = texts(
   },
   {
     title: (name: string) => `Widget von ${name}`,
+    line: "Die Zeile für Ihre Seiten",
     script: "Skript",
     scriptHelp:
       "Diese Zeile vor </body> einfügen. Sie bleibt gleich: Was hier geändert wird, zeigt sich in wenigen Minuten auf Ihren Seiten.",
@@ -75,6 +78,7 @@ const words = texts(
     suggest: "Aus dem Inhalt vorschlagen",
     language: "Sprache",
     auto: "Die der Seite",
+    privacy: "Datenschutz",
     consent: "Einwilligung",
     consentHelp: "Reiner Text unter dem Eingabefeld.",
     linkLabel: "Text des Links",
@@ -127,7 +131,7 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
         >
           <Conflict draft={draft} problem={save.error} />
           {stored.publicId === null ? null : (
-            <Card title={t.script}>
+            <Card title={t.line}>
               <Copyable label={t.script} value={scriptOf(stored.publicId)} />
               <p className={css["help"]}>{t.scriptHelp}</p>
             </Card>
@@ -199,7 +203,7 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
               onChange={(language) => change({ language })}
             />
           </Card>
-          <Card title={t.consent}>
+          <Card title={t.privacy}>
             <TextField
               label={t.consent}
               help={t.consentHelp}
