@@ -55,6 +55,8 @@ const spared: Readonly<Record<string, string>> = {
   "app/cli/Ingest.ts /sitemap[^/]*\\.xml(\\.gz)?($|\\?)/iu": settings,
   "capabilities/Embedder/OpenAiWire.ts /\\/+$/": settings,
   "capabilities/ModelRuntime/ProviderStream.ts /\\/+$/": settings,
+  [String.raw`store/database/SqlText.ts /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|(?<tag>\$(?:[a-z_]\w*)?\$)[\s\S]*?\k<tag>|[\s\S]/giu`]:
+    "the migrations of the project",
   "client/Transport.ts /\\/+$/u": "the address that an application is written with"
 }
 
@@ -66,6 +68,9 @@ const instances: Readonly<Record<string, ReadonlyArray<RegExp>>> = {
     /\s[\w.-]{1,40}:id[ \t]?=[ \t]?(?:"([^"]{0,4000})"|'([^']{0,4000})')/
   ],
   "http/server/Multipart.ts": [/;\s*name="((?:[^"\\]|\\.)*)"/iu],
+  "store/database/StatementEffects.ts": [
+    /^alter table (?:if exists )?(?:only )?(?<table>(?:"[^"]+"|[a-z_][\w$]*)(?:\.(?:"[^"]+"|[a-z_][\w$]*))?)/u
+  ],
   "usecases/chat/HandoffNotice.ts": [/(?<![\p{L}\p{M}])(?:ich|und|der)(?![\p{L}\p{M}])/giu]
 }
 

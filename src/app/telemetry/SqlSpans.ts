@@ -42,7 +42,9 @@ const summaryOf = (statement: string) => {
   const begins = verb.exec(lower)?.[0]
   if (begins === undefined) return { operation: "STATEMENT", table: undefined, text }
   const named =
-    begins === "with" ? Array.from(lower.matchAll(/([a-z_]\w*) as (?:(?:not )?materialized )?\(/gu)) : []
+    begins === "with"
+      ? Array.from(lower.matchAll(/(?<!\w)([a-z_]\w*) as (?:(?:not )?materialized )?\(/gu))
+      : []
   const others = new Set([...words, ...named.map(([, name = ""]) => name)])
   const body = begins === "with" ? outermost(lower) : lower
   const operation = begins === "with" ? (inner.exec(body)?.[1] ?? "select") : begins

@@ -26,7 +26,7 @@ const shown = (heading: string): string =>
     .replace(/[*_`#[\]]/gu, "")
     .replace(/^(?:\d+(?:\.\d+)*[.)]?|[-–•])\s+/u, "")
     .replace(/\s+/gu, " ")
-    .replace(/[\s:.!]+$/u, "")
+    .replace(/(?<![\s:.!])[\s:.!]+$/u, "")
     .trim()
 
 /** What stands on every site and says nothing of this one. */

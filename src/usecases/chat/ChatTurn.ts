@@ -42,10 +42,8 @@ import { ProcessLease } from "./ProcessLease.ts"
 import { RunningTurns } from "./RunningTurns.ts"
 import * as ModelStep from "./ModelStep.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
-import { Replay } from "./Replay.ts"
 import { ChatTools } from "./tools/Tools.ts"
-import { Masking } from "./masking/Masking.ts"
-import { emit, type Failure, left, newTurnSummary, type Turn } from "./Turn.ts"
+import { emit, type Failure, left, newTurnState, type Turn } from "./Turn.ts"
 import * as StructuredReply from "./StructuredReply.ts"
 import * as TurnCancellation from "./TurnCancellation.ts"
 import * as TurnParts from "./TurnParts.ts"
@@ -120,21 +118,9 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         files,
         trace,
         parts: yield* TurnParts.make,
-        replay: new Replay(),
         cancellation: yield* TurnCancellation.make,
         ended: yield* Deferred.make<void>(),
-        exit: null,
-        result: null,
-        counted: false,
-        settled: false,
-        acted: false,
-        shown: [],
-        summary: newTurnSummary(),
-        handoff: null,
-        takenOver: false,
-        providerProblem: null,
-        answeringModel: null,
-        masking: admission.masking === null ? null : new Masking(admission.masking),
+        ...newTurnState(admission.masking),
         post
       }
       yield* emit(turn, { _tag: "RunEvent", event: started })

@@ -11,8 +11,8 @@ import type { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
 import type { StartedTurn, TurnStart } from "../../store/chat/Turns.ts"
 import type { TurnSummary } from "../../store/chat/TurnSettlement.ts"
 import type { Files } from "./TurnOptions.ts"
-import type { Masking } from "./masking/Masking.ts"
-import type { Replay } from "./Replay.ts"
+import { Masking } from "./masking/Masking.ts"
+import { Replay } from "./Replay.ts"
 import type * as Trace from "./Trace.ts"
 import * as TurnCancellation from "./TurnCancellation.ts"
 import type { TurnParts } from "./TurnParts.ts"
@@ -75,8 +75,24 @@ const keep = (turn: Turn, part: TurnPart) => {
   if (turn.request.persist) turn.replay.append(part)
 }
 
-/** Of a turn that has just begun. */
-export const newTurnSummary = (): TurnSummary => ({ unanswered: false, stopped: false, firstTextMs: null })
+const newSummary = (): TurnSummary => ({ unanswered: false, stopped: false, firstTextMs: null })
+
+/** What changes while a turn runs, of one that has just begun. */
+export const newTurnState = (masking: StartedTurn["masking"]) => ({
+  replay: new Replay(),
+  exit: null,
+  result: null,
+  counted: false,
+  settled: false,
+  acted: false,
+  shown: [],
+  summary: newSummary(),
+  handoff: null,
+  takenOver: false,
+  providerProblem: null,
+  answeringModel: null,
+  masking: masking === null ? null : new Masking(masking)
+})
 
 /** Notes when the first text is told. */
 const timed = ({ summary, opening }: Turn, parts: ReadonlyArray<TurnPart>, telling: Effect.Effect<void>) =>

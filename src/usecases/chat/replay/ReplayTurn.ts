@@ -17,11 +17,10 @@ import type { ReplayedRun, TurnOutcome } from "../../../domain/chat/ReplayedRun.
 import { RetrieveFilter } from "../../../domain/knowledge/Chunk.ts"
 import type { RecordedRun } from "../../../store/chat/RecordedRuns.ts"
 import * as Answer from "../Answer.ts"
-import { Masking } from "../masking/Masking.ts"
 import { runtimeTimeout } from "../ModelStep.ts"
-import { Replay } from "../Replay.ts"
+import type { Masking } from "../masking/Masking.ts"
 import * as Trace from "../Trace.ts"
-import { newTurnSummary, type Turn } from "../Turn.ts"
+import { newTurnState, type Turn } from "../Turn.ts"
 import * as TurnCancellation from "../TurnCancellation.ts"
 import { noFiles } from "../TurnOptions.ts"
 import * as TurnParts from "../TurnParts.ts"
@@ -119,21 +118,9 @@ const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout
       files: noFiles,
       trace: Trace.make(run.id),
       parts,
-      replay: new Replay(),
       cancellation: yield* TurnCancellation.make,
       ended: yield* Deferred.make<void>(),
-      exit: null,
-      result: null,
-      counted: false,
-      settled: false,
-      acted: false,
-      shown: [],
-      summary: newTurnSummary(),
-      handoff: null,
-      takenOver: false,
-      providerProblem: null,
-      answeringModel: null,
-      masking: masking === null ? null : new Masking(masking),
+      ...newTurnState(masking),
       post: null
     }
     return turn
