@@ -21,6 +21,7 @@ const forTools = [
   "MIT AND ISC AND BSD-3-Clause",
   "MPL-2.0",
   "PSF-2.0",
+  "Python-2.0",
   "Unlicense"
 ]
 

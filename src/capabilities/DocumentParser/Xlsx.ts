@@ -67,8 +67,10 @@ const sharedStrings = (xml: string): ReadonlyArray<string> => {
     },
     close: (name) => {
       // Here and not where a cell names it: any number of cells may.
-      if (name === "si") strings.push(words(parts.join("")))
-      else if (name === "t") inText = false
+      if (name === "si") {
+        strings.push(words(parts.join("")))
+        parts = []
+      } else if (name === "t") inText = false
       else if (name === "rPh") phonetic = false
     },
     text: (text) => {
@@ -117,6 +119,8 @@ const rowsOf = (
       if (name === "v" || name === "t") inValue = false
       else if (name === "c") {
         const text = parts.length === 0 ? "" : value()
+        // More ends of cells may follow than there are cells.
+        parts = []
         if (text !== "") {
           count(text)
           row.push({ column, text })
@@ -124,6 +128,7 @@ const rowsOf = (
       } else if (name === "row" && row.length > 0) {
         // A copy has no spare capacity, which a growing array has.
         found.push(row.slice())
+        row = []
       }
     },
     text: (text) => {

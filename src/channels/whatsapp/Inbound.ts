@@ -112,12 +112,13 @@ const kinds = {
   statuses: status
 } as const
 
-const changed = (entry: Fields, change: Fields, now: DateTime.Utc): Normalized => {
+/** `businessId` is that of the entry, which has any number of changes. */
+const changed = (businessId: string | undefined, change: Fields, now: DateTime.Utc): Normalized => {
   const value = fieldsOf(change["value"])
   const accountId =
     wordOf(fieldsOf(value["metadata"])["phone_number_id"], maxAccountCharacters) ??
     // Names change for the whole business: it may be told without naming one of its numbers.
-    (itemsOf(value["user_id_update"]).length > 0 ? wordOf(entry["id"], maxAccountCharacters) : undefined)
+    (itemsOf(value["user_id_update"]).length > 0 ? businessId : undefined)
   const items = Object.entries(kinds).flatMap(([name, read]) =>
     itemsOf(value[name]).map((item) => ({ item: fieldsOf(item), read }))
   )
@@ -132,6 +133,7 @@ export const normalize: Normalizer = (body, now) =>
   together(
     itemsOf(fieldsOf(body)["entry"]).flatMap((item) => {
       const entry = fieldsOf(item)
-      return itemsOf(entry["changes"]).map((change) => changed(entry, fieldsOf(change), now))
+      const businessId = wordOf(entry["id"], maxAccountCharacters)
+      return itemsOf(entry["changes"]).map((change) => changed(businessId, fieldsOf(change), now))
     })
   )
