@@ -5,6 +5,12 @@ import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.t
 import { complaints, desktop, hasBrowser, launch, look } from "./Browser.ts"
 import { addressOf } from "./GalleryWorld.ts"
 
+/** Of the page. */
+declare const getComputedStyle: (element: unknown) => {
+  readonly color: string
+  readonly backgroundColor: string
+}
+
 const owner = { email: "owner@example.com", password: "correct horse battery" }
 
 const pages: Readonly<Record<string, string>> = {
