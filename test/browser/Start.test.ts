@@ -94,10 +94,10 @@ describe.skipIf(!hasBrowser)("The guided start", () => {
     await page.getByLabel("Your colour").fill("#ffcc00")
     const launcher = frame.locator(".launcher")
     await expect
-      .poll(() => launcher.evaluate("(button) => getComputedStyle(button).backgroundColor"))
+      .poll(() => launcher.evaluate((button) => getComputedStyle(button).backgroundColor))
       .toBe("rgb(255, 204, 0)")
     // Black on yellow: what is written on the colour can be read.
-    expect(await launcher.evaluate("(button) => getComputedStyle(button).color")).toBe("rgb(0, 0, 0)")
+    expect(await launcher.evaluate((button) => getComputedStyle(button).color)).toBe("rgb(0, 0, 0)")
     const asked: Array<string> = []
     page.on("request", (request) => asked.push(new URL(request.url()).pathname))
     await frame.getByRole("button", { name: "Do you repair electric bikes?" }).click()
@@ -120,7 +120,7 @@ describe.skipIf(!hasBrowser)("The guided start", () => {
     await visitor.goto(addressOf(shop))
     const launcher = visitor.getByRole("button", { name: "Open chat" })
     await launcher.waitFor()
-    expect(await launcher.evaluate("(button) => getComputedStyle(button).backgroundColor")).toBe(
+    expect(await launcher.evaluate((button) => getComputedStyle(button).backgroundColor)).toBe(
       "rgb(255, 204, 0)"
     )
     await launcher.click()

@@ -157,6 +157,24 @@ const faults: ReadonlyArray<readonly [name: string, size: number, Subject<any>]>
     })
   ],
   [
+    "a workbook whose cell and text end many times",
+    400,
+    document((size) => {
+      const files = xlsxFiles(
+        [{ name: "A", rows: `<row><c><v>${"1".repeat(size * 5)}</v>${"</c>".repeat(size)}` }],
+        { strings: `<si><t>${"word ".repeat(size)}</t>${"</si>".repeat(size)}` }
+      )
+      return pack(files)
+    })
+  ],
+  [
+    "a workbook whose row ends many times",
+    400,
+    document((size) =>
+      pack(xlsxFiles([{ name: "A", rows: `<row>${"<c><v>1</v></c>".repeat(size)}${"</row>".repeat(size)}` }]))
+    )
+  ],
+  [
     "a workbook whose cells all name one long blank text",
     100,
     document((size) =>
@@ -250,6 +268,21 @@ const faults: ReadonlyArray<readonly [name: string, size: number, Subject<any>]>
                 }
               }
             ]
+          }
+        ]
+      }),
+      run: ({ DateTime, Whatsapp }, body) => Whatsapp.normalize(body, DateTime.unsafeMake(0))
+    })
+  ],
+  [
+    "a WhatsApp delivery with many changes of a business with a long id",
+    100,
+    subject({
+      make: (size) => ({
+        entry: [
+          {
+            id: "1".repeat(size * 20),
+            changes: Array.from({ length: size }, () => ({ value: { user_id_update: [{}] } }))
           }
         ]
       }),
