@@ -210,7 +210,11 @@ describe("Packer", () => {
       FastCheck.property(document, (content) => {
         const chunks = markdown(content)
         const kept = counted(chunks.map((chunk) => chunk.heading + chunk.content).join(""))
-        for (const [character, count] of counted(content))
+        // The target of a link in a heading is one of its marks.
+        const shown = content.replace(/^( {0,3}#{1,6}[ \t].*)$/gmu, (line) =>
+          line.replace(/\]\([^()]*\)/gu, "]")
+        )
+        for (const [character, count] of counted(shown))
           expect(kept.get(character) ?? 0).toBeGreaterThanOrEqual(count)
       })
     )

@@ -61,8 +61,6 @@ const mebibyte = 1024 * 1024
 const watchInterval = Duration.millis(25)
 /** Growth of the process that any document may cause, however much the process holds already. */
 const minGrowthBytes = 96 * mebibyte
-/** A thread since whose start the process grew by more than this ends before it reads in a process that is nearly full. */
-const maxKeptBytes = 64 * mebibyte
 /** A thread that has read as many bytes, or made as many characters, gives its memory back by ending. */
 const maxThreadBytes = 4 * mebibyte
 
@@ -139,13 +137,11 @@ const watchMemory = (growth: number, maxProcessBytes: number): Effect.Effect<nev
 const makeThread = ({
   idleTimeout = "1 minute",
   memoryMb,
-  processMb,
   script
-}: WorkerOptions & { readonly memoryMb: number; readonly processMb: number }) =>
+}: WorkerOptions & { readonly memoryMb: number }) =>
   Effect.gen(function* () {
     const idle = yield* FiberHandle.make()
     let current: Worker | undefined
-    let startedAtBytes = 0
     let usedAt = 0
     let isBusy = false
 
@@ -158,7 +154,6 @@ const makeThread = ({
 
     const running = Effect.sync(() => {
       if (current !== undefined) return current
-      startedAtBytes = memoryUsage.rss()
       const worker = start(script, memoryMb)
       // A document may break its thread after the answer, when no caller waits: without a listener that would end the process.
       worker.on("error", () => undefined)
@@ -167,16 +162,6 @@ const makeThread = ({
       })
       current = worker
       return worker
-    })
-
-    /**
-     * Ends a thread that kept the memory of earlier documents when the next one would have too little. Only what the process
-     * grew by since the thread started is told apart: a process that is large for another reason keeps its threads.
-     */
-    const endGrown = Effect.suspend(() => {
-      const held = memoryUsage.rss()
-      const isFull = held + minGrowthBytes > processMb * mebibyte
-      return current !== undefined && isFull && held - startedAtBytes > maxKeptBytes ? end : Effect.void
     })
 
     /** Ends the thread unless it was used meanwhile; then it says for how many milliseconds it may stay. */
@@ -198,7 +183,7 @@ const makeThread = ({
     const use = <A, E>(work: (worker: Worker) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
       Effect.suspend(() => {
         isBusy = true
-        return Effect.flatMap(Effect.zipRight(endGrown, running), work)
+        return Effect.flatMap(running, work)
       }).pipe(
         Effect.onExit((exit) => (Exit.isSuccess(exit) ? endLater : end)),
         Effect.ensuring(
@@ -220,7 +205,7 @@ const make = (options: WorkerOptions) =>
       maxPages: options.maxPages ?? defaultLimits.maxPages,
       maxCharacters: options.maxCharacters ?? defaultLimits.maxCharacters
     }
-    const threads = yield* Effect.forEach([1, 2], () => makeThread({ ...options, memoryMb, processMb }))
+    const threads = yield* Effect.forEach([1, 2], () => makeThread({ ...options, memoryMb }))
     // The documents of one owner use one thread at a time; the other one is for all other owners.
     const places = new FairLimiter({
       name: "document-parser",

@@ -85,7 +85,6 @@ const excused = [
   // A server offers no tools of its own.
   "POST /api/agents .tools[]",
   "PATCH /api/agents/:id .tools[]",
-  "PATCH /api/agents/:id/widget .color",
   "POST /api/tokens .scopes[]",
   "POST /v1/chat .messages[](any)",
   "POST /v1/chat/stream .messages[](any)",

@@ -5,7 +5,7 @@ import { atLeast, type User } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { Loaded, Page } from "../../components/Page.tsx"
+import { Card, Loaded, Page } from "../../components/Page.tsx"
 import { DraftState, Theirs } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
@@ -37,8 +37,8 @@ const words = texts(
       "Tage seit der letzten Nachricht. Was auf einen Menschen wartet oder bei einem ist, bleibt, bis es geschlossen wird.",
     runs: "Abläufe von Antworten",
     auditEntries: "Protokoll",
-    emailLogs: "Verzeichnis der E-Mails",
-    eventDeliveries: "Verzeichnis der Webhooks",
+    emailLogs: "Protokoll der E-Mails",
+    eventDeliveries: "Protokoll der Webhooks",
     eventDeliveriesHelp: "Nie länger als sieben Tage aufbewahrt.",
     ingestionJobs: "Beendete Lesevorgänge von Quellen",
     ingestionJobsHelp: "Der letzte jeder Quelle bleibt.",
@@ -132,7 +132,13 @@ const Retention = ({ user }: { readonly user: User }) => {
   const query = useQuery(retention)
   return (
     <Page title={t.title} lead={t.lead}>
-      <Loaded query={query}>{(found) => <Edit found={found} user={user} />}</Loaded>
+      <Loaded query={query}>
+        {(found) => (
+          <Card>
+            <Edit found={found} user={user} />
+          </Card>
+        )}
+      </Loaded>
     </Page>
   )
 }
