@@ -44,9 +44,11 @@ const isUsable = (text: string) =>
 const deeds =
   /^(?:add|apply|ask|book|build|buy|cancel|change|choose|configure|connect|contact|create|delete|deploy|embed|exchange|find|follow|get|install|invite|manage|make|open|order|pay|register|remove|renew|replace|request|reset|return|run|send|set up|sign|start|test|track|try|update|upgrade|upload|use|write)\s/iu
 
+const uncapitalized = (text: string) => text.charAt(0).toLowerCase() + text.slice(1)
+
 const lowered = (text: string) =>
   // Names keep their capitals.
-  /^\p{Lu}\p{Lu}|\s\p{Lu}/u.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1)
+  /^\p{Lu}\p{Lu}|\s\p{Lu}/u.test(text) ? text : uncapitalized(text)
 
 /** How well a heading makes a question, 0 best, and the question. */
 interface Candidate {
@@ -73,7 +75,7 @@ const ofGerman = (text: string): Candidate => {
 }
 
 const lowerArticle = (text: string) =>
-  /^(?:Ein|Eine|Einen|Der|Die|Das|Den|Mein|Meine|Meinen)\s/u.test(text) ? lowered(text) : text
+  /^(?:Ein|Eine|Einen|Der|Die|Das|Den|Mein|Meine|Meinen)\s/u.test(text) ? uncapitalized(text) : text
 
 const ofHeading = (heading: Heading): Candidate | null => {
   const text = [shown(heading.heading), shown(heading.title)].find(isUsable)
