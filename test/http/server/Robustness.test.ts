@@ -103,7 +103,7 @@ layer(PublicServer, { excludeTestServices: true })("every route", (it) => {
         const { start } = yield* Script
         yield* Ref.set(start, () => Effect.succeed(turn(Stream.make(done))))
         const verb = method ?? route.method
-        const path = route.path.replace(":id", segment)
+        const path = route.path.replace(/:\w+/u, segment)
         const headers = {
           ...as(key),
           "content-type": contentType,
