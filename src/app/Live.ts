@@ -25,7 +25,7 @@ import * as RerankNone from "../capabilities/Reranker/None.ts"
 import * as DerivedKeys from "../capabilities/SecretBox/DerivedKeys.ts"
 import * as Tesseract from "../capabilities/TextRecognition/Tesseract.ts"
 import * as InProcess from "../capabilities/VectorSearch/InProcess.ts"
-import { layerMeasured } from "../capabilities/VectorSearch/Measured.ts"
+import { measuredSearch } from "../capabilities/VectorSearch/Measured.ts"
 import * as Pgvector from "../capabilities/VectorSearch/Pgvector.ts"
 import * as Reranked from "../capabilities/VectorSearch/Reranked.ts"
 import * as Graph from "../channels/Graph.ts"
@@ -203,7 +203,7 @@ const chunkSearch = (settings: Settings) =>
   )
 
 const vectorSearch = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R>) =>
-  layerMeasured.pipe(
+  measuredSearch.pipe(
     Layer.provide(Reranked.layerReranked),
     Layer.provide(chunkSearch(settings)),
     Layer.provide(Layer.merge(reranker(settings), replace))

@@ -3,6 +3,7 @@ import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { RunStatus } from "../../src/domain/chat/AgentRun.ts"
 import { KeyStatus } from "../../src/domain/accounts/ApiKey.ts"
+import { TestCaseOrigin } from "../../src/domain/agents/TestCase.ts"
 import { Delivery } from "../../src/domain/channels/Channel.ts"
 import { ConversationState, MessageAuthor, MessageRole } from "../../src/domain/conversations/Conversation.ts"
 import { DeliveryStatus } from "../../src/domain/events/Webhook.ts"
@@ -32,6 +33,7 @@ const known: Readonly<Record<string, ReadonlyArray<string>>> = {
   // A delayed job is a waiting one that is not due.
   "queue_jobs.state": without(JobState.literals, "delayed"),
   "sources.status": SourceStatus.literals,
+  "test_cases.origin": TestCaseOrigin.literals,
   "webhook_deliveries.status": DeliveryStatus.literals,
   "webhook_endpoints.status": ["active", "disabled"]
 }

@@ -10,7 +10,7 @@ const durations = new DurationHistogram<{ readonly degraded: "true" | "false" }>
   "Searches of an agent's chunks, with the embedding of the query and reranking; degraded: by words alone"
 )
 
-export const layerMeasured = Layer.effect(
+export const measuredSearch = Layer.effect(
   VectorSearch,
   Effect.map(VectorSearch, (inner) => {
     durations.begin({ degraded: "false" })
