@@ -28,7 +28,7 @@ describe.skipIf(!hasBrowser)("The dashboard's usage, team, people and audit", ()
     await page.getByLabel("E-mail").fill(owner.SPOKE_ADMIN_EMAIL)
     await page.getByLabel("Password").fill(owner.SPOKE_ADMIN_PASSWORD)
     await page.keyboard.press("Enter")
-    await heading("Agents")
+    await heading("Start")
   })
 
   afterAll(async () => {
