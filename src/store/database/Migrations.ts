@@ -276,7 +276,7 @@ const outside = (files: ReadonlyArray<MigrationFile>, options: Options) =>
   }).pipe(Effect.scoped)
 
 const betweenAsks = Duration.millis(300)
-const longestPause = Duration.seconds(15)
+const maxRetryPause = Duration.seconds(15)
 
 /** Waits for the process that migrates, however long it takes; tries again, ever less often, where a lock was not to be had. */
 const patiently = <A, E, R>(attempt: Effect.Effect<A, E | Busy | Waited, R>, { giveUpAfter }: Options) => {
@@ -301,7 +301,7 @@ const patiently = <A, E, R>(attempt: Effect.Effect<A, E | Busy | Waited, R>, { g
     Effect.retry({
       while: (error) => error instanceof Waited,
       schedule: Schedule.exponential("500 millis").pipe(
-        Schedule.union(Schedule.spaced(longestPause)),
+        Schedule.union(Schedule.spaced(maxRetryPause)),
         Schedule.jittered,
         Schedule.upTo(giveUpAfter)
       )
