@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import { isError } from "../../domain/Thrown.ts"
+import { environment } from "../config/Config.ts"
 import { CommandFailed } from "./Connection.ts"
 
 const failed = (message: string) => new CommandFailed({ message })
@@ -100,8 +101,11 @@ const secretOf =
   (value, place) => {
     const variable = reference(value, "env")
     if (variable !== undefined) {
-      const secret = process.env[variable] ?? ""
-      return secret === "" ? failed(`${place}: ${variable} is not set.`) : Effect.succeed(secret)
+      return Effect.filterOrFail(
+        Effect.map(environment, (variables) => variables[variable] ?? ""),
+        (secret) => secret !== "",
+        () => failed(`${place}: ${variable} is not set.`)
+      )
     }
     const file = reference(value, "file")
     if (file === undefined) {
