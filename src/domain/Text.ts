@@ -14,9 +14,11 @@ export const Text = Schema.transform(Schema.String, Schema.String, {
   encode: (text) => text
 })
 
-/** {@link Text} without surrounding white space, from 1 to `max` characters. */
-export const trimmed = (max: number) =>
-  Text.pipe(Schema.compose(Schema.Trim), Schema.minLength(1), Schema.maxLength(max))
+/** {@link Text} without surrounding white space, from 1 to `max` characters; `description` stands in its JSON Schema. */
+export const trimmed = (max: number, description?: string) =>
+  Text.pipe(Schema.compose(Schema.Trim), Schema.minLength(1), Schema.maxLength(max)).annotations({
+    jsonSchema: { type: "string", minLength: 1, maxLength: max, ...(description && { description }) }
+  })
 
 /** The escapes by which JSON text says NUL and halves of surrogate pairs. */
 export const unstorable = /\\u(?:0000|d[89a-f])/i

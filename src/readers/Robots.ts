@@ -1,6 +1,7 @@
 /**
  * robots.txt (RFC 9309): groups by user agent, the longest matching rule decides, allow wins a tie, `*` and a final `$`
- * in paths; and the customary `crawl-delay` and `sitemap` lines.
+ * in paths; and the customary `crawl-delay` and `sitemap` lines. The package `robots-parser` compares a rule in time that grows
+ * with the length of the rule times that of the path, and without a bound; a site chooses both.
  */
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
 import { compile, fits, type Pattern } from "./Glob.ts"

@@ -23,9 +23,15 @@ export type RetrieveFilter = typeof RetrieveFilter.Type
 
 /** Body of `POST /v1/retrieve`, with its defaults. */
 export const RetrieveRequest = Schema.Struct({
-  query: trimmed(1_000),
-  topK: Schema.optionalWith(Schema.Int.pipe(Schema.between(1, 20)), { exact: true, default: () => 5 }),
-  minScore: Schema.optionalWith(Schema.Number.pipe(Schema.between(0, 1)), { exact: true, default: () => 0 }),
+  query: trimmed(1_000, "What to look for."),
+  topK: Schema.optionalWith(
+    Schema.Int.pipe(Schema.between(1, 20)).annotations({ description: "How many chunks; 5 by default." }),
+    { exact: true, default: () => 5 }
+  ),
+  minScore: Schema.optionalWith(
+    Schema.Number.pipe(Schema.between(0, 1)).annotations({ description: "Least score; 0 by default." }),
+    { exact: true, default: () => 0 }
+  ),
   filter: optional(RetrieveFilter)
 })
 export type RetrieveRequest = typeof RetrieveRequest.Type

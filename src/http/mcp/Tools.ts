@@ -2,15 +2,16 @@
 import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as JSONSchema from "effect/JSONSchema"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { type AgentKey, allows, type Requirement } from "../../domain/accounts/Access.ts"
 import { redactedForEndUser } from "../../domain/chat/AgentRun.ts"
-import { type ChatTurnResult, type Citation, type TurnPart } from "../../domain/chat/ChatTurn.ts"
-import { type Chunk, RetrieveRequest } from "../../domain/knowledge/Chunk.ts"
+import { ChatTurnResult, type Citation, type TurnPart } from "../../domain/chat/ChatTurn.ts"
+import { Chunk, RetrieveRequest } from "../../domain/knowledge/Chunk.ts"
 import { type CodedError, Forbidden, InternalError, TurnFailed } from "../../domain/Errors.ts"
-import { ConversationId } from "../../domain/Ids.ts"
+import { ConversationId, RunId } from "../../domain/Ids.ts"
 import { trimmed } from "../../domain/Text.ts"
 import { ChatTurn } from "../../usecases/chat/ChatTurn.ts"
 import { Retrieve } from "../../usecases/knowledge/Retrieve.ts"
@@ -23,72 +24,32 @@ type Name = "chat" | "retrieve"
 /** Told while a tool is at work. */
 export type Progress = (message: string) => Effect.Effect<void>
 
-const text = { type: "string" } as const
-const number = { type: "number" } as const
-
-const objectOf = (properties: Body, required: ReadonlyArray<string> = Object.keys(properties)) => ({
-  type: "object",
-  properties,
-  required
+const ChatArguments = Schema.Struct({
+  message: trimmed(32_000, "What to ask, in full sentences."),
+  conversationId: Schema.optionalWith(
+    ConversationId.annotations({ description: "Continues the conversation of an earlier answer." }),
+    { exact: true }
+  )
 })
 
-const inputs: Record<Name, Body> = {
-  chat: objectOf(
-    {
-      message: { ...text, maxLength: 32_000, description: "What to ask, in full sentences." },
-      conversationId: { ...text, description: "Continues the conversation of an earlier answer." }
-    },
-    ["message"]
-  ),
-  retrieve: objectOf(
-    {
-      query: { ...text, maxLength: 1_000, description: "What to look for." },
-      topK: { type: "integer", minimum: 1, maximum: 20, description: "How many chunks; 5 by default." },
-      minScore: { ...number, minimum: 0, maximum: 1, description: "Least score; 0 by default." },
-      filter: {
-        type: "object",
-        description: "Which sources to search; all by default.",
-        properties: {
-          sourceIds: { type: "array", items: text },
-          sourceTypes: { type: "array", items: text },
-          metadata: { type: "object" },
-          labels: { type: "array", items: text }
-        }
-      }
-    },
-    ["query"]
-  )
+const inputs: Record<Name, Schema.Schema.AnyNoContext> = { chat: ChatArguments, retrieve: RetrieveRequest }
+
+const ChatAnswer = Schema.Struct({
+  reply: ChatTurnResult.fields.reply,
+  citations: ChatTurnResult.fields.citations,
+  conversationId: ChatTurnResult.fields.conversationId,
+  runId: Schema.optionalWith(RunId, { exact: true })
+})
+
+const outputs: Record<Name, Schema.Schema.AnyNoContext> = {
+  chat: ChatAnswer,
+  retrieve: Schema.Struct({ chunks: Schema.Array(Chunk) })
 }
 
-const outputs: Record<Name, Body> = {
-  chat: objectOf(
-    {
-      reply: text,
-      citations: {
-        type: "array",
-        items: objectOf({
-          index: { type: "integer" },
-          sourceId: text,
-          sourceName: text,
-          documentId: text,
-          chunkId: text,
-          title: text,
-          url: text,
-          text,
-          score: number
-        })
-      },
-      conversationId: text,
-      runId: text
-    },
-    ["reply", "citations"]
-  ),
-  retrieve: objectOf({
-    chunks: {
-      type: "array",
-      items: objectOf({ id: text, documentId: text, sourceName: text, text, score: number, url: text })
-    }
-  })
+/** Without the name of its dialect: validators that know another one refuse it, and it is the same in all of them. */
+const jsonSchemaOf = (schema: Schema.Schema.AnyNoContext): Body => {
+  const { $schema: _, ...described } = JSONSchema.make(schema)
+  return described
 }
 
 const all: ReadonlyArray<Name> = ["retrieve", "chat"]
@@ -112,8 +73,8 @@ export const list = (key: AgentKey, agent: string): ReadonlyArray<Body> =>
     .map((name) => ({
       name,
       ...words[name](agent),
-      inputSchema: inputs[name],
-      outputSchema: outputs[name],
+      inputSchema: jsonSchemaOf(inputs[name]),
+      outputSchema: jsonSchemaOf(outputs[name]),
       annotations: { readOnlyHint: name === "retrieve", destructiveHint: false }
     }))
 
@@ -141,11 +102,6 @@ const decoded = <A, I>(schema: Schema.Schema<A, I>, given: unknown) =>
   Effect.catchTag(Schema.decodeUnknown(schema, { errors: "all" })(given), "ParseError", (error) =>
     Effect.flatMap(HttpApiDecodeError.fromParseError(error), (issues) => Effect.fail(Issues.toError(issues)))
   )
-
-const ChatArguments = Schema.Struct({
-  message: trimmed(32_000),
-  conversationId: Schema.optionalWith(ConversationId, { exact: true })
-})
 
 /** Both tools. */
 export const make = Effect.gen(function* () {

@@ -1,6 +1,7 @@
 /**
  * A multipart form read as it comes (RFC 7578): one part after the other, never more of it in memory than a few chunks. The
- * framework's own parser does not end when a body stops inside a file.
+ * framework's own parser does not end when a body stops inside a file. `@fastify/busboy` drops a part that it cannot read and
+ * goes on without a sign of it, where this one refuses the form, and it tells of the next parts before the last one is read.
  */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
