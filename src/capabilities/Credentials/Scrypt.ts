@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { createHash, randomBytes, scrypt, timingSafeEqual } from "node:crypto"
+import { availableParallelism } from "node:os"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { Credentials, CredentialsBusy } from "../Credentials.ts"
 
@@ -16,10 +17,13 @@ export interface Cost {
 /** What OWASP recommends where 32 MiB a hash is the budget. */
 const recommended: Cost = { log2N: 15, r: 8, p: 3 }
 
-/** Hashes at a time: libuv has four threads, and files and DNS want one of them too. */
-const concurrentHashes = 3
+/**
+ * Hashes at a time. libuv has four threads, and files and DNS want one of them too; a hash takes a processor for 0.2 seconds,
+ * and the thread that serves requests wants one for itself.
+ */
+const concurrentHashes = Math.max(1, Math.min(3, availableParallelism() - 1))
 /** Most of them for one owner: the rest is for others. */
-const concurrentHashesPerOwner = 2
+const concurrentHashesPerOwner = Math.min(2, concurrentHashes)
 /** Hashes of all owners that wait for their turn. */
 const maxWaitingHashes = 128
 const hashBytes = 32
