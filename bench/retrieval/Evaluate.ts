@@ -130,6 +130,13 @@ const evaluate = (name: string, collection: Collection) =>
         select count(*)::int as chunks from chunks where agent_id = ${scope.agentId}`
     )
     const row = ({ ndcg10, recall10 }: typeof hybrid) => ({ ndcg10, recall10 })
+    // Of queries whose ids begin with the name of a group, as `de-q1`.
+    const groups = new Map<string, Array<number>>()
+    for (const [place, { id }] of collection.queries.entries()) {
+      const [, group] = /^(\p{Letter}+)-/u.exec(id) ?? []
+      if (group === undefined) continue
+      groups.set(group, [...(groups.get(group) ?? []), hybrid.scores[place] ?? 0])
+    }
     return {
       collection: name,
       documents: collection.documents.length,
@@ -140,6 +147,9 @@ const evaluate = (name: string, collection: Collection) =>
       default: row(hybrid),
       bm25: row(words),
       vectors: row(vectors),
+      ...(groups.size > 1 && {
+        ndcg10By: Object.fromEntries([...groups].map(([group, scores]) => [group, rounded(mean(scores))]))
+      }),
       defaultOverBm25: over(words),
       defaultOverVectors: over(vectors)
     }

@@ -48,6 +48,7 @@ import {
   UsersHandlers
 } from "../http/hosted/accounts/UsersHandlers.ts"
 import { ConfigurationHandlers } from "../http/manage/ConfigurationHandlers.ts"
+import { ListenersHandlers } from "../http/manage/ListenersHandlers.ts"
 import { ManagedWebhooksHandlers, WebhooksHandlers } from "../http/hosted/events/WebhooksHandlers.ts"
 import * as ManageAuth from "../http/manage/ManageAuth.ts"
 import * as McpRoute from "../http/mcp/McpRoute.ts"
@@ -107,6 +108,7 @@ const hosted = Layer.mergeAll(
 /** The same use-cases for programs with an access token. */
 const managed = Layer.mergeAll(
   ConfigurationHandlers,
+  ListenersHandlers,
   ManagedAgentsHandlers,
   ManagedAgentVersionsHandlers,
   ManagedKeysHandlers,

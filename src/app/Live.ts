@@ -89,6 +89,7 @@ import { Widgets } from "../usecases/agents/Widgets.ts"
 import { Tools } from "../usecases/agents/Tools.ts"
 import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
 import { WebhookEndpoints } from "../usecases/events/WebhookEndpoints.ts"
+import { WebhookListeners } from "../usecases/events/WebhookListeners.ts"
 import { RetentionLimits } from "../usecases/accounts/Retention.ts"
 import { UsageReport } from "../usecases/billing/UsageReport.ts"
 import { Attachments } from "../usecases/chat/widget/Attachments.ts"
@@ -330,6 +331,7 @@ export const layer = <E = never, R = never>(
     Widgets.Default.pipe(Layer.provide(Keys.Default)),
     WebhookDelivery.Default,
     WebhookEndpoints.Default,
+    WebhookListeners.Default,
     widget
   ).pipe(
     Layer.provideMerge(Layer.mergeAll(Artifacts.Default, InboundEvents.Default, SourceScopes.Default)),

@@ -42,6 +42,7 @@ import { InsightStore } from "../store/conversations/Insights.ts"
 import { LegacyMessages } from "../store/conversations/LegacyMessages.ts"
 import { WebhookDeliveryStore } from "../store/events/WebhookDeliveries.ts"
 import { WebhookEndpointStore } from "../store/events/WebhookEndpoints.ts"
+import { WebhookListenerStore } from "../store/events/WebhookListeners.ts"
 import { ArtifactRows } from "../store/knowledge/ArtifactRows.ts"
 import { CrawlEntryStore } from "../store/knowledge/CrawlEntries.ts"
 import { EmbeddingProfileStore } from "../store/knowledge/EmbeddingProfiles.ts"
@@ -104,6 +105,7 @@ export const stores = Layer.mergeAll(
   UserStore.Default,
   WebhookDeliveryStore.Default,
   WebhookEndpointStore.Default,
+  WebhookListenerStore.Default,
   WidgetMessageStore.Default,
   WidgetSessionStore.Default
 )

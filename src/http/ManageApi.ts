@@ -18,6 +18,7 @@ import { ManagedUsersApi } from "./hosted/accounts/UsersApi.ts"
 import { ManagedWebhooksApi } from "./hosted/events/WebhooksApi.ts"
 import { ManagedWidgetsApi } from "./hosted/agents/WidgetsApi.ts"
 import { ConfigurationApi } from "./manage/ConfigurationApi.ts"
+import { ListenersApi } from "./manage/ListenersApi.ts"
 
 /** What `/api/manage/v1/openapi.json` is made from. */
 export const ManageApi = HttpApi.make("manage")
@@ -39,3 +40,4 @@ export const ManageApi = HttpApi.make("manage")
   .add(ManagedUsersApi)
   .add(ManagedRetentionApi)
   .add(ManagedWebhooksApi)
+  .add(ListenersApi)

@@ -160,6 +160,7 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
   "PUT /api/cases/:id": () => ({ question: "Taken?" }),
   "PATCH /api/tools/:id": () => ({ description: "Taken." }),
   "PATCH /api/webhook-endpoints/:id": () => ({ url: "https://shop.example/taken" }),
+  "POST /api/listeners/:id/next": () => ({}),
   "POST /api/webhook-endpoints/:id/replay": () => ({ from: "2026-01-01T00:00:00Z" }),
   "POST /api/sources": () => ({ type: "URL", name: "Taken", config: { url: "https://shop.example/" } }),
   "POST /api/sources/upload": file,

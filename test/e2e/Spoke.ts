@@ -184,13 +184,31 @@ export const run = async (
   return { code: child.exitCode, stdout, stderr }
 }
 
+/** A command that goes on until it is stopped, with what it has said so far. */
+export const begin = (args: ReadonlyArray<string>, variables: Readonly<Record<string, string>>) => {
+  const child = spawn(process.execPath, [command, ...args], {
+    cwd: root,
+    env: environment(variables),
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  const said = { stdout: "", stderr: "" }
+  child.stdout.on("data", (chunk: Buffer) => (said.stdout += chunk.toString()))
+  child.stderr.on("data", (chunk: Buffer) => (said.stderr += chunk.toString()))
+  const closed = once(child, "close")
+  const stop = async () => {
+    child.kill("SIGINT")
+    await closed
+  }
+  return { said, stop }
+}
+
 /** Asks until `done` says so. */
 export const until = async <A>(
   ask: () => Promise<A>,
   done: (answer: A) => boolean,
-  patience = 60_000
+  timeoutMillis = 60_000
 ): Promise<A> => {
-  const end = Date.now() + patience
+  const end = Date.now() + timeoutMillis
   for (;;) {
     const answer = await ask()
     if (done(answer)) return answer
@@ -200,9 +218,9 @@ export const until = async <A>(
 }
 
 /** Waits for the job's end. */
-export const finished = (spoke: Spoke, jobId: string, patience?: number): Promise<Answer> =>
+export const finished = (spoke: Spoke, jobId: string, timeoutMillis?: number): Promise<Answer> =>
   until(
     () => spoke.request("GET", `/v1/ingestion-jobs/${jobId}`),
     ({ body }) => !["QUEUED", "RUNNING"].includes(body.data.status),
-    patience
+    timeoutMillis
   )

@@ -33,6 +33,15 @@ export const wholeNumber = (min: number, max: number) =>
 /** For values from 0 to 1. */
 export const share = number((value) => value >= 0 && value <= 1, "a number from 0 to 1")
 
+/** For one of a few words. */
+export const oneOf =
+  <Word extends string>(words: ReadonlyArray<Word>) =>
+  (text: string): Word => {
+    const found = words.find((word) => word === text)
+    if (found === undefined) throw new InvalidArgumentError(`It takes one of ${words.join(", ")}.`)
+    return found
+  }
+
 /** For an option that may be given several times. */
 export const repeated = (value: string, before: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...before,

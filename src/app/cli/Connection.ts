@@ -14,7 +14,9 @@ import * as DataDirectory from "../DataDirectory.ts"
 /** Why a command ended without its result; printed as it is. The exit code is 1 where none is given. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
   message: Schema.String,
-  exitCode: Schema.optionalWith(Schema.Int, { exact: true })
+  exitCode: Schema.optionalWith(Schema.Int, { exact: true }),
+  /** The server did not answer: it may when it is asked again. */
+  isTransient: Schema.optionalWith(Schema.Boolean, { exact: true })
 }) {}
 
 /** Of every command that talks to a running server. */
@@ -124,7 +126,10 @@ const requests = (url: string, [header, secret]: readonly [string, string], pref
     const client = yield* HttpClient.HttpClient
     const base = url.replace(/\/+$/u, "").replace(/\/v1$/u, "")
     const unreachable = () =>
-      new CommandFailed({ message: `The server at ${base} does not answer. Is it running? (spoke serve)` })
+      new CommandFailed({
+        message: `The server at ${base} does not answer. Is it running? (spoke serve)`,
+        isTransient: true
+      })
     /** Requests to any path of the server; any status is an answer. */
     const execute = (request: HttpClientRequest.HttpClientRequest) =>
       client

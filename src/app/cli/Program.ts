@@ -13,6 +13,7 @@ import { evalCommand } from "./Eval.ts"
 import { exportCommand } from "./Export.ts"
 import { importCommand } from "./Import.ts"
 import { ingest } from "./Ingest.ts"
+import { listenCommand, triggerCommand } from "./Listen.ts"
 import { mcp } from "./Mcp.ts"
 import { migrateCommand } from "./Migrate.ts"
 import { newSecret } from "./NewSecret.ts"
@@ -38,7 +39,9 @@ const commands = [
   pullCommand,
   planCommand,
   applyCommand,
-  destroyCommand
+  destroyCommand,
+  listenCommand,
+  triggerCommand
 ]
 
 const spoke = (run: Run) => {

@@ -28,6 +28,24 @@ export const EventType = Schema.Literal(
 )
 export type EventType = typeof EventType.Type
 
+/** What an example of each type has for ids: they name nothing. */
+export const exampleIds: Readonly<Record<EventType, Readonly<Record<string, unknown>>>> = {
+  "conversation.started": { conversationId: "cnv_example", endUserId: "eus_example", channel: "api" },
+  "turn.settled": {
+    conversationId: "cnv_example",
+    runId: "run_example",
+    messageId: "msg_example",
+    status: "complete"
+  },
+  "handoff.requested": { conversationId: "cnv_example" },
+  "handoff.taken": { conversationId: "cnv_example" },
+  "message.sent": { conversationId: "cnv_example", messageId: "msg_example", userId: null },
+  "source.ready": { sourceId: "src_example", ingestionJobId: "job_example" },
+  "source.failed": { sourceId: "src_example", ingestionJobId: "job_example" },
+  "feedback.given": { conversationId: "cnv_example", messageId: "msg_example", rating: 1 },
+  "version.published": { version: 1 }
+}
+
 /** Sent on demand, whatever the endpoint asks for. */
 export const testEvent = "webhook.test"
 
@@ -80,6 +98,22 @@ export const CreateWebhook = Schema.Struct({
   payload: Schema.optionalWith(Payload, { exact: true, default: () => "thin" as const })
 })
 export type CreateWebhook = typeof CreateWebhook.Type
+
+/** What a developer listens to: every type, unless some are named. */
+export const StartListener = Schema.Struct({
+  events: Schema.optionalWith(EventTypes, { exact: true, default: () => EventType.literals }),
+  payload: Schema.optionalWith(Payload, { exact: true, default: () => "thin" as const })
+})
+export type StartListener = typeof StartListener.Type
+
+/** An event as a webhook gets it: its signed headers and its body. */
+export const HeardEvent = Schema.Struct({
+  id: Schema.String,
+  type: Schema.String,
+  headers: Schema.Record({ key: Schema.String, value: Schema.String }),
+  body: Schema.String
+})
+export type HeardEvent = typeof HeardEvent.Type
 
 /** What is left out stays. */
 export const PatchWebhook = Schema.Struct({

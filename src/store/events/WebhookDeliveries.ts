@@ -53,6 +53,8 @@ export const Taken = Schema.Struct({
   url: Schema.String,
   payload: Payload,
   active: Schema.Boolean,
+  /** It has no address: what waits is fetched. */
+  listening: Schema.Boolean,
   /** Sealed; those that sign now, the newest first. */
   secrets: Schema.Array(Schema.String),
   /** Failed calls of the endpoint in a row. */
@@ -162,6 +164,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
               returning e.id
             )
             select e.tenant_id as "tenantId", e.url, e.payload, e.status = 'active' as active,
+              e.listening_until is not null as listening,
               array_remove(array[e.secret, case when e.previous_until > now() then e.previous_secret end], null) as secrets,
               e.failures,
               case when e.failures >= ${failuresBeforePause}::int and not exists (select from probe) then

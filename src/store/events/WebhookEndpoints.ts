@@ -49,7 +49,8 @@ export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()
           returning ${columns}`)
 
       const find = ({ tenantId }: TenantScope, id: WebhookId): Effect.Effect<Option.Option<Webhook>> =>
-        one(sql`select ${columns} from webhook_endpoints where tenant_id = ${tenantId} and id = ${id}`)
+        one(sql`select ${columns} from webhook_endpoints
+            where tenant_id = ${tenantId} and id = ${id} and listening_until is null`)
 
       /** Oldest first. */
       const page = ({ tenantId }: TenantScope, { limit, after }: PageRequest): Effect.Effect<Page<Webhook>> =>
@@ -58,7 +59,7 @@ export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()
           Result: Row,
           execute: () => sql`
             select ${columns} from webhook_endpoints
-            where tenant_id = ${tenantId} and ${after === undefined ? sql`true` : sql`id > ${after}`}
+            where tenant_id = ${tenantId} and listening_until is null and ${after === undefined ? sql`true` : sql`id > ${after}`}
             order by id limit ${limit + 1}`
         })(undefined).pipe(
           Effect.orDie,
@@ -88,7 +89,7 @@ export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()
         ]
         return one(sql`
           update webhook_endpoints set ${sql.csv(assignments)}
-          where tenant_id = ${tenantId} and id = ${id} and version = coalesce(${expected}::int, version)
+          where tenant_id = ${tenantId} and id = ${id} and listening_until is null and version = coalesce(${expected}::int, version)
           returning ${columns}`)
       }
 
@@ -102,11 +103,13 @@ export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()
         one(sql`
           update webhook_endpoints set previous_secret = secret, secret = ${secret}, version = version + 1,
             updated_at = now(), previous_until = now() + make_interval(secs => ${Duration.toSeconds(overlap)})
-          where tenant_id = ${tenantId} and id = ${id} returning ${columns}`)
+          where tenant_id = ${tenantId} and id = ${id} and listening_until is null returning ${columns}`)
 
       /** With its deliveries. False when the tenant has no such endpoint. */
       const remove = ({ tenantId }: TenantScope, id: WebhookId) =>
-        sql`delete from webhook_endpoints where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
+        sql`
+          delete from webhook_endpoints
+          where tenant_id = ${tenantId} and id = ${id} and listening_until is null returning id`.pipe(
           Effect.orDie,
           Effect.map((rows) => rows.length === 1)
         )

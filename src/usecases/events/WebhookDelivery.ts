@@ -54,7 +54,8 @@ const pauseAfter = (failures: number) =>
     Duration.times(pauses[Math.min(failures, pauses.length) - 1] ?? pauses[0], part)
   )
 
-const bodyOf = ({ agentId, content, conversationId, createdAt, ids, type }: Taken) =>
+/** What is sent. */
+export const bodyOf = ({ agentId, content, conversationId, createdAt, ids, type }: Taken) =>
   JSON.stringify({
     type,
     timestamp: DateTime.formatIso(createdAt),
@@ -206,6 +207,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       if (Option.isNone(found)) return
       const taken = found.value
       if (!taken.active) return yield* store.cancel(key.endpointId)
+      if (taken.listening) return
       if (taken.pausedMs !== null) {
         const further = yield* Random.nextRange(0, 0.2)
         const longest = Duration.toMillis(Duration.hours(1))

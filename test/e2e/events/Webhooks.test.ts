@@ -3,7 +3,7 @@ import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import { Webhook as Verifier } from "standardwebhooks"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { removeFolder, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
+import { begin, removeFolder, run, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
 import { makeTeam, type Team } from "../Team.ts"
 
 interface Seen {
@@ -212,4 +212,48 @@ describe("Webhooks of a tenant", () => {
     const bad = await manage("POST", "", { url: "ftp://x", events: ["nothing"] })
     expect(bad.status).toBe(400)
   })
+
+  it("are listened to and triggered on the command line, and forwarded to a local address with their signature", async () => {
+    const token = await team.owner("POST", "/api/tokens", { name: "Listen", scopes: ["webhooks:write"] })
+    const variables = {
+      SPOKE_URL: spoke.url,
+      SPOKE_TOKEN: String(token.body.data.secret),
+      SPOKE_DATA_DIR: dataDir
+    }
+    const heard = begin(["listen", "--event", "handoff.taken", "--forward-to", `${address}/local`], variables)
+    try {
+      const signing = await until(
+        async () => /whsec_\S+/.exec(heard.said.stderr)?.[0],
+        (secret) => secret !== undefined
+      )
+      const triggered = await run(["trigger", "handoff.taken"], variables)
+      expect([triggered.code, triggered.stderr.trim()]).toEqual([
+        0,
+        "An example of handoff.taken is on its way to a webhook."
+      ])
+      await until(
+        async () => heard.said.stderr,
+        (text) => text.includes("/local: ")
+      )
+      const { id = "" } = seen.find(({ path }) => path === "/local") ?? {}
+      expect(heard.said.stdout).toContain(`handoff.taken ${id} {`)
+      const sent = headersOf.get(id)
+      expect(
+        new Verifier(signing ?? "").verify(bodies.get(id) ?? "", {
+          "webhook-id": id,
+          "webhook-timestamp": String(sent?.["webhook-timestamp"]),
+          "webhook-signature": String(sent?.["webhook-signature"])
+        })
+      ).toMatchObject({ type: "handoff.taken", data: { conversationId: "cnv_example", example: true } })
+    } finally {
+      await heard.stop()
+    }
+    const none = await run(["trigger", "handoff.taken"], variables)
+    expect(none.stderr.trim()).toBe("No active webhook asks for handoff.taken.")
+    const wrong = await run(["trigger", "turn.begun"], variables)
+    expect([wrong.code, wrong.stderr]).toEqual([
+      1,
+      expect.stringContaining("It takes one of conversation.started")
+    ])
+  }, 60_000)
 })

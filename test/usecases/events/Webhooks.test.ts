@@ -2,6 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -29,9 +30,11 @@ import { Turns, type TurnStart } from "../../../src/store/chat/Turns.ts"
 import { ConversationStates } from "../../../src/store/conversations/ConversationStates.ts"
 import { WebhookDeliveryStore } from "../../../src/store/events/WebhookDeliveries.ts"
 import { WebhookEndpointStore } from "../../../src/store/events/WebhookEndpoints.ts"
+import { WebhookListenerStore } from "../../../src/store/events/WebhookListeners.ts"
 import { IngestionJobStore } from "../../../src/store/knowledge/IngestionJobs.ts"
 import { WebhookDelivery } from "../../../src/usecases/events/WebhookDelivery.ts"
 import { WebhookEndpoints } from "../../../src/usecases/events/WebhookEndpoints.ts"
+import { WebhookListeners } from "../../../src/usecases/events/WebhookListeners.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 
@@ -67,7 +70,11 @@ const outside = Layer.mergeAll(
   })
 )
 
-const webhooks = Layer.mergeAll(WebhookDelivery.Default, WebhookEndpoints.Default).pipe(
+const webhooks = Layer.mergeAll(
+  WebhookDelivery.Default,
+  WebhookEndpoints.Default,
+  WebhookListeners.Default
+).pipe(
   Layer.provideMerge(
     Layer.mergeAll(
       Turns.Default,
@@ -79,6 +86,7 @@ const webhooks = Layer.mergeAll(WebhookDelivery.Default, WebhookEndpoints.Defaul
       WidgetMessageStore.Default,
       WebhookDeliveryStore.Default,
       WebhookEndpointStore.Default,
+      WebhookListenerStore.Default,
       OutgoingMailStore.Default,
       SqlAudit.layerSql,
       outside,
@@ -574,5 +582,93 @@ eachEngineLive("Events out", (it) => {
           expect(policies["webhook-outbound"].attempts).toBeGreaterThan(100_000)
         })
       )
+  )
+
+  it.effect("wait for a listener until it has received them, in order and signed, and call nobody", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const stranger = yield* Fixtures.agent()
+        const listeners = yield* WebhookListeners
+        const started = yield* listeners.start(scope, { events: all, payload: "full" })
+        const { id } = started.listener
+        const { conversationId, runId } = yield* turn(scope)
+        yield* turn(stranger)
+        yield* attemptAll
+        expect(calls).toEqual([])
+        const wait = Duration.zero
+        const first = yield* listeners.next(scope, id, { received: null, wait })
+        expect(first.events.map(({ type }) => type)).toEqual(["conversation.started", "turn.settled"])
+        const [, settled] = first.events
+        const verifier = new Verifier(Redacted.value(started.secret))
+        expect(verifier.verify(settled?.body ?? "", settled?.headers ?? {})).toMatchObject({
+          type: "turn.settled",
+          data: { conversationId, runId, reply: "It left yesterday." }
+        })
+        // What has not been received comes again, under the same ids.
+        const again = yield* listeners.next(scope, id, { received: null, wait })
+        expect(again.events.map((event) => event.id)).toEqual(first.events.map((event) => event.id))
+        yield* turn(scope, conversationId)
+        const after = yield* listeners.next(scope, id, { received: first.received, wait })
+        expect(after.events.map(({ type }) => type)).toEqual(["turn.settled"])
+        expect(yield* listeners.next(scope, id, { received: after.received, wait })).toEqual({
+          events: [],
+          received: after.received
+        })
+        const others = yield* Effect.exit(listeners.next(stranger, id, { received: null, wait }))
+        expect(Exit.isFailure(others)).toBe(true)
+      })
+    )
+  )
+
+  it.effect("end for a listener that nobody asks for, which is no webhook", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        const listeners = yield* WebhookListeners
+        const endpoints = yield* WebhookEndpoints
+        const { id } = (yield* listeners.start(scope, { events: all, payload: "thin" })).listener
+        expect((yield* endpoints.list(scope, { limit: 20, after: undefined })).rows).toEqual([])
+        const refusals = yield* Effect.all([
+          Effect.isFailure(endpoints.find(scope, id)),
+          Effect.isFailure(endpoints.rotate(scope, id)),
+          Effect.isFailure(endpoints.remove(scope, id))
+        ])
+        expect(refusals).toEqual([true, true, true])
+        yield* listeners.sweep
+        expect((yield* listeners.next(scope, id, { received: null, wait: Duration.zero })).events).toEqual([])
+        yield* sql`update webhook_endpoints set listening_until = now() - interval '1 second'`
+        yield* listeners.sweep
+        const gone = yield* Effect.flip(listeners.next(scope, id, { received: null, wait: Duration.zero }))
+        expect(gone._tag).toBe("NOT_FOUND")
+      })
+    )
+  )
+
+  it.effect("are sent as examples of a type to those who ask for it, under one id", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const stranger = yield* Fixtures.agent()
+        yield* endpoint(scope)
+        yield* endpoint(scope, ["turn.settled"], "full")
+        yield* endpoint(scope, ["source.ready"])
+        yield* endpoint(stranger)
+        const listeners = yield* WebhookListeners
+        expect(yield* listeners.trigger(scope, "turn.settled")).toBe(2)
+        yield* attemptAll
+        expect(new Set(calls.map((call) => call.headers?.["webhook-id"])).size).toBe(1)
+        expect(calls.map(bodyOf)).toEqual(
+          Array.from({ length: 2 }, () =>
+            expect.objectContaining({
+              type: "turn.settled",
+              data: expect.objectContaining({ runId: "run_example", example: true })
+            })
+          )
+        )
+        expect(yield* listeners.trigger(scope, "handoff.taken")).toBe(1)
+      })
+    )
   )
 })

@@ -1,0 +1,137 @@
+/** `spoke listen` and `spoke trigger`: events for developers, on a machine that nothing can be sent to. */
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import { EventType, HeardEvent } from "../../domain/events/Webhook.ts"
+import * as Arguments from "./Arguments.ts"
+import { manage, type ManageFlags } from "./Connection.ts"
+import * as Output from "./Output.ts"
+
+interface ListenFlags extends ManageFlags {
+  readonly forwardTo?: string | undefined
+  readonly event: ReadonlyArray<EventType>
+  readonly full?: true | undefined
+  readonly json?: true | undefined
+}
+
+const Started = Schema.Struct({
+  listener: Schema.Struct({ id: Schema.String }),
+  secret: Schema.String
+})
+const Heard = Schema.Struct({
+  events: Schema.Array(HeardEvent),
+  received: Schema.NullOr(Schema.String)
+})
+const Stopped = Schema.Struct({ deleted: Schema.Literal(true) })
+const Triggered = Schema.Struct({ webhooks: Schema.Int })
+
+/** Of one request, which is answered as soon as there is an event. */
+const waitSeconds = 20
+/** For the whole of one forwarded call, as webhooks have it. */
+const callTimeout = Duration.seconds(10)
+/** While the server starts again; a listener is kept for two minutes. */
+const retries = Schedule.intersect(Schedule.spaced(Duration.seconds(2)), Schedule.recurs(45))
+
+/** What the local address says to the event, as a line. */
+const forward = (address: string, { body, headers }: HeardEvent) =>
+  Effect.gen(function* () {
+    const client = yield* HttpClient.HttpClient
+    const began = yield* Clock.currentTimeMillis
+    const { status } = yield* client.execute(
+      HttpClientRequest.post(address).pipe(
+        HttpClientRequest.setHeaders(headers),
+        HttpClientRequest.bodyText(body, "application/json")
+      )
+    )
+    return `${status} in ${(yield* Clock.currentTimeMillis) - began} ms`
+  }).pipe(
+    Effect.scoped,
+    Effect.timeoutFail({ duration: callTimeout, onTimeout: () => "no answer in 10 seconds" }),
+    Effect.catchAll((failure) => Effect.succeed(typeof failure === "string" ? failure : "no answer"))
+  )
+
+const listen = ({ event, forwardTo, full, json, ...flags }: ListenFlags) =>
+  Effect.gen(function* () {
+    const server = yield* manage(flags)
+    const asked = {
+      ...(event.length === 0 ? {} : { events: event }),
+      payload: full === true ? "full" : "thin"
+    }
+    const begin = HttpClientRequest.post("/listeners").pipe(HttpClientRequest.bodyUnsafeJson(asked))
+    const end = (id: string) =>
+      server.call(Stopped, HttpClientRequest.del(`/listeners/${id}`)).pipe(
+        Effect.timeout(Duration.seconds(3)),
+        // It ends by itself when nobody asks any more.
+        Effect.ignore
+      )
+    const { listener, secret } = yield* Effect.acquireRelease(server.call(Started, begin), (started) =>
+      end(started.listener.id)
+    )
+    yield* Output.note(`Listening. Events are signed with ${secret}`)
+    let received: string | null = null
+    while (true) {
+      const request: HttpClientRequest.HttpClientRequest = HttpClientRequest.post(
+        `/listeners/${listener.id}/next`
+      ).pipe(HttpClientRequest.bodyUnsafeJson({ received, waitSeconds }))
+      const heard: typeof Heard.Type = yield* Effect.retry(server.call(Heard, request), {
+        schedule: retries,
+        while: ({ isTransient }) => isTransient === true
+      })
+      for (const one of heard.events) {
+        yield* json === true ? Output.line(one.body) : Output.line(`${one.type} ${one.id} ${one.body}`)
+        if (forwardTo !== undefined) yield* Output.note(`  ${forwardTo}: ${yield* forward(forwardTo, one)}`)
+      }
+      received = heard.received
+    }
+  }).pipe(Effect.scoped)
+
+const trigger = (type: EventType, flags: ManageFlags) =>
+  Effect.gen(function* () {
+    const server = yield* manage(flags)
+    const request = HttpClientRequest.post("/events").pipe(HttpClientRequest.bodyUnsafeJson({ type }))
+    const { webhooks } = yield* server.call(Triggered, request)
+    yield* Output.note(
+      webhooks === 0
+        ? `No active webhook asks for ${type}.`
+        : `An example of ${type} is on its way to ${webhooks === 1 ? "a webhook" : `${webhooks} webhooks`}.`
+    )
+  })
+
+const typeOf = Arguments.oneOf(EventType.literals)
+
+export const listenCommand = (run: Arguments.Run) =>
+  Arguments.command(
+    "listen",
+    "Print the events of the organisation as they happen, and forward them to a local address, signed as a webhook's.",
+    "spoke listen --forward-to http://localhost:4000/spoke",
+    "spoke listen --event turn.settled --full --json | jq .data.reply"
+  )
+    .option("--forward-to <address>", "where each event is sent to from here")
+    .option(
+      "--event <type>",
+      "listen to this type alone; may be given several times",
+      (value: string, before: ReadonlyArray<EventType>) => [...before, typeOf(value)],
+      []
+    )
+    .option("--full", "with what was said, not ids alone")
+    .addOption(Arguments.json)
+    .addOption(Arguments.url)
+    .addOption(Arguments.token)
+    .addOption(Arguments.tokenFile)
+    .action((flags) => run(listen(flags)))
+
+export const triggerCommand = (run: Arguments.Run) =>
+  Arguments.command(
+    "trigger",
+    "Send an example of an event to every active webhook and listener that asks for its type. Its ids name nothing.",
+    "spoke trigger turn.settled"
+  )
+    .argument("<type>", EventType.literals.join(", "), typeOf)
+    .addOption(Arguments.url)
+    .addOption(Arguments.token)
+    .addOption(Arguments.tokenFile)
+    .action((type, flags) => run(trigger(type, flags)))

@@ -1,0 +1,60 @@
+/** Events for developers: fetched by `spoke listen`, and reported by `spoke trigger` without having happened. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { EventType, HeardEvent, Payload, StartListener, WebhookId } from "../../domain/events/Webhook.ts"
+import { ManageAuth, Managed, RequiredRole } from "../Auth.ts"
+import { failure, success } from "../Envelope.ts"
+
+/** Longest wait of one request, in seconds. */
+const maxWaitSeconds = 20
+
+const Listener = Schema.Struct({ id: WebhookId, events: Schema.Array(EventType), payload: Payload })
+const path = Schema.Struct({ id: WebhookId })
+const Place = Schema.String.pipe(
+  Schema.pattern(/^\d{1,18}$/, { message: () => "Expected the place that an answer has given" })
+)
+
+/** Where the caller is, and how long it waits for an event. */
+const Next = Schema.Struct({
+  received: Schema.optionalWith(Schema.NullOr(Place), { exact: true }),
+  waitSeconds: Schema.optionalWith(Schema.Int.pipe(Schema.between(0, maxWaitSeconds)), { exact: true })
+})
+
+const start = HttpApiEndpoint.post("start", "/listeners")
+  .setPayload(StartListener)
+  .addSuccess(success(Schema.Struct({ listener: Listener, secret: Schema.Redacted(Schema.String) })), {
+    status: 201
+  })
+  .addError(failure(ValidationError, Conflict, ServiceUnavailable))
+
+/** The next events, as soon as there is one. Those up to `received` have arrived, all others come again. */
+const next = HttpApiEndpoint.post("next", "/listeners/:id/next")
+  .setPath(path)
+  .setPayload(Next)
+  .addSuccess(
+    success(Schema.Struct({ events: Schema.Array(HeardEvent), received: Schema.NullOr(Schema.String) }))
+  )
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+
+const stop = HttpApiEndpoint.del("stop", "/listeners/:id")
+  .setPath(path)
+  .addSuccess(success(Schema.Struct({ id: WebhookId, deleted: Schema.Literal(true) })))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+
+/** Tells every active webhook that asks for the type of an event that has not happened. */
+const trigger = HttpApiEndpoint.post("trigger", "/events")
+  .setPayload(Schema.Struct({ type: EventType }))
+  .addSuccess(success(Schema.Struct({ webhooks: Schema.Int })), { status: 202 })
+  .addError(failure(ValidationError, ServiceUnavailable))
+
+export class ListenersApi extends HttpApiGroup.make("listeners")
+  .add(start)
+  .add(next)
+  .add(stop)
+  .add(trigger)
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(RequiredRole, "admin")
+  .annotateEndpoints(Managed, "webhooks") {}

@@ -1,0 +1,121 @@
+/** Endpoints without an address: what waits for one is fetched by a developer's command, as long as it runs. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { EventType, Payload, WebhookId } from "../../domain/events/Webhook.ts"
+import { toJsonb } from "../Jsonb.ts"
+import { maxEndpoints } from "./WebhookEndpoints.ts"
+import { type Report, reported } from "./ReportedEvents.ts"
+
+/** A listener that has fetched nothing for so long is removed. */
+const listenerLease = Duration.minutes(2)
+/** Events of one answer. */
+const maxEvents = 50
+
+const lease = `interval '${Duration.toSeconds(listenerLease)} seconds'`
+
+/** A delivery that waits to be fetched. */
+interface Waiting {
+  readonly eventId: string
+  /** Where to go on: those up to the last of an answer have been received when the next is asked for. */
+  readonly place: string
+}
+
+export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()(
+  "store/events/WebhookListeners",
+  {
+    effect: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      /** False when the tenant has {@link maxEndpoints} endpoints already, listeners among them. */
+      const insert = (
+        { tenantId }: TenantScope,
+        given: {
+          readonly id: WebhookId
+          readonly events: ReadonlyArray<EventType>
+          readonly payload: Payload
+          readonly secret: string
+        }
+      ) =>
+        sql`
+          with owner as (select id from tenants where id = ${tenantId} for update)
+          insert into webhook_endpoints (id, tenant_id, url, events, payload, secret, listening_until)
+          select ${given.id}, id, '', ${[...given.events]}::text[], ${given.payload}, ${given.secret},
+            now() + ${sql.literal(lease)}
+          from owner
+          where (select count(*) from webhook_endpoints where tenant_id = ${tenantId}) < ${maxEndpoints}::int
+          returning id`.pipe(
+          Effect.orDie,
+          Effect.map((rows) => rows.length === 1)
+        )
+
+      /** Those up to `received` have arrived, and it listens for another {@link listenerLease}. False without such a listener. */
+      const renew = ({ tenantId }: TenantScope, id: WebhookId, received: string | null) =>
+        sql`
+          with listener as (
+            update webhook_endpoints set listening_until = now() + ${sql.literal(lease)}
+            where tenant_id = ${tenantId} and id = ${id} and listening_until is not null
+            returning id
+          ),
+          arrived as (
+            update webhook_deliveries d set status = 'delivered', settled_at = now(), attempted_at = now(),
+              attempts = d.attempts + 1
+            from listener where d.endpoint_id = listener.id and d.status = 'pending' and d.seq <= ${received}::bigint
+          )
+          select id from listener`.pipe(
+          Effect.orDie,
+          Effect.map((rows) => rows.length === 1)
+        )
+
+      /** The next that wait, in their order. */
+      const waiting = ({ tenantId }: TenantScope, id: WebhookId) =>
+        sql<Waiting>`
+          select d.event_id as "eventId", d.seq::text as place
+          from webhook_endpoints e join webhook_deliveries d on d.endpoint_id = e.id
+          where e.tenant_id = ${tenantId} and e.id = ${id} and d.status = 'pending'
+          order by d.seq limit ${maxEvents}::int`.pipe(Effect.orDie)
+
+      /** With what waits for it. False when the tenant has no such listener. */
+      const remove = ({ tenantId }: TenantScope, id: WebhookId) =>
+        sql`
+          delete from webhook_endpoints
+          where tenant_id = ${tenantId} and id = ${id} and listening_until is not null returning id`.pipe(
+          Effect.orDie,
+          Effect.map((rows) => rows.length === 1)
+        )
+
+      /** Removes those of all tenants that listen no more. */
+      const sweep = sql`delete from webhook_endpoints where listening_until < now()`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        Effect.withSpan("WebhookListenerStore.sweep")
+      )
+
+      /** Reports an event that has not happened to every active endpoint that asks for its type; how many they are. */
+      const trigger = (
+        { tenantId }: TenantScope,
+        type: EventType,
+        key: string,
+        ids: Readonly<Record<string, unknown>>
+      ) => {
+        const report: Report = {
+          type,
+          key: sql`${key}`,
+          tenantId: sql`${tenantId}`,
+          agentId: sql`null`,
+          conversationId: sql`null`,
+          ids: sql`${toJsonb(ids)}::jsonb`,
+          from: sql`(select 1) as once`
+        }
+        return sql<{ readonly webhooks: number }>`
+          with ${reported(sql, report)} select count(*)::int as webhooks from reported`.pipe(
+          Effect.orDie,
+          Effect.map(([row]) => row?.webhooks ?? 0)
+        )
+      }
+
+      return { insert, renew, waiting, remove, sweep, trigger } as const
+    })
+  }
+) {}

@@ -1,0 +1,93 @@
+/** Events for developers: fetched from where nothing can be sent to, and reported without having happened. */
+import { randomUUID } from "node:crypto"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { SecretBox } from "../../capabilities/SecretBox.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { Conflict, NotFound } from "../../domain/Errors.ts"
+import {
+  type EventType,
+  exampleIds,
+  type HeardEvent,
+  newWebhookId,
+  type StartListener,
+  type WebhookId
+} from "../../domain/events/Webhook.ts"
+import { WebhookDeliveryStore } from "../../store/events/WebhookDeliveries.ts"
+import { maxEndpoints } from "../../store/events/WebhookEndpoints.ts"
+import { WebhookListenerStore } from "../../store/events/WebhookListeners.ts"
+import { newSecret, signed } from "./Signature.ts"
+import { bodyOf } from "./WebhookDelivery.ts"
+
+/** Between two looks for events while somebody waits for one. */
+const pollInterval = Duration.millis(500)
+
+const missing = () =>
+  new NotFound({ message: "There is no such listener. It ends when nobody has asked for two minutes." })
+const full = () => new Conflict({ message: `There are ${maxEndpoints} webhooks and listeners already.` })
+
+export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecases/events/WebhookListeners", {
+  effect: Effect.gen(function* () {
+    const store = yield* WebhookListenerStore
+    const deliveries = yield* WebhookDeliveryStore
+    const box = yield* SecretBox
+
+    /** The secret that its events are signed with is shown this once. */
+    const start = Effect.fn("WebhookListeners.start")(function* (scope: TenantScope, asked: StartListener) {
+      const secret = yield* Effect.sync(newSecret)
+      const id = yield* newWebhookId
+      const sealed = yield* box.seal("webhook-secret", secret)
+      if (!(yield* store.insert(scope, { ...asked, id, secret: sealed }))) return yield* full()
+      return { listener: { id, events: asked.events, payload: asked.payload }, secret: Redacted.make(secret) }
+    })
+
+    /** As it would be sent now; none when the listener, or what the event tells of, is gone. */
+    const heard = (endpointId: WebhookId, eventId: string) =>
+      Effect.gen(function* () {
+        const found = yield* deliveries.take({ endpointId, eventId })
+        if (Option.isNone(found)) return Option.none<HeardEvent>()
+        const opened = yield* Effect.forEach(found.value.secrets, (sealed) =>
+          box.open("webhook-secret", sealed)
+        )
+        const body = bodyOf(found.value)
+        const now = yield* Clock.currentTimeMillis
+        const headers = { ...signed(opened.flatMap(Option.toArray), eventId, now, body) }
+        return Option.some({ id: eventId, type: found.value.type, headers, body })
+      })
+
+    /**
+     * The next events in their order, as soon as there is one, none once `wait` is over. Those up to `received` have
+     * arrived; all others come again.
+     */
+    const next = Effect.fn("WebhookListeners.next")(function* (
+      scope: TenantScope,
+      id: WebhookId,
+      { received, wait }: { readonly received: string | null; readonly wait: Duration.Duration }
+    ) {
+      if (!(yield* store.renew(scope, id, received))) return yield* missing()
+      const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(wait)
+      let waiting = yield* store.waiting(scope, id)
+      while (waiting.length === 0 && (yield* Clock.currentTimeMillis) < deadline) {
+        yield* Effect.sleep(pollInterval)
+        waiting = yield* store.waiting(scope, id)
+      }
+      const events = yield* Effect.forEach(waiting, ({ eventId }) => heard(id, eventId))
+      return { events: events.flatMap(Option.toArray), received: waiting.at(-1)?.place ?? received }
+    })
+
+    const stop = Effect.fn("WebhookListeners.stop")(function* (scope: TenantScope, id: WebhookId) {
+      if (!(yield* store.remove(scope, id))) return yield* missing()
+    })
+
+    /** Sends an example of `type` to every active webhook that asks for it; its ids name nothing. */
+    const trigger = Effect.fn("WebhookListeners.trigger")(function* (scope: TenantScope, type: EventType) {
+      const key = `example:${yield* Effect.sync(randomUUID)}`
+      return yield* store.trigger(scope, type, key, { ...exampleIds[type], example: true })
+    })
+
+    return { start, next, stop, trigger, sweep: store.sweep } as const
+  })
+}) {}
