@@ -9,6 +9,7 @@ const certain = 2
 const fence = /^ {0,12}(?:```|~~~)/
 const word = /[\p{L}\p{M}]+/gu
 const latin = /^[\p{Script=Latin}\p{M}]+$/u
+const plainLatin = /^[a-z]+$/
 
 /** Without fences and without what stands between backticks. */
 const proseOf = (text: string): string => {
@@ -28,12 +29,14 @@ const proseOf = (text: string): string => {
 }
 
 /**
- * What the words of a text say: true for English, false for another language, undefined where they do not tell. Code is
- * passed over, for its keywords are English everywhere.
+ * What the words of a text say: true for English, false for another language, undefined where they do not tell. Words with
+ * letters that English lacks tell of another language where no word is English: short texts have few function words. Code
+ * is passed over, for its keywords are English everywhere.
  */
 export const isEnglish = (text: string): boolean | undefined => {
   let english = 0
   let foreign = 0
+  let marked = 0
   let latinLetters = 0
   let otherLetters = 0
   for (const [found] of proseOf(text.slice(0, sampleLength)).toLowerCase().matchAll(word)) {
@@ -42,9 +45,11 @@ export const isEnglish = (text: string): boolean | undefined => {
       latinLetters += found.length
       if (isEnglishWord(found)) english++
       else if (isForeignWord(found)) foreign++
+      else if (!plainLatin.test(found)) marked++
     }
   }
   if (otherLetters > latinLetters) return false
+  if (english === 0 && foreign + marked >= certain) return false
   return Math.abs(english - foreign) < certain ? undefined : english > foreign
 }
 

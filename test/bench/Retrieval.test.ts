@@ -12,13 +12,15 @@ const results: ReadonlyArray<{
   readonly default: { readonly ndcg10: number }
   readonly bm25: { readonly ndcg10: number }
   readonly vectors: { readonly ndcg10: number }
+  readonly ndcg10By?: Readonly<Record<string, number>>
 }> = JSON.parse(fs.readFileSync(path.join(root, "bench/retrieval.json"), "utf8"))
 
 it("The default recipe finds at least what words alone find and more than vectors alone, wherever it was measured", () => {
   expect(results.map(({ collection }) => collection)).toContain("cranfield")
-  for (const { bm25, default: hybrid, vectors } of results) {
+  for (const { bm25, collection, default: hybrid, vectors } of results) {
     expect(hybrid.ndcg10).toBeGreaterThanOrEqual(bm25.ndcg10)
-    expect(hybrid.ndcg10).toBeGreaterThan(vectors.ndcg10)
+    // The built-in model makes none of texts in other languages than English.
+    if (collection !== "languages") expect(hybrid.ndcg10).toBeGreaterThan(vectors.ndcg10)
   }
 })
 
@@ -28,6 +30,10 @@ it("The documentation tells the figures that were measured", () => {
     const figures = [hybrid, bm25, vectors].map(({ ndcg10 }) => ndcg10.toFixed(3))
     expect(page).toContain(`| ${figures.join(" | ")} |`)
   }
+  const languages = results.find(({ collection }) => collection === "languages")?.ndcg10By ?? {}
+  expect(Object.keys(languages)).toHaveLength(8)
+  const row = Object.values(languages).map((figure) => figure.toFixed(3))
+  expect(page).toContain(`| now | ${row.join(" | ")} |`)
 })
 
 it("The documentation tells what replies without a model were worth, and none answers what the sources do not", () => {
