@@ -34,6 +34,7 @@ import { layerEmbedded, layerPostgres, migrate, refuseReadOnly } from "../store/
 import { InboundEvents } from "../store/channels/InboundEvents.ts"
 import { ProcessLeases } from "../store/chat/ProcessLeases.ts"
 import { AccessTokens } from "../usecases/accounts/AccessTokens.ts"
+import { RepeatedRequests } from "../usecases/accounts/RepeatedRequests.ts"
 import { Accounts } from "../usecases/accounts/Accounts.ts"
 import { AgentRuns } from "../usecases/chat/AgentRuns.ts"
 import { Agents } from "../usecases/agents/Agents.ts"
@@ -291,6 +292,7 @@ export const layer = <E = never, R = never>(
 ) =>
   Layer.mergeAll(
     AccessTokens.Default,
+    RepeatedRequests.Default,
     Accounts.Default,
     Agents.Default,
     AgentVersions.Default,

@@ -4,6 +4,7 @@ import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { AccessTokenStore } from "../store/accounts/AccessTokens.ts"
 import { ApiKeyStore } from "../store/accounts/ApiKeys.ts"
 import { EmailDeliveryStore } from "../store/accounts/EmailDeliveries.ts"
+import { ManageAnswerStore } from "../store/accounts/ManageAnswers.ts"
 import { OutgoingMailStore } from "../store/accounts/OutgoingMails.ts"
 import { RetentionStore } from "../store/accounts/Retention.ts"
 import { SessionStore } from "../store/accounts/Sessions.ts"
@@ -104,6 +105,7 @@ export const stores = Layer.mergeAll(
   UsageStore.Default,
   UserStore.Default,
   WebhookDeliveryStore.Default,
+  ManageAnswerStore.Default,
   WebhookEndpointStore.Default,
   WebhookListenerStore.Default,
   WidgetMessageStore.Default,

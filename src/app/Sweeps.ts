@@ -11,6 +11,7 @@ import { Refresh } from "../usecases/knowledge/Refresh.ts"
 import { Reindex } from "../usecases/knowledge/Reindex.ts"
 import { RetentionLimits } from "../usecases/accounts/Retention.ts"
 import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
+import { RepeatedRequests } from "../usecases/accounts/RepeatedRequests.ts"
 import { WebhookListeners } from "../usecases/events/WebhookListeners.ts"
 import { WidgetSessions } from "../usecases/chat/widget/Sessions.ts"
 
@@ -47,6 +48,8 @@ export const start = Effect.gen(function* () {
   yield* rounds("The sweep of scheduled readings", Duration.minutes(3), Effect.as(refresh.sweep(), false))
   const webhooks = yield* WebhookDelivery
   yield* rounds("The removal of old deliveries of webhooks", Duration.hours(1), webhooks.sweep)
+  const repeated = yield* RepeatedRequests
+  yield* rounds("The removal of answers that are a day old", Duration.hours(1), repeated.sweep)
   const listeners = yield* WebhookListeners
   yield* rounds("The removal of listeners that have gone", idle, Effect.as(listeners.sweep, false))
   const retention = yield* RetentionLimits

@@ -8,6 +8,7 @@ import * as Context from "effect/Context"
 import type { AgentKey, Caller, Requirement, Role, SessionUser } from "../domain/accounts/Access.ts"
 import type { RequiredScope } from "../domain/accounts/AccessToken.ts"
 import {
+  Conflict,
   Forbidden,
   InternalError,
   NotConfigured,
@@ -69,7 +70,7 @@ export class SessionAuth extends HttpApiMiddleware.Tag<SessionAuth>()("http/Sess
  */
 export class ManageAuth extends HttpApiMiddleware.Tag<ManageAuth>()("http/ManageAuth", {
   provides: CurrentUser,
-  failure: failure(Unauthorized, Forbidden, ValidationError, InternalError)
+  failure: failure(Unauthorized, Forbidden, ValidationError, Conflict, InternalError)
 }) {}
 
 /**

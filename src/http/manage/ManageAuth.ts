@@ -11,19 +11,22 @@ import { permits } from "../../domain/accounts/AccessToken.ts"
 import { workFor } from "../../concurrency/CurrentOwner.ts"
 import { Forbidden } from "../../domain/Errors.ts"
 import { AccessTokens } from "../../usecases/accounts/AccessTokens.ts"
+import { RepeatedRequests } from "../../usecases/accounts/RepeatedRequests.ts"
 import { ManageAuth } from "../Auth.ts"
 import * as Routes from "../Routes.ts"
+import { once } from "./Repeatable.ts"
 
 const bearer = /^bearer +(\S+) *$/iu
 
 /** The middleware for every endpoint of `api` that declares it. */
 export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>
-): Layer.Layer<ManageAuth, never, AccessTokens> =>
+): Layer.Layer<ManageAuth, never, AccessTokens | RepeatedRequests> =>
   Layer.effect(
     ManageAuth,
     Effect.gen(function* () {
       const tokens = yield* AccessTokens
+      const repeated = yield* RepeatedRequests
       const routes = new Map(Routes.table(api).map((route) => [Routes.keyOf(route), route] as const))
       return Effect.gen(function* () {
         const { headers } = yield* HttpServerRequest.HttpServerRequest
@@ -35,10 +38,13 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         if (role === undefined || scope === undefined || !atLeast(user.role, role)) {
           return yield* new Forbidden({ message: "The role of this token's maker does not allow this." })
         }
-        if (permits(scopes, scope)) return user
-        return yield* new Forbidden({
-          message: `This token lacks the scope ${scope.resource}:${scope.verb}.`
-        })
+        if (!permits(scopes, scope)) {
+          return yield* new Forbidden({
+            message: `This token lacks the scope ${scope.resource}:${scope.verb}.`
+          })
+        }
+        yield* once(repeated, user, user.token)
+        return user
       })
     })
   )

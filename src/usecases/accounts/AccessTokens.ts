@@ -62,7 +62,7 @@ export class AccessTokens extends Effect.Service<AccessTokens>()("usecases/accou
       const found = yield* store.find(yield* credentials.fingerprint(secret))
       if (Option.isNone(found)) return yield* unauthorized()
       const { scopes, tokenId, ...maker } = found.value
-      const user: SessionUser = { ...maker, session: null, token: tokenId }
+      const user = { ...maker, session: null, token: tokenId } satisfies SessionUser
       return { user, scopes } satisfies { user: SessionUser; scopes: ReadonlyArray<Scope> }
     })
 

@@ -48,6 +48,8 @@ const awkward = `
   insert into embedding_failures (source_id, profile, message) select id, 'p', E'\\u0001' from sources limit 1;
   insert into idempotency_keys (agent_id, key_id, idempotency_key, response)
     select agent_id, id, 'é', '{"n": 1.10}' from api_keys where agent_id is not null limit 1;
+  insert into manage_answers (tenant_id, token_id, idempotency_key, request_hash, answer)
+    select tenant_id, id, 'é', '\\x00ff5c6e', 'v1.1.sealed' from access_tokens limit 1;
   insert into turn_claims (agent_id, key_id, idempotency_key, request_hash, run_id)
     select agent_id, id, E'\\t', 'hash', 'run_1' from api_keys where agent_id is not null limit 1;
   insert into login_failures (email, address) values ('nobody@example.com', '127.0.0.1');

@@ -53,6 +53,7 @@ import { AgentStore } from "../../../src/store/agents/Agents.ts"
 import { AgentVersionStore } from "../../../src/store/agents/AgentVersions.ts"
 import { TestCaseStore } from "../../../src/store/agents/TestCases.ts"
 import { AccessTokenStore } from "../../../src/store/accounts/AccessTokens.ts"
+import { ManageAnswerStore } from "../../../src/store/accounts/ManageAnswers.ts"
 import { ApiKeyStore } from "../../../src/store/accounts/ApiKeys.ts"
 import { EndUserStore } from "../../../src/store/conversations/EndUsers.ts"
 import { SessionStore } from "../../../src/store/accounts/Sessions.ts"
@@ -62,6 +63,7 @@ import { TenantStore } from "../../../src/store/accounts/Tenants.ts"
 import { UsageStore } from "../../../src/store/billing/Usage.ts"
 import { UserStore } from "../../../src/store/accounts/Users.ts"
 import { AccessTokens } from "../../../src/usecases/accounts/AccessTokens.ts"
+import { RepeatedRequests } from "../../../src/usecases/accounts/RepeatedRequests.ts"
 import { Accounts } from "../../../src/usecases/accounts/Accounts.ts"
 import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
 import { EndUsers } from "../../../src/usecases/conversations/EndUsers.ts"
@@ -101,6 +103,7 @@ const Stores = Layer.mergeAll(
   AgentVersionStore.Default,
   ApiKeyStore.Default,
   EndUserStore.Default,
+  ManageAnswerStore.Default,
   RetentionStore.Default,
   TeamStore.Default,
   UsageStore.Default,
@@ -113,6 +116,7 @@ const Stores = Layer.mergeAll(
 
 const UseCases = Layer.mergeAll(
   AccessTokens.Default,
+  RepeatedRequests.Default,
   Accounts.Default,
   Agents.Default,
   AgentVersions.Default,
@@ -127,7 +131,14 @@ const UseCases = Layer.mergeAll(
   UsageReport.Default
 ).pipe(
   Layer.provide(layerArtifacts),
-  Layer.provideMerge(Layer.mergeAll(layerSql, SqlAudit.layerSql, layerTable)),
+  Layer.provideMerge(
+    Layer.mergeAll(
+      layerSql,
+      SqlAudit.layerSql,
+      layerTable,
+      layerSecretBox([Redacted.make("a master secret of the tests, long enough")])
+    )
+  ),
   Layer.provide(Stores)
 )
 
@@ -163,8 +174,7 @@ export const accountsServer = (options: Options = {}) => {
     Layer.provide(ManageAuth.layer(Surface)),
     Layer.provide(SessionCookie.layer(url)),
     Layer.provide(Layer.succeed(TrustedProxies, options.trustedProxies ?? new BlockList())),
-    Layer.provide(OperatorAuth.layer(options.token ?? Option.some(Redacted.make(operatorToken)))),
-    Layer.provide(layerSecretBox([Redacted.make("a master secret of the tests, long enough")]))
+    Layer.provide(OperatorAuth.layer(options.token ?? Option.some(Redacted.make(operatorToken))))
   )
   return HttpApiBuilder.serve().pipe(
     Layer.provide(Boundary.layer),

@@ -1,0 +1,64 @@
+/** POSTs of programs with the header `Idempotency-Key`: what comes again is answered again, and not done again. */
+import * as HttpApp from "@effect/platform/HttpApp"
+import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { Conflict, ValidationError } from "../../domain/Errors.ts"
+import { IdempotencyHeader } from "../../domain/IdempotencyKey.ts"
+import type { TokenId } from "../../domain/Ids.ts"
+import type { RepeatableRequest } from "../../store/accounts/ManageAnswers.ts"
+import { hashOf, type RepeatedRequests } from "../../usecases/accounts/RepeatedRequests.ts"
+import * as Issues from "../server/Issues.ts"
+
+const form = new ValidationError({
+  message: "An Idempotency-Key is taken with a JSON body, not with an upload."
+})
+
+const decodeKey = (header: string) =>
+  Schema.decodeUnknown(IdempotencyHeader)({ "idempotency-key": header }).pipe(
+    Effect.catchTag("ParseError", (error) =>
+      Effect.flatMap(HttpApiDecodeError.fromParseError(error), (issues) =>
+        Effect.fail(Issues.toError(issues))
+      )
+    )
+  )
+
+const replayed = (answer: { readonly status: number; readonly contentType: string; readonly body: string }) =>
+  HttpServerResponse.text(answer.body, {
+    status: answer.status,
+    contentType: answer.contentType,
+    headers: { "idempotent-replayed": "true" }
+  })
+
+/** Passes the first request with its key on and keeps its answer; ends any other one with that answer. */
+export const once = (repeated: RepeatedRequests, { tenantId }: TenantScope, tokenId: TokenId) =>
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const header = request.headers["idempotency-key"]
+    if (request.method !== "POST" || header === undefined) return
+    yield* decodeKey(header)
+    if (/^multipart\//iu.test(request.headers["content-type"] ?? "")) return yield* form
+    const requestHash = hashOf(request.url, yield* Effect.orDie(request.text))
+    const asked: RepeatableRequest = { tenantId, tokenId, idempotencyKey: header, requestHash }
+    const known = yield* repeated.begin(asked)
+    if (Option.isSome(known)) {
+      yield* HttpApp.appendPreResponseHandler(() => Effect.succeed(replayed(known.value)))
+      return yield* new Conflict({ message: "It has been answered before." })
+    }
+    yield* HttpApp.appendPreResponseHandler((_, response) =>
+      response.body._tag === "Uint8Array"
+        ? Effect.as(
+            repeated.end(asked, {
+              status: response.status,
+              contentType: response.body.contentType,
+              body: new TextDecoder().decode(response.body.body)
+            }),
+            response
+          )
+        : Effect.succeed(response)
+    )
+  })

@@ -1,0 +1,79 @@
+/** Answers of the management interface to requests with an Idempotency-Key: 24 hours, per access token. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { TokenId } from "../../domain/Ids.ts"
+
+/** A request that may come again. */
+export interface RepeatableRequest extends TenantScope {
+  readonly tokenId: TokenId
+  readonly idempotencyKey: string
+  readonly requestHash: Uint8Array
+}
+
+const Known = Schema.Struct({ isSame: Schema.Boolean, answer: Schema.NullOr(Schema.String) })
+export type Known = typeof Known.Type
+
+/** Rows that one sweep removes at most. */
+const sweepBatch = 1_000
+
+export class ManageAnswerStore extends Effect.Service<ManageAnswerStore>()("store/accounts/ManageAnswers", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const keyOf = ({ idempotencyKey, tenantId, tokenId }: RepeatableRequest) =>
+      sql`tenant_id = ${tenantId} and token_id = ${tokenId} and idempotency_key = ${idempotencyKey}`
+
+    /** None when the key is now the caller's; else what is known of the request that has it, its answer sealed. */
+    const claim = (request: RepeatableRequest): Effect.Effect<Option.Option<Known>> =>
+      Effect.gen(function* () {
+        const { idempotencyKey, requestHash, tenantId, tokenId } = request
+        const claimed = yield* sql`
+          insert into manage_answers as known (tenant_id, token_id, idempotency_key, request_hash)
+          values (${tenantId}, ${tokenId}, ${idempotencyKey}, ${requestHash})
+          on conflict (tenant_id, token_id, idempotency_key)
+          do update set request_hash = excluded.request_hash, answer = null, created_at = now()
+          where known.created_at < now() - interval '24 hours'
+          returning token_id`
+        if (claimed.length === 1) return Option.none<Known>()
+        const found = yield* SqlSchema.findOne({
+          Request: Schema.Void,
+          Result: Known,
+          execute: () => sql`
+            select request_hash = ${requestHash}::bytea as "isSame", answer from manage_answers where ${keyOf(request)}`
+        })(undefined)
+        // Released between the two: who asks again has it.
+        return Option.orElseSome(found, () => ({ isSame: true, answer: null }))
+      }).pipe(Effect.orDie)
+
+    /** `answer` is sealed. */
+    const keep = (request: RepeatableRequest, answer: string) =>
+      sql`update manage_answers set answer = ${answer} where ${keyOf(request)}`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    /** Nothing has been done: the key may be used again. */
+    const release = (request: RepeatableRequest) =>
+      sql`delete from manage_answers where ${keyOf(request)} and answer is null`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    /** Forgets, of all tenants, what is older than the 24 hours; true when there may be more. */
+    const sweep = sql`
+      delete from manage_answers where (tenant_id, token_id, idempotency_key) in (
+        select tenant_id, token_id, idempotency_key from manage_answers
+        where created_at < now() - interval '24 hours' order by created_at limit ${sweepBatch}::int
+      ) returning token_id`.pipe(
+      Effect.orDie,
+      Effect.map((rows) => rows.length === sweepBatch),
+      Effect.withSpan("ManageAnswerStore.sweep")
+    )
+
+    return { claim, keep, release, sweep } as const
+  })
+}) {}
