@@ -9,6 +9,7 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import { listen } from "../http/server/Server.ts"
 import { DatabaseUnavailable, WhenEnded } from "../store/Database.ts"
+import * as Snapshots from "./backup/Snapshots.ts"
 import * as Banner from "./Banner.ts"
 import { Draining } from "./Lifecycle.ts"
 import type { Settings } from "./config/Config.ts"
@@ -59,6 +60,7 @@ export const run = (settings: Settings, role: Role) =>
       Layer.provide(Layer.succeedContext(live)),
       Layer.buildWithScope(scope)
     )
+    yield* Effect.provide(Snapshots.keep(settings), live)
     const work = yield* Scope.make()
     // Closing a scope twice returns at once the second time; every caller has to wait for the same end.
     const stopWork = yield* Effect.cached(Scope.close(work, Exit.void))

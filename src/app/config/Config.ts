@@ -56,6 +56,12 @@ export const Variables = Schema.Struct({
     Value,
     "Embedded data: database, artifacts, generated secrets; .spoke by default."
   ),
+  SPOKE_SNAPSHOT_INTERVAL: variable(
+    duration,
+    "How often an embedded store is copied, for example 1 day; never by default."
+  ),
+  SPOKE_SNAPSHOT_DIR: variable(Value, "Where the copies are; snapshots in the data directory by default."),
+  SPOKE_SNAPSHOTS_KEPT: variable(count(1, 1_000), "How many copies are kept; 7 by default."),
   SPOKE_ARTIFACTS: variable(
     bucket,
     "Where originals are kept: s3://bucket/prefix; the data directory by default."
@@ -285,6 +291,15 @@ const groundingOf = (given: Variables): Settings["grounding"] =>
     ? { checker: given.SPOKE_GROUNDING_CHECKER ?? "words" }
     : { checker: "http", url: given.SPOKE_GROUNDING_URL, apiKey: given.SPOKE_GROUNDING_API_KEY }
 
+const snapshotsOf = (given: Variables, dataDir: string): Settings["snapshots"] =>
+  given.SPOKE_SNAPSHOT_INTERVAL === undefined
+    ? null
+    : {
+        every: given.SPOKE_SNAPSHOT_INTERVAL,
+        folder: path.resolve(given.SPOKE_SNAPSHOT_DIR ?? path.join(dataDir, "snapshots")),
+        kept: given.SPOKE_SNAPSHOTS_KEPT ?? 7
+      }
+
 const present = <A>(value: A | undefined): ReadonlyArray<A> => (value === undefined ? [] : [value])
 
 const settingsOf = (
@@ -294,14 +309,16 @@ const settingsOf = (
 ): Settings => {
   const providers = ModelProviders.providersOf(given.SPOKE_PROVIDERS, environment)
   const host = given.HOST ?? "127.0.0.1"
+  const dataDir = path.resolve(given.SPOKE_DATA_DIR ?? ".spoke")
   const port = given.PORT ?? 3_000
   const appUrl = given.APP_URL ?? `http://${reachable(host)}:${port}`
   return {
     host,
     port,
-    dataDir: path.resolve(given.SPOKE_DATA_DIR ?? ".spoke"),
+    dataDir,
     artifacts: artifactsOf(given),
     database: databaseOf(given),
+    snapshots: snapshotsOf(given, dataDir),
     redis: given.REDIS_URL === undefined ? null : Redacted.make(given.REDIS_URL),
     mail: mailOf(given),
     alertEmail: given.ALERT_EMAIL ?? null,

@@ -42,6 +42,17 @@ export const brokenConstraints = (given: Readonly<Record<string, string | undefi
   ...(given["SPOKE_GROUNDING_API_KEY"] !== undefined && given["SPOKE_GROUNDING_URL"] === undefined
     ? [{ variable: "SPOKE_GROUNDING_URL", message: "Required with SPOKE_GROUNDING_API_KEY" }]
     : []),
+  ...(given["DATABASE_URL"] !== undefined && given["SPOKE_SNAPSHOT_INTERVAL"] !== undefined
+    ? [
+        {
+          variable: "SPOKE_SNAPSHOT_INTERVAL",
+          message: "Only with the embedded database: a server has backups of its own"
+        }
+      ]
+    : []),
+  ...["SPOKE_SNAPSHOT_DIR", "SPOKE_SNAPSHOTS_KEPT"]
+    .filter((variable) => given[variable] !== undefined && given["SPOKE_SNAPSHOT_INTERVAL"] === undefined)
+    .map((variable) => ({ variable: "SPOKE_SNAPSHOT_INTERVAL", message: `Required with ${variable}` })),
   ...(given["ALERT_EMAIL"] !== undefined && given["SMTP_URL"] === undefined
     ? [{ variable: "SMTP_URL", message: "Required with ALERT_EMAIL" }]
     : [])

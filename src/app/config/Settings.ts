@@ -27,6 +27,13 @@ export interface Settings {
   readonly database: ServerOptions | null
   /** Null: the database does without. */
   readonly redis: Redacted.Redacted | null
+  /** Copies of the embedded database; null: none. */
+  readonly snapshots: {
+    readonly every: Duration.Duration
+    readonly folder: string
+    /** How many there are at most. */
+    readonly kept: number
+  } | null
   /** Null: no mail is sent. */
   readonly mail: { readonly url: Redacted.Redacted; readonly from: string } | null
   /** Null: no mail is sent when jobs fail. */

@@ -1,0 +1,127 @@
+/**
+ * Copies of an embedded store on a schedule. Each is a data directory of its own, that a server can be started on. The
+ * database is copied while no statement runs, after a checkpoint, so that its files fit together; originals never change
+ * once they are written. Where the file system shares blocks between copies, a copy costs next to nothing.
+ */
+import { constants } from "node:fs"
+import * as fs from "node:fs/promises"
+import * as path from "node:path"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { codeOf } from "../../domain/Thrown.ts"
+import type { Settings } from "../config/Settings.ts"
+
+/** Named by its time, in UTC: the order of names is that of time. */
+const nameOf = (at: DateTime.Utc) => DateTime.formatIso(at).slice(0, 19).replaceAll(":", "-") + "Z"
+const named = /^(\d{4}-\d{2}-\d{2}T)(\d{2})-(\d{2})-(\d{2})Z$/
+
+/** After a failure, which may be a full disk. */
+const retryAfter = Duration.minutes(10)
+
+class SnapshotFailed extends Schema.TaggedError<SnapshotFailed>()("SnapshotFailed", {
+  message: Schema.String
+}) {}
+
+const attempt = <A>(what: string, run: () => Promise<A>) =>
+  Effect.tryPromise({
+    try: run,
+    catch: (cause) =>
+      new SnapshotFailed({ message: `${what} failed${codeOf(cause) && ` (${codeOf(cause)})`}.` })
+  })
+
+const copied = (from: string, to: string) =>
+  attempt(`Copying ${from}`, () =>
+    fs.cp(from, to, { recursive: true, mode: constants.COPYFILE_FICLONE, preserveTimestamps: true })
+  )
+
+const isThere = (file: string) =>
+  Effect.promise(() =>
+    fs.access(file).then(
+      () => true,
+      () => false
+    )
+  )
+
+/** Of the copies in `folder`, the oldest first. */
+const listed = (folder: string) =>
+  attempt(`Reading ${folder}`, async () => {
+    await fs.mkdir(folder, { recursive: true, mode: 0o700 })
+    return (await fs.readdir(folder)).filter((name) => named.test(name)).toSorted()
+  })
+
+/** Removes what a process that died has left. */
+const withoutPartial = (folder: string) =>
+  attempt(`Tidying ${folder}`, async () => {
+    for (const name of await fs.readdir(folder)) {
+      if (name.endsWith(".partial")) await fs.rm(path.join(folder, name), { recursive: true })
+    }
+  })
+
+const timeOf = (name: string) => DateTime.make(name.replace(named, "$1$2:$3:$4Z"))
+
+/** What a start needs beside the database; `credentials.json` belongs to the address of the running server. */
+const besides = ["artifacts", "secrets.json"] as const
+
+/** Makes a copy now, and removes the oldest beyond those that are kept. Answers its folder. */
+export const take = Effect.fn("Snapshots.take")(function* (
+  dataDir: string,
+  { folder, kept }: { readonly folder: string; readonly kept: number }
+) {
+  const sql = yield* SqlClient.SqlClient
+  const before = yield* listed(folder)
+  yield* withoutPartial(folder)
+  const target = path.join(folder, nameOf(yield* DateTime.now))
+  const partial = `${target}.partial`
+  const began = yield* monotonicMillis
+  yield* Effect.gen(function* () {
+    yield* attempt(`Making ${partial}`, () => fs.mkdir(partial, { mode: 0o700 }))
+    // Within a transaction nobody else has the only connection.
+    yield* sql.withTransaction(
+      Effect.zipRight(sql`checkpoint`, copied(path.join(dataDir, "database"), path.join(partial, "database")))
+    )
+    const held = (yield* monotonicMillis) - began
+    for (const name of besides) {
+      const from = path.join(dataDir, name)
+      if (yield* isThere(from)) yield* copied(from, path.join(partial, name))
+    }
+    yield* attempt(`Naming ${target}`, () => fs.rename(partial, target))
+    yield* Effect.logInfo("A snapshot was written", { target, statementsWaitedMillis: Math.round(held) })
+  }).pipe(Effect.onExit(() => Effect.promise(() => fs.rm(partial, { recursive: true, force: true }))))
+  for (const name of before.slice(0, Math.max(0, before.length + 1 - kept))) {
+    yield* attempt(`Removing ${name}`, () => fs.rm(path.join(folder, name), { recursive: true }))
+  }
+  return target
+})
+
+/** How long until the next copy is due, by the newest that there is. */
+const due = (folder: string, every: Duration.Duration) =>
+  Effect.gen(function* () {
+    const newest = Option.flatMap(Option.fromNullable((yield* listed(folder)).at(-1)), timeOf)
+    if (Option.isNone(newest)) return Duration.zero
+    const elapsed = DateTime.distance(newest.value, yield* DateTime.now)
+    return Duration.millis(Math.max(0, Duration.toMillis(every) - Math.max(0, elapsed)))
+  })
+
+/** Makes copies for as long as the scope is open, where the settings ask for them. */
+export const keep = ({ dataDir, database, snapshots }: Settings) => {
+  if (snapshots === null || database !== null) return Effect.void
+  const next = Effect.gen(function* () {
+    const wait = yield* due(snapshots.folder, snapshots.every)
+    yield* Effect.sleep(wait)
+    yield* take(dataDir, snapshots)
+  })
+  return next.pipe(
+    Effect.catchAllCause((cause) =>
+      Effect.zipRight(Effect.logError("A snapshot could not be written", cause), Effect.sleep(retryAfter))
+    ),
+    Effect.repeat(Schedule.forever),
+    Effect.forkScoped,
+    Effect.asVoid
+  )
+}
