@@ -30,8 +30,8 @@ const template = async (run, size, indexRow) => {
 /** Titles count three times, as in the code of the service. */
 const statements = (table) => ({
   documents: `
-    insert into documents (id, agent_id, source_id, generation, uri, title, content_hash)
-    select 'doc_' || lpad((n * ${perDocument})::text, 26, '0'), $1, $2, 1, 'https://help.example.com/' || n, 'Article ' || n, '\\x00'
+    insert into documents (id, tenant_id, agent_id, source_id, generation, uri, title, content_hash)
+    select 'doc_' || lpad((n * ${perDocument})::text, 26, '0'), (select tenant_id from agents where id = $1), $1, $2, 1, 'https://help.example.com/' || n, 'Article ' || n, '\\x00'
     from generate_series($3::bigint / ${perDocument}, ($4::bigint - 1) / ${perDocument}) n`,
   chunks: `
     with made as (
@@ -41,8 +41,8 @@ const statements = (table) => ({
       join halves a on a.place = n % ${halves}
       join halves b on b.place = ${halves} + (n / ${halves} + 7 * n) % ${halves}
     ), written as (
-      insert into chunks (id, agent_id, source_id, generation, document_id, ordinal, content, content_hash, tsv, length, version)
-      select 'chk_' || lpad(n::text, 26, '0'), $1, $2, 1, 'doc_' || lpad((n / ${perDocument} * ${perDocument})::text, 26, '0'),
+      insert into chunks (id, tenant_id, agent_id, source_id, generation, document_id, ordinal, content, content_hash, tsv, length, version)
+      select 'chk_' || lpad(n::text, 26, '0'), (select tenant_id from agents where id = $1), $1, $2, 1, 'doc_' || lpad((n / ${perDocument} * ${perDocument})::text, 26, '0'),
         n % ${perDocument}, content, '\\x00',
         format('''articl'':1,2,3 ''%s'':4,5,6 ''topic%s'':7', n / ${perDocument}, n)::tsvector || tsv, length, 1
       from made
@@ -110,9 +110,9 @@ export const grow = async (run, { agentId, tenantId }, count, { first, profile, 
   }
   await run("drop table halves")
   await run(
-    `insert into agent_stats as old (agent_id, chunk_count, length_sum, version, profile, profile_since)
-    select $1, count(*), coalesce(sum(length), 0), 1, $2, now() from chunks where agent_id = $1
-    on conflict (agent_id) do update set chunk_count = excluded.chunk_count, length_sum = excluded.length_sum,
+    `insert into agent_stats as old (tenant_id, agent_id, chunk_count, length_sum, version, profile, profile_since)
+    select (select tenant_id from agents where id = $1), $1, count(*), coalesce(sum(length), 0), 1, $2, now() from chunks where agent_id = $1
+    on conflict (tenant_id, agent_id) do update set chunk_count = excluded.chunk_count, length_sum = excluded.length_sum,
       version = old.version + 1, profile = excluded.profile, profile_since = now()`,
     [agentId, profile]
   )

@@ -73,15 +73,15 @@ export const indexing = async () => {
 const ids = (prefix, place) => `${prefix}_${String(place).padStart(26, "0")}`
 
 const inserts = {
-  documents: `insert into documents (id, agent_id, source_id, generation, uri, title, content_hash)
-    select id, $1, $2, 1, uri, title, '\\x00' from unnest($3::text[], $4::text[], $5::text[]) as t (id, uri, title)`,
+  documents: `insert into documents (id, tenant_id, agent_id, source_id, generation, uri, title, content_hash)
+    select id, (select tenant_id from agents where id = $1), $1, $2, 1, uri, title, '\\x00' from unnest($3::text[], $4::text[], $5::text[]) as t (id, uri, title)`,
   chunks: `insert into chunks
-      (id, agent_id, source_id, generation, document_id, ordinal, content, content_hash, tsv, length, version)
-    select id, $1, $2, 1, document, ordinal, content, '\\x00', tsv::tsvector, length, 1
+      (id, tenant_id, agent_id, source_id, generation, document_id, ordinal, content, content_hash, tsv, length, version)
+    select id, (select tenant_id from agents where id = $1), $1, $2, 1, document, ordinal, content, '\\x00', tsv::tsvector, length, 1
     from unnest($3::text[], $4::text[], $5::int[], $6::text[], $7::text[], $8::int[])
       as t (id, document, ordinal, content, tsv, length)`,
-  vectors: `insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
-    select id, $2, $1, 1, decode(vector, 'base64') from unnest($3::text[], $4::text[]) as t (id, vector)`
+  vectors: `insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, embedding)
+    select (select tenant_id from agents where id = $1), id, $2, $1, 1, decode(vector, 'base64') from unnest($3::text[], $4::text[]) as t (id, vector)`
 }
 
 const columns = (rows) => (rows[0] ?? []).map((_, place) => rows.map((row) => row[place]))
@@ -133,9 +133,9 @@ export const know = async (run, { agentId, tenantId }, passages, options = {}) =
   }
   if (rows.chunks.length > 0) await flush()
   await run(
-    `insert into agent_stats as old (agent_id, chunk_count, length_sum, version, profile, profile_since)
-    values ($1, $2, $3, 1, $4, now())
-    on conflict (agent_id) do update set chunk_count = old.chunk_count + excluded.chunk_count,
+    `insert into agent_stats as old (tenant_id, agent_id, chunk_count, length_sum, version, profile, profile_since)
+    values ((select tenant_id from agents where id = $1), $1, $2, $3, 1, $4, now())
+    on conflict (tenant_id, agent_id) do update set chunk_count = old.chunk_count + excluded.chunk_count,
       length_sum = old.length_sum + excluded.length_sum, version = old.version + 1, profile = excluded.profile,
       profile_since = now()`,
     [agentId, passages, lengths, profile]

@@ -15,8 +15,8 @@ const fill = ({ agentId, tenantId }, messages, conversations) => [
     from generate_series(1, ${conversations}) n`,
   ...Array.from(
     { length: Math.ceil(messages / 100_000) },
-    (_, part) => `insert into messages (id, conversation_id, agent_id, position, role, content)
-      select 'msg_' || lpad(n::text, 26, '0'), 'cnv_' || lpad('1', 26, '0'), '${agentId}', n,
+    (_, part) => `insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content)
+      select 'msg_' || lpad(n::text, 26, '0'), (select tenant_id from agents where id = '${agentId}'), 'cnv_' || lpad('1', 26, '0'), '${agentId}', n,
         case when n % 2 = 1 then 'user' else 'assistant' end, 'What was said as message number ' || n
       from generate_series(${part * 100_000 + 1}, ${Math.min(messages, (part + 1) * 100_000)}) n`
   )

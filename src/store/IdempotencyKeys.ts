@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 import type { AgentKey } from "../domain/accounts/Access.ts"
 import { toJsonb } from "./Jsonb.ts"
 
-type Owner = Pick<AgentKey, "agentId" | "keyId">
+type Owner = Pick<AgentKey, "tenantId" | "agentId" | "keyId">
 
 export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("store/IdempotencyKeys", {
   effect: Effect.gen(function* () {
@@ -15,25 +15,28 @@ export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("
      * Takes the key for the caller's transaction: none when it is now the caller's, else the answer that was given to it.
      * A concurrent repeat waits here until the first one's transaction ends.
      */
-    const claim = Effect.fn("IdempotencyKeyStore.claim")(function* ({ agentId, keyId }: Owner, key: string) {
+    const claim = Effect.fn("IdempotencyKeyStore.claim")(function* (
+      { agentId, keyId, tenantId }: Owner,
+      key: string
+    ) {
       const claimed = yield* sql`
-        insert into idempotency_keys as known (agent_id, key_id, idempotency_key, response)
-        values (${agentId}, ${keyId}, ${key}, 'null')
-        on conflict (agent_id, key_id, idempotency_key) do update set response = 'null', created_at = now()
+        insert into idempotency_keys as known (tenant_id, agent_id, key_id, idempotency_key, response)
+        values (${tenantId}, ${agentId}, ${keyId}, ${key}, 'null')
+        on conflict (tenant_id, agent_id, key_id, idempotency_key) do update set response = 'null', created_at = now()
         where known.created_at < now() - interval '24 hours'
         returning key_id`
       if (claimed.length === 1) return Option.none<unknown>()
       const [given] = yield* sql<{ readonly response: unknown }>`
         select response from idempotency_keys
-        where agent_id = ${agentId} and key_id = ${keyId} and idempotency_key = ${key}`
+        where tenant_id = ${tenantId} and agent_id = ${agentId} and key_id = ${keyId} and idempotency_key = ${key}`
       return Option.some(given?.response)
     }, Effect.orDie)
 
     /** Keeps the answer, in the transaction that claimed the key. */
-    const answer = ({ agentId, keyId }: Owner, key: string, response: unknown) =>
+    const answer = ({ agentId, keyId, tenantId }: Owner, key: string, response: unknown) =>
       sql`
         update idempotency_keys set response = ${toJsonb(response)}::jsonb
-        where agent_id = ${agentId} and key_id = ${keyId} and idempotency_key = ${key}`.pipe(
+        where tenant_id = ${tenantId} and agent_id = ${agentId} and key_id = ${keyId} and idempotency_key = ${key}`.pipe(
         Effect.orDie,
         Effect.asVoid
       )

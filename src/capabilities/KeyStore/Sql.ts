@@ -83,16 +83,22 @@ class Remembered {
   }
 }
 
+type NotedKey = Pick<LiveKey, "tenantId" | "keyId">
+
+const toJson = (keys: Iterable<NotedKey>) =>
+  JSON.stringify(Array.from(keys, ({ keyId, tenantId }) => [tenantId, keyId]))
+
 /** Notes when keys were last used, beside the requests that use them; under pressure a note is dropped. */
 const makeNotes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const used = yield* Queue.dropping<KeyId>(1_000)
+  const used = yield* Queue.dropping<NotedKey>(1_000)
 
-  const write = (ids: Iterable<KeyId>) => sql`
+  const write = (keys: Iterable<NotedKey>) => sql`
     update api_keys set last_used_at = now()
-    where id in (
-      select id from api_keys
-      where id in (select jsonb_array_elements_text(${JSON.stringify([...new Set(ids)])}::jsonb))
+    where (tenant_id, id) in (
+      select tenant_id, id from api_keys
+      where (tenant_id, id) in (
+          select key ->> 0, key ->> 1 from jsonb_array_elements(${toJson(keys)}::jsonb) as keys (key))
         and (last_used_at is null or last_used_at < now() - interval '1 minute')
       for update skip locked
     )`
@@ -105,7 +111,7 @@ const makeNotes = Effect.gen(function* () {
     Effect.withTracerEnabled(false),
     Effect.forkScoped
   )
-  return (id: KeyId) => Queue.offer(used, id)
+  return (key: NotedKey) => Queue.offer(used, key)
 })
 
 const make = Effect.gen(function* () {
@@ -141,7 +147,7 @@ const make = Effect.gen(function* () {
     const found = yield* Effect.orDie(select(bytes))
     if (Option.isNone(found)) return Option.none<LiveKey>()
     const { remaining, noteUse, ...key } = found.value
-    if (noteUse) yield* note(key.keyId)
+    if (noteUse) yield* note(key)
     const until = now + Math.min(remembered, remaining ?? remembered)
     if (cache.epoch === epoch) cache.set(fingerprint, { key, until })
     return Option.some<LiveKey>(key)

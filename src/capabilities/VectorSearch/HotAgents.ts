@@ -1,5 +1,6 @@
 /** Which agents are worth their memory: those that are searched often. They are read in the background. */
 import * as Effect from "effect/Effect"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { LruCache } from "./LruCache.ts"
@@ -30,7 +31,7 @@ export interface HotAgentsOptions {
 export interface Memory {
   readonly holds: (agentId: AgentId) => boolean
   /** Reads the agent, or what has changed of it. */
-  readonly remember: (agentId: AgentId) => Effect.Effect<void>
+  readonly remember: (agent: AgentScope) => Effect.Effect<void>
   readonly forget: (agentId: AgentId) => void
 }
 
@@ -52,31 +53,32 @@ export const makeHotAgents = ({ forget, holds, remember }: Memory, { largest, of
       return seen
     }
 
-    const readNow = (agentId: AgentId, seen: Seen) =>
-      remember(agentId).pipe(
+    const readNow = (agent: AgentScope, seen: Seen) =>
+      remember(agent).pipe(
         Effect.catchAllCause((cause) =>
           Effect.logWarning("An agent's chunks could not be read into memory", cause)
         ),
         Effect.zipRight(monotonicMillis),
         Effect.tap((now) =>
           Effect.sync(() => {
-            const latest = agents.use(agentId) ?? seen
+            const latest = agents.use(agent.agentId) ?? seen
             latest.reading = false
             latest.after = now + readIntervalMs
           })
         ),
-        Effect.withSpan("VectorSearch.remember", { root: true, attributes: { agentId } }),
+        Effect.withSpan("VectorSearch.remember", { root: true, attributes: { agentId: agent.agentId } }),
         Effect.forkIn(scope)
       )
 
-    return (agentId: AgentId, chunks: number): Effect.Effect<void> =>
+    return (agent: AgentScope, chunks: number): Effect.Effect<void> =>
       Effect.flatMap(monotonicMillis, (now) => {
+        const { agentId } = agent
         if (chunks > largest) return Effect.sync(() => forget(agentId))
         const seen = seenOf(agentId, now)
         seen.count += 1
         const wanted = seen.count >= often || holds(agentId)
         if (!wanted || seen.reading || now < seen.after) return Effect.void
         seen.reading = true
-        return Effect.asVoid(readNow(agentId, seen))
+        return Effect.asVoid(readNow(agent, seen))
       })
   })

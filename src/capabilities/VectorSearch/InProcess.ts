@@ -12,7 +12,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { ReadScope } from "../../domain/accounts/Access.ts"
+import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import * as Batcher from "../../concurrency/Batcher.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
@@ -128,7 +128,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         // Of a source that is no longer visible, most likely: those that are will be asked for again.
         if (found.version === version && filters !== null) continue
         // A chunk that went without a new version was removed past the stores, so nothing in memory is trusted.
-        yield* agents.refresh(agentId, held, { anew: found.version === version })
+        yield* agents.refresh(scope, held, { anew: found.version === version })
       }
     })
 
@@ -153,10 +153,10 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
       })
 
     /** Reads the agent into memory, or what has changed of it, for searches to come. */
-    const remember = (agentId: AgentId) =>
+    const remember = (agent: AgentScope) =>
       Effect.suspend(() => {
-        const held = agents.hold(agentId)
-        return agents.refresh(agentId, held, { anew: held.index === null })
+        const held = agents.hold(agent.agentId)
+        return agents.refresh(agent, held, { anew: held.index === null })
       })
 
     const holds = (agentId: AgentId) => agents.held(agentId) !== undefined

@@ -39,8 +39,6 @@ export interface Held {
   reading: Fiber.RuntimeFiber<void> | null
   /** The reading of its vectors, once its words are in memory. */
   vectors: Fiber.RuntimeFiber<void> | null
-  /** Null until it has been in line. */
-  tenantId: string | null
 }
 
 /** Dimensions of a profile; 0 when nothing at hand can embed a query for it. */
@@ -82,15 +80,15 @@ const inBatches = <A>(
  * is older than the index. May stop at any point and be repeated: until the end the index keeps its old version, by which
  * no search that sees a half of the changes lets its result stand.
  */
-const catchUp = (source: Source, agentId: AgentId, held: Held, anew: boolean) =>
+const catchUp = (source: Source, agent: AgentScope, held: Held, anew: boolean) =>
   Effect.gen(function* () {
     const { dimensionsOf, rows, wordsFirstAbove } = source
     const old = anew ? null : held.index
     const seen = old?.version ?? 0
-    const changes = yield* rows.changes(agentId, seen)
+    const changes = yield* rows.changes(agent, seen)
     const { profile } = changes
     if (changes.version < seen || (old !== null && old.profile !== profile)) {
-      return yield* catchUpAnew(source, agentId, held)
+      return yield* catchUpAnew(source, agent, held)
     }
     const index = old ?? new InProcessIndex(yield* dimensionsOf(profile), profile)
     // First: a chunk that was carried over into a new generation, or indexed anew, is dropped and comes again.
@@ -104,12 +102,12 @@ const catchUp = (source: Source, agentId: AgentId, held: Held, anew: boolean) =>
     index.expect(added.length)
     yield* inBatches(
       added,
-      (ids) => (wordsFirst ? rows.words(ids) : rows.chunks(profile, ids)),
+      (ids) => (wordsFirst ? rows.words(agent, ids) : rows.chunks(agent, profile, ids)),
       (row) => index.add(row)
     )
     yield* inBatches(
       known,
-      (ids) => rows.vectors(profile, ids),
+      (ids) => rows.vectors(agent, profile, ids),
       (row) => index.setVector(row.id, row.embedding)
     )
     index.version = changes.version
@@ -118,15 +116,21 @@ const catchUp = (source: Source, agentId: AgentId, held: Held, anew: boolean) =>
     return wordsFirst ? added : []
   })
 
-const catchUpAnew = (source: Source, agentId: AgentId, held: Held): Effect.Effect<ReadonlyArray<string>> =>
-  catchUp(source, agentId, held, true)
+const catchUpAnew = (source: Source, agent: AgentScope, held: Held): Effect.Effect<ReadonlyArray<string>> =>
+  catchUp(source, agent, held, true)
 
 /** Reads the vectors of chunks whose words are in memory. Chunks that have come since have brought theirs. */
-const readVectors = (rows: Rows, held: Held, index: InProcessIndex, ids: ReadonlyArray<string>) =>
+const readVectors = (
+  rows: Rows,
+  agent: AgentScope,
+  held: Held,
+  index: InProcessIndex,
+  ids: ReadonlyArray<string>
+) =>
   inBatches(
     ids,
     // None for an index that another has taken the place of.
-    (some) => (held.index === index ? rows.vectors(index.profile, some) : Effect.succeed([])),
+    (some) => (held.index === index ? rows.vectors(agent, index.profile, some) : Effect.succeed([])),
     (row) => index.setVector(row.id, row.embedding),
     vectorBatch
   ).pipe(
@@ -144,7 +148,11 @@ export interface Agents {
   readonly held: (agentId: AgentId) => Held | undefined
   readonly forget: (agentId: AgentId) => void
   /** Brings it up to date, or waits for the one who does. The work goes on when the caller is interrupted. */
-  readonly refresh: (agentId: AgentId, held: Held, options: { readonly anew: boolean }) => Effect.Effect<void>
+  readonly refresh: (
+    agent: AgentScope,
+    held: Held,
+    options: { readonly anew: boolean }
+  ) => Effect.Effect<void>
   /**
    * Waits until an agent that is not in memory can be searched, in a queue that is fair among tenants, and where no other is
    * in it a little longer, for its vectors. The work goes on when the caller is interrupted.
@@ -176,19 +184,18 @@ export const makeAgents = (
         index: null,
         underway: null,
         reading: null,
-        vectors: null,
-        tenantId: null
+        vectors: null
       }
       all.put(agentId, held)
       return held
     }
 
-    const addVectors = (agentId: AgentId, held: Held, ids: ReadonlyArray<string>) =>
+    const addVectors = (agent: AgentScope, held: Held, ids: ReadonlyArray<string>) =>
       Effect.gen(function* () {
         const { index } = held
         if (index === null || index.complete) return
         held.vectors = yield* vectorTurns
-          .withPermit(held.tenantId ?? agentId)(readVectors(rows, held, index, ids))
+          .withPermit(agent.tenantId)(readVectors(rows, agent, held, index, ids))
           .pipe(
             Effect.catchAllCause((cause) =>
               // The next search reads the agent again.
@@ -205,49 +212,48 @@ export const makeAgents = (
                 all.fit(maxBytes, cost)
               })
             ),
-            Effect.withSpan("VectorSearch.readVectors", { attributes: { agentId } }),
+            Effect.withSpan("VectorSearch.readVectors", { attributes: { agentId: agent.agentId } }),
             Effect.forkIn(scope)
           )
       })
 
-    const work = (agentId: AgentId, held: Held, anew: boolean) =>
-      catchUp(source, agentId, held, anew).pipe(
+    const work = (agent: AgentScope, held: Held, anew: boolean) =>
+      catchUp(source, agent, held, anew).pipe(
         Effect.timeoutFail({
           duration: catchUpLimit,
           onTimeout: () => new Error("Reading an agent's chunks took too long.")
         }),
         Effect.orDie,
-        Effect.flatMap((ids) => addVectors(agentId, held, ids)),
+        Effect.flatMap((ids) => addVectors(agent, held, ids)),
         Effect.ensuring(
           Effect.sync(() => {
             held.underway = null
             all.fit(maxBytes, cost)
           })
         ),
-        Effect.withSpan("VectorSearch.catchUp", { attributes: { agentId } })
+        Effect.withSpan("VectorSearch.catchUp", { attributes: { agentId: agent.agentId } })
       )
 
-    const refresh: Agents["refresh"] = (agentId, held, { anew }) =>
+    const refresh: Agents["refresh"] = (agent, held, { anew }) =>
       Effect.uninterruptibleMask((restore) => {
         if (held.underway !== null) return restore(Deferred.await(held.underway))
         const underway = Deferred.unsafeMake<void>(FiberId.none)
         held.underway = underway
-        return Effect.interruptible(work(agentId, held, anew)).pipe(
+        return Effect.interruptible(work(agent, held, anew)).pipe(
           Effect.intoDeferred(underway),
           Effect.forkIn(scope),
           Effect.zipRight(restore(Deferred.await(underway)))
         )
       })
 
-    const inLine = ({ agentId, tenantId }: AgentScope, held: Held) =>
+    const inLine = (agent: AgentScope, held: Held) =>
       Effect.gen(function* () {
         if (held.reading !== null) return held.reading
-        held.tenantId = tenantId
         const reading = Effect.suspend(() =>
-          held.index === null ? refresh(agentId, held, { anew: true }) : Effect.void
+          held.index === null ? refresh(agent, held, { anew: true }) : Effect.void
         )
         held.reading = yield* turns
-          .withPermit(tenantId)(reading)
+          .withPermit(agent.tenantId)(reading)
           .pipe(
             Effect.orDie,
             Effect.ensuring(

@@ -7,7 +7,8 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
-import type { AgentId } from "../../domain/Ids.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { TenantId } from "../../domain/Ids.ts"
 import type { FoundChunk } from "../VectorSearch.ts"
 import { isVisible } from "./Visible.ts"
 
@@ -43,7 +44,7 @@ interface Hits {
   readonly hits: ReadonlyArray<Hit>
 }
 
-const Wanted = Schema.Struct({ profile: Schema.String, ids: Schema.Array(Schema.String) })
+const Wanted = Schema.Struct({ tenantId: TenantId, profile: Schema.String, ids: Schema.Array(Schema.String) })
 
 const wanted = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
   sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) as id)`
@@ -54,14 +55,14 @@ const changesOf =
    * One statement, one snapshot. Rows with at most the version it answers were committed before it: writers raise
    * the version under its row lock, so later statements may read those rows one batch at a time.
    */
-  (agentId: AgentId, seen: number) => {
+  ({ agentId, tenantId }: AgentScope, seen: number) => {
     // The first read takes them together with their chunks.
     const vectors =
       seen === 0
         ? sql`'[]'::json`
         : sql`(
             select coalesce(json_agg(e.chunk_id), '[]') from chunk_embeddings e
-            where e.agent_id = ${agentId} and e.profile = coalesce((select profile from stats), ${current})
+            where e.tenant_id = ${tenantId} and e.agent_id = ${agentId} and e.profile = coalesce((select profile from stats), ${current})
               and e.version > ${seen}::bigint
           )`
     return SqlSchema.single({
@@ -69,9 +70,11 @@ const changesOf =
       Result: Changes,
       execute: () => sql`
         with live as materialized (
-          select id, live_generation as generation from sources where agent_id = ${agentId}
+          select id, live_generation as generation from sources
+          where tenant_id = ${tenantId} and agent_id = ${agentId}
         ), stats as materialized (
-          select version, profile from agent_stats where agent_id = ${agentId}
+          select version, profile from agent_stats
+          where tenant_id = ${tenantId} and agent_id = ${agentId}
         )
         select
           coalesce((select version from stats), 0)::float8 as version,
@@ -81,7 +84,7 @@ const changesOf =
             select coalesce(json_agg(c.id), '[]')
             from (
               select id, source_id, generation from chunks
-              where agent_id = ${agentId} and version > ${seen}::bigint offset 0
+              where tenant_id = ${tenantId} and agent_id = ${agentId} and version > ${seen}::bigint offset 0
             ) c
             join live on live.id = c.source_id and live.generation = c.generation
           ) as chunks,
@@ -94,27 +97,28 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
   const chunks = SqlSchema.findAll({
     Request: Wanted,
     Result: IndexedRow,
-    execute: ({ ids, profile }) => sql`
+    execute: ({ ids, profile, tenantId }) => sql`
       select c.id, c.source_id as "sourceId", c.generation::text as generation, c.tsv::text as tsv, c.length, e.embedding
       from ${wanted(sql, ids)} w
       cross join lateral (
-        select id, source_id, generation, tsv, length from chunks where id = w.id offset 0
+        select id, source_id, generation, tsv, length from chunks where tenant_id = ${tenantId} and id = w.id offset 0
       ) c
       left join lateral (
-        select embedding from chunk_embeddings where chunk_id = w.id and profile = ${profile} offset 0
+        select embedding from chunk_embeddings
+        where tenant_id = ${tenantId} and chunk_id = w.id and profile = ${profile} offset 0
       ) e on true`
   })
 
   /** As `chunks`, without vectors: a tenth of the work. */
   const words = SqlSchema.findAll({
-    Request: Schema.Array(Schema.String),
+    Request: Wanted.omit("profile"),
     Result: IndexedRow,
-    execute: (ids) => sql`
+    execute: ({ ids, tenantId }) => sql`
       select c.id, c.source_id as "sourceId", c.generation::text as generation, c.tsv::text as tsv, c.length,
         null as embedding
       from ${wanted(sql, ids)} w
       cross join lateral (
-        select id, source_id, generation, tsv, length from chunks where id = w.id offset 0
+        select id, source_id, generation, tsv, length from chunks where tenant_id = ${tenantId} and id = w.id offset 0
       ) c`
   })
 
@@ -122,17 +126,20 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
   const vectors = SqlSchema.findAll({
     Request: Wanted,
     Result: VectorRow,
-    execute: ({ ids, profile }) => sql`
+    execute: ({ ids, profile, tenantId }) => sql`
       select w.id, e.embedding from ${wanted(sql, ids)} w
       cross join lateral (
-        select embedding from chunk_embeddings where chunk_id = w.id and profile = ${profile} offset 0
+        select embedding from chunk_embeddings
+        where tenant_id = ${tenantId} and chunk_id = w.id and profile = ${profile} offset 0
       ) e`
   })
 
   return {
-    words: (ids: ReadonlyArray<string>) => Effect.orDie(words(ids)),
-    chunks: (profile: string, ids: ReadonlyArray<string>) => Effect.orDie(chunks({ profile, ids })),
-    vectors: (profile: string, ids: ReadonlyArray<string>) => Effect.orDie(vectors({ profile, ids }))
+    words: ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) => Effect.orDie(words({ tenantId, ids })),
+    chunks: ({ tenantId }: TenantScope, profile: string, ids: ReadonlyArray<string>) =>
+      Effect.orDie(chunks({ tenantId, profile, ids })),
+    vectors: ({ tenantId }: TenantScope, profile: string, ids: ReadonlyArray<string>) =>
+      Effect.orDie(vectors({ tenantId, profile, ids }))
   } as const
 }
 
@@ -151,16 +158,18 @@ const hitsOf =
     const asked = found.map(({ filters, ids, scope }) => [scope.agentId, scope.tenantId, ids, filters])
     return sql<Hits>`
         select
-          coalesce((select version from agent_stats where agent_id = a.asked ->> 0), 0)::float8 as version,
+          coalesce((select version from agent_stats
+            where tenant_id = a.asked ->> 1 and agent_id = a.asked ->> 0), 0)::float8 as version,
           (
             select coalesce(json_agg(json_build_object('id', c.id, 'documentId', d.id, 'sourceId', s.id,
               'sourceName', s.name, 'title', d.title, 'heading', c.heading, 'ordinal', c.ordinal, 'text', c.content, 'url', d.uri)), '[]')
             from (select jsonb_array_elements_text(a.asked -> 2) as id) w
             cross join lateral (
               select id, document_id, source_id, generation, heading, ordinal, content from chunks
-              where id = w.id and agent_id = a.asked ->> 0 offset 0
+              where tenant_id = a.asked ->> 1 and id = w.id and agent_id = a.asked ->> 0 offset 0
             ) c
-            cross join lateral (select id, title, uri from documents where id = c.document_id offset 0) d
+            cross join lateral (select id, title, uri from documents
+              where tenant_id = a.asked ->> 1 and id = c.document_id offset 0) d
             cross join lateral (
               select id, name from sources
               where id = c.source_id and live_generation = c.generation

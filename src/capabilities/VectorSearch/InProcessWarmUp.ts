@@ -27,16 +27,17 @@ const busiest = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<AgentScope>`
     with asked as (
-      (select agent_id, sum(turns) as turns, null::timestamptz as used from agent_usage
+      (select tenant_id, agent_id, sum(turns) as turns, null::timestamptz as used from agent_usage
         where period_start > now() - interval '62 days' and turns > 0
-        group by agent_id order by sum(turns) desc limit ${maxAgents}::int)
+        group by tenant_id, agent_id order by sum(turns) desc limit ${maxAgents}::int)
       union all
-      (select agent_id, 0, max(last_used_at) from api_keys
+      (select tenant_id, agent_id, 0, max(last_used_at) from api_keys
         where last_used_at > now() - interval '7 days' and agent_id is not null
-        group by agent_id order by max(last_used_at) desc limit ${maxAgents}::int)
+        group by tenant_id, agent_id order by max(last_used_at) desc limit ${maxAgents}::int)
     )
     select a.id as "agentId", a.tenant_id as "tenantId"
-    from asked join agents a on a.id = asked.agent_id join agent_stats s on s.agent_id = a.id
+    from asked join agents a on a.tenant_id = asked.tenant_id and a.id = asked.agent_id
+    join agent_stats s on s.tenant_id = a.tenant_id and s.agent_id = a.id
     where s.chunk_count > 0
     group by a.id, a.tenant_id order by sum(turns) desc, max(used) desc nulls last, a.id limit ${maxAgents}::int`
 )

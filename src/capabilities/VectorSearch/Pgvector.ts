@@ -84,15 +84,15 @@ const make = (options: PgvectorOptions) =>
     const sample = yield* makeRecall(sql, sampleRate)
 
     /** What decides the way: whose vectors answer, whether there are any, how many chunks; and what `terms` are worth. */
-    const known = ({ agentId }: AgentScope, terms: ReadonlyArray<string>) =>
+    const known = ({ agentId, tenantId }: AgentScope, terms: ReadonlyArray<string>) =>
       sql<Agent>`
         select chunk_count::int as chunks, length_sum::float8 as length, profile,
           exists (select 1 from ${sql(table.table)} where agent_id = ${agentId}) as vectors,
           version::float8 as version,
           case when version = ${compared.use(agentId)?.version ?? -1}::bigint then null
             else (select count(*)::int from ${sql(table.table)} where agent_id = ${agentId}) end as "vectorCount",
-          ${counts(sql, agentId, terms)} as counts
-        from agent_stats where agent_id = ${agentId}`.pipe(
+          ${counts(sql, { agentId, tenantId }, terms)} as counts
+        from agent_stats where tenant_id = ${tenantId} and agent_id = ${agentId}`.pipe(
         Effect.map(([row]) => row ?? noAgent),
         Effect.tap(({ profile: its, vectorCount, vectors, version }) =>
           Effect.sync(() => {
@@ -128,7 +128,7 @@ const make = (options: PgvectorOptions) =>
         if (!query.approximate) return yield* completely(scope, query)
         const found = yield* run(scope, query)
         if (found.near < nearest(query)) return yield* completely(scope, query)
-        yield* sample(scope.agentId, found, completely(scope, query))
+        yield* sample(scope, found, completely(scope, query))
         return found
       })
 
@@ -151,12 +151,12 @@ const make = (options: PgvectorOptions) =>
         return yield* inProcess.search(scope, query)
       }
       if (agent.chunks === 0) return none
-      yield* busy(scope.agentId, agent.chunks)
+      yield* busy(scope, agent.chunks)
       // Nothing to compare with: the model is left alone.
       const embedding =
         agent.vectors && about ? Effect.suspend(() => queryVector(embedder, text)) : Effect.succeedNone
       const vector = agent.vectors && early !== null ? early : yield* embedding
-      const weighed = yield* weights.weigh(scope.agentId, agent, forms, agent.counts)
+      const weighed = yield* weights.weigh(scope, agent, forms, agent.counts)
       const { chunks } = yield* ranked(scope, {
         terms: weighed,
         chunks: agent.chunks,

@@ -236,7 +236,7 @@ const within = (sql: SqlClient.SqlClient, { filters }: HybridQuery) =>
   filters === null ? sql`true` : sql`source_id in (select id from visible)`
 
 /** `lc`: chunks with words of the query, those first whose words are worth most; of equals the shorter ones. */
-const wording = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: HybridQuery) => {
+const wording = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, query: HybridQuery) => {
   const terms = looked(query)
   if (terms.length === 0) return sql`lc as materialized (select ''::text as id where false)`
   const any = sql.join(" || ", false)(terms.map(({ term }) => quoted(sql, term)))
@@ -245,7 +245,7 @@ const wording = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: Hybri
   return sql`
   lc as materialized (
     select id from chunks
-    where agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${within(sql, query)}
+    where tenant_id = ${tenantId} and agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${within(sql, query)}
     ${order} limit ${candidateLimit(query, byWords)}::int
   )`
 }
@@ -256,7 +256,7 @@ const wording = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: Hybri
  */
 const bounds = (
   sql: SqlClient.SqlClient,
-  { agentId }: AgentScope,
+  { agentId, tenantId }: AgentScope,
   query: HybridQuery,
   { candidates: count }: Bounded,
   profile: Profile
@@ -271,7 +271,7 @@ const bounds = (
         select id,
           least(1, ${worthOf(sql, terms)} + ${unlooked(query)}::float8) as most
         from chunks
-        where agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${within(sql, query)}`
+        where tenant_id = ${tenantId} and agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${within(sql, query)}`
   const byMeaning =
     query.vector === undefined
       ? sql`select ''::text as id, 0::float8 as cos where false`
@@ -324,7 +324,7 @@ const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQu
       from picked k
       cross join lateral (
         select id, document_id, source_id, generation, tsv, length from chunks
-        where id = k.id and agent_id = ${scope.agentId} and version is not null and ${within(sql, query)} offset 0
+        where tenant_id = ${scope.tenantId} and id = k.id and agent_id = ${scope.agentId} and version is not null and ${within(sql, query)} offset 0
       ) c
       cross join lateral (
         select name from sources
@@ -383,8 +383,10 @@ export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: Hybri
           'sourceName', b.source_name, 'title', d.title, 'heading', c.heading, 'ordinal', c.ordinal, 'text', c.content, 'url', d.uri,
           'score', b.score, 'lexical', b.lexical, 'semantic', b.semantic) order by b.score desc, b.id collate "C")
         from best b
-        cross join lateral (select heading, ordinal, content from chunks where id = b.id offset 0) c
-        cross join lateral (select id, title, uri from documents where id = b.document_id offset 0) d
+        cross join lateral (select heading, ordinal, content from chunks
+          where tenant_id = ${scope.tenantId} and id = b.id offset 0) c
+        cross join lateral (select id, title, uri from documents
+          where tenant_id = ${scope.tenantId} and id = b.document_id offset 0) d
       ), '[]') as chunks`
   })(undefined)
 }

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as Random from "effect/Random"
-import type { AgentId } from "../../domain/Ids.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { Found } from "./PgvectorQuery.ts"
 
 /** Share of the exact result that the approximate one has, 0..1, of the sampled searches of this process. */
@@ -29,24 +29,24 @@ export const makeRecall = (sql: SqlClient.SqlClient, rate: number) =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     const one = yield* Effect.makeSemaphore(1)
-    const record = (agentId: AgentId, recall: number) =>
+    const record = ({ agentId, tenantId }: AgentScope, recall: number) =>
       Effect.zipRight(
         Metric.update(recallMetric, recall),
         sql`
           insert into retrieval_recall as r (agent_id, sampled, recall_sum)
-          select id, 1, ${recall}::float8 from agents where id = ${agentId}
+          select id, 1, ${recall}::float8 from agents where tenant_id = ${tenantId} and id = ${agentId}
           on conflict (agent_id) do update
             set sampled = r.sampled + 1, recall_sum = r.recall_sum + excluded.recall_sum`
       )
-    return <E>(agentId: AgentId, found: Found, exactly: Effect.Effect<Found, E>) =>
+    return <E>(agent: AgentScope, found: Found, exactly: Effect.Effect<Found, E>) =>
       Effect.gen(function* () {
         if ((yield* Random.next) >= rate) return
-        const compare = Effect.flatMap(exactly, (exact) => record(agentId, recallOf(found, exact))).pipe(
+        const compare = Effect.flatMap(exactly, (exact) => record(agent, recallOf(found, exact))).pipe(
           Effect.timeout("30 seconds"),
           Effect.catchAllCause((cause) =>
             Effect.logWarning("A search's recall could not be measured", cause)
           ),
-          Effect.withSpan("VectorSearch.recall", { root: true, attributes: { agentId } })
+          Effect.withSpan("VectorSearch.recall", { root: true, attributes: { agentId: agent.agentId } })
         )
         yield* Effect.forkIn(one.withPermitsIfAvailable(1)(compare), scope)
       })

@@ -4,6 +4,7 @@
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { idf } from "../../search/Bm25.ts"
 import type { QueryForm } from "../../search/Query.ts"
@@ -33,7 +34,11 @@ interface Counted extends Chunks {
 export type Counts = ReadonlyArray<readonly [term: string, chunks: number]>
 
 /** An expression for the {@link Counts} of the words in the agent. An agent of English chunks alone has no pieces of words. */
-export const counts = (sql: SqlClient.SqlClient, agentId: string, terms: ReadonlyArray<string>) =>
+export const counts = (
+  sql: SqlClient.SqlClient,
+  { agentId, tenantId }: AgentScope,
+  terms: ReadonlyArray<string>
+) =>
   terms.length === 0
     ? sql`'[]'::json`
     : sql`(
@@ -41,10 +46,10 @@ export const counts = (sql: SqlClient.SqlClient, agentId: string, terms: Readonl
       from jsonb_array_elements_text(${JSON.stringify(terms)}::jsonb) as term
       cross join lateral (
         select case when starts_with(term, ${pieceMark}) and not (
-          select exists (select from chunks where agent_id = ${agentId} and not english)
+          select exists (select from chunks where tenant_id = ${tenantId} and agent_id = ${agentId} and not english)
         ) then 0 else (
           select count(*)::int from chunks
-          where agent_id = ${agentId} and version is not null
+          where tenant_id = ${tenantId} and agent_id = ${agentId} and version is not null
             and tsv @@ array_to_tsvector(array[term])::text::tsquery
         ) end as chunks
       ) counted
@@ -78,9 +83,9 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
     return counted
   }
 
-  const count = (agentId: string, terms: ReadonlyArray<string>) =>
+  const count = (agent: AgentScope, terms: ReadonlyArray<string>) =>
     Effect.map(
-      sql<{ readonly counts: Counts }>`select ${counts(sql, agentId, terms)} as counts`,
+      sql<{ readonly counts: Counts }>`select ${counts(sql, agent, terms)} as counts`,
       ([row]) => row?.counts ?? []
     )
 
@@ -91,15 +96,15 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
   }
 
   /** Weighs the words with what has been counted of them in the same moment as the agent's chunks. */
-  const weigh = (agentId: string, agent: Chunks, forms: ReadonlyArray<QueryForm>, fresh: Counts) =>
+  const weigh = (scope: AgentScope, agent: Chunks, forms: ReadonlyArray<QueryForm>, fresh: Counts) =>
     Effect.gen(function* () {
-      const counted = countedOf(agentId, agent, yield* monotonicMillis)
+      const counted = countedOf(scope.agentId, agent, yield* monotonicMillis)
       for (const [term, chunks] of fresh) counted.counts.set(term, chunks)
       // The agent has changed since they were remembered.
       const terms = termsOf(forms)
       const missing = terms.filter((term) => !counted.counts.has(term))
       if (missing.length > 0) {
-        for (const [term, chunks] of yield* count(agentId, missing)) counted.counts.set(term, chunks)
+        for (const [term, chunks] of yield* count(scope, missing)) counted.counts.set(term, chunks)
       }
       if (missing.length > 0 || fresh.length > 0) agents.fit(capacity, ({ counts }) => counts.size)
       const chunksOf = (term: string) => counted.counts.get(term) ?? 0

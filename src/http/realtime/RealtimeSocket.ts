@@ -95,10 +95,10 @@ export const layer = (limits: Partial<Limits> = {}) =>
         const grant = Option.getOrNull(granted)
         const wanted = yield* placeFor({
           conversationId: grant?.conversationId ?? null,
-          tenantId: grant?.owner ?? "unknown",
+          tenantId: grant?.tenantId ?? "unknown",
           network: networkOf(Option.getOrUndefined(request.remoteAddress))
         })
-        if (grant !== null) yield* workFor(grant.owner ?? "unknown")
+        if (grant !== null) yield* workFor(grant.tenantId)
         yield* grant === null
           ? Connection.serve(request, Stream.fail(unauthorized), { pingEvery, until: Effect.never })
           : Connection.serve(request, framesOf(feed, grant, lastMessageId), {

@@ -78,7 +78,7 @@ export class AccessTokenStore extends Effect.Service<AccessTokenStore>()("store/
       Request: Schema.Struct({ tenantId: TenantId, limit: Schema.Int, after: Schema.NullOr(Schema.String) }),
       Result: Row,
       execute: ({ tenantId, limit, after }) => sql`
-        select ${columns} from access_tokens t join users u on u.id = t.user_id
+        select ${columns} from access_tokens t join users u on u.tenant_id = t.tenant_id and u.id = t.user_id
         where t.tenant_id = ${tenantId} and ${after === null ? sql`true` : sql`t.id < ${after}`}
         order by t.id desc limit ${limit}`
     })
@@ -89,8 +89,8 @@ export class AccessTokenStore extends Effect.Service<AccessTokenStore>()("store/
       Result: LiveToken,
       execute: (fingerprint) => sql`
         with noted as (
-          update access_tokens set last_used_at = now() where id in (
-            select id from access_tokens
+          update access_tokens set last_used_at = now() where (tenant_id, id) in (
+            select tenant_id, id from access_tokens
             where secret_hash = ${fingerprint} and revoked_at is null
               and (expires_at is null or expires_at > now())
               and (last_used_at is null or last_used_at < now() - interval '1 minute')

@@ -96,25 +96,28 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
     /** What is asked of a conversation that may go. */
     const isOver = (days: number) => sql`
       c.updated_at < ${before(days)} and c.state in ('AI_ACTIVE', 'CLOSED')
-        and not exists (select from messages m where m.conversation_id = c.id and m.created_at >= ${before(days)})
-        and not exists (select from agent_runs r where r.conversation_id = c.id and r.status = 'running')
+        and not exists (select from messages m
+          where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.created_at >= ${before(days)})
+        and not exists (select from agent_runs r
+          where r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.status = 'running')
         and not exists (select from channel_outbox o
-          where o.conversation_id = c.id and o.state in ('pending', 'sending'))`
+          where o.tenant_id = c.tenant_id and o.conversation_id = c.id and o.state in ('pending', 'sending'))`
 
     const window = SqlSchema.findAll({
       Request: Schema.Struct({ tenantId: TenantId, after: Schema.String, days: Schema.Int }),
       Result: Ids,
       execute: ({ tenantId, after, days }) => sql`
         select id from conversations c
-        where tenant_id = ${tenantId} and id > ${after} and created_at < ${before(days)}
+        where c.tenant_id = ${tenantId} and id > ${after} and created_at < ${before(days)}
         order by id limit ${batch}`
     })
 
     const locked = SqlSchema.findAll({
-      Request: Schema.Struct({ ids: Schema.Array(Schema.String), days: Schema.Int }),
+      Request: Schema.Struct({ tenantId: TenantId, ids: Schema.Array(Schema.String), days: Schema.Int }),
       Result: Ids,
-      execute: ({ ids, days }) => sql`
-        select id from conversations c where id = any(${ids}::text[]) and ${isOver(days)}
+      execute: ({ tenantId, ids, days }) => sql`
+        select id from conversations c
+        where c.tenant_id = ${tenantId} and id = any(${ids}::text[]) and ${isOver(days)}
         order by id for update skip locked`
     })
 
@@ -125,8 +128,10 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
         : Effect.gen(function* () {
             const ids = (yield* window({ tenantId, after: seen, days })).map(({ id }) => id)
             // No turn begins in a conversation whose row is locked; the second statement sees those that began before.
-            const over = (yield* locked({ ids, days })).map(({ id }) => id)
-            yield* sql`delete from conversations c where id = any(${over}::text[]) and ${isOver(days)}`
+            const over = (yield* locked({ tenantId, ids, days })).map(({ id }) => id)
+            yield* sql`
+              delete from conversations c
+              where c.tenant_id = ${tenantId} and id = any(${over}::text[]) and ${isOver(days)}`
             const last = ids.length === batch ? (ids.at(-1) ?? "") : ""
             yield* sql`
               update tenant_retention set conversations_seen = ${last}
@@ -139,10 +144,11 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
       days === null
         ? Effect.succeed(false)
         : removed(sql`
-            delete from agent_runs where id in (
+            delete from agent_runs where tenant_id = ${tenantId} and id in (
               select r.id from agents a
               cross join lateral (
-                select id, status, completed_at from agent_runs where agent_id = a.id order by id limit ${batch}
+                select id, status, completed_at from agent_runs
+                where tenant_id = a.tenant_id and agent_id = a.id order by id limit ${batch}
               ) r
               where a.tenant_id = ${tenantId} and r.status <> 'running' and r.completed_at < ${before(days)}
               limit ${batch}
@@ -152,7 +158,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
       days === null
         ? Effect.succeed(false)
         : removed(sql`
-            delete from ${table} where id in (
+            delete from ${table} where tenant_id = ${tenantId} and id in (
               select id from (
                 select id, ${at} as at from ${table} where tenant_id = ${tenantId} order by id limit ${batch}
               ) oldest where at < ${before(days)}
@@ -162,9 +168,9 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
       days === null
         ? Effect.succeed(false)
         : removed(sql`
-            delete from webhook_deliveries where (event_id, endpoint_id) in (
+            delete from webhook_deliveries where tenant_id = ${tenantId} and (event_id, endpoint_id) in (
               select d.event_id, d.endpoint_id from webhook_endpoints e
-              join webhook_deliveries d on d.endpoint_id = e.id
+              join webhook_deliveries d on d.tenant_id = e.tenant_id and d.endpoint_id = e.id
               where e.tenant_id = ${tenantId} and d.status <> 'pending' and d.created_at < ${before(days)}
               limit ${batch}
             ) returning event_id`)
@@ -174,11 +180,12 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
       days === null
         ? Effect.succeed(false)
         : removed(sql`
-            delete from ingestion_jobs where id in (
-              select j.id from sources s join ingestion_jobs j on j.source_id = s.id
+            delete from ingestion_jobs where tenant_id = ${tenantId} and id in (
+              select j.id from sources s join ingestion_jobs j on j.tenant_id = s.tenant_id and j.source_id = s.id
               where s.tenant_id = ${tenantId} and j.status in ('SUCCEEDED', 'FAILED', 'CANCELLED')
                 and j.completed_at < ${before(days)} and j.generation <> s.live_generation
-                and exists (select from ingestion_jobs n where n.source_id = s.id and n.generation > j.generation)
+                and exists (select from ingestion_jobs n
+                  where n.tenant_id = s.tenant_id and n.source_id = s.id and n.generation > j.generation)
               limit ${batch}
             ) returning id`)
 

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Email, User } from "../../domain/accounts/Account.ts"
-import { UserId } from "../../domain/Ids.ts"
+import { TenantId, UserId } from "../../domain/Ids.ts"
 
 /** Who tries to sign in, and from where. */
 export interface Attempt {
@@ -16,6 +16,7 @@ export interface Attempt {
 
 const NewSession = Schema.Struct({
   fingerprint: Schema.Uint8ArrayFromSelf,
+  tenantId: TenantId,
   userId: UserId,
   passwordHash: Schema.String,
   seconds: Schema.Number
@@ -38,11 +39,11 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
     const insertRow = SqlSchema.findOne({
       Request: NewSession,
       Result: Schema.Struct({ userId: UserId }),
-      execute: ({ fingerprint, userId, passwordHash, seconds }) => sql`
+      execute: ({ fingerprint, tenantId, userId, passwordHash, seconds }) => sql`
         with expired as (delete from user_sessions where expires_at <= now())
-        insert into user_sessions (token_hash, user_id, expires_at)
-        select ${fingerprint}::bytea, id, now() + make_interval(secs => ${seconds})
-        from users where id = ${userId} and password_hash = ${passwordHash} for share
+        insert into user_sessions (tenant_id, token_hash, user_id, expires_at)
+        select tenant_id, ${fingerprint}::bytea, id, now() + make_interval(secs => ${seconds})
+        from users where tenant_id = ${tenantId} and id = ${userId} and password_hash = ${passwordHash} for share
         returning user_id as "userId"`
     })
 
@@ -51,7 +52,7 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
       Result: User,
       execute: (fingerprint) => sql`
         select u.id, u.tenant_id as "tenantId", u.email, u.role
-        from user_sessions s join users u on u.id = s.user_id
+        from user_sessions s join users u on u.tenant_id = s.tenant_id and u.id = s.user_id
         where s.token_hash = ${fingerprint} and s.expires_at > now()`
     })
 
@@ -71,6 +72,7 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
      */
     const insert = (session: {
       readonly fingerprint: Uint8Array
+      readonly tenantId: TenantId
       readonly userId: UserId
       readonly passwordHash: string
       readonly lasts: Duration.Duration

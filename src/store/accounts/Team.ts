@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { manages, Role } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { UserId } from "../../domain/Ids.ts"
+import { TenantId, UserId } from "../../domain/Ids.ts"
 import { Member } from "../../domain/accounts/Team.ts"
 import { pageOf } from "../../domain/Page.ts"
 import { toJsonb } from "../Jsonb.ts"
@@ -38,8 +38,8 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
 
     /** Invitations `i` that are still good, with the invited `u` and the member `by` who made them. */
     const openInvitations = sql`
-      user_invitations i join users u on u.id = i.user_id
-      join users by on by.id = i.invited_by and by.tenant_id = u.tenant_id`
+      user_invitations i join users u on u.tenant_id = i.tenant_id and u.id = i.user_id
+      join users by on by.tenant_id = i.tenant_id and by.id = i.invited_by`
     const isGood = sql`i.expires_at > now() and i.role = u.role and ${byManages}`
 
     const selectPage = SqlSchema.findAll({
@@ -72,16 +72,17 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     const insertInvitation = SqlSchema.single({
       Request: Schema.Struct({
         fingerprint: Schema.Uint8ArrayFromSelf,
+        tenantId: Schema.String,
         by: UserId,
         userId: UserId,
         role: Role,
         seconds: Schema.Number
       }),
       Result: Expiry,
-      execute: ({ fingerprint, by, userId, role, seconds }) => sql`
-        insert into user_invitations as i (token_hash, user_id, invited_by, role, expires_at)
-        values (${fingerprint}, ${userId}, ${by}, ${role}, now() + make_interval(secs => ${seconds}))
-        on conflict (user_id) do update set token_hash = excluded.token_hash, invited_by = excluded.invited_by,
+      execute: ({ fingerprint, tenantId, by, userId, role, seconds }) => sql`
+        insert into user_invitations as i (tenant_id, token_hash, user_id, invited_by, role, expires_at)
+        values (${tenantId}, ${fingerprint}, ${userId}, ${by}, ${role}, now() + make_interval(secs => ${seconds}))
+        on conflict (tenant_id, user_id) do update set token_hash = excluded.token_hash, invited_by = excluded.invited_by,
           role = excluded.role, expires_at = excluded.expires_at, created_at = now()
         returning i.expires_at as "expiresAt"`
     })
@@ -95,11 +96,11 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
 
     const deleteInvitation = SqlSchema.findOne({
       Request: Schema.Uint8ArrayFromSelf,
-      Result: Schema.Struct({ userId: UserId }),
+      Result: Schema.Struct({ tenantId: TenantId, userId: UserId }),
       execute: (fingerprint) => sql`
-        delete from user_invitations where token_hash in (
-          select i.token_hash from ${openInvitations} where i.token_hash = ${fingerprint} and ${isGood}
-        ) returning user_id as "userId"`
+        delete from user_invitations where (tenant_id, user_id) in (
+          select i.tenant_id, i.user_id from ${openInvitations} where i.token_hash = ${fingerprint} and ${isGood}
+        ) returning tenant_id as "tenantId", user_id as "userId"`
     })
 
     const UpdatedRole = Schema.Struct({ tenantId: Schema.String, id: Schema.String, role: Role })
@@ -126,14 +127,14 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     }, Effect.orDie)
 
     /** A statement of its own, so that it sees the sessions that began before its turn. */
-    const endSessions = (ids: ReadonlyArray<string>) =>
+    const endSessions = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) =>
       sql`
-        delete from user_sessions where user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
+        delete from user_sessions where tenant_id = ${tenantId} and user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
 
     /** A person who knew the former password may have made them. */
-    const revokeTokens = (ids: ReadonlyArray<string>) =>
+    const revokeTokens = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) =>
       sql`
-        update access_tokens set revoked_at = now() where revoked_at is null
+        update access_tokens set revoked_at = now() where tenant_id = ${tenantId} and revoked_at is null
           and user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
 
     /**
@@ -142,9 +143,9 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
      */
     const revokeUngranted = Effect.fn("TeamStore.revokeUngranted")(function* ({ tenantId }: TenantScope) {
       yield* sql`
-        delete from user_invitations where user_id in (select id from users where tenant_id = ${tenantId})
-          and token_hash not in (
-            select i.token_hash from ${openInvitations} where u.tenant_id = ${tenantId} and ${isGood})`
+        delete from user_invitations where tenant_id = ${tenantId}
+          and user_id not in (
+            select i.user_id from ${openInvitations} where i.tenant_id = ${tenantId} and ${isGood})`
       const locked = yield* sql<{ readonly id: string }>`
         update users set password_hash = null, password_by = null
         where tenant_id = ${tenantId} and password_by is not null and id not in (
@@ -152,8 +153,8 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
           where u.tenant_id = ${tenantId} and ${byManages})
         returning id`
       const ids = locked.map(({ id }) => id)
-      yield* endSessions(ids)
-      yield* revokeTokens(ids)
+      yield* endSessions({ tenantId }, ids)
+      yield* revokeTokens({ tenantId }, ids)
     }, Effect.orDie)
 
     const setRole = ({ tenantId }: TenantScope, id: UserId, role: Role) =>
@@ -164,11 +165,13 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       sql`delete from users where tenant_id = ${tenantId} and id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
 
     /** Ends every session of the user. */
-    const signOut = (id: UserId) => endSessions([id]).pipe(Effect.orDie, Effect.asVoid)
+    const signOut = (scope: TenantScope, id: UserId) =>
+      endSessions(scope, [id]).pipe(Effect.orDie, Effect.asVoid)
 
     /** Replaces the user's invitation, if there is one. */
     const invite = (invitation: {
       readonly fingerprint: Uint8Array
+      readonly tenantId: TenantId
       readonly by: UserId
       readonly userId: UserId
       /** The user's, as it is now. */
@@ -187,10 +190,11 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     const redeem = Effect.fn("TeamStore.redeem")(function* (fingerprint: Uint8Array, passwordHash: string) {
       const used = yield* deleteInvitation(fingerprint)
       if (Option.isNone(used)) return false
-      const { userId } = used.value
-      yield* sql`update users set password_hash = ${passwordHash}, password_by = null where id = ${userId}`
-      yield* endSessions([userId])
-      yield* revokeTokens([userId])
+      const { tenantId, userId } = used.value
+      yield* sql`update users set password_hash = ${passwordHash}, password_by = null
+        where tenant_id = ${tenantId} and id = ${userId}`
+      yield* endSessions({ tenantId }, [userId])
+      yield* revokeTokens({ tenantId }, [userId])
       return true
     }, Effect.orDie)
 

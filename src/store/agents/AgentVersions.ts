@@ -29,7 +29,8 @@ export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("stor
     const columns = sql`
       v.version, v.note, v.author, v.created_at as "createdAt", v.version = a.published_version as published`
     const mine = (scope: TenantScope, id: AgentId) => sql`
-      agent_versions v join agents a on a.id = v.agent_id where a.tenant_id = ${scope.tenantId} and a.id = ${id}`
+      agent_versions v join agents a on a.tenant_id = v.tenant_id and a.id = v.agent_id
+      where a.tenant_id = ${scope.tenantId} and a.id = ${id}`
 
     /** Newest first, from below `before`. */
     const list = Effect.fn("AgentVersionStore.list")(function* (
@@ -103,7 +104,8 @@ export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("stor
           where tenant_id = ${scope.tenantId} and id = ${id} and ${
             to === null
               ? sql`true`
-              : sql`exists (select from agent_versions where agent_id = ${id} and version = ${to.version})`
+              : sql`exists (select from agent_versions
+                  where tenant_id = ${scope.tenantId} and agent_id = ${id} and version = ${to.version})`
           }
           returning ${columnsOf(sql)}`
       })(undefined).pipe(

@@ -38,13 +38,13 @@ export class StartStore extends Effect.Service<StartStore>()("store/agents/Start
 
     const isSample = sql`coalesce((
       select count(*) = 1 and bool_and(s.type = ${sampleSource.type} and s.name = ${sampleSource.name})
-      from sources s where s.agent_id = a.id), false)`
+      from sources s where s.tenant_id = a.tenant_id and s.agent_id = a.id), false)`
 
     const selectRows = SqlSchema.findAll({
       Request: Schema.Struct({ tenantId: TenantId, agentId: Schema.NullOr(AgentId) }),
       Result: Row,
       execute: ({ agentId, tenantId }) => sql`
-        with own as (select a.id, a.name, ${isSample} as "isSample" from agents a where a.tenant_id = ${tenantId}),
+        with own as (select a.tenant_id, a.id, a.name, ${isSample} as "isSample" from agents a where a.tenant_id = ${tenantId}),
         chosen as (
           (select * from own where id = ${agentId}::text)
           union
@@ -53,11 +53,15 @@ export class StartStore extends Effect.Service<StartStore>()("store/agents/Start
           (select * from own where "isSample" order by id limit 1)
         )
         select id, name, "isSample",
-          (select count(*)::int from sources s where s.agent_id = chosen.id) as sources,
-          (select count(*)::int from sources s join documents d on d.source_id = s.id and d.generation = s.live_generation
-            where s.agent_id = chosen.id) as documents,
-          exists (select from conversations c where c.agent_id = chosen.id and c.channel = 'test') as tried,
-          exists (select from agent_widgets w where w.agent_id = chosen.id) as widget
+          (select count(*)::int from sources s
+            where s.tenant_id = chosen.tenant_id and s.agent_id = chosen.id) as sources,
+          (select count(*)::int from sources s
+            join documents d on d.tenant_id = s.tenant_id and d.source_id = s.id and d.generation = s.live_generation
+            where s.tenant_id = chosen.tenant_id and s.agent_id = chosen.id) as documents,
+          exists (select from conversations c
+            where c.tenant_id = chosen.tenant_id and c.agent_id = chosen.id and c.channel = 'test') as tried,
+          exists (select from agent_widgets w
+            where w.tenant_id = chosen.tenant_id and w.agent_id = chosen.id) as widget
         from chosen`
     })
 
@@ -83,13 +87,13 @@ export class StartStore extends Effect.Service<StartStore>()("store/agents/Start
         select d.title, c.heading, c.english, c.beginning
         from (
           select d.id, d.title, d.uri from sources s
-          join documents d on d.source_id = s.id and d.generation = s.live_generation
+          join documents d on d.tenant_id = s.tenant_id and d.source_id = s.id and d.generation = s.live_generation
           where s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.labels = '[]'
           order by length(d.uri), d.uri, d.id limit ${maxDocuments}
         ) d
         cross join lateral (
           select heading, english, left(content, 400) as beginning, ordinal from chunks
-          where document_id = d.id order by ordinal limit ${maxChunksOfDocument}
+          where tenant_id = ${tenantId} and document_id = d.id order by ordinal limit ${maxChunksOfDocument}
         ) c
         order by length(d.uri), d.uri, d.id, c.ordinal`
     })

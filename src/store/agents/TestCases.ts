@@ -65,7 +65,8 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
             from agents a, jsonb_to_recordset(${toJsonb(rows)}::jsonb) as c (id text, question text,
               "expectSources" jsonb, "expectFacts" jsonb, "expectRefusal" boolean, note text, origin text, "runId" text)
             where a.tenant_id = ${tenantId} and a.id = ${agentId}
-              and (select count(*) from test_cases t where t.agent_id = ${agentId}) + ${cases.length}::int
+              and (select count(*) from test_cases t
+                where t.tenant_id = ${tenantId} and t.agent_id = ${agentId}) + ${cases.length}::int
                 <= ${maxTestCases}
             returning ${columns}`
         })(undefined)
@@ -122,12 +123,13 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
           select r.user_message as question, m.citations, r.rating, f.comment, h.content as human
           from agent_runs r
           left join messages m
-            on m.conversation_id = r.conversation_id and m.id = r.message_id and r.status = 'complete'
-          left join message_feedback f on f.message_id = m.id
-          left join messages q on q.conversation_id = r.conversation_id and q.id = r.user_message_id
+            on m.tenant_id = r.tenant_id and m.conversation_id = r.conversation_id and m.id = r.message_id and r.status = 'complete'
+          left join message_feedback f on f.tenant_id = m.tenant_id and f.message_id = m.id
+          left join messages q
+            on q.tenant_id = r.tenant_id and q.conversation_id = r.conversation_id and q.id = r.user_message_id
           left join lateral (
             select n.content from messages n
-            where n.conversation_id = r.conversation_id and n.position > q.position and n.author = 'human'
+            where n.tenant_id = r.tenant_id and n.conversation_id = r.conversation_id and n.position > q.position and n.author = 'human'
               and (r.status = 'failed' or r.handed_over or r.unanswered or r.rating = -1)
             order by n.position limit 1
           ) h on true

@@ -46,8 +46,8 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/agents/Tools",
         insert into tools (id, tenant_id, agent_id, name, definition, secret)
         select ${id}, tenant_id, id, ${name}, ${definition}::jsonb, ${secret} from agents
         where tenant_id = ${tenantId} and id = ${agentId}
-          and (select count(*) from tools where agent_id = ${agentId}) < ${maxTools}
-        on conflict (agent_id, name) do nothing returning ${columns}`
+          and (select count(*) from tools where tenant_id = ${tenantId} and agent_id = ${agentId}) < ${maxTools}
+        on conflict (tenant_id, agent_id, name) do nothing returning ${columns}`
     })
 
     const updateRow = SqlSchema.findOne({
@@ -58,7 +58,8 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/agents/Tools",
           version = version + 1
         where tenant_id = ${tenantId} and id = ${id} and version = ${version}
           and not exists (
-            select 1 from tools other where other.agent_id = tools.agent_id and other.name = ${name} and other.id <> ${id}
+            select 1 from tools other
+            where other.tenant_id = ${tenantId} and other.agent_id = tools.agent_id and other.name = ${name} and other.id <> ${id}
           )
         returning ${columns}`
     })

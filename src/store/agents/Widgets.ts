@@ -31,7 +31,7 @@ export class AgentWidgetStore extends Effect.Service<AgentWidgetStore>()("store/
       execute: ({ tenantId, agentId }) => sql`
         select w.public_id as "publicId", w.key_id as "keyId", k.status <> 'REVOKED' as live,
           k.allowed_origins as "allowedOrigins", w.look, w.version
-        from agent_widgets w join api_keys k on k.id = w.key_id
+        from agent_widgets w join api_keys k on k.tenant_id = w.tenant_id and k.id = w.key_id
         where w.tenant_id = ${tenantId} and w.agent_id = ${agentId}`
     })
 
@@ -52,9 +52,11 @@ export class AgentWidgetStore extends Effect.Service<AgentWidgetStore>()("store/
       sql`
         insert into agent_widgets (agent_id, tenant_id, public_id, key_id, look)
         values (${agentId}, ${tenantId}, ${widget.publicId}, ${widget.keyId}, ${lookJson(widget.look)}::jsonb)
-        on conflict (agent_id) do update set public_id = excluded.public_id, key_id = excluded.key_id,
-          look = excluded.look, version = agent_widgets.version + 1, updated_at = now()
-        where agent_widgets.tenant_id = ${tenantId}`.pipe(Effect.orDie, Effect.asVoid)
+        on conflict (tenant_id, agent_id) do update set public_id = excluded.public_id, key_id = excluded.key_id,
+          look = excluded.look, version = agent_widgets.version + 1, updated_at = now()`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
 
     return { find, lock, put } as const
   })

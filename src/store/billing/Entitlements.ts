@@ -33,9 +33,9 @@ export class EntitlementStore extends Effect.Service<EntitlementStore>()("store/
           where used.ingestion_jobs < (select ingestion_jobs_limit from tenant)
           returning period_start
         )
-        insert into agent_usage as used (agent_id, period_start, ingestion_jobs)
-        select ${scope.agentId}, period_start, 1 from reserved
-        on conflict (agent_id, period_start) do update set ingestion_jobs = used.ingestion_jobs + 1
+        insert into agent_usage as used (tenant_id, agent_id, period_start, ingestion_jobs)
+        select ${scope.tenantId}, ${scope.agentId}, period_start, 1 from reserved
+        on conflict (tenant_id, agent_id, period_start) do update set ingestion_jobs = used.ingestion_jobs + 1
         returning used.agent_id`
       return rows.length === 1
     }, Effect.orDie)

@@ -72,11 +72,11 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
       Result: Row,
       execute: ({ tenantId, agentId }) => sql`
         select ${period}, ${counters},
-          (select count(*) from sources where agent_id = a.id)::float8 as sources,
+          (select count(*) from sources where tenant_id = a.tenant_id and agent_id = a.id)::float8 as sources,
           coalesce(u.input_tokens, 0)::float8 as input, coalesce(u.output_tokens, 0)::float8 as output
         from agents a join subscriptions s on s.tenant_id = a.tenant_id
         cross join lateral period_of(a.tenant_id) p
-        left join agent_usage u on u.agent_id = a.id and u.period_start = p.period_start
+        left join agent_usage u on u.tenant_id = a.tenant_id and u.agent_id = a.id and u.period_start = p.period_start
         where a.tenant_id = ${tenantId} and a.id = ${agentId}`
     })
 
@@ -91,8 +91,8 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
         left join tenant_usage u on u.tenant_id = s.tenant_id and u.period_start = p.period_start
         left join lateral (
           select sum(g.input_tokens) as input, sum(g.output_tokens) as output
-          from agent_usage g join agents a on a.id = g.agent_id
-          where a.tenant_id = s.tenant_id and g.period_start = p.period_start
+          from agent_usage g
+          where g.tenant_id = s.tenant_id and g.period_start = p.period_start
         ) t on true
         where s.tenant_id = ${tenantId}`
     })
@@ -102,10 +102,10 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
       Result: AgentRow,
       execute: ({ tenantId, start }) => sql`
         select a.id as "agentId", a.name, ${counters},
-          (select count(*) from sources where agent_id = a.id)::float8 as sources,
+          (select count(*) from sources where tenant_id = a.tenant_id and agent_id = a.id)::float8 as sources,
           coalesce(u.input_tokens, 0)::float8 as input, coalesce(u.output_tokens, 0)::float8 as output
         from agents a
-        left join agent_usage u on u.agent_id = a.id and u.period_start = ${start}::timestamptz
+        left join agent_usage u on u.tenant_id = a.tenant_id and u.agent_id = a.id and u.period_start = ${start}::timestamptz
         where a.tenant_id = ${tenantId} order by a.id`
     })
 
@@ -121,9 +121,9 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
         select to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD') as date, count(*)::float8 as turns,
           coalesce(sum(m.input_tokens), 0)::float8 as input, coalesce(sum(m.output_tokens), 0)::float8 as output
         from agents a
-        join agent_runs r on r.agent_id = a.id and r.id >= ${first} and r.status = 'complete'
+        join agent_runs r on r.tenant_id = a.tenant_id and r.agent_id = a.id and r.id >= ${first} and r.status = 'complete'
           and r.started_at >= ${start}::timestamptz and r.started_at < ${end}::timestamptz
-        left join messages m on m.id = r.message_id
+        left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id
         where a.tenant_id = ${tenantId} group by 1 order by 1`
     })
 

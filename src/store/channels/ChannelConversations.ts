@@ -5,6 +5,7 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { ContactAlias, MessagingChannel } from "../../domain/channels/Channel.ts"
 import { ConversationState } from "../../domain/conversations/Conversation.ts"
@@ -67,8 +68,9 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
             from unnest(${aliases.map(({ kind }) => kind)}::text[], ${aliases.map(({ value }) => value)}::text[])
               as given (kind, value)
             join end_user_aliases a on a.channel = ${channel} and a.kind = given.kind and a.value = given.value
-            join conversations c on c.end_user_id = a.end_user_id and c.state <> 'CLOSED'
-            join channels ch on ch.id = c.channel_id and ch.channel = ${channel} and ch.external_id = ${accountId}
+            join conversations c
+              on c.tenant_id = a.tenant_id and c.end_user_id = a.end_user_id and c.state <> 'CLOSED'
+            join channels ch on ch.tenant_id = c.tenant_id and ch.id = c.channel_id and ch.channel = ${channel} and ch.external_id = ${accountId}
             where not exists (
               select from channels o where o.channel = ch.channel and o.external_id = ch.external_id and o.active
                 and o.tenant_id <> ch.tenant_id
@@ -94,13 +96,14 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
       }, Effect.orDie)
 
       /** The contact's open conversation, locked; null when there is none. */
-      const held = ({ channelId }: Route, endUserId: EndUserId) =>
+      const held = ({ channelId, tenantId }: Route, endUserId: EndUserId) =>
         SqlSchema.findOne({
           Request: Schema.Void,
           Result: Open,
           execute: () => sql`
             select id, state from conversations
-            where channel_id = ${channelId} and end_user_id = ${endUserId} and state <> 'CLOSED' for update`
+            where tenant_id = ${tenantId} and channel_id = ${channelId} and end_user_id = ${endUserId}
+              and state <> 'CLOSED' for update`
         })(undefined).pipe(Effect.map(Option.getOrNull), Effect.orDie)
 
       /** The contact's open conversation, locked; `fresh` where there is none. */
@@ -117,7 +120,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
             with made as (
               insert into conversations (id, tenant_id, agent_id, end_user_id, channel, channel_id)
               values (${fresh}, ${route.tenantId}, ${route.agentId}, ${endUserId}, ${channel}, ${route.channelId})
-              on conflict (channel_id, end_user_id) where channel_id is not null and state <> 'CLOSED' do nothing
+              on conflict (tenant_id, channel_id, end_user_id) where channel_id is not null and state <> 'CLOSED' do nothing
               returning id, tenant_id, agent_id, end_user_id, channel
             ),
             ${reported(sql, started(sql, sql`made`))}
@@ -126,65 +129,71 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
       }, Effect.orDie)
 
       /** Where a message of the provider is stored already, in any conversation with the contact. */
-      const stored = ({ channelId }: Route, endUserId: EndUserId, channelMessageId: string) =>
+      const stored = ({ channelId, tenantId }: Route, endUserId: EndUserId, channelMessageId: string) =>
         SqlSchema.findOne({
           Request: Schema.Void,
           Result: Place,
           execute: () => sql`
             select m.conversation_id as "conversationId" from conversations c
-            join messages m on m.conversation_id = c.id and m.channel_message_id = ${channelMessageId}
-            where c.end_user_id = ${endUserId} and c.channel_id = ${channelId} limit 1`
+            join messages m on m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.channel_message_id = ${channelMessageId}
+            where c.tenant_id = ${tenantId} and c.end_user_id = ${endUserId} and c.channel_id = ${channelId} limit 1`
         })(undefined).pipe(
           Effect.map(Option.match({ onNone: () => null, onSome: (row) => row.conversationId })),
           Effect.orDie
         )
 
       /** At the end of a conversation whose lock the caller holds. */
-      const append = ({ agentId }: Route, conversationId: ConversationId, message: StoredMessage) =>
+      const append = ({ agentId, tenantId }: Route, conversationId: ConversationId, message: StoredMessage) =>
         sql`
           with conversation as (
             update conversations set message_count = message_count + 1, updated_at = now()
-            where id = ${conversationId} returning id, tenant_id, agent_id, message_count
+            where tenant_id = ${tenantId} and id = ${conversationId} returning id, tenant_id, agent_id, message_count
           )
           ${message.author === "human" ? sql`, ${reported(sql, sentByHuman(sql, message.id, null))}` : sql``}
           insert into messages (
-            id, conversation_id, agent_id, position, role, content, author, channel_message_id, answered_by, created_at
+            id, tenant_id, conversation_id, agent_id, position, role, content, author, channel_message_id, answered_by,
+            created_at
           )
-          select ${message.id}, id, ${agentId}, message_count, ${message.author === "contact" ? "user" : "assistant"},
+          select ${message.id}, tenant_id, id, ${agentId}, message_count, ${message.author === "contact" ? "user" : "assistant"},
             ${message.content}, ${message.author === "contact" ? null : message.author}, ${message.channelMessageId},
             ${message.answeredBy}, ${DateTime.formatIso(message.writtenAt)}::timestamptz
           from conversation`.pipe(Effect.orDie, Effect.asVoid)
 
       /** True for a message that has no files yet. */
-      const bare = (conversationId: ConversationId, channelMessageId: string) =>
+      const bare = ({ tenantId }: TenantScope, conversationId: ConversationId, channelMessageId: string) =>
         sql`
           select from messages
-          where conversation_id = ${conversationId} and channel_message_id = ${channelMessageId}
-            and attachments = '[]'`.pipe(
+          where tenant_id = ${tenantId} and conversation_id = ${conversationId}
+            and channel_message_id = ${channelMessageId} and attachments = '[]'`.pipe(
           Effect.orDie,
           Effect.map((rows) => rows.length > 0)
         )
 
       /** Gives a message its files; false when it has some, or has gone. */
       const attach = (
+        { tenantId }: TenantScope,
         conversationId: ConversationId,
         channelMessageId: string,
         files: ReadonlyArray<StoredAttachment>
       ) =>
         sql`
           update messages set attachments = ${encodeFiles(files)}::jsonb
-          where conversation_id = ${conversationId} and channel_message_id = ${channelMessageId}
-            and attachments = '[]'
+          where tenant_id = ${tenantId} and conversation_id = ${conversationId}
+            and channel_message_id = ${channelMessageId} and attachments = '[]'
           returning id`.pipe(
           Effect.orDie,
           Effect.map((rows) => rows.length > 0)
         )
 
       /** From the transaction's commit on the conversation keeps the files from being removed. */
-      const keepFiles = (conversationId: ConversationId, files: ReadonlyArray<StoredAttachment>) =>
+      const keepFiles = (
+        { tenantId }: TenantScope,
+        conversationId: ConversationId,
+        files: ReadonlyArray<StoredAttachment>
+      ) =>
         sql`
-          insert into conversation_artifacts (conversation_id, ref)
-          select distinct ${conversationId}, a.artifact
+          insert into conversation_artifacts (tenant_id, conversation_id, ref)
+          select distinct ${tenantId}, ${conversationId}, a.artifact
           from jsonb_to_recordset(${encodeFiles(files)}::jsonb) as a (artifact text)
           on conflict do nothing`.pipe(Effect.orDie, Effect.asVoid)
 

@@ -97,14 +97,14 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
     })
 
     const selectOne = SqlSchema.findOne({
-      Request: ChannelId,
+      Request: Schema.Struct({ tenantId: TenantId, id: ChannelId }),
       Result: Row,
-      execute: (id) => sql`
+      execute: ({ tenantId, id }) => sql`
         select ${columns} from (
           select o.* from channels own
           join channels o
             on o.channel = own.channel and o.external_id = own.external_id and o.tenant_id = own.tenant_id
-          where own.id = ${id} order by o.active desc, o.id = own.id desc limit 1
+          where own.tenant_id = ${tenantId} and own.id = ${id} order by o.active desc, o.id = own.id desc limit 1
         ) channels`
     })
 
@@ -156,10 +156,11 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
       Effect.orDie(selectOwn({ tenantId, id }))
 
     /**
-     * For the workers, of any tenant: the configuration that reaches the account of `id` now, which is the tenant's active
+     * For the workers: the configuration that reaches the account of `id` now, which is the tenant's active
      * configuration, else that one. Its token is sealed for `channel-token`.
      */
-    const find = (id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> => Effect.orDie(selectOne(id))
+    const find = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
+      Effect.orDie(selectOne({ tenantId, id }))
 
     /** Every active configuration of a provider's account, of all tenants: routing needs exactly one. */
     const byAccount = (

@@ -6,6 +6,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { ContactAlias, MessagingChannel } from "../../domain/channels/Channel.ts"
 import { EndUserId, type TenantId } from "../../domain/Ids.ts"
 
@@ -24,15 +25,21 @@ const Removed = Schema.Struct({ externalId: Schema.NullOr(Schema.String) })
  * A contact has one open conversation a channel: what a human answers stays, else what waits for an answer, else what
  * was used last. The others are closed, and unanswered messages in them are not answered.
  */
-export const closeOthers = (sql: SqlClient.SqlClient, ids: ReadonlyArray<EndUserId>) => sql`
+export const closeOthers = (
+  sql: SqlClient.SqlClient,
+  { tenantId }: TenantScope,
+  ids: ReadonlyArray<EndUserId>
+) => sql`
   with held as (
-    select c.* from conversations c where c.end_user_id = any(${ids}::text[]) order by c.id for update
+    select c.* from conversations c
+    where c.tenant_id = ${tenantId} and c.end_user_id = any(${ids}::text[]) order by c.id for update
   ),
   ranked as (
     select h.id, row_number() over (partition by h.channel_id order by
       (h.state <> 'AI_ACTIVE') desc,
       exists (
-        select from messages m where m.conversation_id = h.id and m.role = 'user'
+        select from messages m
+        where m.tenant_id = h.tenant_id and m.conversation_id = h.id and m.role = 'user'
           and m.channel_message_id is not null and m.answered_by is null
       ) desc,
       h.updated_at desc, h.id desc) as place
@@ -40,10 +47,10 @@ export const closeOthers = (sql: SqlClient.SqlClient, ids: ReadonlyArray<EndUser
   ),
   closed as (
     update conversations c set state = 'CLOSED', epoch = c.epoch + 1, updated_at = now()
-    from ranked where ranked.id = c.id and ranked.place > 1 returning c.id
+    from ranked where c.tenant_id = ${tenantId} and ranked.id = c.id and ranked.place > 1 returning c.id
   )
   update messages m set answered_by = 'merged' from closed
-  where m.conversation_id = closed.id and m.role = 'user' and m.channel_message_id is not null
+  where m.tenant_id = ${tenantId} and m.conversation_id = closed.id and m.role = 'user' and m.channel_message_id is not null
     and m.answered_by is null`
 
 export interface Known {
@@ -76,15 +83,15 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
           from ${given(known)}
           join end_user_aliases a on a.tenant_id = ${known.tenantId} and a.channel = ${known.channel}
             and a.kind = given.kind and a.value = given.value
-          join end_users e on e.id = a.end_user_id
-          group by e.id order by e.created_at, e.id`
+          join end_users e on e.tenant_id = a.tenant_id and e.id = a.end_user_id
+          group by e.tenant_id, e.id order by e.created_at, e.id`
       })(undefined)
 
     /** False when one of them has gone meanwhile. */
-    const hold = (found: ReadonlyArray<Person>) =>
+    const hold = ({ tenantId }: Known, found: ReadonlyArray<Person>) =>
       Effect.map(
         sql`
-          select id from end_users where id = any(${found.map(({ id }) => id)}::text[]) order by id
+          select id from end_users where tenant_id = ${tenantId} and id = any(${found.map(({ id }) => id)}::text[]) order by id
           ${found.length === 1 ? sql`for key share` : sql`for update`}`,
         (rows) => rows.length === found.length
       )
@@ -96,22 +103,26 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
 
     /** All that is theirs becomes `survivor`'s; an external id goes along where the survivor has none. */
     const merge = Effect.fn("ContactStore.merge")(function* (
+      { tenantId }: Known,
       survivor: Person,
       losers: ReadonlyArray<EndUserId>
     ) {
-      yield* closeOthers(sql, [survivor.id, ...losers])
-      yield* sql`update conversations set end_user_id = ${survivor.id} where end_user_id = any(${losers}::text[])`
-      yield* sql`update widget_sessions set end_user_id = ${survivor.id} where end_user_id = any(${losers}::text[])`
-      yield* sql`update end_user_aliases set end_user_id = ${survivor.id} where end_user_id = any(${losers}::text[])`
+      yield* closeOthers(sql, { tenantId }, [survivor.id, ...losers])
+      const isTheirs = sql`tenant_id = ${tenantId} and end_user_id = any(${losers}::text[])`
+      yield* sql`update conversations set end_user_id = ${survivor.id} where ${isTheirs}`
+      yield* sql`update widget_sessions set end_user_id = ${survivor.id} where ${isTheirs}`
+      yield* sql`update end_user_aliases set end_user_id = ${survivor.id} where ${isTheirs}`
       const removed = yield* SqlSchema.findAll({
         Request: Schema.Void,
         Result: Removed,
         execute: () =>
-          sql`delete from end_users where id = any(${losers}::text[]) returning external_id as "externalId"`
+          sql`
+            delete from end_users where tenant_id = ${tenantId} and id = any(${losers}::text[])
+            returning external_id as "externalId"`
       })(undefined)
       const externalId = removed.find((row) => row.externalId !== null)?.externalId ?? null
       if (externalId !== null) {
-        yield* sql`update end_users set external_id = ${externalId} where id = ${survivor.id}`
+        yield* sql`update end_users set external_id = ${externalId} where tenant_id = ${tenantId} and id = ${survivor.id}`
       }
     })
 
@@ -132,7 +143,7 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
           return fresh
         }
         // Merged meanwhile by another alias of the person: look again.
-        if (!(yield* hold(found))) continue
+        if (!(yield* hold(known, found))) continue
         const named = found.filter(({ externalId }) => externalId !== null)
         if (named.length > 1) {
           const first = found.toSorted((a, b) => a.place - b.place)[0] ?? oldest
@@ -141,6 +152,7 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
         }
         if (found.length > 1) {
           yield* merge(
+            known,
             oldest,
             found.slice(1).map(({ id }) => id)
           )

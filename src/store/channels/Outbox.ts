@@ -6,6 +6,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import {
   ContactAlias,
@@ -50,7 +51,7 @@ const Correspondent = Schema.Struct({
 })
 export type Correspondent = typeof Correspondent.Type
 
-export interface NewParts {
+export interface NewParts extends TenantScope {
   readonly conversationId: ConversationId
   readonly messageId: MessageId
   readonly author: "agent" | "human" | "system"
@@ -67,9 +68,9 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
     const sql = yield* SqlClient.SqlClient
 
     const correspondents = SqlSchema.findOne({
-      Request: ConversationId,
+      Request: Schema.Struct({ tenantId: TenantId, id: ConversationId }),
       Result: Correspondent,
-      execute: (id) => sql`
+      execute: ({ id, tenantId }) => sql`
         select h.tenant_id as "tenantId", h.id as "channelId", h.channel, h.external_id as "externalId",
           h.access_token as "accessToken", h.active,
           coalesce((
@@ -78,65 +79,67 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
             where a.tenant_id = c.tenant_id and a.channel = h.channel and a.end_user_id = c.end_user_id
           ), '[]') as aliases,
           (select m.channel_message_id from messages m
-            where m.conversation_id = c.id and m.role = 'user' and m.channel_message_id is not null
+            where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.role = 'user' and m.channel_message_id is not null
             order by m.position desc limit 1) as "lastMessageId"
-        from conversations c join channels own on own.id = c.channel_id
+        from conversations c join channels own on own.tenant_id = c.tenant_id and own.id = c.channel_id
         cross join lateral (
           select * from channels o
           where o.channel = own.channel and o.external_id = own.external_id and o.tenant_id = own.tenant_id
           order by o.active desc, o.id = own.id desc limit 1
         ) h
-        where c.id = ${id}`
+        where c.tenant_id = ${tenantId} and c.id = ${id}`
     })
 
     /**
      * Who is written to through which account; none for a conversation without a channel. An account that the tenant has
      * given to another of its agents goes on with the conversations that it has, by its new token.
      */
-    const correspondent = (id: ConversationId) => Effect.orDie(correspondents(id))
+    const correspondent = ({ tenantId }: TenantScope, id: ConversationId) =>
+      Effect.orDie(correspondents({ tenantId, id }))
 
     /** Joins the transaction of the caller; a message that is posted already stays as it is. True when it was not. */
-    const insert = ({ author, conversationId, epoch, messageId, parts }: NewParts) => {
+    const insert = ({ author, conversationId, epoch, messageId, parts, tenantId }: NewParts) => {
       const given = toJsonb(parts.map((part, index) => ({ ...part, part: index + 1 })))
       return sql`
         insert into channel_outbox (id, tenant_id, conversation_id, channel_id, message_id, part, author, epoch, body, media)
         select p.id, c.tenant_id, c.id, c.channel_id, ${messageId}, p.part, ${author}, ${epoch}::bigint, p.body, p.media
         from conversations c, jsonb_to_recordset(${given}::jsonb) as p (id text, part int, body text, media jsonb)
-        where c.id = ${conversationId} and c.channel_id is not null
-        on conflict (message_id, part) do nothing returning id`.pipe(
+        where c.tenant_id = ${tenantId} and c.id = ${conversationId} and c.channel_id is not null
+        on conflict (tenant_id, message_id, part) do nothing returning id`.pipe(
         Effect.orDie,
         Effect.map((rows) => rows.length > 0)
       )
     }
 
     /** Of one message, in order. */
-    const parts = (messageId: MessageId) =>
+    const parts = ({ tenantId }: TenantScope, messageId: MessageId) =>
       SqlSchema.findAll({
         Request: Schema.Void,
         Result: Part,
         execute: () => sql`
           select id, conversation_id as "conversationId", channel_id as "channelId", body, media, state,
             last_error as "lastError"
-          from channel_outbox where message_id = ${messageId} order by part`
+          from channel_outbox where tenant_id = ${tenantId} and message_id = ${messageId} order by part`
       })(undefined).pipe(Effect.orDie)
 
     /** Before an operator's retry: what has surely not been taken may be sent after all. */
-    const reopen = (messageId: MessageId) =>
+    const reopen = ({ tenantId }: TenantScope, messageId: MessageId) =>
       sql`
         update channel_outbox set state = 'pending', delivery = null
-        where message_id = ${messageId} and state = 'failed' and last_error is distinct from ${unknownOutcome}`.pipe(
+        where tenant_id = ${tenantId} and message_id = ${messageId} and state = 'failed' and last_error is distinct from ${unknownOutcome}`.pipe(
         Effect.orDie,
         Effect.asVoid
       )
 
-    const claims = (id: OutboxId) =>
+    const claims = ({ tenantId }: TenantScope, id: OutboxId) =>
       SqlSchema.findOne({
         Request: Schema.Void,
         Result: Claim,
         execute: () => sql`
           with held as (
             select id, epoch from conversations
-            where id = (select conversation_id from channel_outbox where id = ${id}) for share
+            where tenant_id = ${tenantId}
+              and id = (select conversation_id from channel_outbox where tenant_id = ${tenantId} and id = ${id}) for share
           ), decided as (
             select o.id, o.state as was, case
               when o.state = 'sending' and (o.resent or o.created_at < now() - interval '7 days') then 'failed'
@@ -144,12 +147,12 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
               when o.state = 'sending' or o.resent then 'failed'
               else 'cancelled' end as becomes
             from channel_outbox o join held on held.id = o.conversation_id
-            where o.id = ${id} and o.state in ('pending', 'sending')
+            where o.tenant_id = ${tenantId} and o.id = ${id} and o.state in ('pending', 'sending')
           )
           update channel_outbox o set state = becomes, resent = o.resent or was = 'sending' and becomes = 'sending',
             attempts = o.attempts + (becomes = 'sending')::int,
             last_error = case when becomes = 'failed' then ${unknownOutcome} else o.last_error end
-          from decided where o.id = decided.id and o.state = decided.was
+          from decided where o.tenant_id = ${tenantId} and o.id = decided.id and o.state = decided.was
           returning o.state, o.resent`
       })(undefined)
 
@@ -159,30 +162,33 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
      * answer was lost is taken once more with `resent`; a second time, or after 7 days, it is `failed`. None when somebody
      * else has settled it.
      */
-    const claim = (id: OutboxId) => Effect.orDie(claims(id))
+    const claim = (scope: TenantScope, id: OutboxId) => Effect.orDie(claims(scope, id))
 
-    const sent = (id: OutboxId, providerMessageId: string) =>
+    const sent = ({ tenantId }: TenantScope, id: OutboxId, providerMessageId: string) =>
       sql`
         update channel_outbox set state = 'sent', sent_at = coalesce(sent_at, now()), last_error = null,
           provider_message_id = coalesce(provider_message_id, ${providerMessageId}),
           delivery = coalesce(delivery, 'sent')
-        where id = ${id} and state <> 'cancelled' and delivery is distinct from 'failed'`.pipe(
+        where tenant_id = ${tenantId} and id = ${id} and state <> 'cancelled' and delivery is distinct from 'failed'`.pipe(
         Effect.orDie,
         Effect.asVoid
       )
 
     /** The provider has surely not taken it: it may be sent again, as if it had not been tried. */
-    const refused = (id: OutboxId, reason: string) =>
+    const refused = ({ tenantId }: TenantScope, id: OutboxId, reason: string) =>
       sql`
         update channel_outbox set state = 'pending', last_error = ${reason}
-        where id = ${id} and state = 'sending'`.pipe(Effect.orDie, Effect.asVoid)
+        where tenant_id = ${tenantId} and id = ${id} and state = 'sending'`.pipe(Effect.orDie, Effect.asVoid)
 
     /** Gives up what is left of a message; parts whose answers were lost keep that as their reason. */
-    const fail = (messageId: MessageId, reason: string) =>
+    const fail = ({ tenantId }: TenantScope, messageId: MessageId, reason: string) =>
       sql`
         update channel_outbox set state = 'failed',
           last_error = case when state = 'sending' then ${unknownOutcome} else ${reason} end
-        where message_id = ${messageId} and state in ('pending', 'sending')`.pipe(Effect.orDie, Effect.asVoid)
+        where tenant_id = ${tenantId} and message_id = ${messageId} and state in ('pending', 'sending')`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
 
     const forward = (delivery: string, error: string | null) => sql`
       delivery = ${delivery}::text, sent_at = coalesce(o.sent_at, now()),
@@ -205,7 +211,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
       providerMessageId,
       watermark
     }: DeliveryStatus) => {
-      const account = sql`h.id = o.channel_id and h.channel = ${channel} and h.external_id = ${accountId}`
+      const account = sql`h.tenant_id = o.tenant_id and h.id = o.channel_id and h.channel = ${channel} and h.external_id = ${accountId}`
       const statement =
         watermark === undefined
           ? sql`
@@ -217,7 +223,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
           : sql`
               update channel_outbox o set ${forward(delivery, error)}
               from channels h, conversations c, end_user_aliases a
-              where ${account} and c.id = o.conversation_id and a.tenant_id = o.tenant_id and a.channel = h.channel
+              where ${account} and c.tenant_id = o.tenant_id and c.id = o.conversation_id and a.tenant_id = o.tenant_id and a.channel = h.channel
                 and a.kind = 'page_scoped_id' and a.value = ${watermark.pageScopedId} and a.end_user_id = c.end_user_id
                 and o.state = 'sent' and o.sent_at <= to_timestamp(${watermark.until.epochMillis}::float8 / 1000)
                 and ${further(delivery)} returning o.conversation_id as "conversationId"`
@@ -227,7 +233,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
     /** Whether an echo repeats one of ours: by what we gave it to bring back, or by the provider's id. */
     const ours = ({ accountId, channel, messageId, origin }: InboundMessage) =>
       sql`
-        select o.id from channel_outbox o join channels h on h.id = o.channel_id
+        select o.id from channel_outbox o join channels h on h.tenant_id = o.tenant_id and h.id = o.channel_id
         where h.channel = ${channel} and h.external_id = ${accountId}
           and (o.id = ${origin?.outboxId ?? null} or o.provider_message_id = ${messageId}) limit 1`.pipe(
         Effect.orDie,

@@ -53,7 +53,7 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const around = (id: ConversationId, repliesSince: DateTime.Utc) =>
+    const around = ({ tenantId }: AgentScope, id: ConversationId, repliesSince: DateTime.Utc) =>
       SqlSchema.single({
         Request: Schema.Void,
         Result: Around,
@@ -61,16 +61,16 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
           select
             exists (
               select from agent_runs r join instances i on i.id = r.instance_id
-              where r.conversation_id = ${id} and r.status = 'running' and i.lease_until > now()
+              where r.tenant_id = ${tenantId} and r.conversation_id = ${id} and r.status = 'running' and i.lease_until > now()
             ) as busy,
             (
               select count(*)::int from messages m
-              where m.conversation_id = ${id} and m.author = 'agent'
+              where m.tenant_id = ${tenantId} and m.conversation_id = ${id} and m.author = 'agent'
                 and m.created_at > ${DateTime.formatIso(repliesSince)}::timestamptz
             ) as replies`
       })(undefined)
 
-    const messages = (id: ConversationId, freshSince: DateTime.Utc) =>
+    const messages = ({ tenantId }: AgentScope, id: ConversationId, freshSince: DateTime.Utc) =>
       SqlSchema.findAll({
         Request: Schema.Void,
         Result: Message,
@@ -78,7 +78,8 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
           select m.id, m.content, m.attachments, m.fresh from (
             select id, content, attachments, position, created_at >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
             from messages
-            where conversation_id = ${id} and role = 'user' and channel_message_id is not null and answered_by is null
+            where tenant_id = ${tenantId} and conversation_id = ${id} and role = 'user'
+              and channel_message_id is not null and answered_by is null
             order by position desc limit ${maxMessagesPerReply}
           ) m order by m.position`
       })(undefined)
@@ -102,8 +103,8 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
       if (Option.isNone(held)) return null
       const found: Unanswered = {
         ...held.value,
-        ...(yield* around(id, since.replies)),
-        messages: yield* messages(id, since.fresh)
+        ...(yield* around(scope, id, since.replies)),
+        messages: yield* messages(scope, id, since.fresh)
       }
       return found
     }, Effect.orDie)
@@ -119,13 +120,14 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
         execute: () => sql`
           select c.tenant_id as "tenantId", c.agent_id as "agentId", c.id as "conversationId", c.channel,
             max(m.created_at) >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
-          from messages m join conversations c on c.id = m.conversation_id and c.state = 'AI_ACTIVE'
+          from messages m join conversations c
+            on c.tenant_id = m.tenant_id and c.id = m.conversation_id and c.state = 'AI_ACTIVE'
           where m.role = 'user' and m.channel_message_id is not null and m.answered_by is null
             and not exists (
               select from agent_runs r join instances i on i.id = r.instance_id
-              where r.conversation_id = c.id and r.status = 'running' and i.lease_until > now()
+              where r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.status = 'running' and i.lease_until > now()
             )
-          group by c.id having max(m.created_at) < ${DateTime.formatIso(before)}::timestamptz
+          group by c.tenant_id, c.id having max(m.created_at) < ${DateTime.formatIso(before)}::timestamptz
           order by c.id limit ${sweepBatchSize}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("UnansweredStore.forgotten"))
 

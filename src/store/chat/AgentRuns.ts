@@ -4,7 +4,7 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import type { ReadScope } from "../../domain/accounts/Access.ts"
+import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
 import { RunEvent, RunStatus, RunTrace } from "../../domain/chat/AgentRun.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
 import type { ChatId } from "../../domain/chat/UiChat.ts"
@@ -35,6 +35,13 @@ const Outcome = Schema.Struct({
 })
 export type Outcome = typeof Outcome.Type
 
+/** Of one run. */
+export interface RunEvents {
+  readonly scope: AgentScope
+  readonly runId: RunId
+  readonly events: ReadonlyArray<RunEvent>
+}
+
 const Status = Schema.Struct({ status: RunStatus })
 const Named = Schema.Struct({ id: RunId })
 
@@ -57,7 +64,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
         order by e.sequence
       ), '[]')
       from (
-        select * from agent_run_events where run_id = r.id and sequence > ${after}::bigint
+        select * from agent_run_events where tenant_id = r.tenant_id and run_id = r.id and sequence > ${after}::bigint
         order by sequence limit ${limit}
       ) e`
 
@@ -94,8 +101,8 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
             case when r.ticket = 1 then c.end_user_id end as "endUserId",
             m.content as reply, m.citations, (${eventsAfter(0, replayed)}) as events
           from agent_runs r
-          left join conversations c on c.id = r.conversation_id
-          left join messages m on m.id = r.message_id and r.status = 'complete'
+          left join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
+          left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
           where ${mine(scope, id)}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("AgentRunStore.outcome"))
 
@@ -117,7 +124,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
         Request: Schema.Void,
         Result: Named,
         execute: () => sql`
-          select r.id from conversations c join agent_runs r on r.conversation_id = c.id
+          select r.id from conversations c join agent_runs r on r.tenant_id = c.tenant_id and r.conversation_id = c.id
           where ${isOfChat(sql, scope, id)} and r.status = 'running' order by r.ticket desc limit 1`
       })(undefined).pipe(
         Effect.orDie,
@@ -150,20 +157,23 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
      * first event is written, as settling does it: in the other order the two would wait for each other. Fails when one of
      * them cannot be stored for its content.
      */
-    const flush = (events: ReadonlyArray<RunEvent>) =>
+    const flush = (runs: ReadonlyArray<RunEvents>) =>
       Effect.suspend(
         () => sql`
         with running as (
-          select id from agent_runs
-          where status = 'running' and id = any(${[...new Set(events.map(({ runId }) => runId))]}::text[])
+          select tenant_id, id from agent_runs
+          where status = 'running' and (tenant_id, id) in (
+            select * from unnest(
+              ${runs.map(({ scope }) => scope.tenantId)}::text[], ${runs.map(({ runId }) => runId)}::text[])
+          )
           order by id for key share
         )
-        insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
-        select r.id, e.sequence, e.type, e.status, e.label, e.payload, e.timestamp
-        from jsonb_to_recordset(${encodeEvents(events)}::jsonb)
+        insert into agent_run_events (tenant_id, run_id, sequence, type, status, label, payload, at)
+        select r.tenant_id, r.id, e.sequence, e.type, e.status, e.label, e.payload, e.timestamp
+        from jsonb_to_recordset(${encodeEvents(runs.flatMap(({ events }) => events))}::jsonb)
             as e ("runId" text, sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
           join running r on r.id = e."runId"
-        on conflict (run_id, sequence) do nothing`
+        on conflict (tenant_id, run_id, sequence) do nothing`
       ).pipe(Effect.asVoid, orUnstorable, Effect.withSpan("AgentRunStore.flush"))
 
     return { trace, outcome, status, runningOf, requestStop, toStop, flush } as const

@@ -41,11 +41,11 @@ export const findChat = (sql: SqlClient.SqlClient, scope: ReadScope, id: ChatId)
     execute: () => sql`
       select c.id as "conversationId", c.end_user_id as "endUserId", e.external_id as "externalId", coalesce(
         (select json_build_object('id', r.user_message_id, 'content', r.user_message) from agent_runs r
-          where r.conversation_id = c.id and r.status = 'running' order by r.ticket desc limit 1),
+          where r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.status = 'running' order by r.ticket desc limit 1),
         (select json_build_object('id', m.id, 'content', m.content) from messages m
-          where m.conversation_id = c.id and m.role = 'user' and m.position > c.episode_start
+          where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.role = 'user' and m.position > c.episode_start
           order by m.position desc limit 1)
       ) as asked
-      from conversations c join end_users e on e.id = c.end_user_id
+      from conversations c join end_users e on e.tenant_id = c.tenant_id and e.id = c.end_user_id
       where ${isOfChat(sql, scope, id)}`
   })(undefined).pipe(Effect.orDie, Effect.withSpan("Turns.chat"))

@@ -8,6 +8,11 @@ import { reported } from "../events/ReportedEvents.ts"
 import { endedEmpty, servedOnce, settleEmptyStatement } from "./TurnSettlement.ts"
 import { orUnstorable } from "../Unstorable.ts"
 
+interface Run {
+  readonly tenantId: string
+  readonly id: string
+}
+
 /** Runs that one sweep ends at most. */
 const sweepLimit = 1_000
 
@@ -35,16 +40,18 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
     const isDead = sql`(r.ends_by < now() or not ${alive})`
 
     /** Runs that are still running although their process has died or their time is up, in the order of their tickets. */
-    const dead = sql<{ readonly id: string }>`
+    const dead = sql<Run>`
       with expired as (delete from instances where lease_until < now())
-      select r.id from agent_runs r where r.status = 'running' and ${isDead}
+      select r.tenant_id as "tenantId", r.id from agent_runs r where r.status = 'running' and ${isDead}
       order by r.conversation_id, r.ticket limit ${sweepLimit}`
 
     /** Returns those that it has ended. */
-    const end = (ids: ReadonlyArray<string>) => sql<{ readonly id: string }>`
+    const end = (runs: ReadonlyArray<Run>) => sql<{ readonly id: string }>`
       with dead as (
         update agent_runs r set status = 'failed', completed_at = now(), message_id = user_message_id
-        where r.status = 'running' and r.id = any(${ids}) and ${isDead}
+        where r.status = 'running' and ${isDead} and (r.tenant_id, r.id) in (
+          select * from unnest(${runs.map(({ tenantId }) => tenantId)}::text[], ${runs.map(({ id }) => id)}::text[])
+        )
         returning r.id, r.agent_id, r.tenant_id, r.conversation_id, r.ticket, r.period_start, r.credited, r.user_message_id,
           r.user_message, r.answers, r.attachments, r.started_at, ${alive} as alive
       ),
@@ -57,21 +64,22 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
         update conversations c set message_count = c.message_count + lost.asked, updated_at = now(),
           served = ${servedOnce(sql, sql`lost.ticket`, sql`and e.id not in (select id from dead)`)}
         from (
-          select conversation_id, count(*) filter (where answers is null) as asked, max(ticket) as ticket
-          from dead group by conversation_id
+          select tenant_id, conversation_id, count(*) filter (where answers is null) as asked, max(ticket) as ticket
+          from dead group by tenant_id, conversation_id
         ) lost
-        where c.id = lost.conversation_id
-        returning c.id, c.message_count
+        where c.tenant_id = lost.tenant_id and c.id = lost.conversation_id
+        returning c.tenant_id, c.id, c.message_count
       ),
       asked as (
-        insert into messages (id, conversation_id, agent_id, position, role, content, attachments, created_at)
-        select o.user_message_id, c.id, o.agent_id, c.message_count - o.total + o.place, 'user', o.user_message, o.attachments,
+        insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, attachments, created_at)
+        select o.user_message_id, c.tenant_id, c.id, o.agent_id, c.message_count - o.total + o.place, 'user', o.user_message, o.attachments,
           o.started_at
         from ordered o join conversation c on c.id = o.conversation_id
       ),
       traced as (
-        insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
-        select id, 1 + coalesce((select max(sequence) from agent_run_events e where e.run_id = dead.id), 0),
+        insert into agent_run_events (tenant_id, run_id, sequence, type, status, label, payload, at)
+        select tenant_id, id, 1 + coalesce((
+            select max(sequence) from agent_run_events e where e.tenant_id = dead.tenant_id and e.run_id = dead.id), 0),
           'run.failed', 'failed',
           case when alive then 'The turn did not end in time' else 'The process that ran the turn stopped' end,
           case when alive then null else jsonb_build_object('code', ${processStopped}::text) end, now()
@@ -82,16 +90,22 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
       select id from dead`
 
     /** Ends one run whose message the database refuses without that message. */
-    const endEmpty = (id: string) =>
-      settleEmptyStatement(sql, sql`r.id = ${id} and ${isDead}`, "The turn could not be stored", false)
+    const endEmpty = (run: Run) =>
+      settleEmptyStatement(
+        sql,
+        run,
+        sql`r.id = ${run.id} and ${isDead}`,
+        "The turn could not be stored",
+        false
+      )
 
     /** One by one, so that none keeps another from being ended. */
-    const endApart = (ids: ReadonlyArray<string>) =>
-      Effect.forEach(ids, (id) =>
-        orUnstorable(end([id])).pipe(
-          Effect.catchTag("Unstorable", () => endEmpty(id)),
+    const endApart = (runs: ReadonlyArray<Run>) =>
+      Effect.forEach(runs, (run) =>
+        orUnstorable(end([run])).pipe(
+          Effect.catchTag("Unstorable", () => endEmpty(run)),
           Effect.catchAllCause((cause) =>
-            Effect.as(Effect.logError(`The run ${id} could not be ended`, cause), [])
+            Effect.as(Effect.logError(`The run ${run.id} could not be ended`, cause), [])
           )
         )
       ).pipe(Effect.map((ended) => ended.flat()))
@@ -101,9 +115,9 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
      * conversation unless it is stored already, the turn is given back to the quota. Returns how many there were.
      */
     const sweep = Effect.gen(function* () {
-      const ids = (yield* dead).map(({ id }) => id)
-      if (ids.length === 0) return 0
-      const ended = yield* Effect.catchTag(orUnstorable(end(ids)), "Unstorable", () => endApart(ids))
+      const runs = yield* dead
+      if (runs.length === 0) return 0
+      const ended = yield* Effect.catchTag(orUnstorable(end(runs)), "Unstorable", () => endApart(runs))
       return ended.length
     }).pipe(Effect.withSpan("ProcessLeases.sweep"))
 

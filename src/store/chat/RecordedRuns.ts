@@ -56,7 +56,8 @@ export class RecordedRunStore extends Effect.Service<RecordedRunStore>()("store/
 
     /** The key of the message that the run `r` answers; of one that was refused its content, above all others. */
     const asked = sql`
-      coalesce((select q.position from messages q where q.conversation_id = r.conversation_id and q.id = r.user_message_id),
+      coalesce((select q.position from messages q
+          where q.tenant_id = r.tenant_id and q.conversation_id = r.conversation_id and q.id = r.user_message_id),
         9223372036854775807)`
 
     /**
@@ -68,7 +69,7 @@ export class RecordedRunStore extends Effect.Service<RecordedRunStore>()("store/
         case when c.episode_start > 0 and c.episode_start < ${asked} then c.episode_start else -9223372036854775807 end,
         coalesce((
           select max(h.position) from messages h
-          where h.conversation_id = r.conversation_id and h.author = 'human' and h.position < ${asked}
+          where h.tenant_id = r.tenant_id and h.conversation_id = r.conversation_id and h.author = 'human' and h.position < ${asked}
         ), -9223372036854775807)
       )`
 
@@ -81,28 +82,28 @@ export class RecordedRunStore extends Effect.Service<RecordedRunStore>()("store/
           select r.id, r.status, r.conversation_id as "conversationId", c.channel, c.end_user_id as "endUserId",
             r.user_message_id as "userMessageId", r.user_message as question,
             r.attachments <> '[]' or exists (
-              select from messages f where f.id = any(r.answers) and f.attachments <> '[]'
+              select from messages f where f.tenant_id = r.tenant_id and f.id = any(r.answers) and f.attachments <> '[]'
             ) as "hasFiles",
             r.started_at as "startedAt", r.source_scope as "sourceScope", m.content as reply, m.citations,
             coalesce(m.input_tokens, 0) as "inputTokens", coalesce(m.output_tokens, 0) as "outputTokens",
             (
               select coalesce(json_agg(json_build_object('type', e.type, 'payload', e.payload) order by e.sequence), '[]')
               from (
-                select * from agent_run_events where run_id = r.id order by sequence limit ${maxEvents}
+                select * from agent_run_events where tenant_id = r.tenant_id and run_id = r.id order by sequence limit ${maxEvents}
               ) e
             ) as events,
             (
               select coalesce(json_agg(json_build_object('role', h.role, 'content', h.content) order by h.position), '[]')
               from (
                 select h.role, h.content, h.position from messages h
-                where h.conversation_id = r.conversation_id and h.position > ${episode} and h.position < ${asked}
+                where h.tenant_id = r.tenant_id and h.conversation_id = r.conversation_id and h.position > ${episode} and h.position < ${asked}
                   and (r.answers is null or h.id <> all(r.answers))
                 order by h.position desc limit ${maxHistory}
               ) h
             ) as history
           from agent_runs r
-          join conversations c on c.id = r.conversation_id
-          left join messages m on m.id = r.message_id and r.status = 'complete'
+          join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
+          left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
           where r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${id}
             and ${readableUnder(sql, scope, "r.source_scope")}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("RecordedRunStore.find"))

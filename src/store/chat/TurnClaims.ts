@@ -20,8 +20,8 @@ export class TurnClaimStore extends Effect.Service<TurnClaimStore>()("store/chat
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const where = ({ agentId }: AgentScope, { idempotencyKey, keyId }: TurnClaim) => sql`
-      agent_id = ${agentId} and key_id = ${keyId} and idempotency_key = ${idempotencyKey}`
+    const where = ({ agentId, tenantId }: AgentScope, { idempotencyKey, keyId }: TurnClaim) => sql`
+      tenant_id = ${tenantId} and agent_id = ${agentId} and key_id = ${keyId} and idempotency_key = ${idempotencyKey}`
 
     /**
      * Takes the key for the turn `runId`, in the transaction that begins it: none when it is that turn's, else the turn that
@@ -33,9 +33,9 @@ export class TurnClaimStore extends Effect.Service<TurnClaimStore>()("store/chat
       runId: RunId
     ) {
       const taken = yield* sql`
-        insert into turn_claims as known (agent_id, key_id, idempotency_key, request_hash, run_id)
-        values (${scope.agentId}, ${given.keyId}, ${given.idempotencyKey}, ${given.requestHash}, ${runId})
-        on conflict (agent_id, key_id, idempotency_key)
+        insert into turn_claims as known (tenant_id, agent_id, key_id, idempotency_key, request_hash, run_id)
+        values (${scope.tenantId}, ${scope.agentId}, ${given.keyId}, ${given.idempotencyKey}, ${given.requestHash}, ${runId})
+        on conflict (tenant_id, agent_id, key_id, idempotency_key)
           do update set request_hash = excluded.request_hash, run_id = excluded.run_id, created_at = now()
           where known.created_at < now() - interval '24 hours'
         returning run_id`

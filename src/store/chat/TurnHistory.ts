@@ -1,5 +1,6 @@
 /** What was said in a conversation before a turn, as the statements that begin it read it. */
 import type * as SqlClient from "@effect/sql/SqlClient"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { ConversationId, MessageId } from "../../domain/Ids.ts"
 
 /** Most messages of history that a turn reads; the prompt keeps what fits the model's window. */
@@ -13,16 +14,16 @@ export interface Answered {
 }
 
 /** Keys that were given later are below 1: the first episode has no beginning. */
-const episodeStart = (sql: SqlClient.SqlClient, conversationId: ConversationId) =>
+const episodeStart = (sql: SqlClient.SqlClient, { tenantId }: TenantScope, conversationId: ConversationId) =>
   sql`select case episode_start when 0 then -9223372036854775807 else episode_start end
-    from conversations where id = ${conversationId}`
+    from conversations where tenant_id = ${tenantId} and id = ${conversationId}`
 
 /** A message that is still to be stored comes after all of them. */
 const without = (sql: SqlClient.SqlClient, { answers, regenerates }: Answered) => {
   if (answers === undefined) return sql``
   return regenerates === true
     ? sql`and not exists (select from messages a where a.id = any(${answers}::text[])
-        and a.conversation_id = messages.conversation_id and a.position <= messages.position)`
+        and a.tenant_id = messages.tenant_id and a.conversation_id = messages.conversation_id and a.position <= messages.position)`
     : sql`and id <> all(${answers}::text[])`
 }
 
@@ -32,6 +33,7 @@ const without = (sql: SqlClient.SqlClient, { answers, regenerates }: Answered) =
  */
 export const historyOf = (
   sql: SqlClient.SqlClient,
+  scope: TenantScope,
   conversationId: ConversationId,
   answered: Answered
 ) => sql`
@@ -40,13 +42,13 @@ export const historyOf = (
       order by m.position nulls first, m.created_at, m.id), '[]')
   from (
     (select role, content, position, created_at, id from messages
-      where conversation_id = ${conversationId} and position > (${episodeStart(sql, conversationId)})
+      where tenant_id = ${scope.tenantId} and conversation_id = ${conversationId} and position > (${episodeStart(sql, scope, conversationId)})
         ${without(sql, answered)}
       order by position desc limit ${historyLimit})
     union all
     (select role, content, position, created_at, id from messages
-      where conversation_id = ${conversationId} and position is null
-        and (${episodeStart(sql, conversationId)}) < 0
+      where tenant_id = ${scope.tenantId} and conversation_id = ${conversationId} and position is null
+        and (${episodeStart(sql, scope, conversationId)}) < 0
       order by created_at desc, id desc limit ${historyLimit})
     order by position desc nulls last, created_at desc, id desc limit ${historyLimit}
   ) m`

@@ -94,8 +94,8 @@ const settledEvents = (sql: SqlClient.SqlClient, { handoff, reply }: Settlement)
 /** The reply, and what it answers as answered; the user's message, unless it is stored already. */
 const said = (sql: SqlClient.SqlClient, { inputTokens, outputTokens, reply }: Settlement) => sql`
   asked as (
-    insert into messages (id, conversation_id, agent_id, position, role, content, attachments, created_at)
-    select run.user_message_id, conversation.id, run.agent_id,
+    insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, attachments, created_at)
+    select run.user_message_id, run.tenant_id, conversation.id, run.agent_id,
       conversation.message_count - ${reply === null ? 0 : 1}::int, 'user', run.user_message, run.attachments, run.started_at
     from run, conversation where run.answers is null
   )
@@ -104,16 +104,17 @@ const said = (sql: SqlClient.SqlClient, { inputTokens, outputTokens, reply }: Se
       ? sql``
       : sql`, replied as (
           insert into messages (
-            id, conversation_id, agent_id, position, role, content, author, citations, input_tokens, output_tokens
+            id, tenant_id, conversation_id, agent_id, position, role, content, author, citations, input_tokens,
+            output_tokens
           )
-          select ${reply.id}, conversation.id, run.agent_id, conversation.message_count, 'assistant',
+          select ${reply.id}, run.tenant_id, conversation.id, run.agent_id, conversation.message_count, 'assistant',
             ${reply.content}, 'agent', ${encodeCitations(reply.citations)}::jsonb, ${inputTokens}::int,
             ${outputTokens}::int
           from run, conversation
         ),
         answered as (
           update messages m set answered_by = ${reply.id} from run, conversation
-          where m.conversation_id = conversation.id and m.id = any(run.answers) and m.answered_by is null
+          where m.tenant_id = run.tenant_id and m.conversation_id = conversation.id and m.id = any(run.answers) and m.answered_by is null
         )`
   }`
 
@@ -125,7 +126,7 @@ export const servedOnce = (
 ) => sql`
   case when c.served = ${ticket} - 1 or not exists (
     select 1 from agent_runs e
-    where e.conversation_id = c.id and e.ticket < ${ticket} and e.status = 'running' ${ended}
+    where e.tenant_id = c.tenant_id and e.conversation_id = c.id and e.ticket < ${ticket} and e.status = 'running' ${ended}
   ) then greatest(c.served, ${ticket}) else c.served end`
 
 /** Ends the run, if it is running; a reply only while the agent answers and no human has since the turn began. */
@@ -149,7 +150,7 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
             message_count = c.message_count + ${reply === null ? 0 : 1}::int
               + case when run.answers is null then 1 else 0 end
             ${handoff === undefined ? sql`` : sql`, state = 'HUMAN_REQUESTED', epoch = c.epoch + 1, handoff_reason = ${handoff}`}
-          from run where c.id = run.conversation_id
+          from run where c.tenant_id = run.tenant_id and c.id = run.conversation_id
             ${reply === null ? sql`` : sql`and c.state = 'AI_ACTIVE' and c.epoch = run.epoch`}
           returning c.id, c.message_count, c.epoch
         ),
@@ -159,15 +160,15 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
             message_id = ${reply?.id ?? sql`r.user_message_id`}, unanswered = ${summary.unanswered}::boolean,
             stopped = ${summary.stopped}::boolean, first_text_ms = ${summary.firstTextMs}::int,
             handed_over = ${handoff !== undefined || takenOver}::boolean
-          from settled where r.id = settled.id
+          from settled where r.tenant_id = settled.tenant_id and r.id = settled.id
         ),
         ${said(sql, settlement)},
         traced as (
-          insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
-          select settled.id, e.sequence, e.type, e.status, e.label, e.payload, e.timestamp
+          insert into agent_run_events (tenant_id, run_id, sequence, type, status, label, payload, at)
+          select settled.tenant_id, settled.id, e.sequence, e.type, e.status, e.label, e.payload, e.timestamp
           from settled, jsonb_to_recordset(${encodeEvents(settlement.events)}::jsonb)
             as e (sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
-          on conflict (run_id, sequence) do nothing
+          on conflict (tenant_id, run_id, sequence) do nothing
         ),
         ${keptPassages(sql, passages)}
         ${settledEvents(sql, settlement)},
@@ -188,28 +189,30 @@ export const endedEmpty = (sql: SqlClient.SqlClient, from: Statement.Fragment): 
 })
 
 /**
- * Ends the running runs `r` for which `condition` holds as failed, without any message: neither the user's
+ * Ends the tenant's running runs `r` for which `condition` holds as failed, without any message: neither the user's
  * message nor an event that tells more than `label`. For runs whose content cannot be written.
  */
 export const settleEmptyStatement = (
   sql: SqlClient.SqlClient,
+  { tenantId }: { readonly tenantId: string },
   condition: Statement.Fragment,
   label: string,
   counted: boolean
 ) => sql<{ readonly id: string }>`
   with settled as (
     update agent_runs r set status = 'failed', completed_at = now(), message_id = null
-    where r.status = 'running' and ${condition}
+    where r.tenant_id = ${tenantId} and r.status = 'running' and ${condition}
     returning r.id, r.agent_id, r.tenant_id, r.conversation_id, r.ticket, r.period_start, r.credited
   ),
   conversation as (
     update conversations c set served = ${servedOnce(sql, sql`settled.ticket`)}, updated_at = now()
-    from settled where c.id = settled.conversation_id
+    from settled where c.tenant_id = settled.tenant_id and c.id = settled.conversation_id
     returning c.id
   ),
   traced as (
-    insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
-    select id, 1 + coalesce((select max(sequence) from agent_run_events e where e.run_id = settled.id), 0),
+    insert into agent_run_events (tenant_id, run_id, sequence, type, status, label, payload, at)
+    select tenant_id, id, 1 + coalesce((
+        select max(sequence) from agent_run_events e where e.tenant_id = settled.tenant_id and e.run_id = settled.id), 0),
       'run.failed', 'failed', ${label}, null, now()
     from settled
   ),
@@ -225,8 +228,8 @@ export const counters = (
   sql: SqlClient.SqlClient,
   tokens: { readonly inputTokens: number; readonly outputTokens: number }
 ) => sql`
-  insert into agent_usage as used (agent_id, period_start, turns, input_tokens, output_tokens)
-  select agent_id, period_start, 1, ${tokens.inputTokens}::int, ${tokens.outputTokens}::int from settled
-  on conflict (agent_id, period_start) do update set turns = used.turns + 1,
+  insert into agent_usage as used (tenant_id, agent_id, period_start, turns, input_tokens, output_tokens)
+  select tenant_id, agent_id, period_start, 1, ${tokens.inputTokens}::int, ${tokens.outputTokens}::int from settled
+  on conflict (tenant_id, agent_id, period_start) do update set turns = used.turns + 1,
     input_tokens = used.input_tokens + excluded.input_tokens,
     output_tokens = used.output_tokens + excluded.output_tokens`

@@ -53,14 +53,15 @@ export const settingsColumns = (sql: SqlClient.SqlClient, asked: Asked) => {
   return sql`
     ${chosen} as "agentVersion",
     case when ${chosen} <> a.published_version then (
-      select v.settings from agent_versions v where v.agent_id = a.id and v.version = ${chosen}) end as recorded,
+      select v.settings from agent_versions v
+      where v.tenant_id = a.tenant_id and v.agent_id = a.id and v.version = ${chosen}) end as recorded,
     a.instructions, a.model, a.top_k as "topK", a.min_score as "minScore",
     a.grounding_mode as "groundingMode", a.unsupported, a.context_tokens as "contextTokens",
     a.max_searches as "maxSearches", a.masking,
     exists (select 1 from sources s where s.tenant_id = a.tenant_id and s.agent_id = a.id) as "hasSources",
     exists (select 1 from tools t where t.tenant_id = a.tenant_id and t.agent_id = a.id) as "hasTools",
     a.tools as "sourceTools",
-    exists (select 1 from sources s where s.agent_id = a.id and s.type = 'QA') as "hasCurated"`
+    exists (select 1 from sources s where s.tenant_id = a.tenant_id and s.agent_id = a.id and s.type = 'QA') as "hasCurated"`
 }
 
 /** `started` with the settings of the version that the turn uses. */

@@ -152,8 +152,8 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         ? sql``
         : sql`
           kept as (
-            insert into conversation_artifacts (conversation_id, ref)
-            select distinct origin.id, a.artifact
+            insert into conversation_artifacts (tenant_id, conversation_id, ref)
+            select distinct origin.tenant_id, origin.id, a.artifact
             from ${from}, jsonb_to_recordset(${encodeAttachments(attachments)}::jsonb) as a (artifact text)
             on conflict do nothing
           ),`
@@ -171,14 +171,15 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           ${sourceScopeJson(scope)}::jsonb, 'running',
           ${DateTime.formatIso(opening.startedAt)}::timestamptz,
           now() + make_interval(secs => ${Duration.toSeconds(opening.timeout)}),
-          (select ${chosenVersion(sql, asked(opening))} from agents a where a.id = ${scope.agentId})
+          (select ${chosenVersion(sql, asked(opening))} from agents a
+            where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId})
         from ${from}, reserved
-        returning id
+        returning tenant_id, id
       ),
       ${keptFiles(opening, from)}
       started as (
-        insert into agent_run_events (run_id, sequence, type, status, label, at)
-        select id, 1, 'run.started', 'running', ${opening.startedLabel},
+        insert into agent_run_events (tenant_id, run_id, sequence, type, status, label, at)
+        select tenant_id, id, 1, 'run.started', 'running', ${opening.startedLabel},
           ${DateTime.formatIso(opening.startedAt)}::timestamptz
         from run
       )`
@@ -220,13 +221,14 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       const rows = sql`
         , ticketed as (
           update conversations c set tickets = c.tickets + 1 from reserved
-          where c.agent_id = ${scope.agentId} and c.id = ${id} and c.state = 'AI_ACTIVE'
+          where c.tenant_id = ${scope.tenantId} and c.agent_id = ${scope.agentId} and c.id = ${id}
+            and c.state = 'AI_ACTIVE'
             ${
               // Asked of the row itself: one that waited for another's lock sees what that one wrote.
               opening.retries === true
                 ? sql`and c.tickets = c.served and c.message_count = (
                     select m.position from messages m
-                    where m.conversation_id = ${id} and m.id = ${opening.userMessageId} and m.role = 'user')`
+                    where m.tenant_id = ${scope.tenantId} and m.conversation_id = ${id} and m.id = ${opening.userMessageId} and m.role = 'user')`
                 : sql``
             }
           returning c.id, c.tickets as ticket, c.served, c.message_count, c.epoch, c.tenant_id, c.agent_id,
@@ -255,7 +257,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         ${opening.persist ? rows : sql``}
         select ${columns(opening)}, conversation.end_user_id as "endUserId", conversation.id is not null as known,
           conversation.state, ${opening.persist ? sql`coalesce((select epoch from ticketed), conversation.epoch, 0)` : sql`coalesce(conversation.epoch, 0)`}::int as epoch, ${place},
-          (${historyOf(sql, id, opening)}) as history
+          (${historyOf(sql, scope, id, opening)}) as history
         from agents a left join conversation on true
         where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
     }
@@ -292,14 +294,14 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         Request: Schema.Void,
         Result: Place,
         execute: () => sql`
-          select c.state, c.epoch::int, (${historyOf(sql, conversationId, opening)}) as history,
+          select c.state, c.epoch::int, (${historyOf(sql, scope, conversationId, opening)}) as history,
             earlier.running = 0 as clear, earlier.alive < earlier.running as dead
           from conversations c, lateral (
             select count(*) as running, count(i.id) filter (where r.ends_by >= now()) as alive
             from agent_runs r left join instances i on i.id = r.instance_id and i.lease_until > now()
-            where r.conversation_id = c.id and r.ticket < ${ticket} and r.status = 'running'
+            where r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.ticket < ${ticket} and r.status = 'running'
           ) earlier
-          where c.agent_id = ${scope.agentId} and c.id = ${conversationId}`
+          where c.tenant_id = ${scope.tenantId} and c.agent_id = ${scope.agentId} and c.id = ${conversationId}`
       })(undefined).pipe(Effect.orDie, CheapSpans.span("Turns.place"))
 
     /**
@@ -335,14 +337,15 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       runId: RunId,
       counted: boolean
     ) {
-      const mine = sql`r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${runId}`
-      yield* again(settleEmptyStatement(sql, mine, "Run failed", counted))
+      const mine = sql`r.agent_id = ${scope.agentId} and r.id = ${runId}`
+      yield* again(settleEmptyStatement(sql, scope, mine, "Run failed", counted))
     }, Effect.orDie)
 
     /** A turn that stores nothing but that it happened (`persist: false`). */
     const count = (scope: AgentScope, periodStart: Date) =>
       sql`
-        with settled as (select ${scope.agentId}::text as agent_id, ${periodStart}::timestamptz as period_start)
+        with settled as (
+          select ${scope.tenantId}::text as tenant_id, ${scope.agentId}::text as agent_id, ${periodStart}::timestamptz as period_start)
         ${counters(sql, nothingSaid)}`.pipe(Effect.orDie, Effect.asVoid, CheapSpans.span("Turns.count"))
 
     /** Gives a reserved turn back: it failed before the model was called, and nothing of it is stored. */

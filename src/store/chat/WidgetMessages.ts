@@ -4,6 +4,7 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { processStopped } from "../../domain/chat/AgentRun.ts"
 import { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
@@ -40,42 +41,44 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
     const sql = yield* SqlClient.SqlClient
 
     /** At most `limit` messages after the place `after`, oldest first. */
-    const page = (conversationId: ConversationId, after: number, limit: number) =>
+    const page = ({ tenantId }: TenantScope, conversationId: ConversationId, after: number, limit: number) =>
       SqlSchema.findAll({
         Request: Schema.Void,
         Result: Row,
         execute: () => sql`
           select m.id, m.role, m.content, m.created_at as "createdAt", m.position::int, m.author, m.citations,
             m.attachments, f.rating
-          from messages m left join message_feedback f on f.message_id = m.id
-          where m.conversation_id = ${conversationId} and m.position > ${after}
+          from messages m left join message_feedback f on f.tenant_id = m.tenant_id and f.message_id = m.id
+          where m.tenant_id = ${tenantId} and m.conversation_id = ${conversationId} and m.position > ${after}
           order by m.position limit ${limit}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.page"))
 
     /** A message of the person's; none when the conversation has no such one. */
-    const asked = (conversationId: ConversationId, id: MessageId) =>
+    const asked = ({ tenantId }: TenantScope, conversationId: ConversationId, id: MessageId) =>
       SqlSchema.findOne({
         Request: Schema.Void,
         Result: Asked,
         execute: () => sql`
           select content, attachments from messages
-          where conversation_id = ${conversationId} and id = ${id} and role = 'user'`
+          where tenant_id = ${tenantId} and conversation_id = ${conversationId} and id = ${id} and role = 'user'`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.asked"))
 
     /**
      * How the conversation's last turn stands; none before the first. What tools have done is not known of a turn whose
      * process stopped: it counts as `lost` only where the agent has none.
      */
-    const lastTurn = (conversationId: ConversationId) =>
+    const lastTurn = ({ tenantId }: TenantScope, conversationId: ConversationId) =>
       SqlSchema.findOne({
         Request: Schema.Void,
         Result: LastTurn,
         execute: () => sql`
           select r.user_message_id as "messageId", case when r.status = 'failed' and exists (
               select from agent_run_events e
-              where e.run_id = r.id and e.type = 'run.failed' and e.payload ->> 'code' = ${processStopped}
-            ) and not exists (select from tools t where t.agent_id = r.agent_id) then 'lost' else r.status end as status
-          from agent_runs r where r.conversation_id = ${conversationId} order by r.ticket desc limit 1`
+              where e.tenant_id = r.tenant_id and e.run_id = r.id and e.type = 'run.failed' and e.payload ->> 'code' = ${processStopped}
+            ) and not exists (select from tools t
+              where t.tenant_id = r.tenant_id and t.agent_id = r.agent_id) then 'lost' else r.status end as status
+          from agent_runs r
+          where r.tenant_id = ${tenantId} and r.conversation_id = ${conversationId} order by r.ticket desc limit 1`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.lastTurn"))
 
     /** Stores what the person says while a human answers, once; false while the agent answers, or the conversation is closed. */
@@ -84,20 +87,22 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
         const attachments = encodeAttachments(message.attachments)
         const rows = yield* sql`
           select state from conversations
-          where agent_id = ${scope.agentId} and id = ${conversationId}
+          where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${conversationId}
             and state in ('HUMAN_REQUESTED', 'HUMAN_ACTIVE') for update`
         if (rows.length === 0) return false
         yield* sql`
           with place as (
             update conversations c set message_count = c.message_count + 1, updated_at = now()
-            where c.id = ${conversationId} and not exists (select from messages where id = ${message.id})
-            returning c.id, c.agent_id, c.message_count
+            where c.tenant_id = ${scope.tenantId} and c.id = ${conversationId}
+              and not exists (select from messages where tenant_id = ${scope.tenantId} and id = ${message.id})
+            returning c.tenant_id, c.id, c.agent_id, c.message_count
           )
-          insert into messages (id, conversation_id, agent_id, position, role, content, attachments)
-          select ${message.id}, id, agent_id, message_count, 'user', ${message.content}, ${attachments}::jsonb from place`
+          insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, attachments)
+          select ${message.id}, tenant_id, id, agent_id, message_count, 'user', ${message.content}, ${attachments}::jsonb from place`
         yield* sql`
-          insert into conversation_artifacts (conversation_id, ref)
-          select distinct ${conversationId}, a.artifact from jsonb_to_recordset(${attachments}::jsonb) as a (artifact text)
+          insert into conversation_artifacts (tenant_id, conversation_id, ref)
+          select distinct ${scope.tenantId}, ${conversationId}, a.artifact
+          from jsonb_to_recordset(${attachments}::jsonb) as a (artifact text)
           on conflict do nothing`
         return true
       },
@@ -106,7 +111,7 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
     )
 
     /** None when no message of the conversation has the file. */
-    const attachment = (conversationId: ConversationId, artifact: ArtifactRef) =>
+    const attachment = ({ tenantId }: TenantScope, conversationId: ConversationId, artifact: ArtifactRef) =>
       SqlSchema.findOne({
         Request: Schema.Void,
         Result: StoredAttachment,
@@ -114,11 +119,12 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
           select a.artifact, a."mimeType", a.name, a.size
           from messages m, jsonb_to_recordset(m.attachments)
             as a (artifact text, "mimeType" text, name text, size int)
-          where m.conversation_id = ${conversationId} and a.artifact = ${artifact} limit 1`
+          where m.tenant_id = ${tenantId} and m.conversation_id = ${conversationId} and a.artifact = ${artifact} limit 1`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.attachment"))
 
     /** The last opinion counts. False when the conversation has no such reply. */
     const rate = (
+      { tenantId }: TenantScope,
       conversationId: ConversationId,
       {
         comment = null,
@@ -130,11 +136,11 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
     ) =>
       sql`
         with rated as (
-          insert into message_feedback (message_id, conversation_id, rating, comment)
-          select id, conversation_id, ${rating}::int, ${comment} from messages
-          where conversation_id = ${conversationId} and id = ${messageId} and role = 'assistant'
-          on conflict (message_id) do update set rating = excluded.rating, comment = excluded.comment, updated_at = now()
-          returning message_id, conversation_id
+          insert into message_feedback (tenant_id, message_id, conversation_id, rating, comment)
+          select tenant_id, id, conversation_id, ${rating}::int, ${comment} from messages
+          where tenant_id = ${tenantId} and conversation_id = ${conversationId} and id = ${messageId} and role = 'assistant'
+          on conflict (tenant_id, message_id) do update set rating = excluded.rating, comment = excluded.comment, updated_at = now()
+          returning tenant_id, message_id, conversation_id
         ),
         ${reported(sql, {
           type: "feedback.given",
@@ -144,11 +150,11 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
           agentId: sql`c.agent_id`,
           conversationId: sql`c.id`,
           ids: sql`jsonb_build_object('messageId', rated.message_id, 'rating', ${rating}::int)`,
-          from: sql`rated join conversations c on c.id = rated.conversation_id`
+          from: sql`rated join conversations c on c.tenant_id = rated.tenant_id and c.id = rated.conversation_id`
         })},
         run as (
           update agent_runs r set rating = ${rating}::smallint from rated
-          where r.conversation_id = ${conversationId} and r.message_id = rated.message_id
+          where r.tenant_id = ${tenantId} and r.conversation_id = ${conversationId} and r.message_id = rated.message_id
         )
         select message_id from rated`.pipe(
         Effect.orDie,

@@ -69,7 +69,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         execute: () => sql`
           with used as (
             update widget_sessions set used_at = now()
-            where id_hash = ${hash} and agent_id = ${scope.agentId} and ${alive}
+            where tenant_id = ${scope.tenantId} and id_hash = ${hash} and agent_id = ${scope.agentId} and ${alive}
               and used_at < now() - interval '1 hour'
           )
           select end_user_id as "endUserId", conversation_id as "conversationId" from widget_sessions
@@ -82,7 +82,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         Result: Row,
         execute: () => sql`
           select s.end_user_id as "endUserId", s.conversation_id as "conversationId"
-          from widget_sessions s join end_users e on e.id = s.end_user_id
+          from widget_sessions s join end_users e on e.tenant_id = s.tenant_id and e.id = s.end_user_id
           where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${alive}
           for key share of e for update of s`
       })(undefined)
@@ -94,7 +94,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         Result: Schema.Struct({ state: ConversationState }),
         execute: () => sql`
           select state from conversations
-          where agent_id = ${scope.agentId} and id = ${id}
+          where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}
             and source_scope is not distinct from ${sourceScopeJson(scope)}::jsonb`
       })(undefined)
 
@@ -119,7 +119,9 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
           insert into conversations (id, tenant_id, agent_id, end_user_id, channel, source_scope)
           values (${fresh.id}, ${scope.tenantId}, ${scope.agentId}, ${endUserId}, ${fresh.channel},
             ${sourceScopeJson(scope)}::jsonb)`
-        yield* sql`update widget_sessions set conversation_id = ${fresh.id}, used_at = now() where id_hash = ${hash}`
+        yield* sql`
+          update widget_sessions set conversation_id = ${fresh.id}, used_at = now()
+          where tenant_id = ${scope.tenantId} and id_hash = ${hash}`
         return Option.some<Place>({ conversationId: fresh.id, endUserId, state: "AI_ACTIVE", created: true })
       },
       sql.withTransaction,
@@ -130,7 +132,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
     const discard = (scope: AgentScope, id: ConversationId) =>
       sql`
         delete from conversations
-        where agent_id = ${scope.agentId} and id = ${id} and tickets = 0 and message_count = 0`.pipe(
+        where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} and tickets = 0 and message_count = 0`.pipe(
         Effect.orDie,
         Effect.asVoid,
         Effect.withSpan("WidgetSessionStore.discard")
@@ -142,7 +144,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         Result: Person,
         execute: () => sql`
           select e.id as "endUserId", e.external_id as "externalId"
-          from widget_sessions s join end_users e on e.id = s.end_user_id
+          from widget_sessions s join end_users e on e.tenant_id = s.tenant_id and e.id = s.end_user_id
           where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${alive}
           for update of e for update of s`
       })(undefined)
@@ -162,11 +164,12 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         if (known === externalId) return "same" as const
         if (known !== null) return "other" as const
         const [{ id }] = yield* Effect.flatMap(person(scope, fresh, externalId), idOf)
-        yield* closeOthers(sql, [id, anonymous])
-        yield* sql`update conversations set end_user_id = ${id} where end_user_id = ${anonymous}`
-        yield* sql`update end_user_aliases set end_user_id = ${id} where end_user_id = ${anonymous}`
-        yield* sql`update widget_sessions set end_user_id = ${id} where end_user_id = ${anonymous}`
-        yield* sql`delete from end_users where id = ${anonymous}`
+        yield* closeOthers(sql, scope, [id, anonymous])
+        const isTheirs = sql`tenant_id = ${scope.tenantId} and end_user_id = ${anonymous}`
+        yield* sql`update conversations set end_user_id = ${id} where ${isTheirs}`
+        yield* sql`update end_user_aliases set end_user_id = ${id} where ${isTheirs}`
+        yield* sql`update widget_sessions set end_user_id = ${id} where ${isTheirs}`
+        yield* sql`delete from end_users where tenant_id = ${scope.tenantId} and id = ${anonymous}`
         return "moved" as const
       },
       sql.withTransaction,
@@ -175,15 +178,17 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
 
     /** Removes sessions that have ended, and anonymous people of whom nothing else is known. */
     const prune = Effect.gen(function* () {
-      const people = yield* sql<{ readonly id: string }>`
-        delete from widget_sessions where not (${alive}) returning end_user_id as id`
+      const people = yield* sql<{ readonly tenantId: string; readonly id: string }>`
+        delete from widget_sessions where not (${alive}) returning tenant_id as "tenantId", end_user_id as id`
       if (people.length === 0) return
       yield* sql`
         delete from end_users e
-        where e.id = any(${people.map(({ id }) => id)}::text[]) and e.external_id is null
-          and not exists (select from conversations c where c.end_user_id = e.id)
-          and not exists (select from end_user_aliases a where a.end_user_id = e.id)
-          and not exists (select from widget_sessions s where s.end_user_id = e.id)`
+        where e.external_id is null and (e.tenant_id, e.id) in (
+            select * from unnest(
+              ${people.map(({ tenantId }) => tenantId)}::text[], ${people.map(({ id }) => id)}::text[]))
+          and not exists (select from conversations c where c.tenant_id = e.tenant_id and c.end_user_id = e.id)
+          and not exists (select from end_user_aliases a where a.tenant_id = e.tenant_id and a.end_user_id = e.id)
+          and not exists (select from widget_sessions s where s.tenant_id = e.tenant_id and s.end_user_id = e.id)`
     }).pipe(sql.withTransaction, Effect.orDie, Effect.withSpan("WidgetSessionStore.prune"))
 
     return { insert, find, place, discard, identify, prune } as const

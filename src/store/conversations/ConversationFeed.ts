@@ -3,6 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { RunEvent } from "../../domain/chat/AgentRun.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
 import type { Grantor } from "../../domain/accounts/Access.ts"
@@ -49,43 +50,55 @@ export class ConversationFeedStore extends Effect.Service<ConversationFeedStore>
             and (k.expires_at is null or k.expires_at > now()))`
         }
         return sql`exists (
-        select from user_sessions s join users u on u.id = s.user_id
-        where s.token_hash = ${Buffer.from(by.session, "base64url")}::bytea and s.expires_at > now()
+        select from user_sessions s join users u on u.tenant_id = s.tenant_id and u.id = s.user_id
+        where s.tenant_id = c.tenant_id and s.token_hash = ${Buffer.from(by.session, "base64url")}::bytea and s.expires_at > now()
           and u.tenant_id = c.tenant_id)`
       }
 
       /** None when the conversation is gone, or what its reader stands on. */
-      const head = (conversationId: ConversationId, seen: MessageId | null, by: Grantor | null) =>
+      const head = (
+        { tenantId }: TenantScope,
+        conversationId: ConversationId,
+        seen: MessageId | null,
+        by: Grantor | null
+      ) =>
         SqlSchema.findOne({
           Request: Schema.Void,
           Result: Head,
           execute: () => sql`
           select c.state, c.message_count::int as position,
-            (select m.position::int from messages m where m.conversation_id = c.id and m.id = ${seen}) as seen
-          from conversations c where c.id = ${conversationId} and ${stands(by)}`
+            (select m.position::int from messages m
+              where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.id = ${seen}) as seen
+          from conversations c where c.tenant_id = ${tenantId} and c.id = ${conversationId} and ${stands(by)}`
         })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.head"))
 
       /** At most {@link pageSize} messages after `position`, oldest first. */
-      const messagesAfter = (conversationId: ConversationId, position: number) =>
+      const messagesAfter = ({ tenantId }: TenantScope, conversationId: ConversationId, position: number) =>
         SqlSchema.findAll({
           Request: Schema.Void,
           Result: Row,
           execute: () => sql`
           select id, role, content, created_at as "createdAt", position::int, citations
-          from messages where conversation_id = ${conversationId} and position > ${position}
+          from messages
+          where tenant_id = ${tenantId} and conversation_id = ${conversationId} and position > ${position}
           order by position limit ${pageSize}`
         })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.messagesAfter"))
 
       /** The stored events of a run of this conversation after `sequence`; payloads are not read. */
-      const eventsAfter = (conversationId: ConversationId, runId: RunId, sequence: number) =>
+      const eventsAfter = (
+        { tenantId }: TenantScope,
+        conversationId: ConversationId,
+        runId: RunId,
+        sequence: number
+      ) =>
         SqlSchema.findAll({
           Request: Schema.Void,
           Result: EventRow,
           execute: () => sql`
           select e.run_id || ':' || e.sequence as id, e.run_id as "runId", e.sequence, e.type, e.status, e.label,
             e.at as timestamp
-          from agent_run_events e join agent_runs r on r.id = e.run_id
-          where r.conversation_id = ${conversationId} and r.id = ${runId} and e.sequence > ${sequence}
+          from agent_run_events e join agent_runs r on r.tenant_id = e.tenant_id and r.id = e.run_id
+          where r.tenant_id = ${tenantId} and r.conversation_id = ${conversationId} and r.id = ${runId} and e.sequence > ${sequence}
           order by e.sequence limit ${eventLimit}`
         })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.eventsAfter"))
 

@@ -56,7 +56,8 @@ export class ConversationImports extends Effect.Service<ConversationImports>()(
           fresh as (
             select distinct on (g."agentId", g."importKey") g.* from given g
             where g.tenant_id is not null and not exists (
-              select from conversations c where c.agent_id = g."agentId" and c.import_key = g."importKey"
+              select from conversations c
+              where c.tenant_id = g.tenant_id and c.agent_id = g."agentId" and c.import_key = g."importKey"
             )
             order by g."agentId", g."importKey", g.id
           ),
@@ -80,12 +81,12 @@ export class ConversationImports extends Effect.Service<ConversationImports>()(
               jsonb_array_length(f.messages), f."importKey", f."createdAt", f."updatedAt"
             from fresh f
             left join named n on n.tenant_id = f.tenant_id and n.external_id = f."externalEndUserId"
-            on conflict (agent_id, import_key) where import_key is not null do nothing
+            on conflict (tenant_id, agent_id, import_key) where import_key is not null do nothing
             returning id
           ),
           told as (
-            insert into messages (id, conversation_id, agent_id, position, role, content, created_at)
-            select m.id, f.id, f."agentId", null, m.role, m.content, m."createdAt"
+            insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, created_at)
+            select m.id, f.tenant_id, f.id, f."agentId", null, m.role, m.content, m."createdAt"
             from made join fresh f on f.id = made.id cross join lateral jsonb_to_recordset(f.messages) as m (
               id text, role text, content text, "createdAt" timestamptz
             )

@@ -7,6 +7,7 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import {
   ConversationChannel,
@@ -46,9 +47,9 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
       const sql = yield* SqlClient.SqlClient
 
       /** The agent no longer answers messages that are unanswered. */
-      const handled = (id: ConversationId, answeredBy: string) => sql`
+      const handled = ({ tenantId }: TenantScope, id: ConversationId, answeredBy: string) => sql`
       update messages set answered_by = ${answeredBy}
-      where conversation_id = ${id} and role = 'user' and channel_message_id is not null and answered_by is null`
+      where tenant_id = ${tenantId} and conversation_id = ${id} and role = 'user' and channel_message_id is not null and answered_by is null`
 
       /** What endpoints are told of a change to this state. */
       const told = (to: ConversationState) =>
@@ -87,28 +88,31 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
           )
           ${told(to)}
           select agent_id as "agentId", channel, epoch::int, coalesce((
-            select m.content from messages m where m.conversation_id = changed.id and m.role = 'user'
+            select m.content from messages m
+            where m.tenant_id = changed.tenant_id and m.conversation_id = changed.id and m.role = 'user'
             order by m.position desc nulls last limit 1
           ), '') as "lastQuestion" from changed`
         })(undefined)
-        if (Option.isSome(changed)) yield* handled(id, unanswered)
+        if (Option.isSome(changed)) yield* handled({ tenantId }, id, unanswered)
         // A turn that is running locks its run before the conversation: its settlement writes what became of it.
         if (Option.isSome(changed) && to === "HUMAN_REQUESTED")
           yield* sql`
-          update agent_runs set handed_over = true where status <> 'running' and id = (
-            select r.id from agent_runs r where r.conversation_id = ${id} order by r.ticket desc limit 1
+          update agent_runs set handed_over = true where tenant_id = ${tenantId} and status <> 'running' and id = (
+            select r.id from agent_runs r
+            where r.tenant_id = ${tenantId} and r.conversation_id = ${id} order by r.ticket desc limit 1
           )`
         return changed
       }, Effect.orDie)
 
       /** From the transaction's commit on the conversation keeps the files from being removed. */
-      const keepFiles = (id: ConversationId, files: string) => sql`
-      insert into conversation_artifacts (conversation_id, ref)
-      select distinct ${id}, a.artifact from jsonb_to_recordset(${files}::jsonb) as a (artifact text)
+      const keepFiles = ({ tenantId }: TenantScope, id: ConversationId, files: string) => sql`
+      insert into conversation_artifacts (tenant_id, conversation_id, ref)
+      select distinct ${tenantId}, ${id}, a.artifact from jsonb_to_recordset(${files}::jsonb) as a (artifact text)
       on conflict do nothing`
 
       /** At the end of the conversation, from a team member or the service itself. Within a transaction. */
       const say = Effect.fn("ConversationStates.say")(function* (
+        scope: TenantScope,
         id: ConversationId,
         message: {
           readonly id: MessageId
@@ -122,26 +126,29 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
         yield* sql`
         with conversation as (
           update conversations set message_count = message_count + 1, updated_at = now()
-          where id = ${id} returning id, tenant_id, agent_id, message_count
+          where tenant_id = ${scope.tenantId} and id = ${id} returning id, tenant_id, agent_id, message_count
         )
         ${message.author === "human" ? sql`, ${reported(sql, sentByHuman(sql, message.id, message.userId))}` : sql``}
-        insert into messages (id, conversation_id, agent_id, position, role, content, author, author_user_id, attachments)
-        select ${message.id}, id, agent_id, message_count, 'assistant', ${message.content}, ${message.author},
+        insert into messages (
+          id, tenant_id, conversation_id, agent_id, position, role, content, author, author_user_id, attachments
+        )
+        select ${message.id}, tenant_id, id, agent_id, message_count, 'assistant', ${message.content}, ${message.author},
           ${message.userId}, ${files}::jsonb
         from conversation`
-        if (message.attachments.length > 0) yield* keepFiles(id, files)
+        if (message.attachments.length > 0) yield* keepFiles(scope, id, files)
       }, Effect.orDie)
 
       /**
        * Asks the processes that run turns of the conversation to stop them. Not within the change's transaction: a turn that
        * settles locks its run first and the conversation after it.
        */
-      const stopTurns = (id: ConversationId) =>
+      const stopTurns = ({ tenantId }: TenantScope, id: ConversationId) =>
         SqlSchema.findAll({
           Request: Schema.Void,
           Result: Running,
           execute: () => sql`
-          update agent_runs set stop_requested = true where conversation_id = ${id} and status = 'running'
+          update agent_runs set stop_requested = true
+          where tenant_id = ${tenantId} and conversation_id = ${id} and status = 'running'
           returning id, agent_id as "agentId"`
         })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationStates.stopTurns"))
 

@@ -79,16 +79,14 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
       const inScope = ({
         agentId,
         channel,
-        sourceScope = null,
-        tenantId
+        sourceScope = null
       }: ConversationScope): ReadonlyArray<Fragment> => [
-        sql`c.tenant_id = ${tenantId}`,
         readableUnder(sql, { sourceScope }, "c.source_scope"),
         ...(agentId === undefined ? [] : [sql`c.agent_id = ${agentId}`]),
         ...(channel === undefined ? [] : [sql`c.channel = ${channel}`])
       ]
 
-      const rows = (conditions: ReadonlyArray<Fragment>, limit: number) =>
+      const rows = ({ tenantId }: ConversationScope, conditions: ReadonlyArray<Fragment>, limit: number) =>
         SqlSchema.findAll({
           Request: Schema.Void,
           Result: Row,
@@ -96,12 +94,13 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
           select c.id, c.agent_id as "agentId", c.end_user_id as "endUserId",
             (c.message_count + c.legacy_count)::int as "messageCount", c.created_at as "createdAt",
             c.updated_at as "updatedAt", c.state, c.channel, c.handoff_reason as "handoffReason"
-          from conversations c where ${sql.and(conditions)} order by c.id desc limit ${limit}`
+          from conversations c
+          where c.tenant_id = ${tenantId} and ${sql.and(conditions)} order by c.id desc limit ${limit}`
         })(undefined).pipe(Effect.orDie)
 
       /** None when the scope has no such conversation. */
       const find = (scope: ConversationScope, id: ConversationId) =>
-        rows([...inScope(scope), sql`c.id = ${id}`], 1).pipe(
+        rows(scope, [...inScope(scope), sql`c.id = ${id}`], 1).pipe(
           Effect.map(([row]) => Option.fromNullable(row)),
           Effect.withSpan("ConversationStore.find")
         )
@@ -112,6 +111,7 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
         { after, endUserId, limit, state }: ConversationFilter
       ) {
         const found = yield* rows(
+          scope,
           [
             ...inScope(scope),
             ...(scope.channel === undefined ? [sql`c.channel <> 'test'`] : []),
@@ -145,16 +145,18 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
           select k.pending, k.last::int, m.position::int, m.id, m.role, m.content, m.author, m.created_at as "createdAt"
           from conversations c
           cross join lateral (
-            select exists (select from messages n where n.conversation_id = c.id and n.position is null) as pending,
-              (select max(n.position) from messages n where n.conversation_id = c.id) as last
+            select exists (select from messages n
+                where n.tenant_id = c.tenant_id and n.conversation_id = c.id and n.position is null) as pending,
+              (select max(n.position) from messages n
+                where n.tenant_id = c.tenant_id and n.conversation_id = c.id) as last
           ) k
           left join lateral (
             select n.position, n.id, n.role, n.content, n.author, n.created_at from messages n
-            where not k.pending and n.conversation_id = c.id
+            where not k.pending and n.tenant_id = c.tenant_id and n.conversation_id = c.id
               and ${after === undefined ? sql`n.position is not null` : sql`n.position > ${after}`}
             order by n.position limit ${limit}
           ) m on true
-          where ${sql.and([...inScope(scope), sql`c.id = ${id}`])} order by m.position`
+          where c.tenant_id = ${scope.tenantId} and ${sql.and([...inScope(scope), sql`c.id = ${id}`])} order by m.position`
         })(undefined).pipe(
           Effect.orDie,
           Effect.map((found) => {

@@ -38,21 +38,25 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
 
     const columns = sql`
       e.id, e.external_id as "externalId", e.created_at as "createdAt",
-      (select count(*) from conversations c where c.end_user_id = e.id and c.channel <> 'test')::int as conversations`
+      (select count(*) from conversations c
+        where c.tenant_id = e.tenant_id and c.end_user_id = e.id and c.channel <> 'test')::int as conversations`
 
     /** The person of conversations in which the team tried an agent. */
     const isTester = sql`(
       e.external_id is null
-      and exists (select from conversations c where c.end_user_id = e.id and c.channel = 'test')
-      and not exists (select from conversations c where c.end_user_id = e.id and c.channel <> 'test')
+      and exists (select from conversations c
+        where c.tenant_id = e.tenant_id and c.end_user_id = e.id and c.channel = 'test')
+      and not exists (select from conversations c
+        where c.tenant_id = e.tenant_id and c.end_user_id = e.id and c.channel <> 'test')
     )`
 
-    const select = (condition: Fragment, limit: number) =>
+    const select = ({ tenantId }: TenantScope, condition: Fragment, limit: number) =>
       SqlSchema.findAll({
         Request: Schema.Void,
         Result: Row,
         execute: () => sql`
-          select ${columns} from end_users e where ${condition} order by e.id desc limit ${limit}`
+          select ${columns} from end_users e
+          where e.tenant_id = ${tenantId} and ${condition} order by e.id desc limit ${limit}`
       })(undefined)
 
     /** Newest first. */
@@ -61,19 +65,18 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
       { limit, after, externalId }: EndUserFilter
     ) {
       const conditions = [
-        sql`e.tenant_id = ${tenantId}`,
         sql`not ${isTester}`,
         ...(after === undefined ? [] : [sql`e.id < ${after}`]),
         ...(externalId === undefined ? [] : [sql`e.external_id = ${externalId}`])
       ]
-      const found = yield* select(sql`${sql.and(conditions)}`, limit + 1)
+      const found = yield* select({ tenantId }, sql`${sql.and(conditions)}`, limit + 1)
       const rows = found.slice(0, limit)
       const page: Page<EndUser> = { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
       return page
     }, Effect.orDie)
 
     const find = Effect.fn("EndUserStore.find")(function* ({ tenantId }: TenantScope, id: EndUserId) {
-      return Option.fromNullable((yield* select(sql`e.tenant_id = ${tenantId} and e.id = ${id}`, 1))[0])
+      return Option.fromNullable((yield* select({ tenantId }, sql`e.id = ${id}`, 1))[0])
     }, Effect.orDie)
 
     const lines = (execute: () => Fragment) =>
@@ -87,32 +90,34 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
       sql`to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
     /** Conversations after the id `after`, oldest first. */
-    const conversations = (id: EndUserId, after: string, limit: number) =>
+    const conversations = ({ tenantId }: TenantScope, id: EndUserId, after: string, limit: number) =>
       lines(
         () => sql`
           select c.id, json_build_object('type', 'conversation', 'id', c.id, 'agentId', c.agent_id,
             'channel', c.channel, 'state', c.state, 'createdAt', ${iso(sql`c.created_at`)},
             'updatedAt', ${iso(sql`c.updated_at`)}) as line
-          from conversations c where c.end_user_id = ${id} and c.id > ${after} order by c.id limit ${limit}`
+          from conversations c
+          where c.tenant_id = ${tenantId} and c.end_user_id = ${id} and c.id > ${after} order by c.id limit ${limit}`
       )
 
     /** Messages of a conversation after the id `after`, oldest first. */
-    const messages = (conversationId: string, after: string, limit: number) =>
+    const messages = ({ tenantId }: TenantScope, conversationId: string, after: string, limit: number) =>
       lines(
         () => sql`
           select m.id, json_build_object('type', 'message', 'id', m.id, 'conversationId', m.conversation_id,
             'role', m.role, 'content', m.content, 'citations', m.citations, 'attachments', m.attachments,
             'feedback', (
               select json_build_object('rating', f.rating, 'comment', f.comment) from message_feedback f
-              where f.message_id = m.id
+              where f.tenant_id = m.tenant_id and f.message_id = m.id
             ),
             'createdAt', ${iso(sql`m.created_at`)}) as line
-          from messages m where m.conversation_id = ${conversationId} and m.id > ${after}
+          from messages m
+          where m.tenant_id = ${tenantId} and m.conversation_id = ${conversationId} and m.id > ${after}
           order by m.id limit ${limit}`
       )
 
     /** Runs of a conversation after the id `after`, oldest first, with their events as they are stored: redacted. */
-    const runs = (conversationId: string, after: string, limit: number) =>
+    const runs = ({ tenantId }: TenantScope, conversationId: string, after: string, limit: number) =>
       lines(
         () => sql`
           select r.id, json_build_object('type', 'run', 'id', r.id, 'conversationId', r.conversation_id,
@@ -121,33 +126,34 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
             'events', (
               select coalesce(json_agg(json_build_object('sequence', e.sequence, 'type', e.type, 'status', e.status,
                 'label', e.label, 'payload', e.payload, 'timestamp', ${iso(sql`e.at`)}) order by e.sequence), '[]')
-              from agent_run_events e where e.run_id = r.id
+              from agent_run_events e where e.tenant_id = r.tenant_id and e.run_id = r.id
             ), 'passages', (${passagesOf(sql)})) as line
-          from agent_runs r where r.conversation_id = ${conversationId} and r.id > ${after}
+          from agent_runs r
+          where r.tenant_id = ${tenantId} and r.conversation_id = ${conversationId} and r.id > ${after}
           order by r.id limit ${limit}`
       )
 
     /** What messaging providers call the person. */
-    const aliases = (id: EndUserId) =>
+    const aliases = ({ tenantId }: TenantScope, id: EndUserId) =>
       lines(
         () => sql`
           select a.channel || ' ' || a.kind || ' ' || a.value as id, json_build_object('type', 'alias',
             'channel', a.channel, 'kind', a.kind, 'value', a.value, 'createdAt', ${iso(sql`a.created_at`)}) as line
-          from end_user_aliases a where a.end_user_id = ${id}`
+          from end_user_aliases a where a.tenant_id = ${tenantId} and a.end_user_id = ${id}`
       ).pipe(Effect.orDie, Effect.withSpan("EndUserStore.aliases"))
 
     /**
      * What providers delivered hangs on no row of the person: it goes by the messages that it became, and by who wrote. A
      * number writes to other tenants too: what came to an account of theirs is not ours.
      */
-    const ofPerson = (id: EndUserId) => sql`
+    const ofPerson = ({ tenantId }: TenantScope, id: EndUserId) => sql`
       (exists (
-        select from messages m join conversations c on c.id = m.conversation_id
-        where c.end_user_id = ${id} and c.channel = i.channel and m.channel_message_id = i.message_id
+        select from messages m join conversations c on c.tenant_id = m.tenant_id and c.id = m.conversation_id
+        where c.tenant_id = ${tenantId} and c.end_user_id = ${id} and c.channel = i.channel and m.channel_message_id = i.message_id
       ) or exists (
         select from end_user_aliases a
         cross join lateral jsonb_build_array(jsonb_build_object('kind', a.kind, 'value', a.value)) as name
-        where a.end_user_id = ${id} and a.channel = i.channel
+        where a.tenant_id = ${tenantId} and a.end_user_id = ${id} and a.channel = i.channel
           and (i.event -> 'from' @> name or i.event -> 'aliases' @> name)
           and not exists (
             select from channels o
@@ -160,24 +166,26 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
       ))`
 
     /** What providers delivered after the id `after`, oldest first, as they sent it. */
-    const deliveries = (id: EndUserId, after: string, limit: number) =>
+    const deliveries = (scope: TenantScope, id: EndUserId, after: string, limit: number) =>
       lines(
         () => sql`
           select i.id, json_build_object('type', 'delivery', 'channel', i.channel, 'accountId', i.account_id,
             'receivedAt', ${iso(sql`i.received_at`)}, 'raw', i.raw) as line
-          from channel_inbox i where i.id > ${after} and ${ofPerson(id)} order by i.id limit ${limit}`
+          from channel_inbox i where i.id > ${after} and ${ofPerson(scope, id)} order by i.id limit ${limit}`
       )
 
-    const eraseDeliveries = (id: EndUserId) => sql`delete from channel_inbox i where ${ofPerson(id)}`
+    const eraseDeliveries = (scope: TenantScope, id: EndUserId) =>
+      sql`delete from channel_inbox i where ${ofPerson(scope, id)}`
 
     /** Files of all the person's conversations. */
-    const filesOf = (id: EndUserId) =>
+    const filesOf = ({ tenantId }: TenantScope, id: EndUserId) =>
       SqlSchema.findAll({
         Request: Schema.Void,
         Result: Schema.Struct({ ref: ArtifactRef }),
         execute: () => sql`
-          select distinct a.ref from conversation_artifacts a join conversations c on c.id = a.conversation_id
-          where c.end_user_id = ${id}`
+          select distinct a.ref from conversation_artifacts a
+          join conversations c on c.tenant_id = a.tenant_id and c.id = a.conversation_id
+          where c.tenant_id = ${tenantId} and c.end_user_id = ${id}`
       })(undefined)
 
     /**
@@ -195,16 +203,17 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
           select id from end_users where tenant_id = ${tenantId} and id = ${id} for update`
         if (rows.length === 0) return "missing" as const
         // No turn begins in a conversation whose row is locked.
-        yield* sql`select id from conversations where end_user_id = ${id} order by id for update`
+        yield* sql`
+          select id from conversations where tenant_id = ${tenantId} and end_user_id = ${id} order by id for update`
         const running = yield* sql`
           select r.id from conversations c
-          join agent_runs r on r.conversation_id = c.id and r.status = 'running'
+          join agent_runs r on r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.status = 'running'
           join instances i on i.id = r.instance_id and i.lease_until > now()
-          where c.end_user_id = ${id} limit 1`
+          where c.tenant_id = ${tenantId} and c.end_user_id = ${id} limit 1`
         if (running.length > 0) return "busy" as const
-        yield* eraseDeliveries(id)
-        const files = yield* filesOf(id)
-        yield* sql`delete from end_users where id = ${id}`
+        yield* eraseDeliveries({ tenantId }, id)
+        const files = yield* filesOf({ tenantId }, id)
+        yield* sql`delete from end_users where tenant_id = ${tenantId} and id = ${id}`
         if (files.length > 0) yield* release(files.map(({ ref }) => ref))
         return "erased" as const
       })

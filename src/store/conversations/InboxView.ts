@@ -45,7 +45,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
     const failureOf = (run: Fragment) => sql`(
       select jsonb_build_object('code', coalesce(e.payload ->> 'code', 'TURN_FAILED'), 'provider', e.payload -> 'provider')
       from agent_run_events e
-      where e.run_id = ${run}.id and ${run}.status = 'failed' and e.type = 'run.failed'
+      where e.tenant_id = ${run}.tenant_id and e.run_id = ${run}.id and ${run}.status = 'failed' and e.type = 'run.failed'
         and coalesce(e.payload ->> 'code', '') <> 'TAKEN_OVER'
       limit 1
     )`
@@ -53,35 +53,35 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
     /** The last run that was to answer message `m`, where it is the customer's and nothing has answered it. */
     const unansweredBy = sql`
       left join lateral (
-        select u.id, u.status from agent_runs u
-        where m.role = 'user' and m.answered_by is null and u.conversation_id = m.conversation_id
+        select u.tenant_id, u.id, u.status from agent_runs u
+        where u.tenant_id = m.tenant_id and m.role = 'user' and m.answered_by is null and u.conversation_id = m.conversation_id
           and u.user_message_id = m.id
         order by u.ticket desc limit 1
       ) u on u.status = 'failed'`
 
     /** Who is spoken with, and the beginning of what was said last, for each of `ids`. */
-    const glances = (ids: ReadonlyArray<ConversationId>) =>
+    const glances = ({ tenantId }: TenantScope, ids: ReadonlyArray<ConversationId>) =>
       SqlSchema.findAll({
         Request: Schema.Void,
         Result: ConversationPreviewRow,
         execute: () => sql`
           select c.id as "conversationId",
             coalesce(p.external_id, (
-              select a.value from end_user_aliases a where a.end_user_id = p.id
+              select a.value from end_user_aliases a where a.tenant_id = p.tenant_id and a.end_user_id = p.id
               order by array_position(array['phone', 'user_id', 'page_scoped_id', 'parent_user_id'], a.kind) limit 1
             )) as customer,
             left(m.content, 160) as preview, ${failureOf(sql`u`)} as failure,
             (
               select jsonb_build_object('helpful', count(*) filter (where f.rating = 1),
                 'unhelpful', count(*) filter (where f.rating = -1))
-              from message_feedback f where f.conversation_id = c.id
+              from message_feedback f where f.tenant_id = c.tenant_id and f.conversation_id = c.id
             ) as ratings
-          from conversations c join end_users p on p.id = c.end_user_id
+          from conversations c join end_users p on p.tenant_id = c.tenant_id and p.id = c.end_user_id
           left join lateral (
-            select l.id, l.conversation_id, l.role, l.content, l.answered_by from messages l
-            where l.conversation_id = c.id and l.position is not null order by l.position desc limit 1
+            select l.tenant_id, l.id, l.conversation_id, l.role, l.content, l.answered_by from messages l
+            where l.tenant_id = c.tenant_id and l.conversation_id = c.id and l.position is not null order by l.position desc limit 1
           ) m on true ${unansweredBy}
-          where c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
+          where c.tenant_id = ${tenantId} and c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.glances"))
 
     const stages = sql.literal("array['sent', 'delivered', 'read']")
@@ -95,21 +95,26 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
           else (${stages})[min(array_position(${stages}, coalesce(o.delivery, 'sent')))] end,
         'reason', (array_agg(o.last_error order by o.part) filter (where o.state = 'failed'))[1]
       )
-      from channel_outbox o where o.message_id = m.id having count(*) > 0
+      from channel_outbox o where o.tenant_id = m.tenant_id and o.message_id = m.id having count(*) > 0
     )`
 
     /** Of message `m`. */
     const feedback = sql`(
       select jsonb_build_object('rating', f.rating, 'comment', f.comment,
         'at', to_char(f.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
-      from message_feedback f where f.message_id = m.id
+      from message_feedback f where f.tenant_id = m.tenant_id and f.message_id = m.id
     )`
 
     /**
      * The last `limit` messages before the message `before`, or of all, newest first. Messages that wait for their keys
      * are older than these and not among them.
      */
-    const before = (id: ConversationId, before: MessageId | undefined, limit: number) =>
+    const before = (
+      { tenantId }: TenantScope,
+      id: ConversationId,
+      before: MessageId | undefined,
+      limit: number
+    ) =>
       SqlSchema.findAll({
         Request: Schema.Void,
         Result: MessageRow,
@@ -118,27 +123,31 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
             coalesce(r.id, u.id) as "runId", ${failureOf(sql`u`)} as failure, ${delivery} as delivery,
             ${feedback} as feedback
           from (
-            select * from messages n where n.conversation_id = ${id} and ${
+            select * from messages n where n.tenant_id = ${tenantId} and n.conversation_id = ${id} and ${
               before === undefined
                 ? sql`n.position is not null`
-                : sql`n.position < (select b.position from messages b where b.conversation_id = ${id} and b.id = ${before})`
+                : sql`n.position < (select b.position from messages b
+                    where b.tenant_id = ${tenantId} and b.conversation_id = ${id} and b.id = ${before})`
             }
             order by n.position desc limit ${limit}
           ) m
-          left join agent_runs r on r.conversation_id = ${id} and r.message_id = m.id and m.role = 'assistant'
+          left join agent_runs r
+            on r.tenant_id = ${tenantId} and r.conversation_id = ${id} and r.message_id = m.id and m.role = 'assistant'
           ${unansweredBy}
           order by m.position desc`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.before"))
 
     /** How far those of `ids` have come that went out through a channel, and what customers think of them. */
-    const added = (ids: ReadonlyArray<MessageId>) =>
+    const added = ({ tenantId }: TenantScope, ids: ReadonlyArray<MessageId>) =>
       SqlSchema.findAll({
         Request: Schema.Void,
         Result: AddedRow,
         execute: () => sql`
           select m.id, m.delivery, m.feedback from (
             select m.id, ${delivery} as delivery, ${feedback} as feedback
-            from jsonb_array_elements_text(${toJsonb(ids)}::jsonb) as m (id)
+            from (
+              select ${tenantId}::text as tenant_id, id from jsonb_array_elements_text(${toJsonb(ids)}::jsonb) as given (id)
+            ) m
           ) m where m.delivery is not null or m.feedback is not null`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.added"))
 
@@ -150,7 +159,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
         execute: () => sql`
           select r.id as "runId", r.status, coalesce(r.completed_at, r.started_at) as at, ${failureOf(sql`r`)} as failure
           from agents a left join lateral (
-            select * from agent_runs l where l.agent_id = a.id and l.status <> 'running' order by l.id desc limit 1
+            select * from agent_runs l where l.tenant_id = a.tenant_id and l.agent_id = a.id and l.status <> 'running' order by l.id desc limit 1
           ) r on true
           where a.tenant_id = ${tenantId} and a.id = ${agentId}`
       })(undefined).pipe(

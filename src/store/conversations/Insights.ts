@@ -88,13 +88,14 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
         Request: Schema.Void,
         Result: WrongRow,
         execute: () => sql`
-          select r.id as "runId", r.agent_id as "agentId", (select a.masking from agents a where a.id = r.agent_id) as masking, r.conversation_id as "conversationId",
+          select r.id as "runId", r.agent_id as "agentId", (select a.masking from agents a
+              where a.tenant_id = r.tenant_id and a.id = r.agent_id) as masking, r.conversation_id as "conversationId",
             c.end_user_id as "endUserId", left(r.user_message, ${maxQuestionLength}::int) as question,
             r.started_at as at, r.status = 'failed' and not r.handed_over and not r.stopped as failed,
             r.unanswered, r.handed_over as "handedOver", r.stopped, coalesce(r.rating = -1, false) as "thumbsDown",
             v.embedding
-          from agent_runs r join conversations c on c.id = r.conversation_id
-          left join question_vectors v on v.run_id = r.id and v.profile = ${profile}
+          from agent_runs r join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
+          left join question_vectors v on v.tenant_id = r.tenant_id and v.run_id = r.id and v.profile = ${profile}
           where r.tenant_id = ${tenantId} and r.id >= ${leastId("run", from)} and r.id < ${leastId("run", to)}
             and (r.status = 'failed' or r.unanswered or r.handed_over or r.stopped or r.rating = -1)
             and ${isOfCustomer} ${agentId === undefined ? sql`` : sql`and r.agent_id = ${agentId}`}
@@ -110,13 +111,13 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
       const rows = vectors.map(({ runId, vector }) => ({ id: runId, embedding: base64(vector) }))
       return sql`
         with held as (
-          select r.id, v.embedding from jsonb_to_recordset(${toJsonb(rows)}::jsonb) as v (id text, embedding text)
+          select r.tenant_id, r.id, v.embedding from jsonb_to_recordset(${toJsonb(rows)}::jsonb) as v (id text, embedding text)
           join agent_runs r on r.id = v.id and r.tenant_id = ${tenantId}
           order by r.id for key share of r
         )
-        insert into question_vectors (run_id, profile, embedding)
-        select id, ${profile}, decode(embedding, 'base64') from held
-        on conflict (run_id) do update set profile = excluded.profile, embedding = excluded.embedding`.pipe(
+        insert into question_vectors (tenant_id, run_id, profile, embedding)
+        select tenant_id, id, ${profile}, decode(embedding, 'base64') from held
+        on conflict (tenant_id, run_id) do update set profile = excluded.profile, embedding = excluded.embedding`.pipe(
         Effect.orDie,
         Effect.asVoid,
         Effect.withSpan("InsightStore.addVectors")
@@ -134,7 +135,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
           join agent_runs r on r.id = e.run_id and r.tenant_id = ${tenantId}
           cross join lateral jsonb_path_query(e.payload, '$.chunks[*].sourceId') found (id)
           join sources s on s.id = found.id #>> '{}' and s.tenant_id = ${tenantId}
-          where e.run_id = any(${[...runIds]}::text[]) and e.type = 'retrieval.completed'
+          where e.tenant_id = ${tenantId} and e.run_id = any(${[...runIds]}::text[]) and e.type = 'retrieval.completed'
           order by 1, 2`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InsightStore.searched"))
 
@@ -164,7 +165,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
         Result: MeasuresRow,
         execute: () => sql`
           with asked as (
-            select r.id, r.agent_id, a.name, c.channel, c.end_user_id, r.status, r.unanswered, r.handed_over, r.stopped,
+            select r.tenant_id, r.id, r.agent_id, a.name, c.channel, c.end_user_id, r.status, r.unanswered, r.handed_over, r.stopped,
               r.rating, r.first_text_ms, r.started_at, r.completed_at, r.message_id,
               lead(r.started_at) over (
                 partition by r.agent_id, c.end_user_id,
@@ -172,9 +173,9 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
                 order by r.id
               ) as again
             from agents a
-            join agent_runs r on r.agent_id = a.id and r.status <> 'running'
+            join agent_runs r on r.tenant_id = a.tenant_id and r.agent_id = a.id and r.status <> 'running'
               and r.id >= ${leastId("run", from)} and r.id < ${leastId("run", to, repeatMillis)}
-            join conversations c on c.id = r.conversation_id and ${isOfCustomer}
+            join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and ${isOfCustomer}
             where a.tenant_id = ${tenantId} ${agentId === undefined ? sql`` : sql`and a.id = ${agentId}`}
           ),
           t as (
@@ -199,7 +200,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
             percentile_disc(array[0.5, 0.95]) within group (order by t.settle_ms)
               filter (where t.status = 'complete') as settle,
             coalesce(sum(m.input_tokens), 0)::float8 as input, coalesce(sum(m.output_tokens), 0)::float8 as output
-          from t left join messages m on m.id = t.message_id and t.status = 'complete'
+          from t left join messages m on m.tenant_id = t.tenant_id and m.id = t.message_id and t.status = 'complete'
           group by grouping sets ((${keys[by]}), ())
           order by "isTotal" desc, key limit ${maxMeasuresRows + 1}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InsightStore.measures"))

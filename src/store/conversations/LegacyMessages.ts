@@ -13,24 +13,27 @@ export class LegacyMessages extends Effect.Service<LegacyMessages>()("store/conv
      */
     const batch = (size: number) => sql`
       with waiting as (
-        select id, conversation_id, created_at from messages where position is null
+        select tenant_id, id, conversation_id, created_at from messages where position is null
         order by conversation_id desc, created_at desc, id desc limit ${size}
       ),
       held as (
-        select id from conversations where id in (select conversation_id from waiting) for key share skip locked
+        select tenant_id, id from conversations
+        where (tenant_id, id) in (select tenant_id, conversation_id from waiting) for key share skip locked
       ),
       lowest as (
-        select held.id, least(1, (
-          select min(m.position) from messages m where m.conversation_id = held.id and m.position is not null
+        select held.tenant_id, held.id, least(1, (
+          select min(m.position) from messages m
+          where m.tenant_id = held.tenant_id and m.conversation_id = held.id and m.position is not null
         )) as position
         from held
       ),
       ranked as (
-        select w.id, lowest.position
+        select w.tenant_id, w.id, lowest.position
           - row_number() over (partition by w.conversation_id order by w.created_at desc, w.id desc) as position
-        from waiting w join lowest on lowest.id = w.conversation_id
+        from waiting w join lowest on lowest.tenant_id = w.tenant_id and lowest.id = w.conversation_id
       )
-      update messages m set position = ranked.position from ranked where m.id = ranked.id
+      update messages m set position = ranked.position from ranked
+      where m.tenant_id = ranked.tenant_id and m.id = ranked.id
       returning 1`
 
     /** Gives keys to at most `size` messages and says to how many; 0 also while another process does it. */

@@ -34,7 +34,7 @@ export interface Report {
 export const jobs = (sql: SqlClient.SqlClient) => sql`
   insert into queue_jobs (id, queue, payload, owner, serial_key, max_attempts, run_at)
   select 'qjb_' || replace(gen_random_uuid()::text, '-', ''), ${sql.literal(`'${queueName}'`)},
-    jsonb_build_object('eventId', event_id, 'endpointId', endpoint_id), endpoint_id,
+    jsonb_build_object('tenantId', tenant_id, 'eventId', event_id, 'endpointId', endpoint_id), endpoint_id,
     endpoint_id || ':' || coalesce(conversation_id, ids ->> 'sourceId', event_id),
     ${sql.literal(String(policies[queueName].attempts))}, clock_timestamp()
   from reported order by seq
@@ -49,14 +49,14 @@ const row = (sql: SqlClient.SqlClient, report: Report) => sql`
 /** The CTEs `reported` and `reported_jobs`, for a statement in whose CTEs `reports` find their rows; in their order. */
 export const reported = (sql: SqlClient.SqlClient, first: Report, second?: Report) => sql`
   reported as (
-    insert into webhook_deliveries (event_id, endpoint_id, agent_id, conversation_id, type, ids)
-    select 'evt_' || substr(encode(sha256(convert_to(r.type || ':' || r.key, 'UTF8')), 'hex'), 1, 32), e.id,
+    insert into webhook_deliveries (tenant_id, event_id, endpoint_id, agent_id, conversation_id, type, ids)
+    select e.tenant_id, 'evt_' || substr(encode(sha256(convert_to(r.type || ':' || r.key, 'UTF8')), 'hex'), 1, 32), e.id,
       r.agent_id, r.conversation_id, r.type, r.ids
     from (${row(sql, first)} ${second === undefined ? sql`` : sql`union all ${row(sql, second)}`}) r
     join webhook_endpoints e on e.tenant_id = r.tenant_id and e.status = 'active' and r.type = any(e.events)
     order by r.place, e.id
-    on conflict (event_id, endpoint_id) do nothing
-    returning event_id, endpoint_id, conversation_id, ids, seq
+    on conflict (tenant_id, event_id, endpoint_id) do nothing
+    returning tenant_id, event_id, endpoint_id, conversation_id, ids, seq
   ),
   reported_jobs as (${jobs(sql)})`
 

@@ -34,7 +34,7 @@ export const failuresBeforePause = 5
 const probeLasts = Duration.seconds(60)
 
 /** A delivery of an endpoint. */
-export interface DeliveryKey {
+export interface DeliveryKey extends TenantScope {
   readonly eventId: string
   readonly endpointId: WebhookId
 }
@@ -104,7 +104,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
             select d.event_id as "eventId", d.type, d.status, d.attempts, d.answer_status as "answerStatus",
               d.answer_text as "answerText", d.error, d.created_at as "createdAt", d.attempted_at as "attemptedAt",
               d.settled_at as "settledAt", d.seq::text as place
-            from webhook_endpoints e join webhook_deliveries d on d.endpoint_id = e.id
+            from webhook_endpoints e join webhook_deliveries d on d.tenant_id = e.tenant_id and d.endpoint_id = e.id
             where e.tenant_id = ${tenantId} and e.id = ${endpointId}
               and ${after === undefined ? sql`true` : sql`d.seq < ${after}::bigint`}
               and ${status === undefined ? sql`true` : sql`d.status = ${status}`}
@@ -124,42 +124,47 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
           when 'turn.settled' then (
             select jsonb_build_object('message', r.user_message, 'reply', m.content, 'citations', m.citations)
             from agent_runs r
-            left join messages m on m.conversation_id = r.conversation_id and m.id = r.message_id and m.role = 'assistant'
-            where r.id = d.ids ->> 'runId')
+            left join messages m on m.tenant_id = r.tenant_id and m.conversation_id = r.conversation_id
+              and m.id = r.message_id and m.role = 'assistant'
+            where r.tenant_id = d.tenant_id and r.id = d.ids ->> 'runId')
           when 'handoff.requested' then (
-            select jsonb_build_object('reason', c.handoff_reason) from conversations c where c.id = d.conversation_id)
+            select jsonb_build_object('reason', c.handoff_reason) from conversations c
+            where c.tenant_id = d.tenant_id and c.id = d.conversation_id)
           when 'conversation.started' then (
-            select jsonb_build_object('externalEndUserId', u.external_id) from end_users u where u.id = d.ids ->> 'endUserId')
+            select jsonb_build_object('externalEndUserId', u.external_id) from end_users u
+            where u.tenant_id = d.tenant_id and u.id = d.ids ->> 'endUserId')
           when 'message.sent' then (
             select jsonb_build_object('content', m.content) from messages m
-            where m.conversation_id = d.conversation_id and m.id = d.ids ->> 'messageId')
+            where m.tenant_id = d.tenant_id and m.conversation_id = d.conversation_id and m.id = d.ids ->> 'messageId')
           when 'source.ready' then (
-            select jsonb_build_object('name', s.name, 'type', s.type) from sources s where s.id = d.ids ->> 'sourceId')
+            select jsonb_build_object('name', s.name, 'type', s.type) from sources s
+            where s.tenant_id = d.tenant_id and s.id = d.ids ->> 'sourceId')
           when 'source.failed' then (
             select jsonb_build_object('name', s.name, 'type', s.type, 'error', s.last_error)
-            from sources s where s.id = d.ids ->> 'sourceId')
+            from sources s
+            where s.tenant_id = d.tenant_id and s.id = d.ids ->> 'sourceId')
           when 'feedback.given' then (
             select jsonb_build_object('comment', f.comment) from message_feedback f
-            where f.conversation_id = d.conversation_id and f.message_id = d.ids ->> 'messageId')
+            where f.tenant_id = d.tenant_id and f.conversation_id = d.conversation_id and f.message_id = d.ids ->> 'messageId')
         end`
 
       /**
        * What is to be sent now; none for a delivery that is not pending any more. Of an endpoint that keeps failing one
        * delivery is let through at a time: to all others it is paused.
        */
-      const take = ({ endpointId, eventId }: DeliveryKey): Effect.Effect<Option.Option<Taken>> =>
+      const take = ({ endpointId, eventId, tenantId }: DeliveryKey): Effect.Effect<Option.Option<Taken>> =>
         SqlSchema.findOne({
           Request: Schema.Void,
           Result: Taken,
           execute: () => sql`
             with delivery as (
               select * from webhook_deliveries
-              where event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
+              where tenant_id = ${tenantId} and event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
             ),
             probe as (
               update webhook_endpoints e
               set retry_at = clock_timestamp() + make_interval(secs => ${Duration.toSeconds(probeLasts)})
-              from delivery where e.id = delivery.endpoint_id and e.status = 'active'
+              from delivery where e.tenant_id = delivery.tenant_id and e.id = delivery.endpoint_id and e.status = 'active'
                 and e.failures >= ${failuresBeforePause}::int and coalesce(e.retry_at <= clock_timestamp(), true)
               returning e.id
             )
@@ -174,7 +179,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
               case when e.payload = 'full' then ${content} end as content,
               d.created_at as "createdAt", d.attempts,
               (extract(epoch from clock_timestamp() - d.pending_since) * 1000)::float8 as "pendingMs"
-            from delivery d join webhook_endpoints e on e.id = d.endpoint_id`
+            from delivery d join webhook_endpoints e on e.tenant_id = d.tenant_id and e.id = d.endpoint_id`
         })(undefined).pipe(Effect.orDie)
 
       const answered = ({ error, status, text }: Answer) => sql`
@@ -195,16 +200,16 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         )
 
       /** The endpoint took it. True when it had failed before so often that others wait. */
-      const delivered = ({ endpointId, eventId }: DeliveryKey, answer: Answer) =>
+      const delivered = ({ endpointId, eventId, tenantId }: DeliveryKey, answer: Answer) =>
         sql<{ readonly paused: boolean }>`
           with delivery as (
             update webhook_deliveries set status = 'delivered', settled_at = now(), ${answered(answer)}
-            where event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
+            where tenant_id = ${tenantId} and event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
           ),
-          before as (select failures from webhook_endpoints where id = ${endpointId}),
+          before as (select failures from webhook_endpoints where tenant_id = ${tenantId} and id = ${endpointId}),
           endpoint as (
             update webhook_endpoints set failures = 0, failing_since = null, retry_at = null
-            where id = ${endpointId} and failures > 0
+            where tenant_id = ${tenantId} and id = ${endpointId} and failures > 0
           )
           select failures >= ${failuresBeforePause}::int as paused from before`.pipe(
           Effect.orDie,
@@ -216,7 +221,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
        * than `pause`. None when the endpoint is gone.
        */
       const failed = (
-        { endpointId, eventId }: DeliveryKey,
+        { endpointId, eventId, tenantId }: DeliveryKey,
         answer: Answer,
         { isOver, pause }: { readonly isOver: boolean; readonly pause: Duration.Duration }
       ) =>
@@ -227,31 +232,34 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
             with delivery as (
               update webhook_deliveries set ${answered(answer)},
                 status = ${isOver ? "failed" : "pending"}, settled_at = ${isOver ? sql`now()` : null}
-              where event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
+              where tenant_id = ${tenantId} and event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
             )
             update webhook_endpoints set failures = failures + 1, failing_since = coalesce(failing_since, now()),
               retry_at = case when failures + 1 >= ${failuresBeforePause}::int
                 then clock_timestamp() + make_interval(secs => ${Duration.toSeconds(pause)}) end
-            where id = ${endpointId}
+            where tenant_id = ${tenantId} and id = ${endpointId}
             returning failures, status = 'active' as active,
               (extract(epoch from clock_timestamp() - failing_since) * 1000)::float8 as "failingMs"`
         })(undefined).pipe(Effect.orDie)
 
       /** What waits for the endpoint is not sent any more. */
-      const cancel = (endpointId: WebhookId) =>
+      const cancel = ({ tenantId }: TenantScope, endpointId: WebhookId) =>
         sql`
           update webhook_deliveries set status = 'cancelled', settled_at = now()
-          where endpoint_id = ${endpointId} and status = 'pending'`.pipe(Effect.orDie, Effect.asVoid)
+          where tenant_id = ${tenantId} and endpoint_id = ${endpointId} and status = 'pending'`.pipe(
+          Effect.orDie,
+          Effect.asVoid
+        )
 
       /** Disables an active endpoint and cancels what waits for it. False when it was not active. Within a transaction. */
-      const disable = (endpointId: WebhookId, reason: "gone" | "failing") =>
+      const disable = ({ tenantId }: TenantScope, endpointId: WebhookId, reason: "gone" | "failing") =>
         sql`
           update webhook_endpoints set status = 'disabled', disabled_reason = ${reason}, version = version + 1,
             updated_at = now()
-          where id = ${endpointId} and status = 'active' returning id`.pipe(
+          where tenant_id = ${tenantId} and id = ${endpointId} and status = 'active' returning id`.pipe(
           Effect.orDie,
           Effect.map((rows) => rows.length > 0),
-          Effect.tap((was) => (was ? cancel(endpointId) : Effect.void))
+          Effect.tap((was) => (was ? cancel({ tenantId }, endpointId) : Effect.void))
         )
 
       const Replay = Schema.Struct({
@@ -274,7 +282,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
           execute: () => sql`
             with found as (
               select d.event_id, d.endpoint_id, d.seq, d.created_at
-              from webhook_endpoints e join webhook_deliveries d on d.endpoint_id = e.id
+              from webhook_endpoints e join webhook_deliveries d on d.tenant_id = e.tenant_id and d.endpoint_id = e.id
               where e.tenant_id = ${tenantId} and e.id = ${endpointId} and e.status = 'active' and d.status <> 'pending'
                 and d.created_at >= ${DateTime.formatIso(from)}::timestamptz
                 and d.created_at < ${DateTime.formatIso(to)}::timestamptz
@@ -284,8 +292,8 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
             reported as (
               update webhook_deliveries d set status = 'pending', pending_since = now(), attempts = 0, settled_at = null,
                 answer_status = null, answer_text = null, error = null
-              from part where d.event_id = part.event_id and d.endpoint_id = part.endpoint_id and d.status <> 'pending'
-              returning d.event_id, d.endpoint_id, d.conversation_id, d.ids, d.seq
+              from part where d.tenant_id = ${tenantId} and d.event_id = part.event_id and d.endpoint_id = part.endpoint_id and d.status <> 'pending'
+              returning d.tenant_id, d.event_id, d.endpoint_id, d.conversation_id, d.ids, d.seq
             ),
             reported_jobs as (${jobs(sql)})
             select (select count(*) from reported)::int as replayed,
@@ -296,10 +304,10 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
       const test = ({ tenantId }: TenantScope, endpointId: WebhookId) =>
         sql<{ readonly eventId: string }>`
           with reported as (
-            insert into webhook_deliveries (event_id, endpoint_id, type, ids)
-            select 'evt_' || replace(gen_random_uuid()::text, '-', ''), id, ${testEvent}, jsonb_build_object('webhookId', id)
+            insert into webhook_deliveries (tenant_id, event_id, endpoint_id, type, ids)
+            select tenant_id, 'evt_' || replace(gen_random_uuid()::text, '-', ''), id, ${testEvent}, jsonb_build_object('webhookId', id)
             from webhook_endpoints where tenant_id = ${tenantId} and id = ${endpointId} and status = 'active'
-            returning event_id, endpoint_id, conversation_id, ids, seq
+            returning tenant_id, event_id, endpoint_id, conversation_id, ids, seq
           ),
           reported_jobs as (${jobs(sql)})
           select event_id as "eventId" from reported`.pipe(
@@ -309,8 +317,8 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
 
       /** Forgets what is older than {@link retention}; true when there may be more. */
       const sweep = sql`
-        delete from webhook_deliveries where (event_id, endpoint_id) in (
-          select event_id, endpoint_id from webhook_deliveries
+        delete from webhook_deliveries where (tenant_id, event_id, endpoint_id) in (
+          select tenant_id, event_id, endpoint_id from webhook_deliveries
           where created_at < now() - make_interval(secs => ${Duration.toSeconds(retention)}) and status <> 'pending'
           order by created_at limit ${sweepBatch}::int
         ) returning event_id`.pipe(

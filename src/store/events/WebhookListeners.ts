@@ -61,7 +61,7 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
           arrived as (
             update webhook_deliveries d set status = 'delivered', settled_at = now(), attempted_at = now(),
               attempts = d.attempts + 1
-            from listener where d.endpoint_id = listener.id and d.status = 'pending' and d.seq <= ${received}::bigint
+            from listener where d.tenant_id = ${tenantId} and d.endpoint_id = listener.id and d.status = 'pending' and d.seq <= ${received}::bigint
           )
           select id from listener`.pipe(
           Effect.orDie,
@@ -72,7 +72,7 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
       const waiting = ({ tenantId }: TenantScope, id: WebhookId) =>
         sql<Waiting>`
           select d.event_id as "eventId", d.seq::text as place
-          from webhook_endpoints e join webhook_deliveries d on d.endpoint_id = e.id
+          from webhook_endpoints e join webhook_deliveries d on d.tenant_id = e.tenant_id and d.endpoint_id = e.id
           where e.tenant_id = ${tenantId} and e.id = ${id} and d.status = 'pending'
           order by d.seq limit ${maxEvents}::int`.pipe(Effect.orDie)
 

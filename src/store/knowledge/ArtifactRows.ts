@@ -96,7 +96,8 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
         select config ->> 'artifact' as ref from sources
         where tenant_id = ${tenantId} and agent_id = ${agentId} and config ->> 'artifact' is not null
         union
-        select a.ref from conversation_artifacts a join conversations c on c.id = a.conversation_id
+        select a.ref from conversation_artifacts a
+        join conversations c on c.tenant_id = a.tenant_id and c.id = a.conversation_id
         where c.tenant_id = ${tenantId} and c.agent_id = ${agentId}`)
 
     /** Originals that no source and no conversation has, that are not claimed and not being removed. */

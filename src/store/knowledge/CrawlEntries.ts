@@ -66,10 +66,10 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
         ? Effect.void
         : sql`
             insert into crawl_entries (
-              source_id, generation, place, url, depth, parent, outcome, reason, message, http_status, target,
+              tenant_id, source_id, generation, place, url, depth, parent, outcome, reason, message, http_status, target,
               etag, last_modified, listed_at, fetched_at, links, digest, fingerprint, revision
             )
-            select ${task.sourceId}, ${task.generation}, e.place, e.url, e.depth, e.parent, e.outcome, e.reason,
+            select ${task.tenantId}, ${task.sourceId}, ${task.generation}, e.place, e.url, e.depth, e.parent, e.outcome, e.reason,
               e.message, e."httpStatus", e.target, e.etag, e."lastModified", e."listedAt",
               to_timestamp(e."fetchedAt" / 1000), nullif(e.links, 'null'::jsonb), e.digest, e.fingerprint, e.revision
             from jsonb_to_recordset(${toJsonb(entries)}::jsonb) as e (
@@ -77,7 +77,7 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
               target text, etag text, "lastModified" text, "listedAt" text, "fetchedAt" float8, links jsonb, digest text,
               fingerprint text, revision int
             )
-            where exists (select 1 from sources where id = ${task.sourceId})`.pipe(
+            where exists (select 1 from sources where tenant_id = ${task.tenantId} and id = ${task.sourceId})`.pipe(
             Effect.orDie,
             Effect.asVoid,
             Effect.withSpan("CrawlEntryStore.add")
@@ -85,7 +85,9 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
 
     /** Removes the lines of the job's earlier attempts. */
     const clear = (task: IngestionTask) =>
-      sql`delete from crawl_entries where source_id = ${task.sourceId} and generation = ${task.generation}`.pipe(
+      sql`
+        delete from crawl_entries
+        where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation = ${task.generation}`.pipe(
         Effect.orDie,
         Effect.asVoid
       )
@@ -94,7 +96,8 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
     const prune = (task: IngestionTask) =>
       sql`
         delete from crawl_entries e using sources s
-        where e.source_id = ${task.sourceId} and s.id = e.source_id
+        where e.tenant_id = ${task.tenantId} and e.source_id = ${task.sourceId}
+          and s.tenant_id = e.tenant_id and s.id = e.source_id
           and e.generation not in (${task.generation}, s.live_generation)`.pipe(Effect.orDie, Effect.asVoid)
 
     /** What is known of the documents that answer now, as code of this `revision` has read them. */
@@ -106,13 +109,14 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
           select e.url, e.parent, e.outcome, e.reason, e.target, e.etag, e.last_modified as "lastModified",
             e.listed_at as "listedAt", (extract(epoch from e.fetched_at) * 1000)::float8 as "fetchedAt", e.links, e.digest,
             e.fingerprint
-          from sources s join crawl_entries e on e.source_id = s.id and e.generation = s.live_generation
-          where s.id = ${task.sourceId} and e.revision = ${revision} and e.target is not null
+          from sources s
+          join crawl_entries e on e.tenant_id = s.tenant_id and e.source_id = s.id and e.generation = s.live_generation
+          where s.tenant_id = ${task.tenantId} and s.id = ${task.sourceId} and e.revision = ${revision} and e.target is not null
             and (
               e.digest is null
               or exists (
                 select 1 from documents d
-                where d.source_id = s.id and d.generation = s.live_generation and d.uri = e.target
+                where d.tenant_id = s.tenant_id and d.source_id = s.id and d.generation = s.live_generation and d.uri = e.target
               )
             )
           order by e.place`
@@ -134,7 +138,7 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
         Result: Report,
         execute: () => sql`
           select j.generation, j.id, j.type, j.status, j.attempt_errors as "attemptErrors"
-          from ingestion_jobs j join sources s on s.id = j.source_id
+          from ingestion_jobs j join sources s on s.tenant_id = j.tenant_id and s.id = j.source_id
           where s.id = ${sourceId} and s.tenant_id = ${scope.tenantId}
             and ${"agentId" in scope ? sql`s.agent_id = ${scope.agentId}` : sql`true`}
             and j.status <> 'QUEUED'
@@ -142,14 +146,19 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
       })(undefined).pipe(Effect.orDie, Effect.withSpan("CrawlEntryStore.reported"))
 
     /** One line more than `limit`, in the order in which they were settled. */
-    const list = (sourceId: SourceId, generation: number, { limit, after = -1, outcome }: LineFilter) =>
+    const list = (
+      { tenantId }: TenantScope,
+      sourceId: SourceId,
+      generation: number,
+      { limit, after = -1, outcome }: LineFilter
+    ) =>
       SqlSchema.findAll({
         Request: Schema.Void,
         Result: Line,
         execute: () => sql`
           select place, url, depth, parent, outcome, reason, message, http_status as "httpStatus", target
           from crawl_entries
-          where source_id = ${sourceId} and generation = ${generation} and place > ${after}
+          where tenant_id = ${tenantId} and source_id = ${sourceId} and generation = ${generation} and place > ${after}
             and ${outcome === undefined ? sql`true` : sql`outcome = ${outcome}`}
           order by place limit ${limit + 1}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("CrawlEntryStore.list"))

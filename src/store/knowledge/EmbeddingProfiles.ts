@@ -8,7 +8,9 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { AgentId, SourceId } from "../../domain/Ids.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import { AgentId, SourceId, TenantId } from "../../domain/Ids.ts"
 import { type EmbeddingModel, knows } from "./Embeddings.ts"
 
 const Place = Schema.Struct({
@@ -42,59 +44,61 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
       )
 
       /** The source's agent, the profile that answers for it, and the one it is moved to. None when the source is gone. */
-      const place = (sourceId: SourceId) =>
+      const place = ({ tenantId }: TenantScope, sourceId: SourceId) =>
         SqlSchema.findOne({
           Request: Schema.Void,
           Result: Place,
           execute: () => sql`
             select s.agent_id as "agentId", stats.profile as active, (select profile from embedding_target) as target
-            from sources s left join agent_stats stats on stats.agent_id = s.agent_id
-            where s.id = ${sourceId}`
+            from sources s
+            left join agent_stats stats on stats.tenant_id = s.tenant_id and stats.agent_id = s.agent_id
+            where s.tenant_id = ${tenantId} and s.id = ${sourceId}`
         })(undefined).pipe(Effect.orDie)
 
       /** Notes why the source has no vectors of `profile`. */
-      const noteFailure = (sourceId: SourceId, profile: string, message: string) =>
+      const noteFailure = ({ tenantId }: TenantScope, sourceId: SourceId, profile: string, message: string) =>
         sql`
-          insert into embedding_failures (source_id, profile, message)
-          select id, ${profile}, ${message} from sources where id = ${sourceId}
-          on conflict (source_id) do update
+          insert into embedding_failures (tenant_id, source_id, profile, message)
+          select tenant_id, id, ${profile}, ${message} from sources where tenant_id = ${tenantId} and id = ${sourceId}
+          on conflict (tenant_id, source_id) do update
             set profile = excluded.profile, message = excluded.message, failed_at = now()`.pipe(
           Effect.orDie,
           Effect.asVoid
         )
 
-      const clearFailure = (sourceId: SourceId) =>
-        sql`delete from embedding_failures where source_id = ${sourceId}`.pipe(Effect.orDie, Effect.asVoid)
+      const clearFailure = ({ tenantId }: TenantScope, sourceId: SourceId) =>
+        sql`delete from embedding_failures where tenant_id = ${tenantId} and source_id = ${sourceId}`.pipe(
+          Effect.orDie,
+          Effect.asVoid
+        )
 
       /** Agents that answer with vectors of another profile. */
       const behind = (profile: string) =>
-        sql<{ readonly id: AgentId }>`
-          select agent_id as id from agent_stats where profile <> ${profile} order by agent_id`.pipe(
-          Effect.orDie,
-          Effect.map((rows) => rows.map(({ id }) => id))
-        )
+        sql<AgentScope>`
+          select tenant_id as "tenantId", agent_id as "agentId" from agent_stats
+          where profile <> ${profile} order by agent_id`.pipe(Effect.orDie)
 
       /**
        * Sources with live chunks that lack a vector of `model`: of agents that have not moved, or that failed long
        * enough ago to be tried again. Never all at once, and in no order, so that none keeps others from their turn.
        */
       const lacking = (model: EmbeddingModel, limit: number, again: Duration.Duration) =>
-        sql<{ readonly id: SourceId }>`
-          select s.id from sources s
-          join agent_stats stats on stats.agent_id = s.agent_id
-          left join embedding_failures f on f.source_id = s.id and f.profile = ${model.profile}
+        sql<{ readonly tenantId: TenantId; readonly id: SourceId }>`
+          select s.tenant_id as "tenantId", s.id from sources s
+          join agent_stats stats on stats.tenant_id = s.tenant_id and stats.agent_id = s.agent_id
+          left join embedding_failures f
+            on f.tenant_id = s.tenant_id and f.source_id = s.id and f.profile = ${model.profile}
           where (stats.profile is distinct from ${model.profile} or f.source_id is not null)
             and (f.failed_at is null or f.failed_at < now() - ${Duration.toSeconds(again)}::float8 * interval '1 second')
             and exists (
-              select from chunks c where c.source_id = s.id and c.version is not null and ${knows(sql, model)}
+              select from chunks c
+              where c.tenant_id = s.tenant_id and c.source_id = s.id and c.version is not null and ${knows(sql, model)}
                 and not exists (
-                  select from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${model.profile}
+                  select from chunk_embeddings e
+                  where e.tenant_id = c.tenant_id and e.chunk_id = c.id and e.profile = ${model.profile}
                 )
             )
-          order by random() limit ${limit}::int`.pipe(
-          Effect.orDie,
-          Effect.map((rows) => rows.map(({ id }) => id))
-        )
+          order by random() limit ${limit}::int`.pipe(Effect.orDie)
 
       /**
        * Moves the agent to `model` unless a live chunk that has a vector now, and that the model is made for, has none
@@ -102,16 +106,19 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
        * The agent's row is locked first, so that all that was made searchable before is looked at.
        */
       const move = Effect.fn("EmbeddingProfileStore.move")(
-        function* (agentId: AgentId, model: EmbeddingModel) {
+        function* ({ agentId, tenantId }: AgentScope, model: EmbeddingModel) {
           const { profile } = model
-          yield* sql`select from agent_stats where agent_id = ${agentId} for update`
+          yield* sql`select from agent_stats where tenant_id = ${tenantId} and agent_id = ${agentId} for update`
           const moved = yield* sql`
             update agent_stats stats set profile = ${profile}, profile_since = now(), version = version + 1
-            where agent_id = ${agentId} and stats.profile <> ${profile} and not exists (
+            where stats.tenant_id = ${tenantId} and agent_id = ${agentId} and stats.profile <> ${profile} and not exists (
               select from chunks c
-              join chunk_embeddings old on old.chunk_id = c.id and old.profile = stats.profile
-              where c.agent_id = ${agentId} and c.version is not null and ${knows(sql, model)}
-                and not exists (select from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${profile})
+              join chunk_embeddings old
+                on old.tenant_id = c.tenant_id and old.chunk_id = c.id and old.profile = stats.profile
+              where c.tenant_id = ${tenantId} and c.agent_id = ${agentId} and c.version is not null and ${knows(sql, model)}
+                and not exists (
+                  select from chunk_embeddings e
+                  where e.tenant_id = c.tenant_id and e.chunk_id = c.id and e.profile = ${profile})
             ) returning agent_id`
           return moved.length > 0
         },
@@ -123,7 +130,8 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
       const forget = (profile: string, kept: Duration.Duration, limit: number) =>
         sql`
           delete from chunk_embeddings where ctid in (
-            select e.ctid from agent_stats stats join chunk_embeddings e on e.agent_id = stats.agent_id
+            select e.ctid from agent_stats stats
+            join chunk_embeddings e on e.tenant_id = stats.tenant_id and e.agent_id = stats.agent_id
             where stats.profile = ${profile} and e.profile <> ${profile}
               and stats.profile_since < now() - ${Duration.toSeconds(kept)}::float8 * interval '1 second'
             limit ${limit}::int

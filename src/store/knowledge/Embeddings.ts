@@ -3,6 +3,8 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { AgentId, ChunkId, type SourceId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
 
@@ -38,15 +40,21 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
     const sql = yield* SqlClient.SqlClient
 
     /** Live chunks of the source that have no vector of `model` yet, though it is made for them. */
-    const unembedded = (sourceId: SourceId, model: EmbeddingModel, limit: number) =>
+    const unembedded = (
+      { tenantId }: TenantScope,
+      sourceId: SourceId,
+      model: EmbeddingModel,
+      limit: number
+    ) =>
       SqlSchema.findAll({
         Request: Schema.Void,
         Result: UnembeddedChunk,
         execute: () => sql`
           select c.id, c.agent_id as "agentId", d.title, c.heading, c.content
-          from chunks c join documents d on d.id = c.document_id
-          where c.source_id = ${sourceId} and c.version is not null and ${knows(sql, model)} and not exists (
-            select 1 from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${model.profile}
+          from chunks c join documents d on d.tenant_id = c.tenant_id and d.id = c.document_id
+          where c.tenant_id = ${tenantId} and c.source_id = ${sourceId} and c.version is not null
+            and ${knows(sql, model)} and not exists (
+            select 1 from chunk_embeddings e where e.tenant_id = c.tenant_id and e.chunk_id = c.id and e.profile = ${model.profile}
           )
           order by c.document_id, c.ordinal limit ${limit}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("EmbeddingStore.unembedded"))
@@ -56,22 +64,22 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
      * those of another are built aside, and nothing that is searched now changes.
      */
     const addVectors = Effect.fn("EmbeddingStore.addVectors")(
-      function* (agentId: AgentId, profile: string, vectors: ReadonlyArray<ChunkVector>) {
+      function* ({ agentId, tenantId }: AgentScope, profile: string, vectors: ReadonlyArray<ChunkVector>) {
         const [stats] = yield* sql<{ readonly version: string }>`
-          insert into agent_stats as stats (agent_id, version, profile, profile_since)
-          values (${agentId}, 1, ${profile}, now())
-          on conflict (agent_id) do update set
+          insert into agent_stats as stats (tenant_id, agent_id, version, profile, profile_since)
+          values (${tenantId}, ${agentId}, 1, ${profile}, now())
+          on conflict (tenant_id, agent_id) do update set
             profile = coalesce(stats.profile, ${profile}),
             profile_since = coalesce(stats.profile_since, now()),
             version = stats.version + case when coalesce(stats.profile, ${profile}) = ${profile} then 1 else 0 end
           returning version`
         const rows = vectors.map(({ id, vector }) => ({ id, embedding: base64(vector) }))
         yield* sql`
-          insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
-          select c.id, ${profile}, c.agent_id, ${stats?.version ?? "1"}::bigint, decode(v.embedding, 'base64')
+          insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, embedding)
+          select c.tenant_id, c.id, ${profile}, c.agent_id, ${stats?.version ?? "1"}::bigint, decode(v.embedding, 'base64')
           from jsonb_to_recordset(${toJsonb(rows)}::jsonb) as v (id text, embedding text)
-          join chunks c on c.id = v.id and c.agent_id = ${agentId}
-          on conflict (chunk_id, profile) do update set embedding = excluded.embedding, version = excluded.version`
+          join chunks c on c.tenant_id = ${tenantId} and c.id = v.id and c.agent_id = ${agentId}
+          on conflict (tenant_id, chunk_id, profile) do update set embedding = excluded.embedding, version = excluded.version`
       },
       sql.withTransaction,
       Effect.orDie

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { AgentId, IngestionJobId, SourceId, TenantId } from "../../domain/Ids.ts"
 import { IngestionJob, IngestionJobType, SourceType } from "../../domain/knowledge/Source.ts"
 import { reported } from "../events/ReportedEvents.ts"
@@ -37,22 +38,25 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       j.id, j.source_id as "sourceId", j.type, j.status, j.progress, j.chunks_created as "chunksCreated", j.error,
       j.started_at as "startedAt", j.completed_at as "completedAt"`
 
-    const findBy = (condition: ReturnType<typeof sql.and>) =>
+    const findBy = ({ tenantId }: TenantScope, condition: ReturnType<typeof sql.and>) =>
       SqlSchema.findOne({
         Request: Schema.Void,
         Result: Row,
         execute: () =>
-          sql`select ${columns} from ingestion_jobs j join sources s on s.id = j.source_id where ${condition}`
+          sql`
+            select ${columns} from ingestion_jobs j join sources s on s.tenant_id = j.tenant_id and s.id = j.source_id
+            where j.tenant_id = ${tenantId} and ${condition}`
       })(undefined).pipe(Effect.orDie, Effect.map(Option.map((row) => IngestionJob.make(row))))
 
     const find = (scope: AgentScope, id: IngestionJobId) =>
-      findBy(
-        sql.and([sql`s.tenant_id = ${scope.tenantId}`, sql`s.agent_id = ${scope.agentId}`, sql`j.id = ${id}`])
-      ).pipe(Effect.withSpan("IngestionJobStore.find"))
+      findBy(scope, sql.and([sql`s.agent_id = ${scope.agentId}`, sql`j.id = ${id}`])).pipe(
+        Effect.withSpan("IngestionJobStore.find")
+      )
 
     /** The job of the source that waits to run, if there is one. */
     const queued = (scope: AgentScope, sourceId: SourceId) =>
       findBy(
+        scope,
         sql.and([
           sql`s.agent_id = ${scope.agentId}`,
           sql`j.source_id = ${sourceId}`,
@@ -72,43 +76,39 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         Request: Schema.Void,
         Result: NewJob,
         execute: () => sql`
-          insert into ingestion_jobs (id, source_id, agent_id, type)
-          values (${job.id}, ${job.sourceId}, ${scope.agentId}, ${job.type})
-          on conflict (source_id) where status = 'QUEUED' do update
+          insert into ingestion_jobs (id, tenant_id, source_id, agent_id, type)
+          values (${job.id}, ${scope.tenantId}, ${job.sourceId}, ${scope.agentId}, ${job.type})
+          on conflict (tenant_id, source_id) where status = 'QUEUED' do update
             set type = case when excluded.type = 'REINDEX' then excluded.type else ingestion_jobs.type end
           returning id, id = ${job.id} as inserted`
       })(undefined).pipe(Effect.orDie)
 
     /** None when the job or its source is gone, or the job has ended. */
-    const task = (id: IngestionJobId) =>
+    const task = ({ tenantId }: TenantScope, id: IngestionJobId) =>
       SqlSchema.findOne({
         Request: IngestionJobId,
         Result: IngestionTask,
         execute: (jobId) => sql`
           select j.id as "jobId", j.type as "jobType", j.generation, s.tenant_id as "tenantId", s.agent_id as "agentId",
             s.id as "sourceId", s.type as "sourceType", s.config
-          from ingestion_jobs j join sources s on s.id = j.source_id
-          where j.id = ${jobId} and j.status in ('QUEUED', 'RUNNING')`
+          from ingestion_jobs j join sources s on s.tenant_id = j.tenant_id and s.id = j.source_id
+          where j.tenant_id = ${tenantId} and j.id = ${jobId} and j.status in ('QUEUED', 'RUNNING')`
       })(id).pipe(Effect.orDie)
 
     /** Jobs that have not ended, although the queue holds nothing any more that would run them. */
     const forsaken = (limit: number) =>
       SqlSchema.findAll({
         Request: Schema.Void,
-        Result: Schema.Struct({ id: IngestionJobId }),
+        Result: Schema.Struct({ tenantId: TenantId, id: IngestionJobId }),
         execute: () => sql`
-          select j.id from ingestion_jobs j
+          select j.tenant_id as "tenantId", j.id from ingestion_jobs j
           where j.status in ('QUEUED', 'RUNNING') and not exists (
             select from queue_jobs q
             where q.queue = 'ingestion' and q.serial_key = j.source_id and q.state in ('waiting', 'active')
               and q.payload ->> 'jobId' = j.id
           )
           order by j.generation limit ${limit}::int`
-      })(undefined).pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.map(({ id }) => id)),
-        Effect.withSpan("IngestionJobStore.forsaken")
-      )
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("IngestionJobStore.forsaken"))
 
     /**
      * `RUNNING`, and the source `PROCESSING`. A source has one running job: an older one that was left running has died. The
@@ -117,18 +117,19 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
      */
     const start = Effect.fn("IngestionJobStore.start")(
       function* (task: IngestionTask) {
-        yield* sql`select id from sources where id = ${task.sourceId} for update`
+        yield* sql`select id from sources where tenant_id = ${task.tenantId} and id = ${task.sourceId} for update`
         yield* sql`
           update ingestion_jobs set status = 'FAILED', completed_at = now(), error = 'worker_stopped: The worker stopped before the job ended.'
-          where source_id = ${task.sourceId} and status = 'RUNNING' and id <> ${task.jobId}`
+          where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and status = 'RUNNING' and id <> ${task.jobId}`
         const [job] = yield* sql<{ readonly type: IngestionJobType }>`
           with job as (
             update ingestion_jobs set status = 'RUNNING', started_at = coalesce(started_at, now()),
               progress = greatest(progress, 1)
-            where id = ${task.jobId} returning source_id, type
+            where tenant_id = ${task.tenantId} and id = ${task.jobId} returning tenant_id, source_id, type
           ),
           source as (
-            update sources set status = 'PROCESSING', updated_at = now() from job where id = job.source_id
+            update sources s set status = 'PROCESSING', updated_at = now()
+            from job where s.tenant_id = job.tenant_id and s.id = job.source_id
           )
           select type from job`
         const started: IngestionTask = { ...task, jobType: job?.type ?? task.jobType }
@@ -139,10 +140,10 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
     )
 
     /** Progress never goes down. */
-    const progress = (id: IngestionJobId, percent: number) =>
+    const progress = ({ tenantId }: TenantScope, id: IngestionJobId, percent: number) =>
       sql`
         update ingestion_jobs set progress = greatest(progress, ${percent}::int)
-        where id = ${id} and status = 'RUNNING' and progress < ${percent}::int`.pipe(
+        where tenant_id = ${tenantId} and id = ${id} and status = 'RUNNING' and progress < ${percent}::int`.pipe(
         Effect.orDie,
         Effect.asVoid
       )
@@ -165,12 +166,12 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         with job as (
           update ingestion_jobs set status = 'SUCCEEDED', progress = 100, chunks_created = ${chunksCreated}::int,
             error = null, completed_at = now()
-          where id = ${task.jobId} returning source_id
+          where tenant_id = ${task.tenantId} and id = ${task.jobId} returning tenant_id, source_id
         ),
         source as (
-          update sources set status = 'READY', live_generation = ${task.generation}, last_synced_at = now(),
+          update sources s set status = 'READY', live_generation = ${task.generation}, last_synced_at = now(),
             last_error = null, updated_at = now()
-          from job where id = job.source_id returning id, tenant_id, agent_id
+          from job where s.tenant_id = job.tenant_id and s.id = job.source_id returning s.id, s.tenant_id, s.agent_id
         ),
         ${told("source.ready", task.jobId)}
         select id from source`.pipe(Effect.orDie, Effect.asVoid)
@@ -181,25 +182,25 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         'error', ${reason}::text))`
 
     /** `FAILED` with the reason; chunks of an earlier generation go on answering. */
-    const fail = (id: IngestionJobId, reason: string) =>
+    const fail = ({ tenantId }: TenantScope, id: IngestionJobId, reason: string) =>
       sql`
         with job as (
           update ingestion_jobs set status = 'FAILED', error = ${reason}, completed_at = now(),
             attempt_errors = attempt_errors || ${attemptError(reason)}
-          where id = ${id} and status in ('QUEUED', 'RUNNING') returning source_id
+          where tenant_id = ${tenantId} and id = ${id} and status in ('QUEUED', 'RUNNING') returning tenant_id, source_id
         ),
         source as (
-          update sources set status = 'FAILED', last_error = ${reason}, updated_at = now()
-          from job where id = job.source_id returning id, tenant_id, agent_id
+          update sources s set status = 'FAILED', last_error = ${reason}, updated_at = now()
+          from job where s.tenant_id = job.tenant_id and s.id = job.source_id returning s.id, s.tenant_id, s.agent_id
         ),
         ${told("source.failed", id)}
         select id from source`.pipe(Effect.orDie, Effect.asVoid)
 
     /** The reason of an attempt that will be repeated. */
-    const noteFailure = (id: IngestionJobId, reason: string) =>
+    const noteFailure = ({ tenantId }: TenantScope, id: IngestionJobId, reason: string) =>
       sql`
         update ingestion_jobs set error = ${reason}, attempt_errors = attempt_errors || ${attemptError(reason)}
-        where id = ${id} and status = 'RUNNING'`.pipe(Effect.orDie, Effect.asVoid)
+        where tenant_id = ${tenantId} and id = ${id} and status = 'RUNNING'`.pipe(Effect.orDie, Effect.asVoid)
 
     return { find, queued, insert, task, forsaken, start, progress, succeed, fail, noteFailure } as const
   })

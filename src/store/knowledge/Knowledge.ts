@@ -5,7 +5,8 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import type { AgentId, ChunkId, DocumentId } from "../../domain/Ids.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { ChunkId, DocumentId } from "../../domain/Ids.ts"
 import { type EmbeddingModel, knows } from "./Embeddings.ts"
 import type { IngestionTask } from "./IngestionJobs.ts"
 import { toJsonb } from "../Jsonb.ts"
@@ -47,8 +48,8 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
     const sql = yield* SqlClient.SqlClient
 
     const insertDocuments = (task: IngestionTask, documents: ReadonlyArray<NewDocument>) => sql`
-      insert into documents (id, agent_id, source_id, generation, uri, title, content_hash, index_format)
-      select d.id, ${task.agentId}, ${task.sourceId}, ${task.generation}, d.uri, d.title, decode(d."contentHash", 'hex'),
+      insert into documents (id, tenant_id, agent_id, source_id, generation, uri, title, content_hash, index_format)
+      select d.id, ${task.tenantId}, ${task.agentId}, ${task.sourceId}, ${task.generation}, d.uri, d.title, decode(d."contentHash", 'hex'),
         ${indexFormat}::smallint
       from jsonb_to_recordset(${toJsonb(documents.map(({ chunks: _, ...document }) => document))}::jsonb) as d (
         id text, uri text, title text, "contentHash" text
@@ -56,9 +57,10 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
 
     const insertChunks = (task: IngestionTask, chunks: ReadonlyArray<NewChunk & ChunkOf>) => sql`
       insert into chunks (
-        id, agent_id, source_id, generation, document_id, ordinal, heading, content, content_hash, tsv, length, english
+        id, tenant_id, agent_id, source_id, generation, document_id, ordinal, heading, content, content_hash, tsv, length,
+        english
       )
-      select c.id, ${task.agentId}, ${task.sourceId}, ${task.generation}, c."documentId", c.ordinal, c.heading, c.content,
+      select c.id, ${task.tenantId}, ${task.agentId}, ${task.sourceId}, ${task.generation}, c."documentId", c.ordinal, c.heading, c.content,
         decode(c."contentHash", 'hex'), c.tsv::tsvector, c.length, c.english
       from jsonb_to_recordset(${toJsonb(chunks)}::jsonb) as c (
         id text, "documentId" text, ordinal int, heading text, content text, "contentHash" text, tsv text, length int, english boolean
@@ -88,17 +90,17 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
     const discard = (task: IngestionTask) =>
       sql`
         delete from documents d using sources s
-        where d.source_id = ${task.sourceId} and d.generation = ${task.generation}
-          and s.id = d.source_id and s.live_generation <> d.generation`.pipe(
+        where d.tenant_id = ${task.tenantId} and d.source_id = ${task.sourceId} and d.generation = ${task.generation}
+          and s.tenant_id = d.tenant_id and s.id = d.source_id and s.live_generation <> d.generation`.pipe(
         Effect.orDie,
         Effect.asVoid,
         Effect.withSpan("KnowledgeStore.discard")
       )
 
-    const raiseVersion = (agentId: AgentId) =>
+    const raiseVersion = ({ agentId, tenantId }: AgentScope) =>
       sql<{ readonly version: string }>`
-        insert into agent_stats as stats (agent_id, version) values (${agentId}, 1)
-        on conflict (agent_id) do update set version = stats.version + 1
+        insert into agent_stats as stats (tenant_id, agent_id, version) values (${tenantId}, ${agentId}, 1)
+        on conflict (tenant_id, agent_id) do update set version = stats.version + 1
         returning version`.pipe(Effect.map(([row]) => row?.version ?? "1"))
 
     /**
@@ -109,9 +111,9 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
       with old as (
         select distinct on (c.content_hash, e.profile) c.content_hash, e.profile, e.chunk_id
         from sources s
-        join chunks c on c.source_id = s.id and c.generation = s.live_generation
-        join chunk_embeddings e on e.chunk_id = c.id
-        where s.id = ${task.sourceId}
+        join chunks c on c.tenant_id = s.tenant_id and c.source_id = s.id and c.generation = s.live_generation
+        join chunk_embeddings e on e.tenant_id = c.tenant_id and e.chunk_id = c.id
+        where s.tenant_id = ${task.tenantId} and s.id = ${task.sourceId}
       ),
       alike as (
         select array_agg(fresh) filter (where fresh is not null) as fresh,
@@ -119,18 +121,19 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
           array_agg(profile) filter (where chunk_id is not null) as profiles
         from (
           select content_hash, id as fresh, null as chunk_id, null as profile
-          from chunks where source_id = ${task.sourceId} and generation = ${task.generation}
+          from chunks
+          where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation = ${task.generation}
           union all
           select content_hash, null, chunk_id, profile from old
         ) both_generations
         group by content_hash
       )
-      insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
-      select f.id, e.profile, e.agent_id, ${version}::bigint, e.embedding
+      insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, embedding)
+      select e.tenant_id, f.id, e.profile, e.agent_id, ${version}::bigint, e.embedding
       from alike
       cross join lateral unnest(alike.fresh) as f (id)
       cross join lateral unnest(alike.chunk_ids, alike.profiles) as o (chunk_id, profile)
-      join chunk_embeddings e on e.chunk_id = o.chunk_id and e.profile = o.profile
+      join chunk_embeddings e on e.tenant_id = ${task.tenantId} and e.chunk_id = o.chunk_id and e.profile = o.profile
       on conflict do nothing`
 
     /**
@@ -143,7 +146,8 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         const moved = yield* sql<{ readonly id: string }>`
           update documents d set generation = ${task.generation}
           from sources s
-          where s.id = ${task.sourceId} and d.source_id = s.id and d.generation = s.live_generation
+          where s.tenant_id = ${task.tenantId} and s.id = ${task.sourceId}
+            and d.tenant_id = s.tenant_id and d.source_id = s.id and d.generation = s.live_generation
             and d.uri = any (array(select jsonb_array_elements_text(${toJsonb(uris)}::jsonb)))
           returning d.id`
         if (moved.length !== uris.length) {
@@ -152,8 +156,8 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         // By its own document, not by the list of them: a nested loop over both is quadratic, too.
         yield* sql`
           update chunks c set generation = ${task.generation}
-          where c.source_id = ${task.sourceId} and c.generation <> ${task.generation}
-            and (select d.generation from documents d where d.id = c.document_id) = ${task.generation}`
+          where c.tenant_id = ${task.tenantId} and c.source_id = ${task.sourceId} and c.generation <> ${task.generation}
+            and (select d.generation from documents d where d.tenant_id = c.tenant_id and d.id = c.document_id) = ${task.generation}`
       })
 
     /**
@@ -166,7 +170,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
       model: EmbeddingModel,
       kept: ReadonlyArray<string> = []
     ) {
-      const version = yield* raiseVersion(task.agentId)
+      const version = yield* raiseVersion(task)
       // Vectors first: what has changed in words alone may find its old neighbour's among documents that stay.
       if (task.jobType === "INGEST") yield* carryVectors(task, version)
       yield* carryDocuments(task, kept)
@@ -175,18 +179,22 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
           select coalesce(sum(case when version is null then 1 else -1 end), 0) as chunks,
             coalesce(sum(case when version is null then length else -length end), 0) as length
           from chunks
-          where source_id = ${task.sourceId} and (generation = ${task.generation}) <> (version is not null)
+          where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and (generation = ${task.generation}) <> (version is not null)
         )
         update agent_stats set chunk_count = chunk_count + delta.chunks, length_sum = length_sum + delta.length
-        from delta where agent_id = ${task.agentId}`
+        from delta where tenant_id = ${task.tenantId} and agent_id = ${task.agentId}`
       yield* sql`
         update chunks set version = ${version}::bigint
-        where source_id = ${task.sourceId} and generation = ${task.generation}`
-      yield* sql`delete from documents where source_id = ${task.sourceId} and generation <> ${task.generation}`
+        where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation = ${task.generation}`
+      yield* sql`
+        delete from documents
+        where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation <> ${task.generation}`
       const [counts] = yield* sql<{ readonly chunks: number; readonly unembedded: number }>`
         select count(*)::int as chunks, count(*) filter (where e.chunk_id is null and ${knows(sql, model)})::int as unembedded
-        from chunks c left join chunk_embeddings e on e.chunk_id = c.id and e.profile = ${model.profile}
-        where c.source_id = ${task.sourceId} and c.generation = ${task.generation}`
+        from chunks c
+        left join chunk_embeddings e
+          on e.tenant_id = c.tenant_id and e.chunk_id = c.id and e.profile = ${model.profile}
+        where c.tenant_id = ${task.tenantId} and c.source_id = ${task.sourceId} and c.generation = ${task.generation}`
       return { chunks: counts?.chunks ?? 0, unembedded: counts?.unembedded ?? 0 }
     }, Effect.orDie)
 

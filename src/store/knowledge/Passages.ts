@@ -46,11 +46,11 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
       execute: ({ agentId, filters, places, tenantId }) => sql`
         select distinct c.document_id as "documentId", c.heading, c.ordinal, c.content as text, d.created_at as "readAt"
         from jsonb_to_recordset(${places}::jsonb) as place ("documentId" text, heading text, ordinal int)
-        join documents d on d.id = place."documentId" and d.agent_id = ${agentId}
+        join documents d on d.tenant_id = ${tenantId} and d.id = place."documentId" and d.agent_id = ${agentId}
         join sources s on s.id = d.source_id and s.tenant_id = ${tenantId} and s.agent_id = ${agentId}
           and s.live_generation = d.generation
           and source_is_visible(s.id, s.type, s.labels, s.config -> 'metadata', ${filters}::jsonb)
-        join chunks c on c.document_id = d.id and c.heading = place.heading
+        join chunks c on c.tenant_id = ${tenantId} and c.document_id = d.id and c.heading = place.heading
           and c.ordinal between place.ordinal - ${chunksBefore}::int and place.ordinal + ${chunksAfter}::int`
     })
 

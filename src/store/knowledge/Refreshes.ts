@@ -5,6 +5,7 @@ import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { AgentId, SourceId, TenantId } from "../../domain/Ids.ts"
 import { refreshableTypes } from "../../domain/knowledge/Source.ts"
 
@@ -36,25 +37,30 @@ export class RefreshStore extends Effect.Service<RefreshStore>()("store/knowledg
             and greatest(coalesce(s.last_synced_at, s.created_at), s.refreshed_at)
               + period * (1 + share / 10)::float8 <= ${at(now)}
             and not exists (
-              select from ingestion_jobs j where j.source_id = s.id and j.status in ('QUEUED', 'RUNNING')
+              select from ingestion_jobs j
+              where j.tenant_id = s.tenant_id and j.source_id = s.id and j.status in ('QUEUED', 'RUNNING')
             )
           order by greatest(coalesce(s.last_synced_at, s.created_at), s.refreshed_at)
           limit 1 for update of s skip locked`
       })(undefined).pipe(Effect.orDie)
 
     /** Part of the transaction that queues the job. */
-    const queued = (id: SourceId, now: DateTime.Utc) =>
+    const queued = ({ tenantId }: TenantScope, id: SourceId, now: DateTime.Utc) =>
       sql`
-        update sources set refreshed_at = ${at(now)}, refresh_held_until = null where id = ${id}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
-      )
+        update sources set refreshed_at = ${at(now)}, refresh_held_until = null
+        where tenant_id = ${tenantId} and id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
 
     /** Leaves the source alone for a while and tells its owner why. */
-    const hold = (id: SourceId, now: DateTime.Utc, pause: Duration.Duration, reason: string) =>
+    const hold = (
+      { tenantId }: TenantScope,
+      id: SourceId,
+      now: DateTime.Utc,
+      pause: Duration.Duration,
+      reason: string
+    ) =>
       sql`
         update sources set refresh_held_until = ${at(DateTime.addDuration(now, pause))}, last_error = ${reason}
-        where id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
+        where tenant_id = ${tenantId} and id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
 
     return { claim, queued, hold } as const
   })

@@ -1,13 +1,13 @@
 /** Documents whose chunks are indexed in the way of an earlier version, and how they are indexed anew. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import type { AgentId, ChunkId, DocumentId } from "../../domain/Ids.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { ChunkId, DocumentId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { indexFormat } from "./Knowledge.ts"
 
-export interface OutdatedDocument {
+export interface OutdatedDocument extends AgentScope {
   readonly id: DocumentId
-  readonly agentId: AgentId
   readonly title: string
 }
 
@@ -31,15 +31,14 @@ export class ReindexStore extends Effect.Service<ReindexStore>()("store/knowledg
 
     const outdated = (limit: number) =>
       sql<OutdatedDocument>`
-        select id, agent_id as "agentId", title from documents where index_format < ${indexFormat}
+        select id, tenant_id as "tenantId", agent_id as "agentId", title from documents where index_format < ${indexFormat}
         order by agent_id, id limit ${limit}::int`.pipe(Effect.orDie)
 
     /** In reading order. */
-    const chunks = (documentId: DocumentId) =>
+    const chunks = ({ id, tenantId }: OutdatedDocument) =>
       sql<StoredChunk>`
-        select id, heading, content from chunks where document_id = ${documentId} order by ordinal`.pipe(
-        Effect.orDie
-      )
+        select id, heading, content from chunks
+        where tenant_id = ${tenantId} and document_id = ${id} order by ordinal`.pipe(Effect.orDie)
 
     /**
      * Puts the new index rows in the place of the old ones. The agent's row is locked first, as by every change of what is
@@ -51,10 +50,10 @@ export class ReindexStore extends Effect.Service<ReindexStore>()("store/knowledg
         rows: ReadonlyArray<IndexedChunk>,
         englishProfile: string | null
       ) {
-        const { agentId, id } = document
+        const { agentId, id, tenantId } = document
         const [stats] = yield* sql<{ readonly version: string }>`
-          insert into agent_stats as stats (agent_id, version) values (${agentId}, 1)
-          on conflict (agent_id) do update set version = stats.version + 1 returning version`
+          insert into agent_stats as stats (tenant_id, agent_id, version) values (${tenantId}, ${agentId}, 1)
+          on conflict (tenant_id, agent_id) do update set version = stats.version + 1 returning version`
         const version = stats?.version ?? "1"
         yield* sql`
           with fresh as materialized (
@@ -63,21 +62,21 @@ export class ReindexStore extends Effect.Service<ReindexStore>()("store/knowledg
           ),
           changed as materialized (
             select f.*, c.length as old_length, c.version is not null as live
-            from fresh f join chunks c on c.id = f.id and c.document_id = ${id}
+            from fresh f join chunks c on c.tenant_id = ${tenantId} and c.id = f.id and c.document_id = ${id}
             where c.tsv <> f.tsv or c.length <> f.length or c.english <> f.english
           ),
           stats as (
             update agent_stats set length_sum = length_sum
               + coalesce((select sum(length - old_length) from changed where live), 0)
-            where agent_id = ${agentId}
+            where tenant_id = ${tenantId} and agent_id = ${agentId}
           )
           update chunks c set tsv = f.tsv, length = f.length, english = f.english,
             version = case when f.live then ${version}::bigint end
-          from changed f where c.id = f.id`
+          from changed f where c.tenant_id = ${tenantId} and c.id = f.id`
         yield* sql`
           delete from chunk_embeddings e using chunks c
-          where c.document_id = ${id} and e.chunk_id = c.id and not c.english and e.profile = ${englishProfile}`
-        yield* sql`update documents set index_format = ${indexFormat} where id = ${id}`
+          where c.tenant_id = ${tenantId} and c.document_id = ${id} and e.tenant_id = c.tenant_id and e.chunk_id = c.id and not c.english and e.profile = ${englishProfile}`
+        yield* sql`update documents set index_format = ${indexFormat} where tenant_id = ${tenantId} and id = ${id}`
       },
       sql.withTransaction,
       Effect.orDie

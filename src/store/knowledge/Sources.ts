@@ -55,7 +55,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
       (
         select json_build_object('id', j.id, 'type', j.type, 'status', j.status, 'progress', j.progress,
           'chunksCreated', j.chunks_created, 'error', j.error)
-        from ingestion_jobs j where j.source_id = s.id order by j.generation desc limit 1
+        from ingestion_jobs j where j.tenant_id = s.tenant_id and j.source_id = s.id order by j.generation desc limit 1
       ) as "latestJob"`
 
     const embedding = sql`(
@@ -64,11 +64,11 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
           where e.chunk_id is not null
             or (not c.english and coalesce(stats.profile, ${builtInEmbeddingProfile}) = ${builtInEmbeddingProfile})
         ),
-        'error', (select message from embedding_failures f where f.source_id = s.id))
+        'error', (select message from embedding_failures f where f.tenant_id = s.tenant_id and f.source_id = s.id))
       from agent_stats stats
-      left join chunks c on c.source_id = s.id and c.version is not null
-      left join chunk_embeddings e on e.chunk_id = c.id and e.profile = stats.profile
-      where stats.agent_id = s.agent_id
+      left join chunks c on c.tenant_id = s.tenant_id and c.source_id = s.id and c.version is not null
+      left join chunk_embeddings e on e.tenant_id = c.tenant_id and e.chunk_id = c.id and e.profile = stats.profile
+      where stats.tenant_id = s.tenant_id and stats.agent_id = s.agent_id
     )`
 
     const find = (scope: AgentScope, id: SourceId) =>
@@ -177,13 +177,18 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
      */
     const seize = Effect.fn("SourceStore.seize")(function* (scope: AgentScope, id: SourceId) {
       yield* sql`
-        insert into agent_stats (agent_id) select id from agents where id = ${scope.agentId} on conflict do nothing`
-      yield* sql`select version from agent_stats where agent_id = ${scope.agentId} for update`
+        insert into agent_stats (tenant_id, agent_id)
+        select tenant_id, id from agents where tenant_id = ${scope.tenantId} and id = ${scope.agentId} on conflict do nothing`
+      yield* sql`
+        select version from agent_stats
+        where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} for update`
       const held = yield* sql`
         select id from sources
         where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} for update`
       if (held.length === 0) return Option.none<{ readonly running: boolean }>()
-      const running = yield* sql`select id from ingestion_jobs where source_id = ${id} and status = 'RUNNING'`
+      const running = yield* sql`
+        select id from ingestion_jobs
+        where tenant_id = ${scope.tenantId} and source_id = ${id} and status = 'RUNNING'`
       return Option.some({ running: running.length > 0 })
     })
 
@@ -195,11 +200,11 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
       yield* sql`
         with gone as (
           select count(*) as chunks, coalesce(sum(length), 0) as length from chunks
-          where source_id = ${id} and agent_id = ${scope.agentId} and version is not null
+          where tenant_id = ${scope.tenantId} and source_id = ${id} and agent_id = ${scope.agentId} and version is not null
         )
         update agent_stats set version = version + 1, chunk_count = chunk_count - gone.chunks,
           length_sum = length_sum - gone.length
-        from gone where agent_id = ${scope.agentId}`
+        from gone where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId}`
       yield* sql`
         delete from sources
         where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}`

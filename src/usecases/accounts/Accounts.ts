@@ -139,6 +139,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       const { id, tenantId, role } = account.value
       const opened = yield* sessions.insert({
         fingerprint: yield* credentials.fingerprint(token),
+        tenantId,
         userId: id,
         passwordHash: hash,
         lasts: sessionLasts

@@ -102,6 +102,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         if (passwordHash !== null) return { user, invitation: null }
         const expiresAt = yield* store.invite({
           fingerprint,
+          tenantId: by.tenantId,
           by: by.userId,
           userId: id,
           role,
@@ -121,6 +122,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         yield* mayTouch(role, user.role)
         const expiresAt = yield* store.invite({
           fingerprint,
+          tenantId: by.tenantId,
           by: by.userId,
           userId: id,
           role: user.role,
@@ -142,7 +144,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         yield* mayTouch(own, user.role, role)
         if (user.role === "owner" && role !== "owner" && owners === 1) return yield* lastOwner()
         yield* store.setRole(by, id, role)
-        if (!atLeast(role, user.role)) yield* store.signOut(id)
+        if (!atLeast(role, user.role)) yield* store.signOut(by, id)
         yield* store.revokeUngranted(by)
         return yield* known(by, id)
       })

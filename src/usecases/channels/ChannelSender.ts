@@ -2,10 +2,11 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { ConversationId, MessageId } from "../../domain/Ids.ts"
 
 /** A stored message that the contact is to get. */
-export interface Post {
+export interface Post extends TenantScope {
   readonly conversationId: ConversationId
   readonly messageId: MessageId
   /** What the `agent` wrote goes out only under `epoch`. */
@@ -23,6 +24,6 @@ export class ChannelSender extends Context.Tag("usecases/channels/ChannelSender"
     /** Joins the transaction of the caller; nothing for a conversation without a channel. */
     readonly post: (post: Post) => Effect.Effect<void>
     /** Shows the contact that their message was read and an answer is being written; best effort. */
-    readonly seen: (conversationId: ConversationId) => Effect.Effect<void>
+    readonly seen: (scope: TenantScope, conversationId: ConversationId) => Effect.Effect<void>
   }
 >() {}

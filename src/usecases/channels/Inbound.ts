@@ -178,7 +178,9 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     })
 
     const turn = Effect.fn("Inbound.turn")(function* ({ agentId, channel, conversationId, tenantId }: Place) {
-      yield* sender.seen(conversationId).pipe(Effect.timeout(shutdownDelay), Effect.ignore, Effect.fork)
+      yield* sender
+        .seen({ tenantId }, conversationId)
+        .pipe(Effect.timeout(shutdownDelay), Effect.ignore, Effect.fork)
       for (let look = 1; ; look++) {
         const now = yield* DateTime.now
         const outcome = yield* chat.answer(
@@ -191,6 +193,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
             files: (stored) => attachments.ofConversation({ tenantId, agentId }, stored),
             post: ({ content, handedOff, id }, epoch) =>
               sender.post({
+                tenantId,
                 conversationId,
                 messageId: id,
                 // The notice of the hand-over is sent even when the human answers first.

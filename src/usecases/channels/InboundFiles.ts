@@ -93,8 +93,8 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     const artifacts = yield* Artifacts
     const places = new FairLimiter({ name: "channel-inbound-files", ...concurrentMessages })
 
-    const tokenOf = Effect.fn("InboundFiles.tokenOf")(function* ({ channelId }: Route) {
-      const channel = yield* channels.find(channelId)
+    const tokenOf = Effect.fn("InboundFiles.tokenOf")(function* ({ channelId, tenantId }: Route) {
+      const channel = yield* channels.find({ tenantId }, channelId)
       const token = Option.isNone(channel)
         ? Option.none<string>()
         : yield* box.open("channel-token", channel.value.accessToken)
@@ -155,14 +155,19 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
       })
 
     /** Attached in one transaction, from which on the conversation is what keeps them. */
-    const settle = (conversationId: ConversationId, messageId: string, taken: ReadonlyArray<Taken>) =>
+    const settle = (
+      route: Route,
+      conversationId: ConversationId,
+      messageId: string,
+      taken: ReadonlyArray<Taken>
+    ) =>
       Effect.gen(function* () {
         const stored = taken.map((one) => one.stored)
-        if (!(yield* conversations.attach(conversationId, messageId, stored))) return false
+        if (!(yield* conversations.attach(route, conversationId, messageId, stored))) return false
         for (const { kept } of taken.toSorted((a, b) => (a.kept.ref < b.kept.ref ? -1 : 1))) {
           yield* artifacts.settle(kept)
         }
-        yield* conversations.keepFiles(conversationId, stored)
+        yield* conversations.keepFiles(route, conversationId, stored)
         return true
       }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
@@ -181,7 +186,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
         Effect.tap((late) => (late ? lost("The files took too long.") : Effect.void)),
         Effect.zipRight(
           Effect.suspend(() =>
-            taken.length === 0 ? Effect.succeed(false) : settle(conversationId, event.messageId, taken)
+            taken.length === 0 ? Effect.succeed(false) : settle(route, conversationId, event.messageId, taken)
           )
         ),
         Effect.onExit((exit) =>
@@ -202,7 +207,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
       event: InboundMessage
     ) {
       if (event.media.length === 0) return false
-      if (!(yield* conversations.bare(conversationId, event.messageId))) return false
+      if (!(yield* conversations.bare(route, conversationId, event.messageId))) return false
       return yield* attached(route, conversationId, event).pipe(
         Effect.catchAllCause((cause) =>
           Effect.as(Effect.logWarning("The files of a message could not be kept", cause), false)

@@ -24,7 +24,8 @@ import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import type { DeliveryStatus, InboundMessage } from "../../domain/channels/Channel.ts"
-import { type ConversationId, MessageId, newId } from "../../domain/Ids.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { type ConversationId, MessageId, newId, TenantId } from "../../domain/Ids.ts"
 import {
   type Correspondent,
   type OutboxPart,
@@ -36,7 +37,7 @@ import { ChannelSettings } from "./ChannelSettings.ts"
 import { type Post, ChannelSender } from "./ChannelSender.ts"
 import { DeliveryReceipts } from "./DeliveryReceipts.ts"
 
-const decode = Schema.decodeUnknown(Schema.Struct({ messageId: MessageId }))
+const decode = Schema.decodeUnknown(Schema.Struct({ tenantId: TenantId, messageId: MessageId }))
 
 /** For so long an outbound id is sent once. */
 const keyLasts = Duration.days(7)
@@ -98,7 +99,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
 
     /** Joins the transaction of the caller; nothing for a conversation without a channel. */
     const post = Effect.fn("Outbound.post")(function* ({ attachments = [], text, ...message }: Post) {
-      const found = yield* outbox.correspondent(message.conversationId)
+      const found = yield* outbox.correspondent(message, message.conversationId)
       if (Option.isNone(found)) return
       const channel = outboundChannels[found.value.channel]
       // What a human typed stands as it is.
@@ -107,8 +108,8 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
         Effect.map(newId.outbox, (id) => ({ id, ...part }))
       )
       if (!(yield* outbox.insert({ ...message, parts }))) return
-      const { conversationId: serialKey, messageId } = message
-      yield* Effect.orDie(queue.enqueue("channel-outbound", { messageId }, { serialKey }))
+      const { conversationId: serialKey, messageId, tenantId } = message
+      yield* Effect.orDie(queue.enqueue("channel-outbound", { tenantId, messageId }, { serialKey }))
     })
 
     const tokenOf = Effect.fn("Outbound.tokenOf")(function* (to: Correspondent) {
@@ -170,8 +171,8 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     })
 
     /** The key goes first: without it the part counts as one whose answer was lost. */
-    const takenBack = (part: OutboxPart, reason: string) =>
-      Effect.zipRight(Effect.ignore(keys.release(keyOf(part))), outbox.refused(part.id, reason))
+    const takenBack = (to: Correspondent, part: OutboxPart, reason: string) =>
+      Effect.zipRight(Effect.ignore(keys.release(keyOf(part))), outbox.refused(to, part.id, reason))
 
     /**
      * From the claim to the stored answer nothing gets in between: a call that was begun is waited for, its time-out being
@@ -182,7 +183,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       part: OutboxPart,
       file: Uploaded | null
     ) {
-      const claimed = yield* outbox.claim(part.id)
+      const claimed = yield* outbox.claim(to, part.id)
       if (Option.isNone(claimed)) return
       const { resent, state } = claimed.value
       if (state === "failed") return yield* refused(unknownOutcome)
@@ -190,18 +191,19 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       if (resent) yield* Effect.logWarning("A message whose answer was lost is sent again", part.id)
       const calling = yield* Effect.forkDaemon(Effect.interruptible(once(to, part, file, resent)))
       yield* Fiber.join(calling).pipe(
-        Effect.flatMap((id) => outbox.sent(part.id, id)),
+        Effect.flatMap((id) => outbox.sent(to, part.id, id)),
         Effect.tapError(({ message, reason }) =>
-          reason === "Refused" ? takenBack(part, message) : Effect.void
+          reason === "Refused" ? takenBack(to, part, message) : Effect.void
         )
       )
     }, Effect.uninterruptible)
 
     const sendAll = Effect.fn("Outbound.sendAll")(function* (
+      scope: TenantScope,
       conversationId: ConversationId,
       parts: ReadonlyArray<OutboxPart>
     ) {
-      const found = yield* outbox.correspondent(conversationId)
+      const found = yield* outbox.correspondent(scope, conversationId)
       if (Option.isNone(found) || !found.value.active) {
         return yield* refused("The channel of the conversation is not active any more.")
       }
@@ -212,25 +214,28 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     })
 
     const giveUp = Effect.fn("Outbound.giveUp")(function* (
+      scope: TenantScope,
       messageId: MessageId,
       conversationId: ConversationId,
       reason: string
     ) {
-      yield* outbox.fail(messageId, reason)
+      yield* outbox.fail(scope, messageId, reason)
       yield* Effect.logError("A message could not be sent", messageId, reason)
       yield* feed.changed(conversationId, null)
     })
 
     /** Handles a job of `channel-outbound`: the parts of one message in order, as far as they are not settled. */
     const process = Effect.fn("Outbound.process")(function* (job: QueueJob) {
-      const { messageId } = yield* Effect.orDie(decode(job.payload))
-      if (job.attempt === 1) yield* outbox.reopen(messageId)
-      const parts = yield* outbox.parts(messageId)
+      const { messageId, ...scope } = yield* Effect.orDie(decode(job.payload))
+      if (job.attempt === 1) yield* outbox.reopen(scope, messageId)
+      const parts = yield* outbox.parts(scope, messageId)
       const [first] = parts
       if (first === undefined) return
-      yield* sendAll(first.conversationId, parts).pipe(
+      yield* sendAll(scope, first.conversationId, parts).pipe(
         Effect.tapError(({ message, retryable }) =>
-          retryable && !job.lastAttempt ? Effect.void : giveUp(messageId, first.conversationId, message)
+          retryable && !job.lastAttempt
+            ? Effect.void
+            : giveUp(scope, messageId, first.conversationId, message)
         ),
         Effect.mapError(failureOf)
       )
@@ -238,14 +243,14 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
 
     /** The worker of the last attempt died. */
     const abandoned = Effect.fn("Outbound.abandoned")(function* (job: QueueJob) {
-      const { messageId } = yield* Effect.orDie(decode(job.payload))
-      const [first] = yield* outbox.parts(messageId)
-      if (first !== undefined) yield* giveUp(messageId, first.conversationId, workerDied)
+      const { messageId, ...scope } = yield* Effect.orDie(decode(job.payload))
+      const [first] = yield* outbox.parts(scope, messageId)
+      if (first !== undefined) yield* giveUp(scope, messageId, first.conversationId, workerDied)
     })
 
     /** Shows the contact that their message was read and an answer is being written; best effort. */
-    const seen = Effect.fn("Outbound.seen")(function* (conversationId: ConversationId) {
-      const found = yield* outbox.correspondent(conversationId)
+    const seen = Effect.fn("Outbound.seen")(function* (scope: TenantScope, conversationId: ConversationId) {
+      const found = yield* outbox.correspondent(scope, conversationId)
       if (Option.isNone(found) || !found.value.active || found.value.lastMessageId === null) return
       const to = found.value
       const bodies = outboundChannels[to.channel].seen(to.aliases, found.value.lastMessageId)

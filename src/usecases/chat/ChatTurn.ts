@@ -326,7 +326,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       const object = request.responseSchema === undefined ? {} : StructuredReply.valueOf(result.reply)
       const complete: CompleteTurnResult = { ...result, runId, ...object }
       if (result.conversationId === undefined || !request.includeRealtimeToken) return complete
-      return { ...complete, ...(yield* realtime.issue(result.conversationId, grantorOfKey(key))) }
+      return { ...complete, ...(yield* realtime.issue(key, result.conversationId, grantorOfKey(key))) }
     })
 
     const awaited = CheapSpans.fn("ChatTurn.complete")(function* (

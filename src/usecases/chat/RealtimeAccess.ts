@@ -5,13 +5,12 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { Grantor } from "../../domain/accounts/Access.ts"
-import { currentOwner } from "../../concurrency/CurrentOwner.ts"
-import { ConversationId } from "../../domain/Ids.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { ConversationId, TenantId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
@@ -24,8 +23,8 @@ const Grant = Schema.Struct({
   by: Schema.optionalWith(Schema.NullOr(Grantor), { exact: true, default: () => null }),
   /** Milliseconds since 1970; the token is good until then. */
   expires: Schema.Int,
-  /** The tenant, whose sockets share a limit; left out in tokens from before an upgrade. */
-  owner: Schema.optionalWith(Schema.String, { exact: true })
+  /** Where the conversation is; its sockets share a limit. */
+  tenantId: Schema.propertySignature(TenantId).pipe(Schema.fromKey("owner"))
 })
 export type Grant = typeof Grant.Type
 
@@ -37,14 +36,14 @@ export class RealtimeAccess extends Effect.Service<RealtimeAccess>()("usecases/c
   effect: Effect.gen(function* () {
     const box = yield* SecretBox
     const { realtimeUrl } = yield* TurnSettings
-    /** A signed token and where to use it, for whom the fiber works for; `by` is what it stands on. */
+    /** A signed token and where to use it; `by` is what it stands on. */
     const issue = CheapSpans.fn("RealtimeAccess.issue")(function* (
+      { tenantId }: TenantScope,
       conversationId: ConversationId,
       by: Grantor | null
     ) {
       const expires = (yield* Clock.currentTimeMillis) + Duration.toMillis(validity)
-      const owner = yield* FiberRef.get(currentOwner)
-      const realtimeToken = yield* box.sign("realtime", write({ conversationId, by, expires, owner }))
+      const realtimeToken = yield* box.sign("realtime", write({ conversationId, by, expires, tenantId }))
       return { realtimeToken, realtimeUrl }
     })
     /** What `token` grants, or none when it is not ours or its hour is over. */

@@ -11,7 +11,7 @@ import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { RunEvent } from "../../domain/chat/AgentRun.ts"
 import type { RunId } from "../../domain/Ids.ts"
-import { AgentRunStore } from "../../store/chat/AgentRuns.ts"
+import { AgentRunStore, type RunEvents } from "../../store/chat/AgentRuns.ts"
 import { ProcessLease } from "./ProcessLease.ts"
 import type { Replay } from "./Replay.ts"
 import type * as Trace from "./Trace.ts"
@@ -52,14 +52,14 @@ export class RunningTurns extends Effect.Service<RunningTurns>()("usecases/chat/
       )
 
     /** One by one, those that the database refuses for their content without it. */
-    const storeApart = (events: ReadonlyArray<RunEvent>) =>
+    const storeApart = (runs: ReadonlyArray<RunEvents>) =>
       Effect.forEach(
-        events,
-        (event) =>
-          Effect.catchTag(store.flush([event]), "Unstorable", (refusal) =>
+        runs.flatMap(({ events, ...run }) => events.map((event) => ({ event, run }))),
+        ({ event, run }) =>
+          Effect.catchTag(store.flush([{ ...run, events: [event] }]), "Unstorable", (refusal) =>
             Effect.zipRight(
               Effect.logWarning("The database refuses the content of an event", Cause.fail(refusal)),
-              store.flush([withoutPayload(event)])
+              store.flush([{ ...run, events: [withoutPayload(event)] }])
             )
           ),
         { discard: true }
@@ -67,10 +67,11 @@ export class RunningTurns extends Effect.Service<RunningTurns>()("usecases/chat/
 
     const storeEvents = (long: ReadonlyArray<LiveRun>) =>
       Effect.gen(function* () {
-        const pending = long.map(({ trace }) => ({ trace, events: trace.unstored() }))
-        const events = pending.flatMap((run) => run.events)
-        if (events.length === 0) return
-        yield* Effect.catchTag(store.flush(events), "Unstorable", () => storeApart(events))
+        const pending = long
+          .map(({ runId, scope, trace }) => ({ scope, runId, trace, events: trace.unstored() }))
+          .filter(({ events }) => events.length > 0)
+        if (pending.length === 0) return
+        yield* Effect.catchTag(store.flush(pending), "Unstorable", () => storeApart(pending))
         for (const run of pending) run.trace.stored(run.events)
       })
 

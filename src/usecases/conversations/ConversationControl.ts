@@ -5,6 +5,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { ConversationScope } from "../../domain/conversations/Conversation.ts"
 import { type ConversationId, newId, type UserId } from "../../domain/Ids.ts"
@@ -39,13 +40,22 @@ export class ConversationControl extends Effect.Service<ConversationControl>()(
 
       /** Stores a message and sends it where the conversation has a channel. Within a transaction that holds the conversation. */
       const say = Effect.fn("ConversationControl.say")(function* (
+        scope: TenantScope,
         id: ConversationId,
         epoch: number,
         { attachments = [], author, content, sent = content, userId }: Saying
       ) {
         const messageId = yield* newId.message
-        yield* states.say(id, { id: messageId, content, author, userId, attachments })
-        yield* sender.post({ conversationId: id, messageId, author, epoch, text: sent, attachments })
+        yield* states.say(scope, id, { id: messageId, content, author, userId, attachments })
+        yield* sender.post({
+          tenantId: scope.tenantId,
+          conversationId: id,
+          messageId,
+          author,
+          epoch,
+          text: sent,
+          attachments
+        })
         return messageId
       })
 
@@ -54,7 +64,7 @@ export class ConversationControl extends Effect.Service<ConversationControl>()(
         tenantId: ConversationScope["tenantId"],
         id: ConversationId
       ) {
-        for (const run of yield* states.stopTurns(id)) {
+        for (const run of yield* states.stopTurns({ tenantId }, id)) {
           const found = yield* live.find({ tenantId, agentId: run.agentId }, run.id)
           if (Option.isSome(found)) yield* found.value.stop
         }

@@ -43,15 +43,15 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
     /** Newest first. */
     const list = (scope: TenantScope, filter: EndUserFilter) => store.list(scope, filter)
 
-    const ofConversation = ({ id, line }: Line) =>
+    const ofConversation = (scope: TenantScope, { id, line }: Line) =>
       Stream.make(line).pipe(
         Stream.concat(
-          paged(pageOf.messages, (after) => store.messages(id, after, pageOf.messages)).pipe(
+          paged(pageOf.messages, (after) => store.messages(scope, id, after, pageOf.messages)).pipe(
             Stream.map((message) => message.line)
           )
         ),
         Stream.concat(
-          paged(pageOf.runs, (after) => store.runs(id, after, pageOf.runs)).pipe(
+          paged(pageOf.runs, (after) => store.runs(scope, id, after, pageOf.runs)).pipe(
             Stream.map((run) => run.line)
           )
         )
@@ -67,13 +67,15 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
       const count = yield* Ref.make(0)
       const end = Effect.map(Ref.get(count), (lines): Line["line"] => ({ type: "end", lines }))
       const conversations = paged(pageOf.conversations, (after) =>
-        store.conversations(id, after, pageOf.conversations)
+        store.conversations(scope, id, after, pageOf.conversations)
       )
-      const deliveries = paged(pageOf.deliveries, (after) => store.deliveries(id, after, pageOf.deliveries))
+      const deliveries = paged(pageOf.deliveries, (after) =>
+        store.deliveries(scope, id, after, pageOf.deliveries)
+      )
       return Stream.make(profile(found.value)).pipe(
-        Stream.concat(Stream.map(Stream.fromIterableEffect(store.aliases(id)), ({ line }) => line)),
+        Stream.concat(Stream.map(Stream.fromIterableEffect(store.aliases(scope, id)), ({ line }) => line)),
         Stream.concat(Stream.map(deliveries, ({ line }) => line)),
-        Stream.concat(Stream.flatMap(conversations, ofConversation)),
+        Stream.concat(Stream.flatMap(conversations, (line) => ofConversation(scope, line))),
         Stream.tap(() => Ref.update(count, (lines) => lines + 1)),
         Stream.concat(Stream.fromEffect(end))
       )

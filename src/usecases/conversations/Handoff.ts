@@ -37,7 +37,7 @@ export class Handoff extends Effect.Service<Handoff>()("usecases/conversations/H
         ({ epoch, lastQuestion }) =>
           told
             ? Effect.asVoid(
-                ownership.say(id, epoch, {
+                ownership.say(scope, id, epoch, {
                   content: sentenceFor(lastQuestion, language),
                   author: "system",
                   userId: null

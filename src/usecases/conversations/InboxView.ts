@@ -53,10 +53,10 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
     ) {
       const { next, rows } = yield* conversations.list(scope, filter)
       const glances = new Map(
-        (yield* store.glances(rows.map(({ id }) => id))).map(({ conversationId, ...glance }) => [
-          conversationId,
-          glance
-        ])
+        (yield* store.glances(
+          scope,
+          rows.map(({ id }) => id)
+        )).map(({ conversationId, ...glance }) => [conversationId, glance])
       )
       return { rows: rows.map((row) => ({ ...row, ...(glances.get(row.id) ?? unseen) })), next }
     })
@@ -68,10 +68,11 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       { before, limit }: { readonly before: MessageId | undefined; readonly limit: number }
     ) {
       const conversation = yield* found(scope, id)
-      const [{ conversationId: _, ...glance } = { conversationId: id, ...unseen }] = yield* store.glances([
-        id
-      ])
-      const messages = yield* store.before(id, before, limit + 1)
+      const [{ conversationId: _, ...glance } = { conversationId: id, ...unseen }] = yield* store.glances(
+        scope,
+        [id]
+      )
+      const messages = yield* store.before(scope, id, before, limit + 1)
       return {
         conversation: { ...conversation, ...glance },
         messages: messages.slice(0, limit).reverse(),
@@ -80,8 +81,14 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
     })
 
     /** `messages` with how far each has come and what the customer thinks of it. */
-    const posted = Effect.fn("InboxView.posted")(function* (messages: ReadonlyArray<AuthoredMessage>) {
-      const rows = yield* store.added(messages.map(({ id }) => id))
+    const posted = Effect.fn("InboxView.posted")(function* (
+      scope: TenantScope,
+      messages: ReadonlyArray<AuthoredMessage>
+    ) {
+      const rows = yield* store.added(
+        scope,
+        messages.map(({ id }) => id)
+      )
       const added = new Map(rows.map(({ id, ...row }) => [id, row]))
       return messages.map((message) => ({
         delivery: null,
@@ -105,7 +112,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       artifact: ArtifactRef
     ) {
       yield* found(scope, id)
-      const stored = yield* files.attachment(id, artifact)
+      const stored = yield* files.attachment(scope, id, artifact)
       const bytes = Option.isNone(stored) ? Option.none() : yield* Effect.orDie(artifacts.get(artifact))
       if (Option.isSome(stored) && Option.isSome(bytes)) return { ...stored.value, bytes: bytes.value }
       return yield* new NotFound({ message: "The conversation has no such file." })
@@ -114,7 +121,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
     /** A token that opens the realtime socket of a conversation. */
     const realtime = Effect.fn("InboxView.realtime")(function* (user: SessionUser, id: ConversationId) {
       yield* found({ tenantId: user.tenantId }, id)
-      return yield* access.issue(id, grantorOfUser(user))
+      return yield* access.issue(user, id, grantorOfUser(user))
     })
 
     /** One page of a run's trace, after an audit entry says who reads it; without the entry nothing is shown. */

@@ -9,6 +9,7 @@ import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Realtime, type Signal } from "../../capabilities/Realtime.ts"
 import { redactedForEndUser } from "../../domain/chat/AgentRun.ts"
 import type { Grantor } from "../../domain/accounts/Access.ts"
@@ -25,7 +26,7 @@ const tick = Duration.seconds(5)
 export class ConversationGone extends Schema.TaggedError<ConversationGone>()("ConversationGone", {}) {}
 
 /** What is read, and what the reader stands on; null: on nothing that could be revoked. */
-export interface Reading {
+export interface Reading extends TenantScope {
   readonly conversationId: ConversationId
   readonly by: Grantor | null
 }
@@ -45,13 +46,15 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
     const store = yield* ConversationFeedStore
 
     /** A page of what is new, oldest first; empty when nothing is. */
-    const news = CheapSpans.fn("RealtimeFeed.news")(function* ({ by, conversationId }: Reading, told: Told) {
-      const head = yield* store.head(conversationId, null, by)
+    const news = CheapSpans.fn("RealtimeFeed.news")(function* (reading: Reading, told: Told) {
+      const { by, conversationId } = reading
+      const head = yield* store.head(reading, conversationId, null, by)
       if (Option.isNone(head)) return yield* new ConversationGone()
       const frames: Array<Frame> = []
       const { position, state } = head.value
       if (position > told.position) {
         for (const { citations, position: place, ...message } of yield* store.messagesAfter(
+          reading,
           conversationId,
           told.position
         )) {
@@ -69,12 +72,12 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
     })
 
     const runNews = CheapSpans.fn("RealtimeFeed.runNews")(function* (
-      conversationId: ConversationId,
+      reading: Reading,
       runId: RunId,
       told: Told
     ) {
       const after = told.run?.id === runId ? told.run.sequence : 0
-      const events = yield* store.eventsAfter(conversationId, runId, after)
+      const events = yield* store.eventsAfter(reading, reading.conversationId, runId, after)
       told.run = { id: runId, sequence: events.at(-1)?.sequence ?? after }
       return events.map((event): Frame => ({ type: "run.event", event: redactedForEndUser(event) }))
     })
@@ -86,14 +89,14 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
           return [{ type: "typing", conversationId } as const]
         }
         const runId = Option.isSome(signal) && signal.value._tag === "Changed" ? signal.value.runId : null
-        const events = runId === null ? [] : yield* runNews(conversationId, runId, told)
+        const events = runId === null ? [] : yield* runNews(reading, runId, told)
         return [...events, ...(yield* news(reading, told))]
       })
 
     /** What the reader has seen already when it comes. */
-    const beginning = ({ by, conversationId }: Reading, lastMessageId: MessageId | null) =>
+    const beginning = (reading: Reading, lastMessageId: MessageId | null) =>
       Effect.gen(function* () {
-        const head = yield* store.head(conversationId, lastMessageId, by)
+        const head = yield* store.head(reading, reading.conversationId, lastMessageId, reading.by)
         if (Option.isNone(head)) return yield* new ConversationGone()
         const { position, seen, state } = head.value
         const told: Told =

@@ -132,7 +132,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
         userId
       } as const
       const said = yield* ownership
-        .change({ tenantId }, id, change, ({ epoch }) => ownership.say(id, epoch, saying))
+        .change({ tenantId }, id, change, ({ epoch }) => ownership.say({ tenantId }, id, epoch, saying))
         .pipe(Effect.ensuring(release))
       const messageId = yield* done({ tenantId }, id, said)
       return { conversation: yield* found({ tenantId }, id), messageId }

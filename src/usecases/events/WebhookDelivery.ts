@@ -16,6 +16,7 @@ import { Mailer } from "../../capabilities/Mailer.ts"
 import { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { WebhookId } from "../../domain/events/Webhook.ts"
+import { TenantId } from "../../domain/Ids.ts"
 import { retryAfter } from "../../domain/RetryAfter.ts"
 import { OutgoingMailStore } from "../../store/accounts/OutgoingMails.ts"
 import {
@@ -46,7 +47,9 @@ const pauses = [
   Duration.hours(1)
 ] as const
 
-const decode = Schema.decodeUnknown(Schema.Struct({ eventId: Schema.String, endpointId: WebhookId }))
+const decode = Schema.decodeUnknown(
+  Schema.Struct({ tenantId: TenantId, eventId: Schema.String, endpointId: WebhookId })
+)
 
 /** Up to a fifth sooner, so that what failed together does not come again together. */
 const pauseAfter = (failures: number) =>
@@ -159,7 +162,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       taken: Taken,
       reason: "gone" | "failing"
     ) {
-      const was = yield* Effect.tap(store.disable(endpointId, reason), (changed) =>
+      const was = yield* Effect.tap(store.disable(taken, endpointId, reason), (changed) =>
         changed
           ? audit.record({
               tenantId: taken.tenantId,
@@ -206,7 +209,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       const found = yield* store.take(key)
       if (Option.isNone(found)) return
       const taken = found.value
-      if (!taken.active) return yield* store.cancel(key.endpointId)
+      if (!taken.active) return yield* store.cancel(key, key.endpointId)
       if (taken.listening) return
       if (taken.pausedMs !== null) {
         const further = yield* Random.nextRange(0, 0.2)

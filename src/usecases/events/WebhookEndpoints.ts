@@ -68,7 +68,7 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
         const { version } = yield* find(scope, id)
         return yield* outdated(version)
       }
-      if (updated.value.status === "disabled") yield* deliveriesOf.cancel(id)
+      if (updated.value.status === "disabled") yield* deliveriesOf.cancel(scope, id)
       else yield* deliveriesOf.hasten(id)
       return updated.value
     })

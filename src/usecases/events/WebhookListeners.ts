@@ -45,9 +45,9 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
     })
 
     /** As it would be sent now; none when the listener, or what the event tells of, is gone. */
-    const heard = (endpointId: WebhookId, eventId: string) =>
+    const heard = ({ tenantId }: TenantScope, endpointId: WebhookId, eventId: string) =>
       Effect.gen(function* () {
-        const found = yield* deliveries.take({ endpointId, eventId })
+        const found = yield* deliveries.take({ tenantId, endpointId, eventId })
         if (Option.isNone(found)) return Option.none<HeardEvent>()
         const opened = yield* Effect.forEach(found.value.secrets, (sealed) =>
           box.open("webhook-secret", sealed)
@@ -74,7 +74,7 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
         yield* Effect.sleep(pollInterval)
         waiting = yield* store.waiting(scope, id)
       }
-      const events = yield* Effect.forEach(waiting, ({ eventId }) => heard(id, eventId))
+      const events = yield* Effect.forEach(waiting, ({ eventId }) => heard(scope, id, eventId))
       return { events: events.flatMap(Option.toArray), received: waiting.at(-1)?.place ?? received }
     })
 

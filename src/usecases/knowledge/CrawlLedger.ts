@@ -102,7 +102,7 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
         const next = 5 + Math.floor((85 * settled) / Math.max(settled, all, 1))
         if (next < percent + step) return Effect.void
         percent = next
-        return jobs.progress(task.jobId, next)
+        return jobs.progress(task, task.jobId, next)
       })
 
     const journal: Journal = {

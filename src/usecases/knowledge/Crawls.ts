@@ -139,7 +139,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
       const [listed, place] = (after ?? "").split(":").map(Number)
       // A newer job has a report of its own, and the rest of the old one is gone.
       const from = listed === generation ? place : undefined
-      const lines = yield* store.list(sourceId, generation, { limit, after: from, outcome })
+      const lines = yield* store.list(scope, sourceId, generation, { limit, after: from, outcome })
       const rows = lines.slice(0, limit)
       const last = rows.at(-1)
       const next = lines.length > limit && last !== undefined ? `${generation}:${last.place}` : null

@@ -17,12 +17,13 @@ import {
   type EmbedderService
 } from "../../capabilities/Embedder.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
-import { SourceId } from "../../domain/Ids.ts"
+import { SourceId, TenantId } from "../../domain/Ids.ts"
 import { embeddingText } from "../../search/Packer.ts"
 import { EmbeddingProfileStore } from "../../store/knowledge/EmbeddingProfiles.ts"
 import { EmbeddingStore, type UnembeddedChunk } from "../../store/knowledge/Embeddings.ts"
 
-const Payload = Schema.Struct({ sourceId: SourceId })
+const Payload = Schema.Struct({ tenantId: TenantId, sourceId: SourceId })
+type Place = typeof Payload.Type
 
 /** Batches of one source under way at a time. */
 const together = 4
@@ -45,11 +46,12 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
 
     const embedBatch = Effect.fn("Embed.batch")(function* (
       { embedAll, profile }: EmbedderService,
+      { tenantId }: Place,
       chunks: Arr.NonEmptyReadonlyArray<UnembeddedChunk>
     ) {
       const vectors = yield* embedAll(chunks.map(embeddingText))
       yield* embeddings.addVectors(
-        chunks[0].agentId,
+        { tenantId, agentId: chunks[0].agentId },
         profile,
         vectors.flatMap((vector, place) => {
           const chunk = chunks[place]
@@ -62,6 +64,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
     /** The batches of `chunks`; one that fails does not keep the others from being stored. */
     const embedTogether = (
       embedder: EmbedderService,
+      place: Place,
       chunks: ReadonlyArray<UnembeddedChunk>,
       stored: Ref.Ref<number>
     ) =>
@@ -69,7 +72,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
         const ends = yield* Effect.forEach(
           Arr.chunksOf(chunks, embedder.maxBatch).filter(Arr.isNonEmptyReadonlyArray),
           (batch) =>
-            embedBatch(embedder, batch).pipe(
+            embedBatch(embedder, place, batch).pipe(
               Effect.zipRight(Ref.update(stored, (count) => count + 1)),
               Effect.either
             ),
@@ -79,9 +82,9 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
       })
 
     /** Every vector that the source lacks; `stored` counts batches. */
-    const complete = (embedder: EmbedderService, sourceId: SourceId, stored: Ref.Ref<number>) =>
-      embeddings.unembedded(sourceId, embedder, embedder.maxBatch * together).pipe(
-        Effect.tap((chunks) => embedTogether(embedder, chunks, stored)),
+    const complete = (embedder: EmbedderService, place: Place, stored: Ref.Ref<number>) =>
+      embeddings.unembedded(place, place.sourceId, embedder, embedder.maxBatch * together).pipe(
+        Effect.tap((chunks) => embedTogether(embedder, place, chunks, stored)),
         Effect.repeat({ while: (chunks) => chunks.length > 0 }),
         Effect.asVoid
       )
@@ -90,10 +93,10 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
      * A job that got somewhere leaves the rest to a new one, so that a provider which often asks for a pause never uses
      * the attempts of a large source up.
      */
-    const stopped = (sourceId: SourceId, profile: string, error: EmbedderError, stored: number) =>
+    const stopped = (place: Place, profile: string, error: EmbedderError, stored: number) =>
       Effect.gen(function* () {
         const { message, retryable, retryAfter } = error
-        yield* profiles.noteFailure(sourceId, profile, message)
+        yield* profiles.noteFailure(place, place.sourceId, profile, message)
         if (!retryable || stored === 0) {
           return yield* new JobFailure({
             message,
@@ -102,31 +105,31 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
           })
         }
         yield* queue
-          .enqueue("embedding", { sourceId }, { serialKey: sourceId, delay: retryAfter ?? breather })
+          .enqueue("embedding", place, { serialKey: place.sourceId, delay: retryAfter ?? breather })
           .pipe(Effect.mapError(() => new JobFailure({ message, fatal: false })))
       })
 
     /** True when everything of the source has its vector of `embedder`'s profile. */
-    const build = (embedder: EmbedderService, sourceId: SourceId) =>
+    const build = (embedder: EmbedderService, place: Place) =>
       Effect.gen(function* () {
         const stored = yield* Ref.make(0)
-        return yield* complete(embedder, sourceId, stored).pipe(
+        return yield* complete(embedder, place, stored).pipe(
           Effect.as(true),
           Effect.catchTag("EmbedderError", (error) =>
             Effect.flatMap(Ref.get(stored), (count) =>
-              Effect.as(stopped(sourceId, embedder.profile, error, count), false)
+              Effect.as(stopped(place, embedder.profile, error, count), false)
             )
           )
         )
       })
 
     /** New chunks of an agent that has not moved yet are found by meaning, too; when that fails, by their words. */
-    const keepUp = (active: string, sourceId: SourceId) =>
+    const keepUp = (active: string, place: Place) =>
       Effect.gen(function* () {
         const embedder = yield* embedders(active)
         if (Option.isNone(embedder)) return
         const stored = yield* Ref.make(0)
-        yield* complete(embedder.value, sourceId, stored).pipe(
+        yield* complete(embedder.value, place, stored).pipe(
           Effect.catchTag("EmbedderError", ({ message }) =>
             Effect.logWarning("New chunks have no vector of the profile that still answers", message)
           )
@@ -135,17 +138,18 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
 
     /** Handler of queue `embedding`: resumes where an earlier attempt stopped. */
     const process = Effect.fn("Embed.process")(function* (job: QueueJob) {
-      const { sourceId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
-      const place = yield* profiles.place(sourceId)
-      if (Option.isNone(place)) return
-      const { agentId, active, target } = place.value
+      const place = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+      const { sourceId, tenantId } = place
+      const found = yield* profiles.place(place, sourceId)
+      if (Option.isNone(found)) return
+      const { agentId, active, target } = found.value
       // Another process has been started with another model: this one helps when it can, else makes its own.
       const wanted = Option.getOrElse(yield* embedders(target ?? current.profile), () => current)
-      const built = yield* build(wanted, sourceId)
-      if (active !== null && active !== wanted.profile) yield* keepUp(active, sourceId)
+      const built = yield* build(wanted, place)
+      if (active !== null && active !== wanted.profile) yield* keepUp(active, place)
       if (!built) return
-      yield* profiles.clearFailure(sourceId)
-      if (wanted.profile === target) yield* profiles.move(agentId, wanted)
+      yield* profiles.clearFailure(place, sourceId)
+      if (wanted.profile === target) yield* profiles.move({ tenantId, agentId }, wanted)
     })
 
     return { process } as const

@@ -41,7 +41,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
           const sources = yield* profiles.lacking(embedder, free, again)
           yield* Effect.forEach(
             sources,
-            (sourceId) => queue.enqueue("embedding", { sourceId }, { serialKey: sourceId }),
+            ({ id, tenantId }) => queue.enqueue("embedding", { tenantId, sourceId: id }, { serialKey: id }),
             { discard: true }
           )
           return sources.length
@@ -52,8 +52,8 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
       const sweep = Effect.gen(function* () {
         if ((yield* profiles.target) !== profile) return false
         const agents = yield* profiles.behind(profile)
-        const moved = yield* Effect.forEach(agents, (agentId) => profiles.move(agentId, embedder))
-        for (const [place, agentId] of agents.entries()) {
+        const moved = yield* Effect.forEach(agents, (agent) => profiles.move(agent, embedder))
+        for (const [place, { agentId }] of agents.entries()) {
           if (moved[place] === true) {
             yield* Effect.logInfo("An agent answers with another embedding model").pipe(
               Effect.annotateLogs({ agentId, profile })

@@ -21,7 +21,8 @@ import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
 import { TextRecognition } from "../../capabilities/TextRecognition.ts"
-import { IngestionJobId, newId } from "../../domain/Ids.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { IngestionJobId, newId, TenantId } from "../../domain/Ids.ts"
 import { StoredSourceConfig } from "../../domain/knowledge/Source.ts"
 import { uploadUri } from "../../readers/File.ts"
 import { HostLimiter } from "../../readers/HostLimiter.ts"
@@ -84,7 +85,7 @@ const needed = Context.pick(
   Tracer.ParentSpan
 )
 
-const Payload = Schema.Struct({ jobId: IngestionJobId })
+const Payload = Schema.Struct({ tenantId: TenantId, jobId: IngestionJobId })
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
 
@@ -178,7 +179,8 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
         yield* jobs.succeed(task, chunks)
         yield* entries.prune(task)
         if (unembedded > 0) {
-          yield* queue.enqueue("embedding", { sourceId: task.sourceId }, { serialKey: task.sourceId })
+          const { sourceId, tenantId } = task
+          yield* queue.enqueue("embedding", { tenantId, sourceId }, { serialKey: sourceId })
         }
       }).pipe(sql.withTransaction)
 
@@ -218,7 +220,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
       Effect.gen(function* () {
         const message = `${code}: ${words}`
         const final = !retryable || job.lastAttempt
-        yield* final ? jobs.fail(task.jobId, message) : jobs.noteFailure(task.jobId, message)
+        yield* final ? jobs.fail(task, task.jobId, message) : jobs.noteFailure(task, task.jobId, message)
         yield* knowledge.discard(task)
         yield* entries.prune(task)
         const pause = retryAfter === undefined ? {} : { retryAfter: Duration.min(retryAfter, maxRetryDelay) }
@@ -227,8 +229,8 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
 
     /** Handler of queue `ingestion`. */
     const process = Effect.fn("Ingest.process")(function* (job: QueueJob) {
-      const { jobId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
-      const task = yield* jobs.task(jobId)
+      const { jobId, ...scope } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+      const task = yield* jobs.task(scope, jobId)
       if (Option.isNone(task)) return
       yield* attempt(task.value).pipe(
         Effect.catchTags({
@@ -244,18 +246,18 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
       )
     })
 
-    const stopped = (jobId: IngestionJobId) =>
+    const stopped = (scope: TenantScope, jobId: IngestionJobId) =>
       Effect.gen(function* () {
-        const task = yield* jobs.task(jobId)
+        const task = yield* jobs.task(scope, jobId)
         if (Option.isNone(task)) return
-        yield* jobs.fail(jobId, workerStopped)
+        yield* jobs.fail(scope, jobId, workerStopped)
         yield* knowledge.discard(task.value)
       })
 
     /** Ends the job whose worker died on the last attempt. */
     const abandoned = Effect.fn("Ingest.abandoned")(function* (job: QueueJob) {
-      const { jobId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
-      yield* stopped(jobId)
+      const { jobId, ...scope } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+      yield* stopped(scope, jobId)
     })
 
     /**
@@ -264,7 +266,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
      */
     const sweep = Effect.gen(function* () {
       const left = yield* jobs.forsaken(maxAbandonedPerSweep)
-      yield* Effect.forEach(left, stopped, { discard: true })
+      yield* Effect.forEach(left, ({ id, ...scope }) => stopped(scope, id), { discard: true })
       if (left.length > 0) yield* Effect.logWarning("Ingestion jobs without a worker were ended", left.length)
       return left.length === maxAbandonedPerSweep
     }).pipe(Effect.withSpan("Ingest.sweep"))

@@ -26,9 +26,9 @@ export class Refresh extends Effect.Service<Refresh>()("usecases/knowledge/Refre
       if (Option.isNone(due)) return false
       const { id, ...scope } = due.value
       yield* sources.sync(scope, id, { force: false }).pipe(
-        Effect.zipRight(store.queued(id, now)),
+        Effect.zipRight(store.queued(scope, id, now)),
         Effect.catchTags({
-          LIMIT_EXCEEDED: () => store.hold(id, now, held, usedUp),
+          LIMIT_EXCEEDED: () => store.hold(scope, id, now, held, usedUp),
           NOT_FOUND: () => Effect.void
         })
       )

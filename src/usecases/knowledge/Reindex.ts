@@ -23,7 +23,7 @@ export class Reindex extends Effect.Service<Reindex>()("usecases/knowledge/Reind
 
     const reindex = (document: OutdatedDocument) =>
       Effect.gen(function* () {
-        const chunks = yield* store.chunks(document.id)
+        const chunks = yield* store.chunks(document)
         const sample = chunks.slice(0, languageSample).map(({ content }) => content)
         const english = isEnglish(sample.join("\n\n")) ?? true
         const rows: Array<IndexedChunk> = []

@@ -111,7 +111,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       if (!(yield* entitlements.reserveIngestionJob(scope))) {
         return yield* new LimitExceeded({ message: "The ingestion jobs of this period are used up." })
       }
-      yield* queue.enqueue("ingestion", { jobId: id }, { serialKey: sourceId })
+      yield* queue.enqueue("ingestion", { tenantId: scope.tenantId, jobId: id }, { serialKey: sourceId })
       return id
     })
 

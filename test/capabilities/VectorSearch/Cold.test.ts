@@ -49,7 +49,8 @@ const busy = ({ agentId }: AgentScope, turns: number) =>
   Effect.flatMap(
     SqlClient.SqlClient,
     (sql) =>
-      sql`insert into agent_usage (agent_id, period_start, turns) values (${agentId}, date_trunc('month', now()), ${turns})`
+      sql`insert into agent_usage (tenant_id, agent_id, period_start, turns)
+        select tenant_id, id, date_trunc('month', now()), ${turns} from agents where id = ${agentId}`
   )
 
 /** Keeps everybody from reading vectors until the scope closes. */

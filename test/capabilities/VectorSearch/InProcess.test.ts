@@ -14,7 +14,7 @@ import { InProcessIndex } from "../../../src/capabilities/VectorSearch/InProcess
 import { LruCache } from "../../../src/capabilities/VectorSearch/LruCache.ts"
 import type { Rows } from "../../../src/capabilities/VectorSearch/InProcessRows.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
-import { AgentId } from "../../../src/domain/Ids.ts"
+import { AgentId, TenantId } from "../../../src/domain/Ids.ts"
 import { indexRow } from "../../../src/search/IndexRow.ts"
 import { queryForms } from "../../../src/search/Query.ts"
 import * as Fixtures from "../../Fixtures.ts"
@@ -151,6 +151,7 @@ eachEngineLive("VectorSearch in process", (it) => {
 })
 
 const agentId = AgentId.make("agt_1")
+const agent = { tenantId: TenantId.make("ten_1"), agentId }
 const profile = "hashing-128"
 
 const row = (id: string, content: string) => ({
@@ -167,8 +168,8 @@ const options = { maxBytes: 1e8, wordsFirstAbove: Infinity }
 const rowsOf = (over: Partial<Rows>): Rows => ({
   visible: () => Effect.succeed(new Set(["src_1"])),
   changes: () => Effect.succeed({ version: 1, profile, live: [["src_1", "1"]], chunks: ["a"], vectors: [] }),
-  chunks: (_, ids) => Effect.succeed(ids.map((id) => row(id, "backup"))),
-  words: (ids) => Effect.succeed(ids.map((id) => row(id, "backup"))),
+  chunks: (_, __, ids) => Effect.succeed(ids.map((id) => row(id, "backup"))),
+  words: (_, ids) => Effect.succeed(ids.map((id) => row(id, "backup"))),
   vectors: () => Effect.succeed([]),
   hits: () => Effect.succeed([]),
   ...over
@@ -180,7 +181,7 @@ it.scoped("A search that goes away leaves the reading of the index to the others
     const gate = yield* Deferred.make<void>()
     let reads = 0
     const rows = rowsOf({
-      chunks: (_, ids) =>
+      chunks: (_, __, ids) =>
         Effect.gen(function* () {
           reads++
           yield* Deferred.succeed(reading, undefined)
@@ -190,9 +191,9 @@ it.scoped("A search that goes away leaves the reading of the index to the others
     })
     const agents = yield* makeAgents(rows, () => Effect.succeed(dimensions), options)
     const held = agents.hold(agentId)
-    const first = yield* Effect.fork(agents.refresh(agentId, held, { anew: true }))
+    const first = yield* Effect.fork(agents.refresh(agent, held, { anew: true }))
     yield* Deferred.await(reading)
-    const second = yield* Effect.fork(agents.refresh(agentId, held, { anew: true }))
+    const second = yield* Effect.fork(agents.refresh(agent, held, { anew: true }))
     yield* Fiber.interrupt(first)
     yield* Deferred.succeed(gate, undefined)
     yield* Fiber.join(second)
@@ -214,16 +215,16 @@ it.scoped("A reading that failed half-way is repeated by the next search, and no
           chunks: seen === 0 ? ["a"] : ids,
           vectors: []
         }),
-      chunks: (_, some) =>
+      chunks: (_, __, some) =>
         ++reads === 3 ? Effect.die("connection lost") : Effect.succeed(some.map((id) => row(id, "backup")))
     })
     const agents = yield* makeAgents(rows, () => Effect.succeed(dimensions), options)
     const held = agents.hold(agentId)
-    yield* agents.refresh(agentId, held, { anew: true })
-    const failed = yield* Effect.exit(agents.refresh(agentId, held, { anew: false }))
+    yield* agents.refresh(agent, held, { anew: true })
+    const failed = yield* Effect.exit(agents.refresh(agent, held, { anew: false }))
     expect(Exit.isFailure(failed)).toBe(true)
     expect(held.index?.version).toBe(1)
-    yield* agents.refresh(agentId, held, { anew: false })
+    yield* agents.refresh(agent, held, { anew: false })
     expect([held.index?.version, held.index?.size]).toEqual([2, 1_201])
   })
 )
@@ -238,7 +239,9 @@ it.scoped("Indexes that were not used for longest are forgotten when memory is s
     const [one, two, ...others] = ids.map(agents.hold)
     const fill = (place: number, held: typeof one) => {
       const id = ids[place]
-      return id === undefined || held === undefined ? Effect.void : agents.refresh(id, held, { anew: true })
+      return id === undefined || held === undefined
+        ? Effect.void
+        : agents.refresh({ ...agent, agentId: id }, held, { anew: true })
     }
     yield* fill(0, one)
     yield* fill(1, two)

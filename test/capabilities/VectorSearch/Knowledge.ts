@@ -78,7 +78,7 @@ export const build = (scope: AgentScope, sourceId: SourceId, documents: Readonly
     const sql = yield* SqlClient.SqlClient
     const embedder = yield* Embedder
     const { id } = yield* jobs.insert(scope, { id: yield* newId.ingestionJob, sourceId, type: "REINDEX" })
-    const task = yield* Effect.flatMap(jobs.task(id), Effect.orDie)
+    const task = yield* Effect.flatMap(jobs.task(scope, id), Effect.orDie)
     yield* jobs.start(task)
     for (const [place, { title, chunks }] of documents.entries()) {
       const rows = yield* Effect.forEach(chunks, ({ heading, content }, ordinal) =>
@@ -118,10 +118,10 @@ export const embed = (scope: AgentScope, sourceId: SourceId) =>
   Effect.gen(function* () {
     const embeddings = yield* EmbeddingStore
     const embedder = yield* Embedder
-    const missing = yield* embeddings.unembedded(sourceId, embedder, 100_000)
+    const missing = yield* embeddings.unembedded(scope, sourceId, embedder, 100_000)
     const vectors = yield* Effect.orDie(embedder.embedAll(missing.map(embeddingText)))
     yield* embeddings.addVectors(
-      scope.agentId,
+      scope,
       embedder.profile,
       missing.flatMap(({ id }, place) =>
         Option.match(Option.fromNullable(vectors[place]), {

@@ -65,16 +65,17 @@ const bulk = (scope: ReadScope, sourceId: SourceId, count: number, prefix: strin
     const document = `doc_${prefix}`
     yield* sql`update sources set live_generation = 1 where id = ${sourceId}`
     yield* sql`
-      insert into documents (id, agent_id, source_id, generation, uri, title, content_hash)
-      values (${document}, ${scope.agentId}, ${sourceId}, 1, ${prefix}, '', '')`
+      insert into documents (id, tenant_id, agent_id, source_id, generation, uri, title, content_hash)
+      values (${document}, ${scope.tenantId}, ${scope.agentId}, ${sourceId}, 1, ${prefix}, '', '')`
     yield* sql`
-      insert into chunks (id, agent_id, source_id, generation, document_id, ordinal, content, content_hash, tsv, length, version)
-      select ${prefix} || lpad(i::text, 8, '0'), ${scope.agentId}, ${sourceId}, 1, ${document}, i, 'chunk ' || i, '',
+      insert into chunks (id, tenant_id, agent_id, source_id, generation, document_id, ordinal, content, content_hash, tsv, length, version)
+      select ${prefix} || lpad(i::text, 8, '0'), ${scope.tenantId}, ${scope.agentId}, ${sourceId}, 1, ${document}, i, 'chunk ' || i, '',
         ('''chunk'' ''c' || i % ${centres}::int || '''')::tsvector, 2, 1
       from generate_series(0, ${count - 1}::int) i`
     yield* sql`
-      insert into agent_stats (agent_id, chunk_count, length_sum, version) values (${scope.agentId}, ${count}, ${2 * count}, 1)
-      on conflict (agent_id) do update set chunk_count = agent_stats.chunk_count + excluded.chunk_count,
+      insert into agent_stats (tenant_id, agent_id, chunk_count, length_sum, version)
+      values (${scope.tenantId}, ${scope.agentId}, ${count}, ${2 * count}, 1)
+      on conflict (tenant_id, agent_id) do update set chunk_count = agent_stats.chunk_count + excluded.chunk_count,
         length_sum = agent_stats.length_sum + excluded.length_sum`
     const size = 2_000
     for (let from = 0; from < count; from += size) {
@@ -82,8 +83,8 @@ const bulk = (scope: ReadScope, sourceId: SourceId, count: number, prefix: strin
         Buffer.from(clustered((from + place) % centres, from + place).buffer).toString("base64")
       )
       yield* sql`
-        insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
-        select ${prefix} || lpad((v.place + ${from}::int - 1)::text, 8, '0'), 'clustered', ${scope.agentId}, 1,
+        insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, embedding)
+        select ${scope.tenantId}, ${prefix} || lpad((v.place + ${from}::int - 1)::text, 8, '0'), 'clustered', ${scope.agentId}, 1,
           decode(v.vector, 'base64')
         from jsonb_array_elements_text(${JSON.stringify(vectors)}::jsonb) with ordinality as v (vector, place)`
     }

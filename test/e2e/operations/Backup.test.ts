@@ -45,24 +45,25 @@ const awkward = `
     select tenant_id, 'whatsapp', 'phone', '491700000001', id from end_users limit 1;
   insert into artifact_claims (id, ref, expires_at) select 'acl_1', ref, 'infinity' from artifacts limit 1;
   insert into email_logs (id, recipient, kind, status) values ('eml_1', 'ops@example.com', 'job_failed', 'sent');
-  insert into embedding_failures (source_id, profile, message) select id, 'p', E'\\u0001' from sources limit 1;
-  insert into idempotency_keys (agent_id, key_id, idempotency_key, response)
-    select agent_id, id, 'é', '{"n": 1.10}' from api_keys where agent_id is not null limit 1;
+  insert into embedding_failures (tenant_id, source_id, profile, message) select tenant_id, id, 'p', E'\\u0001' from sources limit 1;
+  insert into idempotency_keys (tenant_id, agent_id, key_id, idempotency_key, response)
+    select tenant_id, agent_id, id, 'é', '{"n": 1.10}' from api_keys where agent_id is not null limit 1;
   insert into manage_answers (tenant_id, token_id, idempotency_key, request_hash, answer)
     select tenant_id, id, 'é', '\\x00ff5c6e', 'v1.1.sealed' from access_tokens limit 1;
-  insert into turn_claims (agent_id, key_id, idempotency_key, request_hash, run_id)
-    select agent_id, id, E'\\t', 'hash', 'run_1' from api_keys where agent_id is not null limit 1;
+  insert into turn_claims (tenant_id, agent_id, key_id, idempotency_key, request_hash, run_id)
+    select tenant_id, agent_id, id, E'\\t', 'hash', 'run_1' from api_keys where agent_id is not null limit 1;
   insert into login_failures (email, address) values ('nobody@example.com', '127.0.0.1');
-  insert into message_feedback (message_id, conversation_id, rating, comment) select id, conversation_id, -1, E'\\\\N' from messages limit 1;
+  insert into message_feedback (tenant_id, message_id, conversation_id, rating, comment)
+    select tenant_id, id, conversation_id, -1, E'\\\\N' from messages limit 1;
   insert into passages (tenant_id, hash, source_name, title, heading, url, content)
     select id, '\\x00ff5c6e', E'\\t', 'é', '', 'upload:/\u2028', E'two\\nlines' from tenants where id in (select tenant_id from agent_runs) limit 1;
   insert into run_passages (tenant_id, run_id, number, hash, source_id, document_id, chunk_id, score)
     select r.tenant_id, r.id, 99, p.hash, 'src_1', 'doc_1', 'chk_1', 0.1 from agent_runs r
     join passages p on p.tenant_id = r.tenant_id and p.hash = '\\x00ff5c6e' limit 1;
-  insert into user_invitations (token_hash, user_id, invited_by, role, expires_at)
-    select '\\x00ff5c6e', id, id, 'agent', '2199-01-01' from users limit 1;
-  insert into webhook_deliveries (event_id, endpoint_id, type, ids, answer_text)
-    select 'evt_1', id, 'turn.settled', '{"n": 1.10}', E'\\u2028' from webhook_endpoints limit 1`
+  insert into user_invitations (tenant_id, token_hash, user_id, invited_by, role, expires_at)
+    select tenant_id, '\\x00ff5c6e', id, id, 'agent', '2199-01-01' from users limit 1;
+  insert into webhook_deliveries (tenant_id, event_id, endpoint_id, type, ids, answer_text)
+    select tenant_id, 'evt_1', id, 'turn.settled', '{"n": 1.10}', E'\\u2028' from webhook_endpoints limit 1`
 
 /** Rows of processes that run, which nobody takes along. */
 const ofProcesses = ["instances", "rate_counters"]

@@ -40,18 +40,18 @@ const turn = (agentId: string, tenantId: string, told: Told = {}) =>
       insert into conversations (id, tenant_id, agent_id, end_user_id, channel, message_count)
       values ('cnv_1', ${tenantId}, ${agentId}, 'usr_1', 'api', 3)`
     yield* sql`
-      insert into messages (id, conversation_id, agent_id, position, role, content, author, citations)
-      values ('msg_1', 'cnv_1', ${agentId}, 1, 'user', 'How do I return it?', null, '[]'),
-        ('msg_2', 'cnv_1', ${agentId}, 2, 'assistant', 'Like this [1].', 'agent', ${JSON.stringify(citations)}::jsonb)`
+      insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, author, citations)
+      values ('msg_1', ${tenantId}, 'cnv_1', ${agentId}, 1, 'user', 'How do I return it?', null, '[]'),
+        ('msg_2', ${tenantId}, 'cnv_1', ${agentId}, 2, 'assistant', 'Like this [1].', 'agent', ${JSON.stringify(citations)}::jsonb)`
     if (human !== null) {
       yield* sql`
-        insert into messages (id, conversation_id, agent_id, position, role, content, author)
-        values ('msg_3', 'cnv_1', ${agentId}, 3, 'assistant', ${human}, 'human')`
+        insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, author)
+        values ('msg_3', ${tenantId}, 'cnv_1', ${agentId}, 3, 'assistant', ${human}, 'human')`
     }
     if (rating !== null) {
       yield* sql`
-        insert into message_feedback (message_id, conversation_id, rating, comment)
-        values ('msg_2', 'cnv_1', ${rating}, ${comment})`
+        insert into message_feedback (tenant_id, message_id, conversation_id, rating, comment)
+        values (${tenantId}, 'msg_2', 'cnv_1', ${rating}, ${comment})`
     }
     yield* sql`
       insert into agent_runs (id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message,

@@ -13,7 +13,8 @@ import { layerScrypt } from "../../../src/capabilities/Credentials/Scrypt.ts"
 import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
 import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
 import { layer as layerSecretBox } from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
-import { ChannelId } from "../../../src/domain/Ids.ts"
+import type { TenantScope } from "../../../src/domain/accounts/Account.ts"
+import { ChannelId, TenantId } from "../../../src/domain/Ids.ts"
 import * as Boundary from "../../../src/http/server/Boundary.ts"
 import { AgentsApi } from "../../../src/http/hosted/agents/AgentsApi.ts"
 import { AgentsHandlers } from "../../../src/http/hosted/agents/AgentsHandlers.ts"
@@ -43,6 +44,13 @@ import { layerArtifacts } from "../../KeptArtifacts.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { appUrl, call, operatorToken, signedIn } from "../accounts/AccountsServer.ts"
 import { expectVersioned } from "../Versions.ts"
+
+const tenantOf = (id: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [scope] = yield* sql<TenantScope>`select tenant_id as "tenantId" from channels where id = ${id}`
+    return scope ?? { tenantId: TenantId.make("ten_none") }
+  })
 
 const Surface = HttpApi.make("spoke")
   .add(TenantsApi)
@@ -146,7 +154,10 @@ eachEngineLive("Channel configurations", (it) => {
         const sql = yield* SqlClient.SqlClient
         expect(JSON.stringify(yield* sql`select * from channels`)).not.toContain(accessToken)
         for (const { text } of [made, patched, list]) expect(text).not.toContain(accessToken)
-        const stored = yield* (yield* ChannelStore).find(ChannelId.make(made.data.channel.id))
+        const stored = yield* (yield* ChannelStore).find(
+          yield* tenantOf(made.data.channel.id),
+          ChannelId.make(made.data.channel.id)
+        )
         const sealed = Option.map(stored, (row) => row.accessToken).pipe(Option.getOrElse(() => ""))
         expect(yield* (yield* SecretBox).open("channel-token", sealed)).toEqual(Option.some(accessToken))
         yield* expectVersioned(path, "channel", cookie, (place) => ({ externalId: `${place}00` }))
@@ -205,7 +216,9 @@ eachEngineLive("Channel configurations", (it) => {
         const first = yield* call("POST", channels, { cookie, body: whatsapp })
         const id: string = first.data.channel.id
         const now = Effect.map(
-          Effect.flatMap(ChannelStore, (store) => store.find(ChannelId.make(id))),
+          Effect.flatMap(tenantOf(id), (scope) =>
+            Effect.flatMap(ChannelStore, (store) => store.find(scope, ChannelId.make(id)))
+          ),
           Option.match({ onNone: () => null, onSome: (row) => row.id })
         )
         expect(yield* now).toBe(id)

@@ -109,8 +109,8 @@ const conversation = (
       insert into conversations (id, tenant_id, agent_id, end_user_id, channel, message_count, legacy_count)
       values (${id}, ${scope.tenantId}, ${scope.agentId}, ${endUserId}, ${channel}, ${count - unkeyed}, ${unkeyed})`
     yield* sql`
-      insert into messages (id, conversation_id, agent_id, position, role, content, created_at)
-      select ${id} || '_' || n, ${id}, ${scope.agentId}, case when n > ${unkeyed}::int then n - ${unkeyed}::int end,
+      insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, created_at)
+      select ${id} || '_' || n, ${scope.tenantId}, ${id}, ${scope.agentId}, case when n > ${unkeyed}::int then n - ${unkeyed}::int end,
         case when n % 2 = 1 then 'user' else 'assistant' end, 'Message "' || n || '"',
         timestamptz '2024-05-01T09:30:00Z' + n * interval '1 second'
       from generate_series(1, ${count}::int) n`

@@ -24,8 +24,8 @@ const person = (tenantId: string, externalId: string, messages: number) =>
       insert into conversations (id, tenant_id, agent_id, end_user_id, channel, message_count)
       values (${conversationId}, ${tenantId}, ${agentId}, ${id}, 'api', ${messages})`
     yield* sql`
-      insert into messages (id, conversation_id, agent_id, position, role, content)
-      select ${conversationId} || lpad(n::text, 6, '0'), ${conversationId}, ${agentId}, n, 'user', 'said ' || n
+      insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content)
+      select ${conversationId} || lpad(n::text, 6, '0'), ${tenantId}, ${conversationId}, ${agentId}, n, 'user', 'said ' || n
       from generate_series(1, ${messages}::int) n`
     return { id, conversationId }
   }).pipe(Effect.orDie)

@@ -251,8 +251,8 @@ eachEngineLive("The dashboard's inbox", (it) => {
       const { path } = yield* talked
       const sql = yield* SqlClient.SqlClient
       yield* sql`
-        insert into message_feedback (message_id, conversation_id, rating, comment)
-        select id, conversation_id, case position when 2 then -1 else 1 end,
+        insert into message_feedback (tenant_id, message_id, conversation_id, rating, comment)
+        select tenant_id, id, conversation_id, case position when 2 then -1 else 1 end,
           case position when 2 then 'Wrong floor' end from messages where position in (2, 4)`
       const unhelpful = { rating: -1, comment: "Wrong floor", at: expect.stringMatching(/^\d{4}-.*Z$/) }
       const helpful = { ...unhelpful, rating: 1, comment: null }

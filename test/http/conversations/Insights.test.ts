@@ -108,7 +108,7 @@ const rate = ({ conversationId }: Pick<ChatTurnResult, "conversationId">, rating
     const [message] = yield* sql<{ readonly id: string }>`
       select id from messages where conversation_id = ${id} and role = 'assistant'`
     const messageId = MessageId.make(message?.id ?? "")
-    expect(yield* (yield* WidgetMessageStore).rate(id, { messageId, rating })).toBe(true)
+    expect(yield* (yield* WidgetMessageStore).rate(scope, id, { messageId, rating })).toBe(true)
   })
 
 const answered = Effect.gen(function* () {

@@ -10,7 +10,8 @@ import * as Tracer from "effect/Tracer"
 import { afterAll, describe, expect } from "vitest"
 import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
 import type { Grantor } from "../../../src/domain/accounts/Access.ts"
-import { type ConversationId, newId } from "../../../src/domain/Ids.ts"
+import type { TenantScope } from "../../../src/domain/accounts/Account.ts"
+import { type ConversationId, newId, TenantId } from "../../../src/domain/Ids.ts"
 import { RealtimeAccess } from "../../../src/usecases/chat/RealtimeAccess.ts"
 import { RealtimeFeed } from "../../../src/usecases/conversations/RealtimeFeed.ts"
 import * as Fixtures from "../../Fixtures.ts"
@@ -26,10 +27,13 @@ const served = (limits?: Parameters<typeof Realtime.layer>[0]) =>
   Realtime.layer(limits).pipe(Layer.provideMerge(TestDatabase))
 
 const tokenFor = (conversationId: ConversationId, by: Grantor | null = null) =>
-  Effect.map(
-    Effect.flatMap(RealtimeAccess, (access) => access.issue(conversationId, by)),
-    ({ realtimeToken }) => realtimeToken
-  )
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [scope] = yield* sql<TenantScope>`
+      select tenant_id as "tenantId" from conversations where id = ${conversationId}`
+    const nobody = { tenantId: TenantId.make("ten_none") }
+    return (yield* (yield* RealtimeAccess).issue(scope ?? nobody, conversationId, by)).realtimeToken
+  })
 
 /** Connected, and followed from now on. */
 const follower = (conversationId: ConversationId, lastMessageId?: string, by: Grantor | null = null) =>
@@ -91,8 +95,8 @@ layer(served(), live)("The realtime socket", (it) => {
         insert into agent_runs (id, tenant_id, agent_id, conversation_id, instance_id, user_message_id, user_message, period_start, status)
         values (${runId}, ${tenantId}, ${agentId}, ${id}, 'i', 'm', 'q', now(), 'complete')`
       yield* sql`
-        insert into agent_run_events (run_id, sequence, type, status, label, payload, at)
-        values (${runId}, 1, 'tool.started', 'running', 'Asking payroll', '{"secret":"hidden"}', now())`
+        insert into agent_run_events (tenant_id, run_id, sequence, type, status, label, payload, at)
+        values (${tenantId}, ${runId}, 1, 'tool.started', 'running', 'Asking payroll', '{"secret":"hidden"}', now())`
       yield* sql`update conversations set state = 'HUMAN_REQUESTED' where id = ${id}`
       yield* feed.changed(id, runId)
       yield* feed.changed(id, runId)
@@ -188,8 +192,8 @@ layer(served(), live)("The realtime socket", (it) => {
         yield* sql`insert into users (id, tenant_id, email, role) values ('mbr_1', ${tenantId}, 'a@b.test', 'agent')`
         const hash = Buffer.from("a session")
         yield* sql`
-          insert into user_sessions (token_hash, user_id, expires_at)
-          values (${hash}, 'mbr_1', now() + interval '1 day')`
+          insert into user_sessions (tenant_id, token_hash, user_id, expires_at)
+          values (${tenantId}, ${hash}, 'mbr_1', now() + interval '1 day')`
         const ofKey: Grantor = { key: keyId }
         const ofSession: Grantor = { session: hash.toString("base64url") }
         const [by, other] = /key|agent/u.test(event) ? [ofKey, ofSession] : [ofSession, ofKey]

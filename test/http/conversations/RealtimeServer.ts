@@ -173,10 +173,10 @@ export const say = (conversationId: ConversationId, content: string, silent = fa
     yield* sql`
       with c as (
         update conversations set message_count = message_count + 1 where id = ${conversationId}
-        returning id, agent_id, message_count
+        returning id, tenant_id, agent_id, message_count
       )
-      insert into messages (id, conversation_id, agent_id, position, role, content)
-      select ${id}, c.id, c.agent_id, c.message_count, 'user', ${content} from c`
+      insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content)
+      select ${id}, c.tenant_id, c.id, c.agent_id, c.message_count, 'user', ${content} from c`
     if (!silent) yield* feed.changed(conversationId, null)
     return id
   }).pipe(Effect.orDie)

@@ -30,8 +30,8 @@ const conversation = (
           now() - make_interval(days => ${days}::int) from person returning id, updated_at
       ),
       said as (
-        insert into messages (id, conversation_id, agent_id, position, role, content, created_at)
-        select ${`msg_${id}`}, id, ${agentId}, 1, 'user', 'Hello', updated_at from made
+        insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, created_at)
+        select ${`msg_${id}`}, ${tenantId}, id, ${agentId}, 1, 'user', 'Hello', updated_at from made
       )
       insert into agent_runs (id, tenant_id, agent_id, conversation_id, instance_id, user_message_id, user_message,
         period_start, status, started_at, completed_at)
@@ -78,7 +78,8 @@ eachEngineLive("What a tenant keeps no longer", (it) => {
       yield* conversation(scope, "taken", 31, "HUMAN_ACTIVE")
       yield* conversation(scope, "running", 31, "AI_ACTIVE", "running")
       yield* conversation(other, "others", 31)
-      yield* sql`insert into agent_usage (agent_id, period_start, turns) values (${scope.agentId}, now(), 6)`
+      yield* sql`insert into agent_usage (tenant_id, agent_id, period_start, turns)
+        values (${scope.tenantId}, ${scope.agentId}, now(), 6)`
       const limits = yield* RetentionLimits
       expect(yield* limits.patch(scope, { conversations: 30 })).toMatchObject({
         conversations: 30,
@@ -127,10 +128,10 @@ eachEngineLive("What a tenant keeps no longer", (it) => {
       }
       yield* sql`insert into webhook_endpoints (id, tenant_id, url, events, payload, secret)
         values ('whk_1', ${tenantId}, 'https://shop.example', '{}', 'ids', 's')`
-      yield* sql`insert into webhook_deliveries (event_id, endpoint_id, type, ids, status, created_at) values
-        ('evt_old', 'whk_1', 't', '{}', 'delivered', now() - interval '11 days'),
-        ('evt_pending', 'whk_1', 't', '{}', 'pending', now() - interval '11 days'),
-        ('evt_new', 'whk_1', 't', '{}', 'delivered', now() - interval '9 days')`
+      yield* sql`insert into webhook_deliveries (tenant_id, event_id, endpoint_id, type, ids, status, created_at) values
+        (${tenantId}, 'evt_old', 'whk_1', 't', '{}', 'delivered', now() - interval '11 days'),
+        (${tenantId}, 'evt_pending', 'whk_1', 't', '{}', 'pending', now() - interval '11 days'),
+        (${tenantId}, 'evt_new', 'whk_1', 't', '{}', 'delivered', now() - interval '9 days')`
       yield* sql`insert into sources (id, tenant_id, agent_id, type, name, config) values
         ('src_1', ${tenantId}, ${agentId}, 'URL', 'One', '{}'), ('src_2', ${tenantId}, ${agentId}, 'URL', 'Two', '{}')`
       for (const [id, source] of [
@@ -139,8 +140,8 @@ eachEngineLive("What a tenant keeps no longer", (it) => {
         ["job_3", "src_1"],
         ["job_4", "src_2"]
       ] as const)
-        yield* sql`insert into ingestion_jobs (id, source_id, agent_id, type, status, completed_at)
-          values (${id}, ${source}, ${agentId}, 'INGEST', 'SUCCEEDED', now() - interval '11 days')`
+        yield* sql`insert into ingestion_jobs (id, tenant_id, source_id, agent_id, type, status, completed_at)
+          values (${id}, ${tenantId}, ${source}, ${agentId}, 'INGEST', 'SUCCEEDED', now() - interval '11 days')`
       yield* sql`update sources set live_generation = (select generation from ingestion_jobs where id = 'job_2')
         where id = 'src_1'`
       yield* (yield* RetentionLimits).patch(scope, {

@@ -74,7 +74,8 @@ const attach = (scope: AgentScope, ref: string) =>
     yield* sql`insert into end_users (id, tenant_id) values (${user}, ${scope.tenantId})`
     yield* sql`insert into conversations (id, tenant_id, agent_id, end_user_id, channel)
       values (${conversation}, ${scope.tenantId}, ${scope.agentId}, ${user}, 'widget')`
-    yield* sql`insert into conversation_artifacts (conversation_id, ref) values (${conversation}, ${ref})`
+    yield* sql`insert into conversation_artifacts (tenant_id, conversation_id, ref)
+      select tenant_id, id, ${ref} from conversations where id = ${conversation}`
   })
 
 const queued = Effect.gen(function* () {

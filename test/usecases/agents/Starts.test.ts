@@ -37,13 +37,13 @@ const known = (
       insert into sources (id, tenant_id, agent_id, type, name, status, config, live_generation)
       values (${source}, ${scope.tenantId}, ${scope.agentId}, 'URL', 'Site', 'READY', '{}', 7)`
     yield* sql`
-      insert into documents (id, agent_id, source_id, generation, uri, title, content_hash)
-      values (${document}, ${scope.agentId}, ${source}, 7, 'https://shop.example/', 'Shop', 'x'),
-        (${`${document}old`}, ${scope.agentId}, ${source}, 6, 'https://shop.example/', 'Shop', 'x')`
+      insert into documents (id, tenant_id, agent_id, source_id, generation, uri, title, content_hash)
+      values (${document}, ${scope.tenantId}, ${scope.agentId}, ${source}, 7, 'https://shop.example/', 'Shop', 'x'),
+        (${`${document}old`}, ${scope.tenantId}, ${scope.agentId}, ${source}, 6, 'https://shop.example/', 'Shop', 'x')`
     for (const [ordinal, text] of headings.entries()) {
       yield* sql`
-        insert into chunks (id, agent_id, source_id, generation, document_id, ordinal, heading, content, content_hash, tsv, length)
-        values (${yield* newId.chunk}, ${scope.agentId}, ${source}, 7, ${document}, ${ordinal}, ${text}, 'Some words.', 'x', '', 2)`
+        insert into chunks (id, tenant_id, agent_id, source_id, generation, document_id, ordinal, heading, content, content_hash, tsv, length)
+        values (${yield* newId.chunk}, ${scope.tenantId}, ${scope.agentId}, ${source}, 7, ${document}, ${ordinal}, ${text}, 'Some words.', 'x', '', 2)`
     }
   })
 

@@ -342,7 +342,7 @@ eachEngineLive("A conversation of a channel", (it) => {
       yield* channelOf(yield* Fixtures.agent())
       yield* receive(yield* message())
       yield* rows(
-        "insert into messages (id, conversation_id, agent_id, position, role, content, author) select 'msg_' || n, c.id, c.agent_id, 2 + n, 'assistant', 'Me too.', 'agent' from conversations c, generate_series(1, 99) n"
+        "insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, author) select 'msg_' || n, c.tenant_id, c.id, c.agent_id, 2 + n, 'assistant', 'Me too.', 'agent' from conversations c, generate_series(1, 99) n"
       )
       yield* rows("update conversations set message_count = 101")
       yield* receive(yield* message())

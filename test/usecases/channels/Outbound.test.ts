@@ -14,7 +14,8 @@ import { Graph, GraphError } from "../../../src/channels/Graph.ts"
 import { GraphFiles, type NewFile } from "../../../src/channels/GraphFiles.ts"
 import type { StoredAttachment } from "../../../src/domain/channels/Attachment.ts"
 import type { DeliveryStatus } from "../../../src/domain/channels/Channel.ts"
-import { ConversationId, MessageId, newId, OutboxId, QueueJobId } from "../../../src/domain/Ids.ts"
+import type { TenantScope } from "../../../src/domain/accounts/Account.ts"
+import { ConversationId, MessageId, newId, OutboxId, QueueJobId, TenantId } from "../../../src/domain/Ids.ts"
 import { ConversationFeedStore } from "../../../src/store/conversations/ConversationFeed.ts"
 import { OutboxStore } from "../../../src/store/channels/Outbox.ts"
 import { ChannelSettings } from "../../../src/usecases/channels/ChannelSettings.ts"
@@ -111,16 +112,24 @@ const conversation = Effect.gen(function* () {
     values (${conversationId}, ${tenantId}, ${agentId}, 'usr_1', 'whatsapp', 'chn_1')`
 })
 
+/** Of the conversation. */
+const tenant = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<TenantScope>`select tenant_id as "tenantId" from conversations`
+).pipe(Effect.map(([scope]) => scope ?? { tenantId: TenantId.make("ten_none") }))
+
 const post = (text = "Hello", author: "agent" | "human" | "system" = "agent") =>
-  Effect.flatMap(Outbound, (outbound) => outbound.post({ conversationId, messageId, author, epoch: 0, text }))
+  Effect.flatMap(Effect.all([Outbound, tenant]), ([outbound, scope]) =>
+    outbound.post({ ...scope, conversationId, messageId, author, epoch: 0, text })
+  )
 
 /** One attempt of the message's job. */
 const attempt = (number: number) =>
-  Effect.flatMap(Outbound, (outbound) =>
+  Effect.flatMap(Effect.all([Outbound, tenant]), ([outbound, scope]) =>
     outbound.process({
       id: QueueJobId.make("qjb_1"),
       queue: "channel-outbound",
-      payload: { messageId },
+      payload: { ...scope, messageId },
       attempt: number,
       lastAttempt: number === 3
     })
@@ -373,7 +382,16 @@ eachEngine("What goes out through channels", (it) => {
         name: `file ${place}`,
         size: png.length
       }))
-      const message = { conversationId, messageId, author: "human", epoch: 0, text, attachments } as const
+      const scope = yield* tenant
+      const message = {
+        ...scope,
+        conversationId,
+        messageId,
+        author: "human",
+        epoch: 0,
+        text,
+        attachments
+      } as const
       yield* (yield* Outbound).post(message)
     })
 
@@ -501,10 +519,10 @@ eachEngine("What goes out through channels", (it) => {
         yield* conversation
         const sql = yield* SqlClient.SqlClient
         yield* sql`
-          insert into messages (id, conversation_id, agent_id, position, role, content, channel_message_id)
-          select 'msg_in', id, agent_id, 1, 'user', 'Hi', 'wamid.in' from conversations`
+          insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, channel_message_id)
+          select 'msg_in', tenant_id, id, agent_id, 1, 'user', 'Hi', 'wamid.in' from conversations`
         answers = [Effect.fail(lost())]
-        yield* (yield* Outbound).seen(conversationId)
+        yield* (yield* Outbound).seen(yield* tenant, conversationId)
         expect(calls).toMatchObject([
           { body: { status: "read", message_id: "wamid.in", typing_indicator: { type: "text" } } }
         ])

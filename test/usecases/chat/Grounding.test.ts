@@ -30,11 +30,11 @@ const written = (scope: ReadScope, name: string, texts: ReadonlyArray<string>, h
     const documentId = DocumentId.make(yield* newId.document)
     yield* sql`insert into sources (id, tenant_id, agent_id, type, name, config, live_generation)
       values (${sourceId}, ${scope.tenantId}, ${scope.agentId}, 'FILE', ${name}, '{}', 1)`
-    yield* sql`insert into documents (id, agent_id, source_id, generation, uri, title, content_hash, created_at)
-      values (${documentId}, ${scope.agentId}, ${sourceId}, 1, 'https://example.test/prices', ${name}, '\\x00', '2026-10-30')`
+    yield* sql`insert into documents (id, tenant_id, agent_id, source_id, generation, uri, title, content_hash, created_at)
+      values (${documentId}, ${scope.tenantId}, ${scope.agentId}, ${sourceId}, 1, 'https://example.test/prices', ${name}, '\\x00', '2026-10-30')`
     for (const [ordinal, text] of texts.entries())
-      yield* sql`insert into chunks (id, agent_id, source_id, generation, document_id, ordinal, heading, content, content_hash, tsv, length)
-        values (${yield* newId.chunk}, ${scope.agentId}, ${sourceId}, 1, ${documentId}, ${ordinal}, ${heading}, ${text}, '\\x00', '', 1)`
+      yield* sql`insert into chunks (id, tenant_id, agent_id, source_id, generation, document_id, ordinal, heading, content, content_hash, tsv, length)
+        values (${yield* newId.chunk}, ${scope.tenantId}, ${scope.agentId}, ${sourceId}, 1, ${documentId}, ${ordinal}, ${heading}, ${text}, '\\x00', '', 1)`
     return (ordinal: number): FoundChunk => ({
       ...chunk(ordinal),
       documentId,

@@ -81,7 +81,7 @@ const exportedAndErased = (scope: ReadScope) =>
     const conversations = yield* sql<{ readonly id: string; readonly user: string }>`
       select id, end_user_id as "user" from conversations`
     for (const { id, user } of conversations) {
-      expect((yield* users.runs(id, "", 20)).length).toBeGreaterThan(0)
+      expect((yield* users.runs(scope, id, "", 20)).length).toBeGreaterThan(0)
       expect(yield* users.erase(scope, EndUserId.make(user), () => Effect.void)).toBe("erased")
     }
     expect(conversations.length).toBeGreaterThan(0)

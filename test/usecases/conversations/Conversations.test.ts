@@ -248,8 +248,8 @@ eachEngineLive("Messages that came without a key", (it, engine) => {
       const { next } = yield* conversations.messages(scope, id, { after: undefined, limit: 2 })
       const sql = yield* SqlClient.SqlClient
       yield* sql`
-        insert into messages (id, conversation_id, agent_id, role, content)
-        values ('msg_old', ${id}, ${scope.agentId}, 'user', '0')`
+        insert into messages (id, tenant_id, conversation_id, agent_id, role, content)
+        values ('msg_old', ${scope.tenantId}, ${id}, ${scope.agentId}, 'user', '0')`
       yield* legacy.run
       const page = yield* conversations.messages(scope, id, { after: next ?? undefined, limit: 2 })
       expect(page.rows.map(({ content }) => content)).toEqual(["3", "re 3"])
@@ -510,8 +510,8 @@ const run = (steps: ReadonlyArray<Step>) =>
             const id = yield* newId.message
             const at = `2023-01-01T00:00:0${second}Z`
             yield* sql`
-              insert into messages (id, conversation_id, agent_id, role, content, created_at)
-              values (${id}, ${model.id}, ${scope.agentId}, 'user', 'x', ${at}::timestamptz)`
+              insert into messages (id, tenant_id, conversation_id, agent_id, role, content, created_at)
+              values (${id}, ${scope.tenantId}, ${model.id}, ${scope.agentId}, 'user', 'x', ${at}::timestamptz)`
             model.waiting.push({ id, at: Date.parse(at) / 1_000 })
           }
           return

@@ -276,8 +276,8 @@ eachEngineLive("what is stored about a person", (it) => {
       yield* turn(scope, "sue@example.com", "Sue")
       // More messages than one page holds.
       yield* sql`
-        insert into messages (id, conversation_id, agent_id, position, role, content)
-        select 'msg_0' || lpad(n::text, 6, '0'), c.id, c.agent_id, 10 + n, 'user', 'number ' || n
+        insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content)
+        select 'msg_0' || lpad(n::text, 6, '0'), c.tenant_id, c.id, c.agent_id, 10 + n, 'user', 'number ' || n
         from conversations c, generate_series(1, 450) n where c.end_user_id = ${id}`
       const page = yield* endUsers.list(scope, { limit: 10, externalId: "ada@example.com" })
       expect(page.rows.map((row) => [row.id, row.conversations])).toEqual([[id, 1]])

@@ -19,7 +19,7 @@ import {
 } from "../../../src/capabilities/OutboundHttp.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
-import type { EventType, WebhookId } from "../../../src/domain/events/Webhook.ts"
+import type { EventType } from "../../../src/domain/events/Webhook.ts"
 import { type ConversationId, MessageId, newId, QueueJobId } from "../../../src/domain/Ids.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
 import { AgentVersionStore } from "../../../src/store/agents/AgentVersions.ts"
@@ -28,7 +28,7 @@ import { OutgoingMailStore } from "../../../src/store/accounts/OutgoingMails.ts"
 import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { Turns, type TurnStart } from "../../../src/store/chat/Turns.ts"
 import { ConversationStates } from "../../../src/store/conversations/ConversationStates.ts"
-import { WebhookDeliveryStore } from "../../../src/store/events/WebhookDeliveries.ts"
+import { type DeliveryKey, WebhookDeliveryStore } from "../../../src/store/events/WebhookDeliveries.ts"
 import { WebhookEndpointStore } from "../../../src/store/events/WebhookEndpoints.ts"
 import { WebhookListenerStore } from "../../../src/store/events/WebhookListeners.ts"
 import { IngestionJobStore } from "../../../src/store/knowledge/IngestionJobs.ts"
@@ -251,7 +251,7 @@ eachEngineLive("Events out", (it) => {
           to: "HUMAN_ACTIVE",
           unanswered: "human"
         })
-        yield* states.say(opening.conversationId, {
+        yield* states.say(scope, opening.conversationId, {
           id: yield* newId.message,
           content: "Hello, I am Ada.",
           author: "human",
@@ -265,7 +265,7 @@ eachEngineLive("Events out", (it) => {
         const ingestion = yield* IngestionJobStore
         const jobId = yield* newId.ingestionJob
         yield* ingestion.insert(scope, { id: jobId, sourceId, type: "INGEST" })
-        yield* ingestion.fail(jobId, "It is gone.")
+        yield* ingestion.fail(scope, jobId, "It is gone.")
         yield* attemptAll
         expect(calls.map((call) => bodyOf(call).type)).toEqual([
           "conversation.started",
@@ -293,9 +293,9 @@ eachEngineLive("Events out", (it) => {
         const messageId = MessageId.make(reply?.id ?? "")
         const messages = yield* WidgetMessageStore
         for (const rating of [1, -1] as const) {
-          yield* messages.rate(opening.conversationId, { messageId, rating, comment: "Thank you" })
+          yield* messages.rate(scope, opening.conversationId, { messageId, rating, comment: "Thank you" })
         }
-        yield* messages.rate(opening.conversationId, { messageId: yield* newId.message, rating: 1 })
+        yield* messages.rate(scope, opening.conversationId, { messageId: yield* newId.message, rating: 1 })
         yield* attemptAll
         const ids = { agentId: scope.agentId, conversationId: opening.conversationId, messageId }
         const given = calls.map((call) => bodyOf(call).data)
@@ -447,7 +447,7 @@ eachEngineLive("Events out", (it) => {
         yield* turn(scope)
         const store = yield* WebhookDeliveryStore
         const [job] = yield* jobs
-        const key = job?.payload as { readonly eventId: string; readonly endpointId: WebhookId }
+        const key = job?.payload as DeliveryKey
         // Taken, and then the process died.
         yield* store.take(key)
         expect((yield* deliveries)[0]).toMatchObject({ status: "pending", attempts: 0 })

@@ -51,14 +51,21 @@ const started = (current: EmbedderService, others: ReadonlyArray<EmbedderService
     )
   )
 
-const job = (sourceId: SourceId, lastAttempt = false): QueueJob => ({
+const job = (tenantId: string, sourceId: SourceId, lastAttempt = false): QueueJob => ({
   id: QueueJobId.make("job_1"),
   queue: "embedding",
-  payload: { sourceId },
+  payload: { tenantId, sourceId },
   attempt: 1,
   lastAttempt
 })
-const embed = (sourceId: SourceId) => Effect.flatMap(Embed, ({ process }) => process(job(sourceId)))
+const embed = (sourceId: SourceId) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [scope] = yield* sql<{
+      readonly id: string
+    }>`select tenant_id as id from sources where id = ${sourceId}`
+    return yield* (yield* Embed).process(job(scope?.id ?? "ten_none", sourceId))
+  })
 
 const search = (scope: ReadScope, text: string) =>
   Effect.flatMap(VectorSearch, ({ search }) => search(scope, { text, topK: 5, minScore: 0 }))

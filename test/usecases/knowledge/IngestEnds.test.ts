@@ -77,8 +77,12 @@ eachEngineLive("An ingestion job", (it) => {
               sourceId,
               type: "INGEST"
             })
-            if (running) yield* jobs.start(yield* Effect.flatten(jobs.task(jobId)))
-            const id = yield* queue.enqueue("ingestion", { jobId }, { serialKey: sourceId })
+            if (running) yield* jobs.start(yield* Effect.flatten(jobs.task(scope, jobId)))
+            const id = yield* queue.enqueue(
+              "ingestion",
+              { tenantId: scope.tenantId, jobId },
+              { serialKey: sourceId }
+            )
             if (state === "gone") yield* sql`delete from queue_jobs where id = ${id}`
             else yield* sql`update queue_jobs set state = ${state} where id = ${id}`
             return sourceId
@@ -125,12 +129,16 @@ eachEngineLive("An ingestion job", (it) => {
           sourceId: source,
           type: "INGEST"
         })
-        const task = yield* jobs.start(yield* Effect.flatten(jobs.task(jobId)))
+        const task = yield* jobs.start(yield* Effect.flatten(jobs.task(scope, jobId)))
         const contentHash = "00".repeat(32)
         yield* knowledge.addDocuments(task, [
           { id: yield* newId.document, uri: "half", title: "Half", contentHash, chunks: [] }
         ])
-        const lost = { id: yield* newId.queueJob, queue: "ingestion", payload: { jobId } } as const
+        const lost = {
+          id: yield* newId.queueJob,
+          queue: "ingestion",
+          payload: { tenantId: scope.tenantId, jobId }
+        } as const
         yield* ingest.abandoned({ ...lost, attempt: 3, lastAttempt: true })
         const failed = {
           status: "FAILED",

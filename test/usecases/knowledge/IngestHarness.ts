@@ -54,7 +54,7 @@ export const sync = (
         ingest.process({
           id: yield* newId.queueJob,
           queue: "ingestion",
-          payload: { jobId },
+          payload: { tenantId: scope.tenantId, jobId },
           attempt,
           lastAttempt: lastAttempt && attempt === attempts
         })
@@ -68,8 +68,8 @@ export const embedAll = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { profile } = yield* Embedder
   const added = yield* sql`
-    insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
-    select c.id, ${profile}, c.agent_id, 1, decode('00', 'hex') from chunks c
+    insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, embedding)
+    select c.tenant_id, c.id, ${profile}, c.agent_id, 1, decode('00', 'hex') from chunks c
     where c.version is not null
       and not exists (select 1 from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${profile})
     returning chunk_id`
@@ -81,7 +81,7 @@ export const report = (scope: AgentScope, sourceId: SourceId, origin: string) =>
   Effect.gen(function* () {
     const entries = yield* CrawlEntryStore
     const job = yield* Effect.flatten(entries.reported(scope, sourceId))
-    const lines = yield* entries.list(sourceId, job.generation, { limit: 10_000 })
+    const lines = yield* entries.list(scope, sourceId, job.generation, { limit: 10_000 })
     return new Map<string, CrawlEntry>(lines.map((line) => [line.url.replace(origin, ""), line]))
   })
 

@@ -28,8 +28,8 @@ const embed = (source: SourceId) =>
     const sql = yield* SqlClient.SqlClient
     const { profile } = yield* Embedder
     const added = yield* sql`
-      insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
-      select c.id, ${profile}, c.agent_id, 1, decode(md5(d.title || c.heading || c.content), 'hex')
+      insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, embedding)
+      select c.tenant_id, c.id, ${profile}, c.agent_id, 1, decode(md5(d.title || c.heading || c.content), 'hex')
       from chunks c join documents d on d.id = c.document_id
       where c.source_id = ${source} and c.version is not null
         and not exists (select 1 from chunk_embeddings e where e.chunk_id = c.id and e.profile = ${profile})

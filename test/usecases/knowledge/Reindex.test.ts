@@ -36,8 +36,8 @@ const asBefore = (scope: ReadScope) =>
       yield* sql`
         update chunks set tsv = ${tsv}::tsvector, length = ${length}::int, english = true where id = ${id}`
       yield* sql`
-        insert into chunk_embeddings (chunk_id, profile, agent_id, version, embedding)
-        select ${id}, profile, agent_id, version, embedding from chunk_embeddings where agent_id = ${scope.agentId} limit 1
+        insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, embedding)
+        select tenant_id, ${id}, profile, agent_id, version, embedding from chunk_embeddings where agent_id = ${scope.agentId} limit 1
         on conflict do nothing`
     }
     yield* sql`update documents set index_format = 1 where agent_id = ${scope.agentId}`

@@ -64,14 +64,15 @@ const fill = (scope: AgentScope, sourceId: SourceId) =>
     const sql = yield* SqlClient.SqlClient
     const documentId = yield* newId.document
     yield* sql`update sources set live_generation = 1, status = 'READY' where id = ${sourceId}`
-    yield* sql`insert into documents (id, agent_id, source_id, generation, uri, title, content_hash)
-      values (${documentId}, ${scope.agentId}, ${sourceId}, 1, 'u', 't', '\\x00')`
+    yield* sql`insert into documents (id, tenant_id, agent_id, source_id, generation, uri, title, content_hash)
+      values (${documentId}, ${scope.tenantId}, ${scope.agentId}, ${sourceId}, 1, 'u', 't', '\\x00')`
     for (const [ordinal, version] of [1, 1, null].entries()) {
-      yield* sql`insert into chunks (id, agent_id, source_id, generation, document_id, ordinal, content, content_hash, tsv, length, version)
-        values (${yield* newId.chunk}, ${scope.agentId}, ${sourceId}, 1, ${documentId}, ${ordinal}, 'c', '\\x00', '', 5, ${version})`
+      yield* sql`insert into chunks (id, tenant_id, agent_id, source_id, generation, document_id, ordinal, content, content_hash, tsv, length, version)
+        values (${yield* newId.chunk}, ${scope.tenantId}, ${scope.agentId}, ${sourceId}, 1, ${documentId}, ${ordinal}, 'c', '\\x00', '', 5, ${version})`
     }
-    yield* sql`insert into agent_stats as s (agent_id, version, chunk_count, length_sum) values (${scope.agentId}, 1, 2, 10)
-      on conflict (agent_id) do update set version = s.version + 1, chunk_count = s.chunk_count + 2, length_sum = s.length_sum + 10`
+    yield* sql`insert into agent_stats as s (tenant_id, agent_id, version, chunk_count, length_sum)
+      values (${scope.tenantId}, ${scope.agentId}, 1, 2, 10)
+      on conflict (tenant_id, agent_id) do update set version = s.version + 1, chunk_count = s.chunk_count + 2, length_sum = s.length_sum + 10`
   })
 
 const stats = Effect.gen(function* () {
@@ -132,11 +133,11 @@ eachEngineLive("A source's life", (it) => {
       const sources = yield* Sources
       const jobs = yield* IngestionJobStore
       const { source, ingestionJob } = yield* sources.upload(key, "FILE", document)
-      const task = Option.getOrThrow(yield* jobs.task(ingestionJob?.id ?? (yield* newId.ingestionJob)))
+      const task = Option.getOrThrow(yield* jobs.task(key, ingestionJob?.id ?? (yield* newId.ingestionJob)))
       yield* jobs.start(task)
       expect((yield* Effect.flip(sources.remove(key, source.id)))._tag).toBe("ARTIFACT_DELETE_CONFLICT")
       expect(yield* cleanUp).toBe(0)
-      yield* jobs.fail(task.jobId, "It ended.")
+      yield* jobs.fail(task, task.jobId, "It ended.")
       yield* sources.remove(key, source.id)
       expect(yield* cleanUp).toBe(1)
       expect(yield* kept).toBe(false)
@@ -175,7 +176,9 @@ eachEngineLive("A source's life", (it) => {
         const jobs = yield* IngestionJobStore
         for (let round = 0; round < 12; round++) {
           const { source, ingestionJob } = yield* sources.create(key, page)
-          const task = Option.getOrThrow(yield* jobs.task(ingestionJob?.id ?? (yield* newId.ingestionJob)))
+          const task = Option.getOrThrow(
+            yield* jobs.task(key, ingestionJob?.id ?? (yield* newId.ingestionJob))
+          )
           const race = [
             Effect.either(sources.remove(key, source.id)),
             Effect.either(jobs.start(task))
@@ -184,7 +187,7 @@ eachEngineLive("A source's life", (it) => {
           const left = yield* Effect.option(sources.get(key, source.id))
           if (Either.isRight(removed)) {
             expect(Option.isNone(left)).toBe(true)
-            expect(Option.isNone(yield* jobs.task(task.jobId))).toBe(true)
+            expect(Option.isNone(yield* jobs.task(task, task.jobId))).toBe(true)
           } else {
             expect(Option.getOrThrow(left)).toMatchObject({
               status: "PROCESSING",

@@ -153,7 +153,7 @@ eachEngineLive("Knowledge sources", (it) => {
       const { source, ingestionJob } = yield* sources.create(key, page("One"))
       const jobId = ingestionJob?.id ?? IngestionJobId.make("none")
       // A worker that has looked at the job and not begun yet learns of it, too.
-      const seen = yield* Effect.flatten(jobs.task(jobId))
+      const seen = yield* Effect.flatten(jobs.task(key, jobId))
       expect(seen.jobType).toBe("INGEST")
       for (const force of [true, false, true]) {
         const again = yield* sources.sync(key, source.id, { force })

@@ -43,7 +43,7 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
       const session = yield* chat.session(scope, sessionId)
       const list = { scope: session.conversationId ?? "none", route: "/api/sdk/messages" }
       const after = yield* Cursor.open(list, cursor)
-      const { next, rows } = yield* chat.page(session, {
+      const { next, rows } = yield* chat.page(scope, session, {
         after: after === undefined ? undefined : Number(after),
         limit: Math.min(limit, maxMessages)
       })

@@ -119,7 +119,8 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       { retryOf, sessionId, ...turn }: Retry
     ) {
       const { conversationId, endUserId } = yield* sessions.find(scope, sessionId)
-      const asked = conversationId === null ? Option.none() : yield* messages.asked(conversationId, retryOf)
+      const asked =
+        conversationId === null ? Option.none() : yield* messages.asked(scope, conversationId, retryOf)
       if (conversationId === null || Option.isNone(asked)) {
         return yield* new NotFound({ message: "The session has no such message." })
       }

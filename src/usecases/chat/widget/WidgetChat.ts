@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { ArtifactStore } from "../../../capabilities/ArtifactStore.ts"
-import type { AgentScope, Grantor } from "../../../domain/accounts/Access.ts"
+import type { AgentScope } from "../../../domain/accounts/Access.ts"
 import type { StoredAttachment } from "../../../domain/channels/Attachment.ts"
 import type { ExternalEndUserId, Media } from "../../../domain/chat/ChatTurn.ts"
 import { NotFound } from "../../../domain/Errors.ts"
@@ -52,8 +52,8 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
     const { realtimeUrl } = yield* TurnSettings
 
     /** A token exists only for a conversation. */
-    const realtime = (id: ConversationId | null, by: Grantor | null) =>
-      id === null ? Effect.succeed({ realtimeToken: null, realtimeUrl }) : access.issue(id, by)
+    const realtime = ({ by, scope }: Pick<Standing, "by" | "scope">, id: ConversationId | null) =>
+      id === null ? Effect.succeed({ realtimeToken: null, realtimeUrl }) : access.issue(scope, id, by)
 
     /** What a page needs to begin: the session that is named, else a new one. */
     const init = Effect.fn("WidgetChat.init")(function* (
@@ -70,7 +70,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       return {
         ...session,
         agent: { id, name, greeting },
-        ...(yield* realtime(session.conversationId, by))
+        ...(yield* realtime({ by, scope }, session.conversationId))
       }
     })
 
@@ -81,20 +81,22 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
     ) {
       const { conversationId } = yield* sessions.find(scope, sessionId)
       const found = conversationId === null ? Option.none() : yield* conversations.find(scope, conversationId)
-      const turn = conversationId === null ? Option.none() : yield* messages.lastTurn(conversationId)
+      const turn = conversationId === null ? Option.none() : yield* messages.lastTurn(scope, conversationId)
       return {
         conversation: Option.getOrNull(found),
         turn: Option.getOrNull(turn),
-        ...(yield* realtime(conversationId, by))
+        ...(yield* realtime({ by, scope }, conversationId))
       }
     })
 
     /** At most `limit` messages of the conversation after the place `after`, oldest first; none before the first one. */
     const page = Effect.fn("WidgetChat.page")(function* (
+      scope: AgentScope,
       { conversationId }: Session,
       { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number }
     ) {
-      const rows = conversationId === null ? [] : yield* messages.page(conversationId, after, limit + 1)
+      const rows =
+        conversationId === null ? [] : yield* messages.page(scope, conversationId, after, limit + 1)
       const shown = rows.slice(0, limit)
       return {
         rows: shown.map(({ attachments, position: _, ...message }) => ({
@@ -117,7 +119,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
     ) {
       const { conversationId } = yield* sessions.find(scope, sessionId)
       const feedback = { messageId, rating, comment: comment ?? null }
-      if (conversationId !== null && (yield* messages.rate(conversationId, feedback))) return feedback
+      if (conversationId !== null && (yield* messages.rate(scope, conversationId, feedback))) return feedback
       return yield* new NotFound({ message: "The conversation has no such reply." })
     })
 
@@ -142,7 +144,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       const { conversationId } = yield* sessions.find(scope, sessionId)
       const ref = refOf(id)
       if (conversationId === null || Option.isNone(ref)) return yield* noFile()
-      const stored = yield* messages.attachment(conversationId, ref.value)
+      const stored = yield* messages.attachment(scope, conversationId, ref.value)
       if (Option.isNone(stored)) return yield* noFile()
       const bytes = yield* Effect.orDie(artifacts.get(ref.value))
       if (Option.isNone(bytes)) return yield* noFile()

@@ -1,0 +1,141 @@
+/** Every table: whose its rows are. docs/design/tenancy.md explains the kinds. */
+
+/**
+ * `tenant`: each row belongs to one tenant, and names it. `installation`: shared, or not known to be anybody's when it is
+ * written. `derived`: made from tenants' rows, and found by an agent that the caller has found by its tenant.
+ */
+export type Kind = "tenant" | "installation" | "derived"
+
+export interface TableRecord {
+  readonly kind: Kind
+  /** Of a tenant's table: what leads to the tenant where it is not known yet. Of others: why they name none. */
+  readonly note?: string
+}
+
+const tenant: TableRecord = { kind: "tenant" }
+const found = (note: string): TableRecord => ({ kind: "tenant", note })
+const installation = (note: string): TableRecord => ({ kind: "installation", note })
+const derived = (note: string): TableRecord => ({ kind: "derived", note })
+
+export const tables: Readonly<Record<string, TableRecord>> = {
+  access_tokens: found("secret_hash"),
+  agent_run_events: tenant,
+  agent_runs: tenant,
+  agent_stats: tenant,
+  agent_usage: tenant,
+  agent_versions: tenant,
+  agent_widgets: found("public_id, whose fingerprint is that of its key"),
+  agents: found("id"),
+  api_keys: found("secret_hash"),
+  artifact_claims: installation("an original is stored once, whoever has it"),
+  artifacts: installation("an original is stored once, whoever has it"),
+  audit_entries: tenant,
+  billing_events: installation("an event may name no tenant; a later one of its object may"),
+  channel_inbox: installation("kept before it is known whose the account is"),
+  channel_outbox: tenant,
+  channels: found("channel and external_id, where active"),
+  chunk_embeddings: tenant,
+  chunks: tenant,
+  conversation_artifacts: tenant,
+  conversations: tenant,
+  crawl_entries: tenant,
+  dedupe_keys: installation("kept before it is known whose the message is"),
+  documents: tenant,
+  email_logs: installation("a mail to whoever runs the service has no tenant"),
+  embedding_failures: tenant,
+  embedding_target: installation("one row"),
+  end_user_aliases: tenant,
+  end_users: tenant,
+  idempotency_keys: tenant,
+  ingestion_jobs: tenant,
+  instances: installation("processes"),
+  login_failures: installation("addresses that may be nobody's"),
+  master_keys: installation("of the service itself"),
+  message_feedback: tenant,
+  messages: tenant,
+  migrations: installation("of the service itself"),
+  migrations_pgvector: installation("of the service itself"),
+  passages: tenant,
+  provider_pauses: installation("of the service itself"),
+  question_vectors: tenant,
+  queue_jobs: installation("workers take jobs of all owners in turns; the payload names the tenant"),
+  rate_counters: installation("names of what is limited"),
+  retrieval_recall: derived("figures of an agent"),
+  run_passages: tenant,
+  sources: tenant,
+  subscriptions: tenant,
+  tenant_credits: tenant,
+  tenant_retention: tenant,
+  tenant_usage: tenant,
+  tenants: installation("the list of tenants"),
+  test_cases: tenant,
+  tools: tenant,
+  turn_claims: tenant,
+  user_invitations: found("token_hash"),
+  user_sessions: found("token_hash"),
+  users: found("email"),
+  vector_profiles: installation("models"),
+  manage_answers: tenant,
+  webhook_deliveries: tenant,
+  webhook_endpoints: tenant,
+  widget_sessions: tenant
+}
+
+export const tenantTables: ReadonlyArray<string> = Object.entries(tables).flatMap(([name, { kind }]) =>
+  kind === "tenant" ? [name] : []
+)
+
+/** Statements that find a tenant: by what a caller brings, which is unique in the installation. */
+const directory = {
+  "capabilities/KeyStore/Sql.ts select": ["api_keys k"],
+  "store/accounts/AccessTokens.ts selectLive": ["access_tokens", "access_tokens t"],
+  "store/accounts/Sessions.ts selectUser": ["user_sessions s"],
+  "store/accounts/Sessions.ts remove": ["user_sessions"],
+  "store/accounts/Team.ts selectInvited": ["user_invitations i"],
+  "store/accounts/Team.ts deleteInvitation": ["user_invitations i"],
+  "store/accounts/Users.ts selectByEmail": ["users"],
+  "store/channels/ChannelConversations.ts activeRoutes": ["channels"],
+  "store/channels/ChannelConversations.ts routeOfContact": ["channels ch", "channels o"],
+  "store/channels/Channels.ts selectAccount": ["channels"],
+  "store/channels/Outbox.ts statement": ["channels h"],
+  "store/channels/Outbox.ts ours": ["channels h"],
+  "store/conversations/ConversationImports.ts insert": ["agents a"],
+  // Whose the account is by now.
+  "store/conversations/EndUsers.ts ofPerson": ["channels o"],
+  "store/conversations/EndUsers.ts deliveries": ["channels o"],
+  "store/conversations/EndUsers.ts eraseDeliveries": ["channels o"]
+}
+
+/** Statements over all tenants: sweeps, each in batches, and what the operator asks of the installation. */
+const everyTenant = {
+  "app/Lifecycle.ts checks": ["agent_usage"],
+  "app/Lifecycle.ts oldestWaiting": ["ingestion_jobs"],
+  "capabilities/VectorSearch/InProcessWarmUp.ts busiest": ["agent_usage", "api_keys"],
+  "store/IdempotencyKeys.ts prune": ["idempotency_keys"],
+  "store/MasterKeys.ts sealed": ["tools", "channels", "webhook_endpoints"],
+  "store/MasterKeys.ts sealedCounts": ["tools", "channels", "webhook_endpoints"],
+  "store/accounts/Retention.ts claimRow": ["tenant_retention"],
+  "store/accounts/Sessions.ts insertRow": ["user_sessions"],
+  "store/accounts/Users.ts none": ["users"],
+  "store/channels/Unanswered.ts forgotten": ["messages m"],
+  "store/chat/AgentRuns.ts toStop": ["agent_runs"],
+  "store/chat/ProcessLeases.ts dead": ["agent_runs r"],
+  "store/chat/TurnClaims.ts prune": ["turn_claims"],
+  "store/chat/WidgetSessions.ts prune": ["widget_sessions"],
+  "store/conversations/LegacyMessages.ts batch": ["messages"],
+  "store/conversations/LegacyMessages.ts giveKeys": ["messages"],
+  "store/accounts/ManageAnswers.ts sweep": ["manage_answers"],
+  "store/events/WebhookDeliveries.ts sweep": ["webhook_deliveries"],
+  "store/events/WebhookListeners.ts sweep": ["webhook_endpoints"],
+  "store/knowledge/ArtifactRows.ts beginRemoval": ["sources", "conversation_artifacts"],
+  "store/knowledge/ArtifactRows.ts orphans": ["sources s", "conversation_artifacts c"],
+  "store/knowledge/EmbeddingProfiles.ts behind": ["agent_stats"],
+  "store/knowledge/EmbeddingProfiles.ts forget": ["agent_stats stats", "chunk_embeddings"],
+  "store/knowledge/EmbeddingProfiles.ts lacking": ["sources s"],
+  "store/knowledge/IngestionJobs.ts forsaken": ["ingestion_jobs j"],
+  "store/knowledge/Refreshes.ts claim": ["sources s"],
+  "store/knowledge/Reindex.ts outdated": ["documents"]
+}
+
+/** Where a statement may leave `tenant_id` out, and of which tables: by its file and what it is declared as. */
+export const exceptions: Readonly<Record<string, ReadonlyArray<string>>> = { ...directory, ...everyTenant }
