@@ -31,6 +31,12 @@ import { SdkHandlers } from "../http/hosted/chat/SdkHandlers.ts"
 import * as SessionAuth from "../http/hosted/accounts/SessionAuth.ts"
 import * as SessionCookie from "../http/hosted/accounts/SessionCookie.ts"
 import { SessionsHandlers } from "../http/hosted/accounts/SessionsHandlers.ts"
+import * as SignOnCookie from "../http/hosted/accounts/SignOnCookie.ts"
+import {
+  ManagedSingleSignOnHandlers,
+  SignOnHandlers,
+  SingleSignOnHandlers
+} from "../http/hosted/accounts/SingleSignOnHandlers.ts"
 import { SourcesHandlers, ManagedSourcesHandlers } from "../http/hosted/knowledge/SourcesHandlers.ts"
 import { InsightsHandlers } from "../http/hosted/conversations/InsightsHandlers.ts"
 import { InboxViewHandlers } from "../http/hosted/conversations/InboxViewHandlers.ts"
@@ -52,6 +58,7 @@ import { ManagedWebhooksHandlers, WebhooksHandlers } from "../http/hosted/events
 import * as ManageAuth from "../http/manage/ManageAuth.ts"
 import * as McpRoute from "../http/mcp/McpRoute.ts"
 import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
+import { DomainsHandlers } from "../http/operator/DomainsHandlers.ts"
 import { ImportsHandlers } from "../http/operator/ImportsHandlers.ts"
 import { QueuesHandlers } from "../http/operator/QueuesHandlers.ts"
 import { TenantsHandlers } from "../http/operator/TenantsHandlers.ts"
@@ -92,6 +99,8 @@ const hosted = Layer.mergeAll(
   CrawlHandlers,
   KeysHandlers,
   SessionsHandlers,
+  SignOnHandlers,
+  SingleSignOnHandlers,
   SourcesHandlers,
   InboxViewHandlers,
   InsightsHandlers,
@@ -122,11 +131,12 @@ const managed = Layer.mergeAll(
   ManagedConversationsHandlers,
   ManagedUsageHandlers,
   ManagedUsersHandlers,
+  ManagedSingleSignOnHandlers,
   ManagedRetentionHandlers,
   ManagedWebhooksHandlers
 )
 
-const operator = Layer.mergeAll(ImportsHandlers, QueuesHandlers, TenantsHandlers)
+const operator = Layer.mergeAll(DomainsHandlers, ImportsHandlers, QueuesHandlers, TenantsHandlers)
 
 type Groups =
   typeof Api extends HttpApi.HttpApi<infer Id, infer All, infer _E, infer _R>
@@ -157,7 +167,9 @@ type Guards =
 export const api = <E, R>(settings: Settings, guards: Layer.Layer<Guards, E, R>) =>
   HttpApiBuilder.api(Api).pipe(
     Layer.provide(handlers),
-    Layer.provide(Layer.merge(guards, SessionCookie.layer(settings.appUrl))),
+    Layer.provide(
+      Layer.mergeAll(guards, SessionCookie.layer(settings.appUrl), SignOnCookie.layer(settings.appUrl))
+    ),
     Layer.provide(RealtimeSocket.layer()),
     Layer.provide(Deliveries.layerRouter),
     Layer.provide(McpRoute.layer({ appUrl: settings.appUrl, version: Package.version })),

@@ -7,6 +7,7 @@ import { EmailDeliveryStore } from "../store/accounts/EmailDeliveries.ts"
 import { OutgoingMailStore } from "../store/accounts/OutgoingMails.ts"
 import { RetentionStore } from "../store/accounts/Retention.ts"
 import { SessionStore } from "../store/accounts/Sessions.ts"
+import { SingleSignOnStore } from "../store/accounts/SingleSignOn.ts"
 import { TeamStore } from "../store/accounts/Team.ts"
 import { TenantStore } from "../store/accounts/Tenants.ts"
 import { UserStore } from "../store/accounts/Users.ts"
@@ -88,6 +89,7 @@ export const stores = Layer.mergeAll(
   RecordedRunStore.Default,
   RefreshStore.Default,
   SessionStore.Default,
+  SingleSignOnStore.Default,
   SourceStore.Default,
   StartStore.Default,
   SubscriptionStore.Default,

@@ -27,8 +27,10 @@ import { ToolsApi } from "./hosted/agents/ToolsApi.ts"
 import { HostedUsageApi } from "./hosted/billing/UsageApi.ts"
 import { WebhooksApi } from "./hosted/events/WebhooksApi.ts"
 import { WidgetsApi } from "./hosted/agents/WidgetsApi.ts"
+import { SignOnApi, SingleSignOnApi } from "./hosted/accounts/SingleSignOnApi.ts"
 import { TokensApi } from "./hosted/accounts/TokensApi.ts"
 import { PasswordsApi, UsersApi } from "./hosted/accounts/UsersApi.ts"
+import { DomainsApi } from "./operator/DomainsApi.ts"
 import { ImportsApi } from "./operator/ImportsApi.ts"
 import { QueuesApi } from "./operator/QueuesApi.ts"
 import { TenantsApi } from "./operator/TenantsApi.ts"
@@ -49,6 +51,8 @@ export const Api = HttpApi.make("spoke")
   .add(SdkApi)
   .add(ReplaysApi)
   .add(SessionsApi)
+  .add(SignOnApi)
+  .add(SingleSignOnApi)
   .add(AgentsApi)
   .add(AgentVersionsApi)
   .add(HostedCrawlApi)
@@ -74,6 +78,7 @@ export const Api = HttpApi.make("spoke")
   .add(TakeoverApi)
   .addHttpApi(ManageApi)
   .add(TenantsApi)
+  .add(DomainsApi)
   .add(ImportsApi)
   .add(QueuesApi)
   .add(MessagingApi)

@@ -8,6 +8,7 @@ import { ManagedConversationsApi } from "./hosted/conversations/ConversationsApi
 import { ManagedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
 import { ManagedKeysApi } from "./hosted/accounts/KeysApi.ts"
 import { ManagedRetentionApi } from "./hosted/accounts/RetentionApi.ts"
+import { ManagedSingleSignOnApi } from "./hosted/accounts/SingleSignOnApi.ts"
 import { ManagedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
 import { ManagedStartApi } from "./hosted/agents/StartApi.ts"
 import { ManagedTakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
@@ -37,5 +38,6 @@ export const ManageApi = HttpApi.make("manage")
   .add(ManagedConversationsApi)
   .add(ManagedUsageApi)
   .add(ManagedUsersApi)
+  .add(ManagedSingleSignOnApi)
   .add(ManagedRetentionApi)
   .add(ManagedWebhooksApi)

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Email, User } from "../../domain/accounts/Account.ts"
+import { SessionOrigin } from "../../domain/accounts/Session.ts"
 import { UserId } from "../../domain/Ids.ts"
 
 /** Who tries to sign in, and from where. */
@@ -17,9 +18,12 @@ export interface Attempt {
 const NewSession = Schema.Struct({
   fingerprint: Schema.Uint8ArrayFromSelf,
   userId: UserId,
-  passwordHash: Schema.String,
+  /** What it was checked against; null: the user signed in at a provider. */
+  passwordHash: Schema.NullOr(Schema.String),
+  ...SessionOrigin.fields,
   seconds: Schema.Number
 })
+type NewSession = Omit<typeof NewSession.Type, "seconds"> & { readonly lasts: Duration.Duration }
 
 const Throttled = Schema.Struct({
   email: Email,
@@ -38,12 +42,13 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
     const insertRow = SqlSchema.findOne({
       Request: NewSession,
       Result: Schema.Struct({ userId: UserId }),
-      execute: ({ fingerprint, userId, passwordHash, seconds }) => sql`
+      execute: ({ address, device, fingerprint, passwordHash, seconds, userId }) => sql`
         with expired as (delete from user_sessions where expires_at <= now())
-        insert into user_sessions (token_hash, user_id, expires_at)
-        select ${fingerprint}::bytea, id, now() + make_interval(secs => ${seconds})
-        from users where id = ${userId} and password_hash = ${passwordHash} for share
-        returning user_id as "userId"`
+        insert into user_sessions (token_hash, user_id, expires_at, method, address, device)
+        select ${fingerprint}::bytea, id, now() + make_interval(secs => ${seconds}),
+          ${passwordHash === null ? "sso" : "password"}, ${address}::text, ${device}::text
+        from users u where id = ${userId} and ${passwordHash === null ? sql`true` : sql`password_hash = ${passwordHash}`}
+        for share returning user_id as "userId"`
     })
 
     const selectUser = SqlSchema.findOne({
@@ -69,13 +74,8 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
      * Opens a session of the user; expired sessions of all users are deleted on the way. False when the password of
      * `passwordHash` is no longer the user's.
      */
-    const insert = (session: {
-      readonly fingerprint: Uint8Array
-      readonly userId: UserId
-      readonly passwordHash: string
-      readonly lasts: Duration.Duration
-    }) =>
-      insertRow({ ...session, seconds: Duration.toSeconds(session.lasts) }).pipe(
+    const insert = ({ lasts, ...session }: NewSession) =>
+      insertRow({ ...session, seconds: Duration.toSeconds(lasts) }).pipe(
         Effect.orDie,
         Effect.map(Option.isSome)
       )

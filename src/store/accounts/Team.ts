@@ -30,7 +30,8 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
 
     const columns = sql`
       u.id, u.tenant_id as "tenantId", u.email, u.role, u.created_at as "createdAt",
-      u.password_hash is null as invited`
+      u.password_hash is null
+        and not exists (select from user_identities i where i.user_id = u.id) as invited`
 
     /** True where the member `by` may manage the member `u`, as both are now. */
     const byManages = sql`

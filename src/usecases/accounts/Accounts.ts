@@ -125,7 +125,8 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
 
     const verified = Effect.fn("Accounts.verified")(function* (
       attempt: Attempt,
-      password: Login["password"]
+      password: Login["password"],
+      device: string | null
     ) {
       const { email, address } = attempt
       yield* notThrottled(attempt)
@@ -141,6 +142,8 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
         fingerprint: yield* credentials.fingerprint(token),
         userId: id,
         passwordHash: hash,
+        address,
+        device,
         lasts: sessionLasts
       })
       if (!opened) return yield* refuse(attempt)
@@ -152,9 +155,13 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
      * fails like a wrong password does, and takes the same work. Guesses at one account from one network are worked on one
      * after another, so that those beyond the tenth cost no hash.
      */
-    const signIn = Effect.fn("Accounts.signIn")(function* ({ email, password }: Login, network: string) {
+    const signIn = Effect.fn("Accounts.signIn")(function* (
+      { email, password }: Login,
+      network: string,
+      device: string | null = null
+    ) {
       const attempt = { email, address: network }
-      return yield* verified(attempt, password).pipe(
+      return yield* verified(attempt, password, device).pipe(
         attempts.withPermit(`${network} ${email}`),
         Effect.catchTag("LimitReached", () => Effect.fail(busy()))
       )

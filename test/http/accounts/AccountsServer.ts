@@ -4,6 +4,7 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -13,6 +14,9 @@ import { layerTable } from "../../../src/capabilities/JobQueue/Table.ts"
 import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
 import type { Credentials } from "../../../src/capabilities/Credentials.ts"
 import { layerScrypt } from "../../../src/capabilities/Credentials/Scrypt.ts"
+import { layerOpenIdConnect } from "../../../src/capabilities/IdentityProvider/OpenIdConnect.ts"
+import { parseAllow } from "../../../src/capabilities/OutboundHttp/AddressRules.ts"
+import { layerUndici } from "../../../src/capabilities/OutboundHttp/Undici.ts"
 import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
 import { layer as layerSecretBox } from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import * as Boundary from "../../../src/http/server/Boundary.ts"
@@ -37,6 +41,12 @@ import * as SessionAuth from "../../../src/http/hosted/accounts/SessionAuth.ts"
 import * as SessionCookie from "../../../src/http/hosted/accounts/SessionCookie.ts"
 import { SessionsApi } from "../../../src/http/hosted/accounts/SessionsApi.ts"
 import { SessionsHandlers } from "../../../src/http/hosted/accounts/SessionsHandlers.ts"
+import { SignOnApi, SingleSignOnApi } from "../../../src/http/hosted/accounts/SingleSignOnApi.ts"
+import {
+  SignOnHandlers,
+  SingleSignOnHandlers
+} from "../../../src/http/hosted/accounts/SingleSignOnHandlers.ts"
+import * as SignOnCookie from "../../../src/http/hosted/accounts/SignOnCookie.ts"
 import { TokensApi } from "../../../src/http/hosted/accounts/TokensApi.ts"
 import { TokensHandlers } from "../../../src/http/hosted/accounts/TokensHandlers.ts"
 import * as ManageAuth from "../../../src/http/manage/ManageAuth.ts"
@@ -45,6 +55,8 @@ import { HostedUsageHandlers } from "../../../src/http/hosted/billing/UsageHandl
 import { PasswordsApi, UsersApi } from "../../../src/http/hosted/accounts/UsersApi.ts"
 import { PasswordsHandlers, UsersHandlers } from "../../../src/http/hosted/accounts/UsersHandlers.ts"
 import * as OperatorAuth from "../../../src/http/operator/OperatorAuth.ts"
+import { DomainsApi } from "../../../src/http/operator/DomainsApi.ts"
+import { DomainsHandlers } from "../../../src/http/operator/DomainsHandlers.ts"
 import { QueuesApi } from "../../../src/http/operator/QueuesApi.ts"
 import { QueuesHandlers } from "../../../src/http/operator/QueuesHandlers.ts"
 import { TenantsApi } from "../../../src/http/operator/TenantsApi.ts"
@@ -56,6 +68,7 @@ import { AccessTokenStore } from "../../../src/store/accounts/AccessTokens.ts"
 import { ApiKeyStore } from "../../../src/store/accounts/ApiKeys.ts"
 import { EndUserStore } from "../../../src/store/conversations/EndUsers.ts"
 import { SessionStore } from "../../../src/store/accounts/Sessions.ts"
+import { SingleSignOnStore } from "../../../src/store/accounts/SingleSignOn.ts"
 import { SubscriptionStore } from "../../../src/store/billing/Subscriptions.ts"
 import { TeamStore } from "../../../src/store/accounts/Team.ts"
 import { TenantStore } from "../../../src/store/accounts/Tenants.ts"
@@ -71,6 +84,8 @@ import { TestCases } from "../../../src/usecases/agents/TestCases.ts"
 import { Keys } from "../../../src/usecases/accounts/Keys.ts"
 import { Queues } from "../../../src/usecases/operations/Queues.ts"
 import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
+import { SignOn } from "../../../src/usecases/accounts/SignOn.ts"
+import { SingleSignOn } from "../../../src/usecases/accounts/SingleSignOn.ts"
 import { Team } from "../../../src/usecases/accounts/Team.ts"
 import { UsageReport } from "../../../src/usecases/billing/UsageReport.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
@@ -80,8 +95,11 @@ export const appUrl = "https://app.example"
 
 const Surface = HttpApi.make("spoke")
   .add(TenantsApi)
+  .add(DomainsApi)
   .add(QueuesApi)
   .add(SessionsApi)
+  .add(SignOnApi)
+  .add(SingleSignOnApi)
   .add(AgentsApi)
   .add(AgentVersionsApi)
   .add(TestCasesApi)
@@ -105,6 +123,7 @@ const Stores = Layer.mergeAll(
   TeamStore.Default,
   UsageStore.Default,
   SessionStore.Default,
+  SingleSignOnStore.Default,
   SubscriptionStore.Default,
   TenantStore.Default,
   TestCaseStore.Default,
@@ -121,12 +140,19 @@ const UseCases = Layer.mergeAll(
   Keys.Default,
   Queues.Default,
   RetentionLimits.Default,
+  SignOn.Default.pipe(Layer.provide(AuditTrail.Default)),
+  SingleSignOn.Default,
   Subscriptions.Default,
   Team.Default,
   TestCases.Default,
   UsageReport.Default
 ).pipe(
   Layer.provide(layerArtifacts),
+  Layer.provide(
+    layerOpenIdConnect.pipe(
+      Layer.provide(layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1/32")) }))
+    )
+  ),
   Layer.provideMerge(Layer.mergeAll(layerSql, SqlAudit.layerSql, layerTable)),
   Layer.provide(Stores)
 )
@@ -144,8 +170,11 @@ export const accountsServer = (options: Options = {}) => {
   const url = options.appUrl ?? appUrl
   const handlers = Layer.mergeAll(
     TenantsHandlers,
+    DomainsHandlers,
     QueuesHandlers,
     SessionsHandlers,
+    SignOnHandlers,
+    SingleSignOnHandlers,
     AgentsHandlers,
     AgentVersionsHandlers,
     TestCasesHandlers,
@@ -161,17 +190,22 @@ export const accountsServer = (options: Options = {}) => {
   ).pipe(
     Layer.provide(SessionAuth.layer(Surface, url)),
     Layer.provide(ManageAuth.layer(Surface)),
-    Layer.provide(SessionCookie.layer(url)),
+    Layer.provide(Layer.merge(SessionCookie.layer(url), SignOnCookie.layer(url))),
     Layer.provide(Layer.succeed(TrustedProxies, options.trustedProxies ?? new BlockList())),
-    Layer.provide(OperatorAuth.layer(options.token ?? Option.some(Redacted.make(operatorToken)))),
-    Layer.provide(layerSecretBox([Redacted.make("a master secret of the tests, long enough")]))
+    Layer.provide(OperatorAuth.layer(options.token ?? Option.some(Redacted.make(operatorToken))))
   )
   return HttpApiBuilder.serve().pipe(
     Layer.provide(Boundary.layer),
     Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), handlers)),
     Layer.provide(Layer.succeed(TrustedProxies, options.trustedProxies ?? new BlockList())),
     Layer.provideMerge(
-      Layer.provideMerge(UseCases, options.credentials ?? layerScrypt({ log2N: 10, r: 8, p: 1 }))
+      Layer.provideMerge(
+        UseCases,
+        Layer.merge(
+          options.credentials ?? layerScrypt({ log2N: 10, r: 8, p: 1 }),
+          layerSecretBox([Redacted.make("a master secret of the tests, long enough")])
+        )
+      )
     ),
     Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" }))
   )
@@ -214,6 +248,7 @@ export const call = (method: string, path: string, { body, raw, headers = {}, co
       const response = await fetch(`http://127.0.0.1:${address.port}${path}`, {
         method,
         signal,
+        redirect: "manual",
         headers: Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== "")),
         ...(text === undefined ? {} : { body: text })
       })
