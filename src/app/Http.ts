@@ -26,6 +26,11 @@ import {
 } from "../http/hosted/conversations/ConversationsHandlers.ts"
 import { CrawlHandlers, ManagedCrawlHandlers } from "../http/hosted/knowledge/CrawlHandlers.ts"
 import { KeysHandlers, ManagedKeysHandlers } from "../http/hosted/accounts/KeysHandlers.ts"
+import {
+  ManagedMemberSessionsHandlers,
+  MemberSessionsHandlers,
+  OpenSessionsHandlers
+} from "../http/hosted/accounts/OpenSessionsHandlers.ts"
 import { ReplaysHandlers } from "../http/hosted/chat/ReplaysHandlers.ts"
 import { SdkHandlers } from "../http/hosted/chat/SdkHandlers.ts"
 import * as SessionAuth from "../http/hosted/accounts/SessionAuth.ts"
@@ -61,6 +66,7 @@ import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
 import { DomainsHandlers } from "../http/operator/DomainsHandlers.ts"
 import { ImportsHandlers } from "../http/operator/ImportsHandlers.ts"
 import { QueuesHandlers } from "../http/operator/QueuesHandlers.ts"
+import { RecoveryHandlers } from "../http/operator/RecoveryHandlers.ts"
 import { TenantsHandlers } from "../http/operator/TenantsHandlers.ts"
 import * as RealtimeSocket from "../http/realtime/RealtimeSocket.ts"
 import { EmailHandlers } from "../http/webhooks/EmailHandlers.ts"
@@ -99,6 +105,8 @@ const hosted = Layer.mergeAll(
   CrawlHandlers,
   KeysHandlers,
   SessionsHandlers,
+  OpenSessionsHandlers,
+  MemberSessionsHandlers,
   SignOnHandlers,
   SingleSignOnHandlers,
   SourcesHandlers,
@@ -131,12 +139,19 @@ const managed = Layer.mergeAll(
   ManagedConversationsHandlers,
   ManagedUsageHandlers,
   ManagedUsersHandlers,
+  ManagedMemberSessionsHandlers,
   ManagedSingleSignOnHandlers,
   ManagedRetentionHandlers,
   ManagedWebhooksHandlers
 )
 
-const operator = Layer.mergeAll(DomainsHandlers, ImportsHandlers, QueuesHandlers, TenantsHandlers)
+const operator = Layer.mergeAll(
+  DomainsHandlers,
+  ImportsHandlers,
+  QueuesHandlers,
+  RecoveryHandlers,
+  TenantsHandlers
+)
 
 type Groups =
   typeof Api extends HttpApi.HttpApi<infer Id, infer All, infer _E, infer _R>

@@ -83,6 +83,7 @@ import { Sources } from "../usecases/knowledge/Sources.ts"
 import { SourceScopes } from "../usecases/knowledge/SourceScopes.ts"
 import { Subscriptions } from "../usecases/billing/Subscriptions.ts"
 import { Takeover } from "../usecases/conversations/Takeover.ts"
+import { OpenSessions } from "../usecases/accounts/OpenSessions.ts"
 import { SignOn } from "../usecases/accounts/SignOn.ts"
 import { SingleSignOn } from "../usecases/accounts/SingleSignOn.ts"
 import { Team } from "../usecases/accounts/Team.ts"
@@ -307,6 +308,7 @@ export const layer = <E = never, R = never>(
     EndUsers.Default,
     SignOn.Default.pipe(Layer.provide(AuditTrail.Default)),
     SingleSignOn.Default,
+    OpenSessions.Default,
     Team.Default,
     Billing.Default,
     Channels.Default,

@@ -15,6 +15,7 @@ import { HostedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
 import { InsightsApi } from "./hosted/conversations/InsightsApi.ts"
 import { InboxViewApi } from "./hosted/conversations/InboxViewApi.ts"
 import { KeysApi } from "./hosted/accounts/KeysApi.ts"
+import { MemberSessionsApi, OpenSessionsApi } from "./hosted/accounts/OpenSessionsApi.ts"
 import { ReplaysApi } from "./hosted/chat/ReplaysApi.ts"
 import { RetentionApi } from "./hosted/accounts/RetentionApi.ts"
 import { SdkApi } from "./hosted/chat/SdkApi.ts"
@@ -33,6 +34,7 @@ import { PasswordsApi, UsersApi } from "./hosted/accounts/UsersApi.ts"
 import { DomainsApi } from "./operator/DomainsApi.ts"
 import { ImportsApi } from "./operator/ImportsApi.ts"
 import { QueuesApi } from "./operator/QueuesApi.ts"
+import { RecoveryApi } from "./operator/RecoveryApi.ts"
 import { TenantsApi } from "./operator/TenantsApi.ts"
 import { ManageApi } from "./ManageApi.ts"
 import { PublicApi } from "./PublicApi.ts"
@@ -51,6 +53,8 @@ export const Api = HttpApi.make("spoke")
   .add(SdkApi)
   .add(ReplaysApi)
   .add(SessionsApi)
+  .add(OpenSessionsApi)
+  .add(MemberSessionsApi)
   .add(SignOnApi)
   .add(SingleSignOnApi)
   .add(AgentsApi)
@@ -79,6 +83,7 @@ export const Api = HttpApi.make("spoke")
   .addHttpApi(ManageApi)
   .add(TenantsApi)
   .add(DomainsApi)
+  .add(RecoveryApi)
   .add(ImportsApi)
   .add(QueuesApi)
   .add(MessagingApi)

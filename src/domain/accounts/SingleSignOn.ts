@@ -35,7 +35,7 @@ export type Domain = typeof Domain.Type
 /** The domain of an e-mail address. */
 export const domainOf = (email: Email): string => email.slice(email.lastIndexOf("@") + 1)
 
-export const GroupRole = Schema.Struct({ group: trimmed(300), role: Role })
+const GroupRole = Schema.Struct({ group: trimmed(300), role: Role })
 type GroupRole = typeof GroupRole.Type
 
 const rules = {
@@ -50,7 +50,9 @@ const rules = {
   /** Of whom no group gives a role; null: they do not get in. */
   defaultRole: Schema.NullOr(Role),
   /** Whoever signs in first is added to the team. */
-  createsPeople: Schema.Boolean
+  createsPeople: Schema.Boolean,
+  /** False: the people of the tenant sign in at the provider alone. */
+  allowsPasswords: Schema.Boolean
 }
 
 /** Body of `PUT /api/single-sign-on`. The secret may be left out while the issuer stays. */
@@ -75,8 +77,6 @@ export type PutConnection = typeof PutConnection.Type
 export const Connection = Schema.Struct({
   ...rules,
   domains: Schema.Array(Schema.Struct({ domain: Schema.String, confirmed: Schema.Boolean })),
-  /** False: the people of the tenant sign in at the provider alone. */
-  allowsPasswords: Schema.Boolean,
   version: Schema.Int,
   createdAt: Schema.DateTimeUtc,
   updatedAt: Schema.DateTimeUtc

@@ -5,8 +5,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { Email, User } from "../../domain/accounts/Account.ts"
-import { SessionOrigin } from "../../domain/accounts/Session.ts"
+import { Email, type TenantScope, User } from "../../domain/accounts/Account.ts"
+import { Session, SessionOrigin, type SignInId, type SignInMethod } from "../../domain/accounts/Session.ts"
 import { UserId } from "../../domain/Ids.ts"
 
 /** Who tries to sign in, and from where. */
@@ -32,6 +32,17 @@ const Throttled = Schema.Struct({
   limit: Schema.Int
 })
 
+const Row = Schema.Struct({
+  ...Session.fields,
+  usedAt: Schema.DateTimeUtcFromDate,
+  createdAt: Schema.DateTimeUtcFromDate,
+  expiresAt: Schema.DateTimeUtcFromDate
+})
+/** Sessions of a list. */
+const maxListed = 100
+
+const methodOf = (passwordHash: string | null): SignInMethod => (passwordHash === null ? "sso" : "password")
+
 const Wait = Schema.Struct({ wait: Schema.Number })
 
 export class SessionStore extends Effect.Service<SessionStore>()("store/accounts/Sessions", {
@@ -46,18 +57,26 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
         with expired as (delete from user_sessions where expires_at <= now())
         insert into user_sessions (token_hash, user_id, expires_at, method, address, device)
         select ${fingerprint}::bytea, id, now() + make_interval(secs => ${seconds}),
-          ${passwordHash === null ? "sso" : "password"}, ${address}::text, ${device}::text
+          ${methodOf(passwordHash)}, ${address}::text, ${device}::text
         from users u where id = ${userId} and ${passwordHash === null ? sql`true` : sql`password_hash = ${passwordHash}`}
         for share returning user_id as "userId"`
     })
 
+    // Notes the use at most once a minute, and not at all what another request is writing.
     const selectUser = SqlSchema.findOne({
       Request: Schema.Uint8ArrayFromSelf,
       Result: User,
       execute: (fingerprint) => sql`
+        with noted as (
+          update user_sessions set used_at = now() where token_hash in (
+            select token_hash from user_sessions
+            where token_hash = ${fingerprint} and used_at < now() - interval '1 minute' for update skip locked
+          )
+        )
         select u.id, u.tenant_id as "tenantId", u.email, u.role
         from user_sessions s join users u on u.id = s.user_id
-        where s.token_hash = ${fingerprint} and s.expires_at > now()`
+        where s.token_hash = ${fingerprint} and s.expires_at > now() and (s.method <> 'password' or not exists (
+          select from sso_connections c where c.tenant_id = u.tenant_id and not c.allows_passwords))`
     })
 
     const selectWait = SqlSchema.findOne({
@@ -82,6 +101,46 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
 
     /** The user of a session that has not expired, as the user is now. */
     const findUser = (fingerprint: Uint8Array) => selectUser(fingerprint).pipe(Effect.orDie)
+
+    const selectPage = SqlSchema.findAll({
+      Request: Schema.Struct({
+        tenantId: Schema.String,
+        userId: UserId,
+        own: Schema.NullOr(Schema.Uint8ArrayFromSelf)
+      }),
+      Result: Row,
+      execute: ({ own, tenantId, userId }) => sql`
+        select s.id, s.method, s.address, s.device, s.token_hash is not distinct from ${own}::bytea as current,
+          s.used_at as "usedAt", s.created_at as "createdAt", s.expires_at as "expiresAt"
+        from user_sessions s join users u on u.id = s.user_id
+        where u.tenant_id = ${tenantId} and u.id = ${userId} and s.expires_at > now()
+        order by s.used_at desc, s.id limit ${maxListed}`
+    })
+
+    /** Those of a user, the last used first; at most {@link maxListed}. `own` is the fingerprint of the one that asks. */
+    const list = ({ tenantId }: TenantScope, userId: UserId, own: Uint8Array | null) =>
+      selectPage({ tenantId, userId, own }).pipe(Effect.orDie, Effect.withSpan("SessionStore.list"))
+
+    /** False when the user has no such session. */
+    const end = ({ tenantId }: TenantScope, userId: UserId, id: SignInId) =>
+      sql`
+        delete from user_sessions s using users u
+        where u.id = s.user_id and u.tenant_id = ${tenantId} and u.id = ${userId} and s.id = ${id} returning s.id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1),
+        Effect.withSpan("SessionStore.end")
+      )
+
+    /** All of a user but `own`; says how many. */
+    const endOthers = ({ tenantId }: TenantScope, userId: UserId, own: Uint8Array | null) =>
+      sql`
+        delete from user_sessions s using users u
+        where u.id = s.user_id and u.tenant_id = ${tenantId} and u.id = ${userId}
+          and s.token_hash is distinct from ${own}::bytea returning s.id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length),
+        Effect.withSpan("SessionStore.endOthers")
+      )
 
     const remove = (fingerprint: Uint8Array) =>
       sql`delete from user_sessions where token_hash = ${fingerprint}`.pipe(Effect.orDie, Effect.asVoid)
@@ -114,6 +173,6 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
         return waiting
       }).pipe(sql.withTransaction, Effect.orDie, Effect.withSpan("SessionStore.fail"))
 
-    return { insert, findUser, remove, wait, fail } as const
+    return { insert, findUser, list, end, endOthers, remove, wait, fail } as const
   })
 }) {}

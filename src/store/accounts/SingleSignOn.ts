@@ -18,10 +18,7 @@ const Row = Schema.Struct({
 })
 export type StoredConnection = typeof Row.Type
 
-type NewConnection = Omit<
-  typeof Connection.Type,
-  "allowsPasswords" | "createdAt" | "updatedAt" | "version" | "domains"
-> & {
+type NewConnection = Omit<Connection, "createdAt" | "updatedAt" | "version" | "domains"> & {
   readonly clientSecret: string
   readonly domains: ReadonlyArray<Domain>
 }
@@ -77,23 +74,30 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
       delete from user_sessions where method = ${method}
         and user_id in (select id from users where tenant_id = ${tenantId})`
 
-    /** Domains that stay keep their confirmation. Another issuer ends the sessions that the one before opened. */
+    /**
+     * Domains that stay keep their confirmation. Another issuer ends the sessions that the one before opened, and a sign-in
+     * without passwords those of passwords. False, and nothing is changed, where that would leave no owner a way in.
+     */
     const put = Effect.fn("SingleSignOnStore.put")(
       function* (scope: TenantScope, next: NewConnection) {
         const { tenantId } = scope
         yield* sql`select id from tenants where id = ${tenantId} for no key update`
+        const owners = yield* sql`
+        select 1 from user_identities i join users u on u.id = i.user_id and u.tenant_id = i.tenant_id
+        where i.tenant_id = ${tenantId} and i.issuer = ${next.issuer} and u.role = 'owner' limit 1`
+        if (!next.allowsPasswords && owners.length === 0) return false
         const before = yield* select(tenantId)
         const groupRoles = toJsonb(next.groupRoles)
         yield* sql`
         insert into sso_connections (tenant_id, issuer, client_id, client_secret, trusts_email, groups_claim, group_roles,
-          default_role, creates_people)
+          default_role, creates_people, allows_passwords)
         values (${tenantId}, ${next.issuer}, ${next.clientId}, ${next.clientSecret}, ${next.trustsEmail},
-          ${next.groupsClaim}, ${groupRoles}::jsonb, ${next.defaultRole}, ${next.createsPeople})
+          ${next.groupsClaim}, ${groupRoles}::jsonb, ${next.defaultRole}, ${next.createsPeople}, ${next.allowsPasswords})
         on conflict (tenant_id) do update set issuer = excluded.issuer, client_id = excluded.client_id,
           client_secret = excluded.client_secret, trusts_email = excluded.trusts_email,
           groups_claim = excluded.groups_claim, group_roles = excluded.group_roles,
           default_role = excluded.default_role, creates_people = excluded.creates_people,
-          version = sso_connections.version + 1, updated_at = now()`
+          allows_passwords = excluded.allows_passwords, version = sso_connections.version + 1, updated_at = now()`
         const domains = toJsonb(next.domains)
         yield* sql`
         delete from sso_domains where tenant_id = ${tenantId}
@@ -102,10 +106,26 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
         insert into sso_domains (tenant_id, domain)
         select ${tenantId}, jsonb_array_elements_text(${domains}::jsonb) on conflict do nothing`
         if (Option.isSome(before) && before.value.issuer !== next.issuer) yield* endSessions(scope, "sso")
+        if (!next.allowsPasswords) {
+          yield* endSessions(scope, "password")
+          yield* sql`
+          delete from user_invitations where user_id in (select id from users where tenant_id = ${tenantId})`
+        }
+        return true
       },
       sql.withTransaction,
       Effect.orDie
     )
+
+    /** Passwords open sessions again. To be called with the team locked. */
+    const allowPasswords = ({ tenantId }: TenantScope) =>
+      sql`
+        update sso_connections set allows_passwords = true, version = version + 1, updated_at = now()
+        where tenant_id = ${tenantId} and not allows_passwords`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        Effect.withSpan("SingleSignOnStore.allowPasswords")
+      )
 
     /** With the sessions that it opened, the domains and the identities. False when there was none. */
     const remove = Effect.fn("SingleSignOnStore.remove")(
@@ -158,6 +178,6 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
       return rows.length === 1
     }, Effect.orDie)
 
-    return { find, tenantOf, put, remove, confirm, person, link } as const
+    return { find, tenantOf, put, allowPasswords, remove, confirm, person, link } as const
   })
 }) {}

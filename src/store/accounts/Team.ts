@@ -41,7 +41,9 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     const openInvitations = sql`
       user_invitations i join users u on u.id = i.user_id
       join users by on by.id = i.invited_by and by.tenant_id = u.tenant_id`
-    const isGood = sql`i.expires_at > now() and i.role = u.role and ${byManages}`
+    const allowsPasswords = sql`
+      not exists (select from sso_connections c where c.tenant_id = u.tenant_id and not c.allows_passwords)`
+    const isGood = sql`i.expires_at > now() and i.role = u.role and ${byManages} and ${allowsPasswords}`
 
     const selectPage = SqlSchema.findAll({
       Request: Schema.Struct({
@@ -61,6 +63,14 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       Result: Row,
       execute: ({ tenantId, id }) => sql`
         select ${columns} from users u where u.tenant_id = ${tenantId} and u.id = ${id}`
+    })
+
+    const selectPasswords = SqlSchema.single({
+      Request: Schema.String,
+      Result: Schema.Struct({ allowed: Schema.Boolean }),
+      execute: (tenantId) => sql`
+        select not exists (
+          select from sso_connections where tenant_id = ${tenantId} and not allows_passwords) as allowed`
     })
 
     const selectOwners = SqlSchema.single({
@@ -125,6 +135,13 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       yield* sql`select id from tenants where id = ${tenantId} for no key update`
       return (yield* selectOwners(tenantId)).owners
     }, Effect.orDie)
+
+    /** False where the tenant signs in at its provider alone. */
+    const passwordsAllowed = ({ tenantId }: TenantScope) =>
+      selectPasswords(tenantId).pipe(
+        Effect.orDie,
+        Effect.map(({ allowed }) => allowed)
+      )
 
     /** A statement of its own, so that it sees the sessions that began before its turn. */
     const endSessions = (ids: ReadonlyArray<string>) =>
@@ -199,6 +216,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       list,
       find,
       lockOwners,
+      passwordsAllowed,
       revokeUngranted,
       setRole,
       remove,

@@ -134,6 +134,8 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       const hash = Option.match(account, { onNone: () => null, onSome: ({ passwordHash }) => passwordHash })
       const right = yield* Effect.mapError(credentials.verifyPassword(password, hash, address), busy)
       if (!right || hash === null || Option.isNone(account)) return yield* refuse(attempt)
+      // As a wrong password, so that nobody learns that it is right.
+      if (!account.value.allowsPasswords) return yield* refuse(attempt)
       // Guesses that ran beside this one may have used the attempts up.
       yield* notThrottled(attempt)
       const token = Redacted.make(yield* credentials.token)

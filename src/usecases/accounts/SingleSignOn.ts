@@ -13,6 +13,11 @@ const secretNeeded = () =>
     message: "Send the client secret. It is kept only while the issuer stays the same.",
     details: { issues: [{ path: ["clientSecret"], message: "Expected the client secret of this issuer" }] }
   })
+const noWayIn = () =>
+  new Conflict({
+    message:
+      "Nobody could get in. An owner has to sign in at the provider once before passwords are switched off."
+  })
 const missing = () => new NotFound({ message: "There is no single sign-on." })
 
 const shown = ({ clientSecret: _, ...connection }: StoredConnection) => connection
@@ -27,7 +32,7 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
       return Option.match(yield* store.find(scope), { onNone: () => null, onSome: shown })
     })
 
-    /** A secret that is kept goes to no other issuer than the one that it was given for. */
+    /** CONFLICT when passwords are switched off before an owner has signed in at the provider. A secret that is kept goes to no other issuer than the one that it was given for. */
     const put = Effect.fn("SingleSignOn.put")(function* (
       scope: TenantScope,
       { clientSecret, ...given }: PutConnection
@@ -38,7 +43,7 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
       const sealed =
         clientSecret === undefined ? kept : yield* box.seal("sso-secret", Redacted.value(clientSecret))
       if (sealed === null) return yield* secretNeeded()
-      yield* store.put(scope, { ...given, clientSecret: sealed })
+      if (!(yield* store.put(scope, { ...given, clientSecret: sealed }))) return yield* noWayIn()
       const made = yield* store.find(scope)
       if (Option.isNone(made)) return yield* missing()
       return shown(made.value)

@@ -41,6 +41,11 @@ import * as SessionAuth from "../../../src/http/hosted/accounts/SessionAuth.ts"
 import * as SessionCookie from "../../../src/http/hosted/accounts/SessionCookie.ts"
 import { SessionsApi } from "../../../src/http/hosted/accounts/SessionsApi.ts"
 import { SessionsHandlers } from "../../../src/http/hosted/accounts/SessionsHandlers.ts"
+import { MemberSessionsApi, OpenSessionsApi } from "../../../src/http/hosted/accounts/OpenSessionsApi.ts"
+import {
+  MemberSessionsHandlers,
+  OpenSessionsHandlers
+} from "../../../src/http/hosted/accounts/OpenSessionsHandlers.ts"
 import { SignOnApi, SingleSignOnApi } from "../../../src/http/hosted/accounts/SingleSignOnApi.ts"
 import {
   SignOnHandlers,
@@ -57,6 +62,8 @@ import { PasswordsHandlers, UsersHandlers } from "../../../src/http/hosted/accou
 import * as OperatorAuth from "../../../src/http/operator/OperatorAuth.ts"
 import { DomainsApi } from "../../../src/http/operator/DomainsApi.ts"
 import { DomainsHandlers } from "../../../src/http/operator/DomainsHandlers.ts"
+import { RecoveryApi } from "../../../src/http/operator/RecoveryApi.ts"
+import { RecoveryHandlers } from "../../../src/http/operator/RecoveryHandlers.ts"
 import { QueuesApi } from "../../../src/http/operator/QueuesApi.ts"
 import { QueuesHandlers } from "../../../src/http/operator/QueuesHandlers.ts"
 import { TenantsApi } from "../../../src/http/operator/TenantsApi.ts"
@@ -86,6 +93,7 @@ import { Queues } from "../../../src/usecases/operations/Queues.ts"
 import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
 import { SignOn } from "../../../src/usecases/accounts/SignOn.ts"
 import { SingleSignOn } from "../../../src/usecases/accounts/SingleSignOn.ts"
+import { OpenSessions } from "../../../src/usecases/accounts/OpenSessions.ts"
 import { Team } from "../../../src/usecases/accounts/Team.ts"
 import { UsageReport } from "../../../src/usecases/billing/UsageReport.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
@@ -96,8 +104,11 @@ export const appUrl = "https://app.example"
 const Surface = HttpApi.make("spoke")
   .add(TenantsApi)
   .add(DomainsApi)
+  .add(RecoveryApi)
   .add(QueuesApi)
   .add(SessionsApi)
+  .add(OpenSessionsApi)
+  .add(MemberSessionsApi)
   .add(SignOnApi)
   .add(SingleSignOnApi)
   .add(AgentsApi)
@@ -142,6 +153,7 @@ const UseCases = Layer.mergeAll(
   RetentionLimits.Default,
   SignOn.Default.pipe(Layer.provide(AuditTrail.Default)),
   SingleSignOn.Default,
+  OpenSessions.Default,
   Subscriptions.Default,
   Team.Default,
   TestCases.Default,
@@ -171,8 +183,11 @@ export const accountsServer = (options: Options = {}) => {
   const handlers = Layer.mergeAll(
     TenantsHandlers,
     DomainsHandlers,
+    RecoveryHandlers,
     QueuesHandlers,
     SessionsHandlers,
+    OpenSessionsHandlers,
+    MemberSessionsHandlers,
     SignOnHandlers,
     SingleSignOnHandlers,
     AgentsHandlers,

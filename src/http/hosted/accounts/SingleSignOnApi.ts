@@ -9,7 +9,7 @@ import {
   PutConnection,
   SignOnAnswer
 } from "../../../domain/accounts/SingleSignOn.ts"
-import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { ManageAuth, Managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { SameOrigin } from "./SameOrigin.ts"
@@ -25,11 +25,11 @@ const get = HttpApiEndpoint.get("get", "/single-sign-on")
   .addSuccess(success(ConnectionAnswer))
   .annotate(RequiredRole, "owner")
 
-/** Replaces what there is. Domains count once the operator has confirmed them. */
+/** Replaces what there is. 409 when passwords would be switched off before an owner has signed in at the provider. Domains count once the operator has confirmed them. */
 const put = HttpApiEndpoint.put("put", "/single-sign-on")
   .setPayload(PutConnection)
   .addSuccess(success(ConnectionAnswer))
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "owner")
 
 /** The sessions that it opened end at once. */
