@@ -26,11 +26,22 @@ import {
 } from "../http/hosted/conversations/ConversationsHandlers.ts"
 import { CrawlHandlers, ManagedCrawlHandlers } from "../http/hosted/knowledge/CrawlHandlers.ts"
 import { KeysHandlers, ManagedKeysHandlers } from "../http/hosted/accounts/KeysHandlers.ts"
+import {
+  ManagedMemberSessionsHandlers,
+  MemberSessionsHandlers,
+  OpenSessionsHandlers
+} from "../http/hosted/accounts/OpenSessionsHandlers.ts"
 import { ReplaysHandlers } from "../http/hosted/chat/ReplaysHandlers.ts"
 import { SdkHandlers } from "../http/hosted/chat/SdkHandlers.ts"
 import * as SessionAuth from "../http/hosted/accounts/SessionAuth.ts"
 import * as SessionCookie from "../http/hosted/accounts/SessionCookie.ts"
 import { SessionsHandlers } from "../http/hosted/accounts/SessionsHandlers.ts"
+import * as SignOnCookie from "../http/hosted/accounts/SignOnCookie.ts"
+import {
+  ManagedSingleSignOnHandlers,
+  SignOnHandlers,
+  SingleSignOnHandlers
+} from "../http/hosted/accounts/SingleSignOnHandlers.ts"
 import { SourcesHandlers, ManagedSourcesHandlers } from "../http/hosted/knowledge/SourcesHandlers.ts"
 import { InsightsHandlers } from "../http/hosted/conversations/InsightsHandlers.ts"
 import { InboxViewHandlers } from "../http/hosted/conversations/InboxViewHandlers.ts"
@@ -53,8 +64,10 @@ import { ManagedWebhooksHandlers, WebhooksHandlers } from "../http/hosted/events
 import * as ManageAuth from "../http/manage/ManageAuth.ts"
 import * as McpRoute from "../http/mcp/McpRoute.ts"
 import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
+import { DomainsHandlers } from "../http/operator/DomainsHandlers.ts"
 import { ImportsHandlers } from "../http/operator/ImportsHandlers.ts"
 import { QueuesHandlers } from "../http/operator/QueuesHandlers.ts"
+import { RecoveryHandlers } from "../http/operator/RecoveryHandlers.ts"
 import { TenantsHandlers } from "../http/operator/TenantsHandlers.ts"
 import * as RealtimeSocket from "../http/realtime/RealtimeSocket.ts"
 import { EmailHandlers } from "../http/webhooks/EmailHandlers.ts"
@@ -93,6 +106,10 @@ const hosted = Layer.mergeAll(
   CrawlHandlers,
   KeysHandlers,
   SessionsHandlers,
+  OpenSessionsHandlers,
+  MemberSessionsHandlers,
+  SignOnHandlers,
+  SingleSignOnHandlers,
   SourcesHandlers,
   InboxViewHandlers,
   InsightsHandlers,
@@ -124,11 +141,19 @@ const managed = Layer.mergeAll(
   ManagedConversationsHandlers,
   ManagedUsageHandlers,
   ManagedUsersHandlers,
+  ManagedMemberSessionsHandlers,
+  ManagedSingleSignOnHandlers,
   ManagedRetentionHandlers,
   ManagedWebhooksHandlers
 )
 
-const operator = Layer.mergeAll(ImportsHandlers, QueuesHandlers, TenantsHandlers)
+const operator = Layer.mergeAll(
+  DomainsHandlers,
+  ImportsHandlers,
+  QueuesHandlers,
+  RecoveryHandlers,
+  TenantsHandlers
+)
 
 type Groups =
   typeof Api extends HttpApi.HttpApi<infer Id, infer All, infer _E, infer _R>
@@ -159,7 +184,9 @@ type Guards =
 export const api = <E, R>(settings: Settings, guards: Layer.Layer<Guards, E, R>) =>
   HttpApiBuilder.api(Api).pipe(
     Layer.provide(handlers),
-    Layer.provide(Layer.merge(guards, SessionCookie.layer(settings.appUrl))),
+    Layer.provide(
+      Layer.mergeAll(guards, SessionCookie.layer(settings.appUrl), SignOnCookie.layer(settings.appUrl))
+    ),
     Layer.provide(RealtimeSocket.layer()),
     Layer.provide(Deliveries.layerRouter),
     Layer.provide(McpRoute.layer({ appUrl: settings.appUrl, version: Package.version })),

@@ -16,6 +16,7 @@ import * as OtherEmbedders from "../capabilities/Embedder/Others.ts"
 import * as QueueTable from "../capabilities/JobQueue/Table.ts"
 import * as SqlKeys from "../capabilities/KeyStore/Sql.ts"
 import * as MailerNone from "../capabilities/Mailer/None.ts"
+import * as OpenIdConnect from "../capabilities/IdentityProvider/OpenIdConnect.ts"
 import * as Extractive from "../capabilities/ModelRuntime/Extractive.ts"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
 import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
@@ -83,6 +84,9 @@ import { Sources } from "../usecases/knowledge/Sources.ts"
 import { SourceScopes } from "../usecases/knowledge/SourceScopes.ts"
 import { Subscriptions } from "../usecases/billing/Subscriptions.ts"
 import { Takeover } from "../usecases/conversations/Takeover.ts"
+import { OpenSessions } from "../usecases/accounts/OpenSessions.ts"
+import { SignOn } from "../usecases/accounts/SignOn.ts"
+import { SingleSignOn } from "../usecases/accounts/SingleSignOn.ts"
 import { Team } from "../usecases/accounts/Team.ts"
 import { TestCases } from "../usecases/agents/TestCases.ts"
 import { Starts } from "../usecases/agents/Starts.ts"
@@ -221,13 +225,20 @@ const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
     secretBox,
     Stripe.layerStripe(settings.billing.webhookSecret),
     artifactStore(settings),
-    Undici.layerUndici({ allow: settings.fetchAllow ?? [] }),
+    OpenIdConnect.layerOpenIdConnect,
     ParserWorker.layerWorker({ script: Package.worker("parse") }),
     Tesseract.layerTesseract({ script: Package.worker("recognize") }),
     groundingChecker(settings),
     vectorSearch(settings, replace)
   ).pipe(
-    Layer.provideMerge(Layer.mergeAll(Scrypt.layerScrypt(), models(settings, replace), replace)),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        Scrypt.layerScrypt(),
+        Undici.layerUndici({ allow: settings.fetchAllow ?? [] }),
+        models(settings, replace),
+        replace
+      )
+    ),
     Layer.merge(replace)
   )
 
@@ -298,6 +309,9 @@ export const layer = <E = never, R = never>(
     AgentVersions.Default,
     AuditTrail.Default,
     EndUsers.Default,
+    SignOn.Default.pipe(Layer.provide(AuditTrail.Default)),
+    SingleSignOn.Default,
+    OpenSessions.Default,
     Team.Default,
     Billing.Default,
     Channels.Default,

@@ -8,6 +8,7 @@ import { ManageAnswerStore } from "../store/accounts/ManageAnswers.ts"
 import { OutgoingMailStore } from "../store/accounts/OutgoingMails.ts"
 import { RetentionStore } from "../store/accounts/Retention.ts"
 import { SessionStore } from "../store/accounts/Sessions.ts"
+import { SingleSignOnStore } from "../store/accounts/SingleSignOn.ts"
 import { TeamStore } from "../store/accounts/Team.ts"
 import { TenantStore } from "../store/accounts/Tenants.ts"
 import { UserStore } from "../store/accounts/Users.ts"
@@ -90,6 +91,7 @@ export const stores = Layer.mergeAll(
   RecordedRunStore.Default,
   RefreshStore.Default,
   SessionStore.Default,
+  SingleSignOnStore.Default,
   SourceStore.Default,
   StartStore.Default,
   SubscriptionStore.Default,

@@ -5,7 +5,14 @@ import type * as Option from "effect/Option"
 
 /** A key of its own is derived for each. */
 export type Purpose =
-  "cursor" | "realtime" | "tool-secret" | "channel-token" | "webhook-secret" | "stored-answer"
+  | "cursor"
+  | "realtime"
+  | "tool-secret"
+  | "channel-token"
+  | "webhook-secret"
+  | "stored-answer"
+  | "sso-secret"
+  | "sso-flow"
 
 export class SecretBox extends Context.Tag("capabilities/SecretBox")<
   SecretBox,

@@ -15,6 +15,7 @@ import { HostedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
 import { InsightsApi } from "./hosted/conversations/InsightsApi.ts"
 import { InboxViewApi } from "./hosted/conversations/InboxViewApi.ts"
 import { KeysApi } from "./hosted/accounts/KeysApi.ts"
+import { MemberSessionsApi, OpenSessionsApi } from "./hosted/accounts/OpenSessionsApi.ts"
 import { ReplaysApi } from "./hosted/chat/ReplaysApi.ts"
 import { RetentionApi } from "./hosted/accounts/RetentionApi.ts"
 import { SdkApi } from "./hosted/chat/SdkApi.ts"
@@ -27,10 +28,13 @@ import { ToolsApi } from "./hosted/agents/ToolsApi.ts"
 import { HostedUsageApi } from "./hosted/billing/UsageApi.ts"
 import { WebhooksApi } from "./hosted/events/WebhooksApi.ts"
 import { WidgetsApi } from "./hosted/agents/WidgetsApi.ts"
+import { SignOnApi, SingleSignOnApi } from "./hosted/accounts/SingleSignOnApi.ts"
 import { TokensApi } from "./hosted/accounts/TokensApi.ts"
 import { PasswordsApi, UsersApi } from "./hosted/accounts/UsersApi.ts"
+import { DomainsApi } from "./operator/DomainsApi.ts"
 import { ImportsApi } from "./operator/ImportsApi.ts"
 import { QueuesApi } from "./operator/QueuesApi.ts"
+import { RecoveryApi } from "./operator/RecoveryApi.ts"
 import { TenantsApi } from "./operator/TenantsApi.ts"
 import { ManageApi } from "./ManageApi.ts"
 import { PublicApi } from "./PublicApi.ts"
@@ -49,6 +53,10 @@ export const Api = HttpApi.make("spoke")
   .add(SdkApi)
   .add(ReplaysApi)
   .add(SessionsApi)
+  .add(OpenSessionsApi)
+  .add(MemberSessionsApi)
+  .add(SignOnApi)
+  .add(SingleSignOnApi)
   .add(AgentsApi)
   .add(AgentVersionsApi)
   .add(HostedCrawlApi)
@@ -74,6 +82,8 @@ export const Api = HttpApi.make("spoke")
   .add(TakeoverApi)
   .addHttpApi(ManageApi)
   .add(TenantsApi)
+  .add(DomainsApi)
+  .add(RecoveryApi)
   .add(ImportsApi)
   .add(QueuesApi)
   .add(MessagingApi)

@@ -7,7 +7,9 @@ import { ManagedEndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
 import { ManagedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
 import { ManagedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
 import { ManagedKeysApi } from "./hosted/accounts/KeysApi.ts"
+import { ManagedMemberSessionsApi } from "./hosted/accounts/OpenSessionsApi.ts"
 import { ManagedRetentionApi } from "./hosted/accounts/RetentionApi.ts"
+import { ManagedSingleSignOnApi } from "./hosted/accounts/SingleSignOnApi.ts"
 import { ManagedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
 import { ManagedStartApi } from "./hosted/agents/StartApi.ts"
 import { ManagedTakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
@@ -38,6 +40,8 @@ export const ManageApi = HttpApi.make("manage")
   .add(ManagedConversationsApi)
   .add(ManagedUsageApi)
   .add(ManagedUsersApi)
+  .add(ManagedMemberSessionsApi)
+  .add(ManagedSingleSignOnApi)
   .add(ManagedRetentionApi)
   .add(ManagedWebhooksApi)
   .add(ListenersApi)

@@ -27,7 +27,8 @@ const sealed = Effect.gen(function* () {
   return yield* sql<{ readonly id: string }>`
     select split_part(secret, '.', 2) as id from tools where secret is not null
     union select split_part(access_token, '.', 2) from channels
-    ${(yield* there("webhook_endpoints")) ? sql`union select split_part(secret, '.', 2) from webhook_endpoints` : sql``}`
+    ${(yield* there("webhook_endpoints")) ? sql`union select split_part(secret, '.', 2) from webhook_endpoints` : sql``}
+    ${(yield* there("sso_connections")) ? sql`union select split_part(client_secret, '.', 2) from sso_connections` : sql``}`
 })
 
 /** Any of them is good for the database; none when nothing was written under one yet. */
@@ -51,8 +52,19 @@ export const note = (id: string) =>
 /** How much has to be entered again when the master secret is lost. */
 export const sealedCounts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{ readonly tools: number; readonly channels: number; readonly webhooks: number }>`
+  const [row] = yield* sql<{
+    readonly tools: number
+    readonly channels: number
+    readonly webhooks: number
+    readonly signOns: number
+  }>`
     select (select count(*) from tools where secret is not null)::int as tools,
-      (select count(*) from channels)::int as channels, (select count(*) from webhook_endpoints)::int as webhooks`
-  return { tools: row?.tools ?? 0, channels: row?.channels ?? 0, webhooks: row?.webhooks ?? 0 }
+      (select count(*) from channels)::int as channels, (select count(*) from webhook_endpoints)::int as webhooks,
+      (select count(*) from sso_connections)::int as "signOns"`
+  return {
+    tools: row?.tools ?? 0,
+    channels: row?.channels ?? 0,
+    webhooks: row?.webhooks ?? 0,
+    signOns: row?.signOns ?? 0
+  }
 }).pipe(Effect.orDie)

@@ -65,6 +65,8 @@ const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Galler
     webhooks: "/app/webhooks",
     audit: "/app/audit",
     retention: "/app/retention",
+    sessions: "/app/sessions",
+    "single-sign-on": "/app/single-sign-on",
     "not-found": "/app/nowhere",
     "no-agent": "/app/agents/agt_nobody",
     "no-source": "/app/sources/src_nobody",
@@ -130,7 +132,10 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       await page.keyboard.press("Enter")
       await page.getByRole("heading", { name: "Agents" }).waitFor()
       for (const [name, path] of Object.entries(pagesOf(gallery))) {
-        if (/^(start|people|audit|retention|tokens|webhooks|agent-keys|agent-widget)/u.test(name)) continue
+        if (
+          /^(start|people|audit|retention|single-sign-on|tokens|webhooks|agent-keys|agent-widget)/u.test(name)
+        )
+          continue
         if (role === "viewer" && name.startsWith("agent-try")) continue
         await page.goto(`${spoke.url}${path}`)
         await settled(page)

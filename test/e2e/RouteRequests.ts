@@ -33,6 +33,7 @@ const kinds: Record<Kind, true> = {
   EndUserId: true,
   UserId: true,
   SessionId: true,
+  SignInId: true,
   attachment: true,
   artifact: true,
   conversation: true

@@ -18,6 +18,7 @@ export type Kind =
   | "EndUserId"
   | "UserId"
   | "SessionId"
+  | "SignInId"
   | "attachment"
   | "artifact"
   | "conversation"
@@ -95,7 +96,7 @@ export const makeTenant = async (spoke: Spoke, name: string) => {
     })
   )
   const tenantId: string = data.tenant.id
-  return { tenantId, cookie: await signIn(spoke, email) }
+  return { tenantId, email, cookie: await signIn(spoke, email) }
 }
 
 export type Owner = Awaited<ReturnType<typeof makeTenant>>
@@ -178,6 +179,9 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
   const { messages } = (await byKey("GET", `/api/sdk/messages?sessionId=${sessionId}`)).data
   const { conversation } = (await byKey("GET", `/api/sdk/conversation?sessionId=${sessionId}`)).data
   const [file = ""] = /[^/]+(?=\?|$)/.exec(messages[0].media[0].url) ?? []
+  const spare = await signIn(spoke, owner.email)
+  const open = await good(ask(spoke, "GET", "/api/auth/sessions", { cookie: spare }))
+  const signInId: string = open.data.sessions.find(({ current }: { readonly current: boolean }) => current).id
   const user = await makeUser(spoke, owner, `${mark}@people.example`, "viewer")
   const ids = {
     AgentId: agentId,
@@ -195,6 +199,7 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     EndUserId: endUserId,
     UserId: user.id,
     SessionId: sessionId,
+    SignInId: signInId,
     attachment: file,
     artifact: `sha256:${file}`,
     conversation: conversation.id

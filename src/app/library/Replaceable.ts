@@ -11,6 +11,7 @@ import { DocumentParser } from "../../capabilities/DocumentParser.ts"
 import { Embedder, OtherEmbedders } from "../../capabilities/Embedder.ts"
 import { StreamingPost } from "../../capabilities/StreamingPost.ts"
 import { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
+import { IdentityProvider } from "../../capabilities/IdentityProvider.ts"
 import { JobQueue } from "../../capabilities/JobQueue.ts"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
 import { Mailer } from "../../capabilities/Mailer.ts"
@@ -35,6 +36,7 @@ const tags = {
   Embedder,
   StreamingPost,
   GroundingChecker,
+  IdentityProvider,
   JobQueue,
   KeyStore,
   Mailer,

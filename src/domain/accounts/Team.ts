@@ -3,7 +3,7 @@ import * as Schema from "effect/Schema"
 import { Role } from "./Access.ts"
 import { Email, NewPassword, User } from "./Account.ts"
 
-/** A user as the team sees them; `invited` until they have chosen a password. */
+/** A user as the team sees them; `invited` until they have chosen a password or signed in at a provider. */
 export const Member = Schema.Struct({
   ...User.fields,
   invited: Schema.Boolean,

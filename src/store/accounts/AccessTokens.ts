@@ -57,14 +57,18 @@ export class AccessTokenStore extends Effect.Service<AccessTokenStore>()("store/
         when t.expires_at <= now() then 'EXPIRED' else 'ACTIVE' end as status,
       t.expires_at as "expiresAt", t.last_used_at as "lastUsedAt", t.created_at as "createdAt"`
 
+    /** True of a user `u` who has a password, or an identity at a provider. */
+    const maySignIn = sql`
+      (u.password_hash is not null or exists (select from user_identities i where i.tenant_id = u.tenant_id and i.user_id = u.id))`
+
     // The lock makes it wait for a removal of the user, or a change of the password, that is under way.
     const insertRow = SqlSchema.findOne({
       Request: NewToken,
       Result: Row,
       execute: (token) => sql`
         with u as (
-          select id, email from users
-          where tenant_id = ${token.tenantId} and id = ${token.userId} and password_hash is not null for share
+          select id, email from users u
+          where u.tenant_id = ${token.tenantId} and u.id = ${token.userId} and ${maySignIn} for share
         ), t as (
           insert into access_tokens (id, tenant_id, user_id, name, prefix, secret_hash, scopes, expires_at)
           select ${token.id}, ${token.tenantId}, id, ${token.name}, ${token.prefix}, ${token.fingerprint}::bytea,
@@ -99,7 +103,7 @@ export class AccessTokenStore extends Effect.Service<AccessTokenStore>()("store/
         )
         select t.id as "tokenId", t.scopes, u.id as "userId", u.tenant_id as "tenantId", u.email, u.role
         from access_tokens t join users u on u.id = t.user_id and u.tenant_id = t.tenant_id
-        where t.secret_hash = ${fingerprint} and t.revoked_at is null and u.password_hash is not null
+        where t.secret_hash = ${fingerprint} and t.revoked_at is null and ${maySignIn}
           and (t.expires_at is null or t.expires_at > now())`
     })
 

@@ -5,7 +5,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { Email, User } from "../../domain/accounts/Account.ts"
+import { Email, type TenantScope, User } from "../../domain/accounts/Account.ts"
+import { Session, SessionOrigin, type SignInId, type SignInMethod } from "../../domain/accounts/Session.ts"
 import { TenantId, UserId } from "../../domain/Ids.ts"
 
 /** Who tries to sign in, and from where. */
@@ -18,9 +19,12 @@ const NewSession = Schema.Struct({
   fingerprint: Schema.Uint8ArrayFromSelf,
   tenantId: TenantId,
   userId: UserId,
-  passwordHash: Schema.String,
+  /** What it was checked against; null: the user signed in at a provider. */
+  passwordHash: Schema.NullOr(Schema.String),
+  ...SessionOrigin.fields,
   seconds: Schema.Number
 })
+type NewSession = Omit<typeof NewSession.Type, "seconds"> & { readonly lasts: Duration.Duration }
 
 const Throttled = Schema.Struct({
   email: Email,
@@ -28,6 +32,17 @@ const Throttled = Schema.Struct({
   seconds: Schema.Number,
   limit: Schema.Int
 })
+
+const Row = Schema.Struct({
+  ...Session.fields,
+  usedAt: Schema.DateTimeUtcFromDate,
+  createdAt: Schema.DateTimeUtcFromDate,
+  expiresAt: Schema.DateTimeUtcFromDate
+})
+/** Sessions of a list. */
+const maxListed = 100
+
+const methodOf = (passwordHash: string | null): SignInMethod => (passwordHash === null ? "sso" : "password")
 
 const Wait = Schema.Struct({ wait: Schema.Number })
 
@@ -39,21 +54,30 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
     const insertRow = SqlSchema.findOne({
       Request: NewSession,
       Result: Schema.Struct({ userId: UserId }),
-      execute: ({ fingerprint, tenantId, userId, passwordHash, seconds }) => sql`
+      execute: ({ address, device, fingerprint, passwordHash, seconds, tenantId, userId }) => sql`
         with expired as (delete from user_sessions where expires_at <= now())
-        insert into user_sessions (tenant_id, token_hash, user_id, expires_at)
-        select tenant_id, ${fingerprint}::bytea, id, now() + make_interval(secs => ${seconds})
-        from users where tenant_id = ${tenantId} and id = ${userId} and password_hash = ${passwordHash} for share
-        returning user_id as "userId"`
+        insert into user_sessions (tenant_id, token_hash, user_id, expires_at, method, address, device)
+        select u.tenant_id, ${fingerprint}::bytea, id, now() + make_interval(secs => ${seconds}),
+          ${methodOf(passwordHash)}, ${address}::text, ${device}::text
+        from users u where u.tenant_id = ${tenantId} and u.id = ${userId} and ${passwordHash === null ? sql`true` : sql`password_hash = ${passwordHash}`}
+        for share returning user_id as "userId"`
     })
 
+    // Notes the use at most once a minute, and not at all what another request is writing.
     const selectUser = SqlSchema.findOne({
       Request: Schema.Uint8ArrayFromSelf,
       Result: User,
       execute: (fingerprint) => sql`
+        with noted as (
+          update user_sessions set used_at = now() where token_hash in (
+            select token_hash from user_sessions
+            where token_hash = ${fingerprint} and used_at < now() - interval '1 minute' for update skip locked
+          )
+        )
         select u.id, u.tenant_id as "tenantId", u.email, u.role
         from user_sessions s join users u on u.tenant_id = s.tenant_id and u.id = s.user_id
-        where s.token_hash = ${fingerprint} and s.expires_at > now()`
+        where s.token_hash = ${fingerprint} and s.expires_at > now() and (s.method <> 'password' or not exists (
+          select from sso_connections c where c.tenant_id = u.tenant_id and not c.allows_passwords))`
     })
 
     const selectWait = SqlSchema.findOne({
@@ -70,20 +94,54 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
      * Opens a session of the user; expired sessions of all users are deleted on the way. False when the password of
      * `passwordHash` is no longer the user's.
      */
-    const insert = (session: {
-      readonly fingerprint: Uint8Array
-      readonly tenantId: TenantId
-      readonly userId: UserId
-      readonly passwordHash: string
-      readonly lasts: Duration.Duration
-    }) =>
-      insertRow({ ...session, seconds: Duration.toSeconds(session.lasts) }).pipe(
+    const insert = ({ lasts, ...session }: NewSession) =>
+      insertRow({ ...session, seconds: Duration.toSeconds(lasts) }).pipe(
         Effect.orDie,
         Effect.map(Option.isSome)
       )
 
     /** The user of a session that has not expired, as the user is now. */
     const findUser = (fingerprint: Uint8Array) => selectUser(fingerprint).pipe(Effect.orDie)
+
+    const selectPage = SqlSchema.findAll({
+      Request: Schema.Struct({
+        tenantId: Schema.String,
+        userId: UserId,
+        own: Schema.NullOr(Schema.Uint8ArrayFromSelf)
+      }),
+      Result: Row,
+      execute: ({ own, tenantId, userId }) => sql`
+        select s.id, s.method, s.address, s.device, s.token_hash is not distinct from ${own}::bytea as current,
+          s.used_at as "usedAt", s.created_at as "createdAt", s.expires_at as "expiresAt"
+        from user_sessions s
+        where s.tenant_id = ${tenantId} and s.user_id = ${userId} and s.expires_at > now()
+        order by s.used_at desc, s.id limit ${maxListed}`
+    })
+
+    /** Those of a user, the last used first; at most {@link maxListed}. `own` is the fingerprint of the one that asks. */
+    const list = ({ tenantId }: TenantScope, userId: UserId, own: Uint8Array | null) =>
+      selectPage({ tenantId, userId, own }).pipe(Effect.orDie, Effect.withSpan("SessionStore.list"))
+
+    /** False when the user has no such session. */
+    const end = ({ tenantId }: TenantScope, userId: UserId, id: SignInId) =>
+      sql`
+        delete from user_sessions
+        where tenant_id = ${tenantId} and user_id = ${userId} and id = ${id} returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1),
+        Effect.withSpan("SessionStore.end")
+      )
+
+    /** All of a user but `own`; says how many. */
+    const endOthers = ({ tenantId }: TenantScope, userId: UserId, own: Uint8Array | null) =>
+      sql`
+        delete from user_sessions
+        where tenant_id = ${tenantId} and user_id = ${userId}
+          and token_hash is distinct from ${own}::bytea returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length),
+        Effect.withSpan("SessionStore.endOthers")
+      )
 
     const remove = (fingerprint: Uint8Array) =>
       sql`delete from user_sessions where token_hash = ${fingerprint}`.pipe(Effect.orDie, Effect.asVoid)
@@ -116,6 +174,6 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
         return waiting
       }).pipe(sql.withTransaction, Effect.orDie, Effect.withSpan("SessionStore.fail"))
 
-    return { insert, findUser, remove, wait, fail } as const
+    return { insert, findUser, list, end, endOthers, remove, wait, fail } as const
   })
 }) {}

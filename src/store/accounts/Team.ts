@@ -30,7 +30,8 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
 
     const columns = sql`
       u.id, u.tenant_id as "tenantId", u.email, u.role, u.created_at as "createdAt",
-      u.password_hash is null as invited`
+      u.password_hash is null
+        and not exists (select from user_identities i where i.tenant_id = u.tenant_id and i.user_id = u.id) as invited`
 
     /** True where the member `by` may manage the member `u`, as both are now. */
     const byManages = sql`
@@ -40,7 +41,9 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     const openInvitations = sql`
       user_invitations i join users u on u.tenant_id = i.tenant_id and u.id = i.user_id
       join users by on by.tenant_id = i.tenant_id and by.id = i.invited_by`
-    const isGood = sql`i.expires_at > now() and i.role = u.role and ${byManages}`
+    const allowsPasswords = sql`
+      not exists (select from sso_connections c where c.tenant_id = u.tenant_id and not c.allows_passwords)`
+    const isGood = sql`i.expires_at > now() and i.role = u.role and ${byManages} and ${allowsPasswords}`
 
     const selectPage = SqlSchema.findAll({
       Request: Schema.Struct({
@@ -60,6 +63,14 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       Result: Row,
       execute: ({ tenantId, id }) => sql`
         select ${columns} from users u where u.tenant_id = ${tenantId} and u.id = ${id}`
+    })
+
+    const selectPasswords = SqlSchema.single({
+      Request: Schema.String,
+      Result: Schema.Struct({ allowed: Schema.Boolean }),
+      execute: (tenantId) => sql`
+        select not exists (
+          select from sso_connections where tenant_id = ${tenantId} and not allows_passwords) as allowed`
     })
 
     const selectOwners = SqlSchema.single({
@@ -125,6 +136,13 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       yield* sql`select id from tenants where id = ${tenantId} for no key update`
       return (yield* selectOwners(tenantId)).owners
     }, Effect.orDie)
+
+    /** False where the tenant signs in at its provider alone. */
+    const passwordsAllowed = ({ tenantId }: TenantScope) =>
+      selectPasswords(tenantId).pipe(
+        Effect.orDie,
+        Effect.map(({ allowed }) => allowed)
+      )
 
     /** A statement of its own, so that it sees the sessions that began before its turn. */
     const endSessions = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) =>
@@ -202,6 +220,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       list,
       find,
       lockOwners,
+      passwordsAllowed,
       revokeUngranted,
       setRole,
       remove,

@@ -8,7 +8,12 @@ import { Email, type TenantScope, User } from "../../domain/accounts/Account.ts"
 import { TenantId, UserId } from "../../domain/Ids.ts"
 
 /** A user and what the password is checked against: null until there is one. */
-export const Account = Schema.Struct({ ...User.fields, passwordHash: Schema.NullOr(Schema.String) })
+export const Account = Schema.Struct({
+  ...User.fields,
+  passwordHash: Schema.NullOr(Schema.String),
+  /** False where the tenant signs in at its provider alone. */
+  allowsPasswords: Schema.Boolean
+})
 export type Account = typeof Account.Type
 
 const NewUser = Schema.Struct({
@@ -39,8 +44,9 @@ export class UserStore extends Effect.Service<UserStore>()("store/accounts/Users
       Request: Email,
       Result: Account,
       execute: (email) => sql`
-        select id, tenant_id as "tenantId", email, role, password_hash as "passwordHash"
-        from users where email = ${email}`
+        select u.id, u.tenant_id as "tenantId", u.email, u.role, u.password_hash as "passwordHash",
+          coalesce(c.allows_passwords, true) as "allowsPasswords"
+        from users u left join sso_connections c on c.tenant_id = u.tenant_id where u.email = ${email}`
     })
 
     /** True while there is no user, of any tenant. */

@@ -42,6 +42,8 @@ const Conversations = lazy(() => import("./pages/conversations/Conversations.tsx
 const Insights = lazy(() => import("./pages/insights/Insights.tsx"))
 const People = lazy(() => import("./pages/people/People.tsx"))
 const Retention = lazy(() => import("./pages/retention/Retention.tsx"))
+const Sessions = lazy(() => import("./pages/team/Sessions.tsx"))
+const SingleSignOn = lazy(() => import("./pages/sign-on/SingleSignOn.tsx"))
 const Source = lazy(() => import("./pages/sources/Source.tsx"))
 const Sources = lazy(() => import("./pages/sources/Sources.tsx"))
 const Start = lazy(() => import("./pages/start/Start.tsx"))
@@ -97,6 +99,15 @@ const Pages = ({ user }: { readonly user: User }) => {
             </Route>
             <Route path="/team">
               <Team user={user} />
+            </Route>
+            <Route path="/team/:id/sessions">
+              {({ id }) => (atLeast(user.role, "owner") ? <Sessions userId={id} /> : <NotFound />)}
+            </Route>
+            <Route path="/sessions">
+              <Sessions userId={null} />
+            </Route>
+            <Route path="/single-sign-on">
+              {atLeast(user.role, "owner") ? <SingleSignOn /> : <NotFound />}
             </Route>
             <Route path="/people">
               <People />

@@ -13,6 +13,7 @@ import {
   MessagesSquare,
   Rocket,
   ScrollText,
+  ShieldCheck,
   UserCog,
   UsersRound,
   Webhook
@@ -46,6 +47,8 @@ const words = texts(
     tokens: "Access tokens",
     audit: "Audit",
     retention: "Retention",
+    signOn: "Single sign-on",
+    sessions: "Where you are signed in",
     reference: "API reference",
     menu: "Menu",
     language: "Language",
@@ -71,6 +74,8 @@ const words = texts(
     tokens: "Zugangstoken",
     audit: "Protokoll",
     retention: "Aufbewahrung",
+    signOn: "Single Sign-on",
+    sessions: "Wo Sie angemeldet sind",
     reference: "API-Referenz",
     menu: "Menü",
     language: "Sprache",
@@ -124,7 +129,8 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
           ["/audit", t.audit, ScrollText],
           ["/retention", t.retention, Archive]
         ] as const)
-      : [])
+      : []),
+    ...(atLeast(user.role, "owner") ? ([["/single-sign-on", t.signOn, ShieldCheck]] as const) : [])
   ]
   return (
     <div className={css["shell"]}>
@@ -192,9 +198,9 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
             </div>
             <div className={css["account"]}>
               <Avatar name={user.email} />
-              <span className={css["user"]} title={user.email}>
+              <Link className={css["user"] ?? ""} href="/sessions" title={t.sessions}>
                 {user.email}
-              </span>
+              </Link>
               {kept.length === 0 ? (
                 <Button kind="quiet" icon aria-label={t.signOut} onPress={() => void leave()}>
                   {exit}

@@ -125,7 +125,8 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
 
     const verified = Effect.fn("Accounts.verified")(function* (
       attempt: Attempt,
-      password: Login["password"]
+      password: Login["password"],
+      device: string | null
     ) {
       const { email, address } = attempt
       yield* notThrottled(attempt)
@@ -133,6 +134,8 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       const hash = Option.match(account, { onNone: () => null, onSome: ({ passwordHash }) => passwordHash })
       const right = yield* Effect.mapError(credentials.verifyPassword(password, hash, address), busy)
       if (!right || hash === null || Option.isNone(account)) return yield* refuse(attempt)
+      // As a wrong password, so that nobody learns that it is right.
+      if (!account.value.allowsPasswords) return yield* refuse(attempt)
       // Guesses that ran beside this one may have used the attempts up.
       yield* notThrottled(attempt)
       const token = Redacted.make(yield* credentials.token)
@@ -142,6 +145,8 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
         tenantId,
         userId: id,
         passwordHash: hash,
+        address,
+        device,
         lasts: sessionLasts
       })
       if (!opened) return yield* refuse(attempt)
@@ -153,9 +158,13 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
      * fails like a wrong password does, and takes the same work. Guesses at one account from one network are worked on one
      * after another, so that those beyond the tenth cost no hash.
      */
-    const signIn = Effect.fn("Accounts.signIn")(function* ({ email, password }: Login, network: string) {
+    const signIn = Effect.fn("Accounts.signIn")(function* (
+      { email, password }: Login,
+      network: string,
+      device: string | null = null
+    ) {
       const attempt = { email, address: network }
-      return yield* verified(attempt, password).pipe(
+      return yield* verified(attempt, password, device).pipe(
         attempts.withPermit(`${network} ${email}`),
         Effect.catchTag("LimitReached", () => Effect.fail(busy()))
       )

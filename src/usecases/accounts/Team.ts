@@ -6,10 +6,11 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { Credentials } from "../../capabilities/Credentials.ts"
 import { atLeast, manages, type Role, type SessionUser } from "../../domain/accounts/Access.ts"
-import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { Email, TenantScope } from "../../domain/accounts/Account.ts"
 import { Conflict, Forbidden, NotFound, ServiceUnavailable, Unauthorized } from "../../domain/Errors.ts"
 import { newId, type UserId } from "../../domain/Ids.ts"
 import type { ChoosePassword, CreateUser, PatchUser } from "../../domain/accounts/Team.ts"
+import { SingleSignOnStore } from "../../store/accounts/SingleSignOn.ts"
 import { TeamStore } from "../../store/accounts/Team.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { UserStore } from "../../store/accounts/Users.ts"
@@ -22,6 +23,9 @@ const busy = () => new ServiceUnavailable({ message: "Too many passwords are bei
 const lastOwner = () => new Conflict({ message: "The last owner stays. Make somebody else an owner first." })
 const notInvited = () =>
   new Unauthorized({ message: "The invitation is used, replaced, withdrawn or over. Ask for another one." })
+
+const noPasswords = () =>
+  new Conflict({ message: "This team signs in by single sign-on. There is no password to choose." })
 
 /** Owners alone make owners and change them. */
 const mayTouch = (role: Role, ...touched: ReadonlyArray<Role>) =>
@@ -41,6 +45,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     const credentials = yield* Credentials
     const users = yield* UserStore
     const store = yield* TeamStore
+    const signOn = yield* SingleSignOnStore
 
     const atomically = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
       effect.pipe(
@@ -79,7 +84,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       return { owners, role }
     })
 
-    /** Without a password there is an invitation to choose one; with it, it is good while `by` manages the user. */
+    /** Without a password there is an invitation to choose one, or none where the team signs in elsewhere; with it, it is good while `by` manages the user. */
     const create = Effect.fn("Team.create")(function* (
       by: SessionUser,
       { email, role, password }: CreateUser
@@ -94,12 +99,14 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       const id = yield* newId.user
       const addition = Effect.gen(function* () {
         yield* begin(by, role)
+        const passwords = yield* store.passwordsAllowed(by)
+        if (!passwords && passwordHash !== null) return yield* noPasswords()
         const made = yield* users.insert(by, { id, email, role, passwordHash, passwordBy })
         if (Option.isNone(made)) {
           return yield* new Conflict({ message: "Another user has this e-mail address." })
         }
         const user = yield* Effect.orDie(known(by, id))
-        if (passwordHash !== null) return { user, invitation: null }
+        if (passwordHash !== null || !passwords) return { user, invitation: null }
         const expiresAt = yield* store.invite({
           fingerprint,
           tenantId: by.tenantId,
@@ -120,6 +127,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         const { role } = yield* begin(by)
         const user = yield* known(by, id)
         yield* mayTouch(role, user.role)
+        if (!(yield* store.passwordsAllowed(by))) return yield* noPasswords()
         const expiresAt = yield* store.invite({
           fingerprint,
           tenantId: by.tenantId,
@@ -180,6 +188,32 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       return yield* atomically(acceptance)
     })
 
-    return { list, create, invite, patch, remove, choosePassword } as const
+    /**
+     * The operator's way in for an owner whom the provider keeps out: passwords open sessions again, and the invitation lets the
+     * owner choose one.
+     */
+    const recover = Effect.fn("Team.recover")(function* (scope: TenantScope, email: Email) {
+      const { token, fingerprint } = yield* freshToken
+      const recovery = Effect.gen(function* () {
+        yield* store.lockOwners(scope)
+        const found = yield* users.findByEmail(email)
+        if (Option.isNone(found) || found.value.tenantId !== scope.tenantId) return yield* missing()
+        const { id, role } = found.value
+        if (role !== "owner") return yield* missing()
+        yield* signOn.allowPasswords(scope)
+        const expiresAt = yield* store.invite({
+          fingerprint,
+          tenantId: scope.tenantId,
+          by: id,
+          userId: id,
+          role,
+          lasts: invitationLasts
+        })
+        return { user: yield* known(scope, id), invitation: { token, expiresAt } }
+      })
+      return yield* atomically(recovery)
+    })
+
+    return { list, create, invite, recover, patch, remove, choosePassword } as const
   })
 }) {}

@@ -62,6 +62,11 @@ const awkward = `
     join passages p on p.tenant_id = r.tenant_id and p.hash = '\\x00ff5c6e' limit 1;
   insert into user_invitations (tenant_id, token_hash, user_id, invited_by, role, expires_at)
     select tenant_id, '\\x00ff5c6e', id, id, 'agent', '2199-01-01' from users limit 1;
+  insert into sso_connections (tenant_id, issuer, client_id, client_secret, trusts_email, group_roles, creates_people)
+    select id, 'https://é.example', E'\\t', 'v1.a.b', false, '[{"group": "\\u2028", "role": "admin"}]', true from tenants limit 1;
+  insert into sso_domains (tenant_id, domain, confirmed_at) select id, 'a.example', 'infinity' from tenants limit 1;
+  insert into user_identities (tenant_id, issuer, subject, user_id)
+    select tenant_id, 'https://é.example', E'\\n', id from users limit 1;
   insert into webhook_deliveries (tenant_id, event_id, endpoint_id, type, ids, answer_text)
     select tenant_id, 'evt_1', id, 'turn.settled', '{"n": 1.10}', E'\\u2028' from webhook_endpoints limit 1`
 

@@ -4,6 +4,7 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -13,6 +14,9 @@ import { layerTable } from "../../../src/capabilities/JobQueue/Table.ts"
 import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
 import type { Credentials } from "../../../src/capabilities/Credentials.ts"
 import { layerScrypt } from "../../../src/capabilities/Credentials/Scrypt.ts"
+import { layerOpenIdConnect } from "../../../src/capabilities/IdentityProvider/OpenIdConnect.ts"
+import { parseAllow } from "../../../src/capabilities/OutboundHttp/AddressRules.ts"
+import { layerUndici } from "../../../src/capabilities/OutboundHttp/Undici.ts"
 import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
 import { layer as layerSecretBox } from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import * as Boundary from "../../../src/http/server/Boundary.ts"
@@ -37,6 +41,17 @@ import * as SessionAuth from "../../../src/http/hosted/accounts/SessionAuth.ts"
 import * as SessionCookie from "../../../src/http/hosted/accounts/SessionCookie.ts"
 import { SessionsApi } from "../../../src/http/hosted/accounts/SessionsApi.ts"
 import { SessionsHandlers } from "../../../src/http/hosted/accounts/SessionsHandlers.ts"
+import { MemberSessionsApi, OpenSessionsApi } from "../../../src/http/hosted/accounts/OpenSessionsApi.ts"
+import {
+  MemberSessionsHandlers,
+  OpenSessionsHandlers
+} from "../../../src/http/hosted/accounts/OpenSessionsHandlers.ts"
+import { SignOnApi, SingleSignOnApi } from "../../../src/http/hosted/accounts/SingleSignOnApi.ts"
+import {
+  SignOnHandlers,
+  SingleSignOnHandlers
+} from "../../../src/http/hosted/accounts/SingleSignOnHandlers.ts"
+import * as SignOnCookie from "../../../src/http/hosted/accounts/SignOnCookie.ts"
 import { TokensApi } from "../../../src/http/hosted/accounts/TokensApi.ts"
 import { TokensHandlers } from "../../../src/http/hosted/accounts/TokensHandlers.ts"
 import * as ManageAuth from "../../../src/http/manage/ManageAuth.ts"
@@ -45,6 +60,10 @@ import { HostedUsageHandlers } from "../../../src/http/hosted/billing/UsageHandl
 import { PasswordsApi, UsersApi } from "../../../src/http/hosted/accounts/UsersApi.ts"
 import { PasswordsHandlers, UsersHandlers } from "../../../src/http/hosted/accounts/UsersHandlers.ts"
 import * as OperatorAuth from "../../../src/http/operator/OperatorAuth.ts"
+import { DomainsApi } from "../../../src/http/operator/DomainsApi.ts"
+import { DomainsHandlers } from "../../../src/http/operator/DomainsHandlers.ts"
+import { RecoveryApi } from "../../../src/http/operator/RecoveryApi.ts"
+import { RecoveryHandlers } from "../../../src/http/operator/RecoveryHandlers.ts"
 import { QueuesApi } from "../../../src/http/operator/QueuesApi.ts"
 import { QueuesHandlers } from "../../../src/http/operator/QueuesHandlers.ts"
 import { TenantsApi } from "../../../src/http/operator/TenantsApi.ts"
@@ -57,6 +76,7 @@ import { ManageAnswerStore } from "../../../src/store/accounts/ManageAnswers.ts"
 import { ApiKeyStore } from "../../../src/store/accounts/ApiKeys.ts"
 import { EndUserStore } from "../../../src/store/conversations/EndUsers.ts"
 import { SessionStore } from "../../../src/store/accounts/Sessions.ts"
+import { SingleSignOnStore } from "../../../src/store/accounts/SingleSignOn.ts"
 import { SubscriptionStore } from "../../../src/store/billing/Subscriptions.ts"
 import { TeamStore } from "../../../src/store/accounts/Team.ts"
 import { TenantStore } from "../../../src/store/accounts/Tenants.ts"
@@ -73,6 +93,9 @@ import { TestCases } from "../../../src/usecases/agents/TestCases.ts"
 import { Keys } from "../../../src/usecases/accounts/Keys.ts"
 import { Queues } from "../../../src/usecases/operations/Queues.ts"
 import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
+import { SignOn } from "../../../src/usecases/accounts/SignOn.ts"
+import { SingleSignOn } from "../../../src/usecases/accounts/SingleSignOn.ts"
+import { OpenSessions } from "../../../src/usecases/accounts/OpenSessions.ts"
 import { Team } from "../../../src/usecases/accounts/Team.ts"
 import { UsageReport } from "../../../src/usecases/billing/UsageReport.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
@@ -82,8 +105,14 @@ export const appUrl = "https://app.example"
 
 const Surface = HttpApi.make("spoke")
   .add(TenantsApi)
+  .add(DomainsApi)
+  .add(RecoveryApi)
   .add(QueuesApi)
   .add(SessionsApi)
+  .add(OpenSessionsApi)
+  .add(MemberSessionsApi)
+  .add(SignOnApi)
+  .add(SingleSignOnApi)
   .add(AgentsApi)
   .add(AgentVersionsApi)
   .add(TestCasesApi)
@@ -108,6 +137,7 @@ const Stores = Layer.mergeAll(
   TeamStore.Default,
   UsageStore.Default,
   SessionStore.Default,
+  SingleSignOnStore.Default,
   SubscriptionStore.Default,
   TenantStore.Default,
   TestCaseStore.Default,
@@ -125,12 +155,20 @@ const UseCases = Layer.mergeAll(
   Keys.Default,
   Queues.Default,
   RetentionLimits.Default,
+  SignOn.Default.pipe(Layer.provide(AuditTrail.Default)),
+  SingleSignOn.Default,
+  OpenSessions.Default,
   Subscriptions.Default,
   Team.Default,
   TestCases.Default,
   UsageReport.Default
 ).pipe(
   Layer.provide(layerArtifacts),
+  Layer.provide(
+    layerOpenIdConnect.pipe(
+      Layer.provide(layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1/32")) }))
+    )
+  ),
   Layer.provideMerge(
     Layer.mergeAll(
       layerSql,
@@ -155,8 +193,14 @@ export const accountsServer = (options: Options = {}) => {
   const url = options.appUrl ?? appUrl
   const handlers = Layer.mergeAll(
     TenantsHandlers,
+    DomainsHandlers,
+    RecoveryHandlers,
     QueuesHandlers,
     SessionsHandlers,
+    OpenSessionsHandlers,
+    MemberSessionsHandlers,
+    SignOnHandlers,
+    SingleSignOnHandlers,
     AgentsHandlers,
     AgentVersionsHandlers,
     TestCasesHandlers,
@@ -172,7 +216,7 @@ export const accountsServer = (options: Options = {}) => {
   ).pipe(
     Layer.provide(SessionAuth.layer(Surface, url)),
     Layer.provide(ManageAuth.layer(Surface)),
-    Layer.provide(SessionCookie.layer(url)),
+    Layer.provide(Layer.merge(SessionCookie.layer(url), SignOnCookie.layer(url))),
     Layer.provide(Layer.succeed(TrustedProxies, options.trustedProxies ?? new BlockList())),
     Layer.provide(OperatorAuth.layer(options.token ?? Option.some(Redacted.make(operatorToken))))
   )
@@ -181,7 +225,13 @@ export const accountsServer = (options: Options = {}) => {
     Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), handlers)),
     Layer.provide(Layer.succeed(TrustedProxies, options.trustedProxies ?? new BlockList())),
     Layer.provideMerge(
-      Layer.provideMerge(UseCases, options.credentials ?? layerScrypt({ log2N: 10, r: 8, p: 1 }))
+      Layer.provideMerge(
+        UseCases,
+        Layer.merge(
+          options.credentials ?? layerScrypt({ log2N: 10, r: 8, p: 1 }),
+          layerSecretBox([Redacted.make("a master secret of the tests, long enough")])
+        )
+      )
     ),
     Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" }))
   )
@@ -224,6 +274,7 @@ export const call = (method: string, path: string, { body, raw, headers = {}, co
       const response = await fetch(`http://127.0.0.1:${address.port}${path}`, {
         method,
         signal,
+        redirect: "manual",
         headers: Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== "")),
         ...(text === undefined ? {} : { body: text })
       })

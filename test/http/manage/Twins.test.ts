@@ -29,6 +29,8 @@ const under = (key: string): ReadonlySet<string> => {
 /** Routes that change something for a session and have no twin, and why. */
 const exceptions: Readonly<Record<string, string>> = {
   "POST /api/auth/logout": "A token has no session to end.",
+  "DELETE /api/auth/sessions": "A token has no sessions of its own; those of its maker are under /users.",
+  "DELETE /api/auth/sessions/:id": "A token has no sessions of its own; those of its maker are under /users.",
   "POST /api/tokens": "A token makes no token: it would outlive its own revocation.",
   "DELETE /api/tokens/:id": "Whoever holds a token may not lock its maker out of the others.",
   "POST /api/conversations/:id/realtime": "It opens a socket for the page that shows a conversation."

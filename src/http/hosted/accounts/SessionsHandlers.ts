@@ -1,5 +1,6 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
+import { deviceOf } from "../../../domain/accounts/Session.ts"
 import { Accounts, sessionLasts } from "../../../usecases/accounts/Accounts.ts"
 import { Api } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
@@ -15,7 +16,11 @@ export const SessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
     return handlers
       .handle("login", ({ payload, request }) =>
         Effect.gen(function* () {
-          const { user, token } = yield* accounts.signIn(payload, networkOfRequest(proxies, request))
+          const { user, token } = yield* accounts.signIn(
+            payload,
+            networkOfRequest(proxies, request),
+            deviceOf(request.headers["user-agent"])
+          )
           yield* cookie.set(token, sessionLasts)
           return { user }
         })

@@ -39,11 +39,11 @@ const create = HttpApiEndpoint.post("create", "/users")
   .addError(failure(ValidationError, Forbidden, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** A fresh invitation to choose a password; the one before is void. */
+/** A fresh invitation to choose a password; the one before is void. 409 where the team signs in by single sign-on alone. */
 const invite = HttpApiEndpoint.post("invite", "/users/:id/invitation")
   .setPath(path)
   .addSuccess(success(InvitedMember), { status: 201 })
-  .addError(failure(ValidationError, Forbidden, NotFound, ServiceUnavailable))
+  .addError(failure(ValidationError, Forbidden, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
 /** 409 for the last owner's demotion. */

@@ -2,6 +2,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, useEffect, useState } from "react"
 import { ApiError } from "../api/Client.ts"
+import { beginSignOn, type SignOnProblem } from "../api/SingleSignOn.ts"
 import { session, signIn } from "../api/Session.ts"
 import { Button } from "../components/Button.tsx"
 import { TextField } from "../components/Field.tsx"
@@ -17,6 +18,15 @@ const words = texts(
     password: "Password",
     wrong: "The e-mail address or the password is wrong.",
     often: "Too many attempts. Please wait fifteen minutes and try again.",
+    signOn: "Continue with single sign-on",
+    noSignOn: "There is no single sign-on for this address. Sign in with your password.",
+    retry: "The sign-in took too long or was begun in another window. Please try again.",
+    denied: "Your organisation did not let you in. Ask whoever runs its sign-in.",
+    provider:
+      "Your organisation’s sign-in did not answer as it should. Please try again, or tell whoever runs it.",
+    unverified: "Your organisation has not verified your e-mail address, so you cannot sign in with it yet.",
+    account: "You have no account here. Ask an admin of your team to add you.",
+    role: "Your organisation’s groups give you no access here. Ask whoever runs them.",
     first: "On a first start the address and the password are printed in the terminal."
   },
   {
@@ -25,12 +35,39 @@ const words = texts(
     password: "Passwort",
     wrong: "Die E-Mail-Adresse oder das Passwort ist falsch.",
     often: "Zu viele Versuche. Bitte eine Viertelstunde warten und dann noch einmal versuchen.",
+    signOn: "Weiter mit Single Sign-on",
+    noSignOn: "Für diese Adresse gibt es kein Single Sign-on. Bitte mit dem Passwort anmelden.",
+    retry:
+      "Die Anmeldung hat zu lange gedauert oder in einem anderen Fenster begonnen. Bitte noch einmal versuchen.",
+    denied: "Ihre Organisation hat Sie nicht eingelassen. Bitte dort nachfragen.",
+    provider:
+      "Die Anmeldung Ihrer Organisation hat nicht richtig geantwortet. Bitte noch einmal versuchen oder dort Bescheid geben.",
+    unverified:
+      "Ihre Organisation hat Ihre E-Mail-Adresse nicht bestätigt, deshalb geht die Anmeldung noch nicht.",
+    account: "Sie haben hier kein Konto. Bitte einen Admin Ihres Teams, Sie aufzunehmen.",
+    role: "Die Gruppen Ihrer Organisation geben Ihnen hier keinen Zugang. Bitte dort nachfragen.",
     first: "Beim ersten Start stehen Adresse und Passwort im Terminal."
   }
 )
 
 const isStatus = (problem: unknown, status: number) =>
   problem instanceof ApiError && problem.status === status
+
+const problems: Readonly<
+  Record<SignOnProblem, "retry" | "denied" | "provider" | "unverified" | "account" | "role">
+> = {
+  retry: "retry",
+  denied: "denied",
+  provider: "provider",
+  email: "unverified",
+  account: "account",
+  role: "role"
+}
+const isProblem = (text: string | null): text is SignOnProblem =>
+  text !== null && Object.hasOwn(problems, text)
+
+/** What went wrong at the provider, as the address says that it was led back to. */
+const returnedWith = () => new URLSearchParams(location.search).get("sso")
 
 export const SignIn = () => {
   const t = useText(words)
@@ -41,18 +78,34 @@ export const SignIn = () => {
     mutationFn: () => signIn(email, password),
     onSuccess: ({ user }) => queries.setQueryData(session.queryKey, user)
   })
+  const [returned] = useState(returnedWith)
+  const signOn = useMutation({
+    mutationFn: () => beginSignOn(email),
+    onMutate: () => attempt.reset(),
+    onSuccess: ({ url }) => location.assign(url)
+  })
   useEffect(() => {
     document.title = `${t.title} · Spoke`
   }, [t.title])
   const submit = (event: FormEvent) => {
     event.preventDefault()
+    signOn.reset()
     attempt.mutate()
   }
+  const untried = attempt.isIdle && signOn.isIdle
   return (
     <main className={css["place"]}>
       <form className={css["form"]} onSubmit={submit}>
         <img src={mark} alt="" width={40} height={40} />
         <h1>{t.title}</h1>
+        {untried && isProblem(returned) ? (
+          <p role="alert" className={css["hint"]}>
+            {t[problems[returned]]}
+          </p>
+        ) : null}
+        {signOn.error === null ? null : (
+          <Problem problem={signOn.error} sentence={isStatus(signOn.error, 404) ? t.noSignOn : undefined} />
+        )}
         {attempt.error === null ? null : (
           <Problem
             problem={attempt.error}
@@ -82,6 +135,13 @@ export const SignIn = () => {
         />
         <Button kind="primary" type="submit" busy={attempt.isPending}>
           {t.title}
+        </Button>
+        <Button
+          isDisabled={!email.includes("@")}
+          busy={signOn.isPending || signOn.isSuccess}
+          onPress={() => signOn.mutate()}
+        >
+          {t.signOn}
         </Button>
         <p className={css["hint"]}>{t.first}</p>
       </form>

@@ -25,6 +25,15 @@ const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "key.revoke": { en: "Key revoked", de: "Schlüssel widerrufen" },
   "key.update": { en: "Key changed", de: "Schlüssel geändert" },
   "retention.update": { en: "Retention changed", de: "Aufbewahrung geändert" },
+  "domain.confirm": { en: "Domain confirmed", de: "Domain bestätigt" },
+  "domain.withdraw": { en: "Domain withdrawn", de: "Domain zurückgezogen" },
+  "single_sign_on.update": { en: "Single sign-on changed", de: "Single Sign-on geändert" },
+  "single_sign_on.delete": { en: "Single sign-on removed", de: "Single Sign-on entfernt" },
+  "session.revoke": { en: "Session ended", de: "Sitzung beendet" },
+  "user.recover": {
+    en: "Owner let in again by the operator",
+    de: "Inhaber vom Betreiber wieder eingelassen"
+  },
   "source.create": { en: "Source added", de: "Quelle hinzugefügt" },
   "source.delete": { en: "Source deleted", de: "Quelle gelöscht" },
   "source.sync": { en: "Source read again", de: "Quelle erneut gelesen" },
@@ -40,6 +49,10 @@ const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "user.create": { en: "Somebody invited", de: "Jemand eingeladen" },
   "user.delete": { en: "Member removed", de: "Mitglied entfernt" },
   "user.invite": { en: "Invitation renewed", de: "Einladung erneuert" },
+  "user.link": {
+    en: "Member signed in at the provider first",
+    de: "Mitglied erstmals beim Anbieter angemeldet"
+  },
   "user.password": { en: "Password chosen", de: "Passwort gewählt" },
   "user.update": { en: "Member changed", de: "Mitglied geändert" },
   "widget.update": { en: "Widget changed", de: "Widget geändert" },

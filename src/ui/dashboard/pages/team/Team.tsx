@@ -1,6 +1,7 @@
 /** The people of the team: invited, given a role, removed. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
+import { useLocation } from "wouter"
 import { membersOf } from "../../api/membersOf.ts"
 import { atLeast, type Role, type User } from "../../api/Session.ts"
 import {
@@ -19,7 +20,7 @@ import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { RowConfirm } from "../../components/RowActions.tsx"
+import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
@@ -48,6 +49,8 @@ const words = texts(
     you: "You",
     again: "New link",
     remove: "Remove",
+    sessions: "Sessions",
+    elsewhere: "They sign in with single sign-on. There is no link to send.",
     removal: "Remove from the team",
     question: (email: string) => `${email} is signed out everywhere at once.`,
     link: "Invitation link",
@@ -71,6 +74,8 @@ const words = texts(
     you: "Das sind Sie",
     again: "Neuer Link",
     remove: "Entfernen",
+    sessions: "Sitzungen",
+    elsewhere: "Die Anmeldung geht über Single Sign-on. Es gibt keinen Link zu verschicken.",
     removal: "Aus dem Team entfernen",
     question: (email: string) => `${email} wird überall sofort abgemeldet.`,
     link: "Einladungslink",
@@ -116,10 +121,10 @@ const Invite = ({ user, onClose }: { readonly user: User; readonly onClose: () =
   })
   const { errorOf, general } = useIssues(attempt.error, ["email", "role"])
   const invitation = attempt.data?.invitation
-  if (invitation !== undefined && invitation !== null) {
+  if (invitation !== undefined) {
     return (
       <>
-        <Link invitation={invitation} />
+        {invitation === null ? <p>{t.elsewhere}</p> : <Link invitation={invitation} />}
         <Actions>
           <Button kind="primary" onPress={onClose}>
             {common.close}
@@ -190,6 +195,7 @@ const Deeds = ({ member, user }: RowProps) => {
     mutationFn: () => inviteAgain(member.id),
     onSuccess: (made) => setInvitation(made.invitation)
   })
+  const [, navigate] = useLocation()
   const allowed = atLeast(user.role, "admin") && atLeast(user.role, member.role) && member.id !== user.id
   if (!allowed) return null
   return (
@@ -198,6 +204,14 @@ const Deeds = ({ member, user }: RowProps) => {
         <Button kind="quiet" busy={again.isPending} onPress={() => again.mutate()}>
           {t.again}
         </Button>
+      ) : null}
+      {again.error === null ? null : <Problem problem={again.error} />}
+      {user.role === "owner" && !member.invited ? (
+        <RowButton
+          label={t.sessions}
+          of={member.email}
+          onPress={() => navigate(`/team/${member.id}/sessions`)}
+        />
       ) : null}
       <Dialog title={t.link} isOpen={invitation !== null} onClose={() => setInvitation(null)}>
         {invitation === null ? null : <Link invitation={invitation} />}

@@ -1,0 +1,242 @@
+/**
+ * {@link IdentityProvider} by OpenID Connect: code flow with PKCE, state and nonce. The protocol is `oauth4webapi`'s, which has no
+ * dependencies, takes its cryptography from Node, and lets every request go through {@link OutboundHttp}. (`openid-client`
+ * is a wrapper around it that brings `jose` along, and we allow no package with cryptography of its own.)
+ */
+import * as Cache from "effect/Cache"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Runtime from "effect/Runtime"
+import * as Oauth from "oauth4webapi"
+import { urlOf } from "../../domain/Address.ts"
+import { codeOf, isError } from "../../domain/Thrown.ts"
+import {
+  type IdentityClaims,
+  type IdentityClient,
+  type IdentityFlow,
+  IdentityProvider,
+  IdentityProviderError
+} from "../IdentityProvider.ts"
+import { OutboundHttp } from "../OutboundHttp.ts"
+
+/** Of each answer: discovery, keys, tokens, userinfo. */
+const maxBytes = 256 * 1_024
+const timeout = Duration.seconds(10)
+/** Clocks may differ by so much. */
+const skewSeconds = 60
+/** Descriptions of providers that are kept, and for how long. Keys are kept for five minutes at most. */
+const described = { capacity: 256, timeToLive: Duration.minutes(10), failureTimeToLive: Duration.seconds(5) }
+const maxGroups = 1_000
+const maxSubjectCharacters = 255
+
+const invalid = (message: string) => new IdentityProviderError({ reason: "Invalid", message })
+
+/** The library's messages are fixed sentences; what it saw stands in the cause, which stays here. */
+const failed = (thrown: unknown): IdentityProviderError => {
+  if (thrown instanceof IdentityProviderError) return thrown
+  if (thrown instanceof Oauth.AuthorizationResponseError) {
+    return new IdentityProviderError({ reason: "Denied", message: "The provider refused the sign-in." })
+  }
+  if (thrown instanceof Oauth.ResponseBodyError) {
+    return invalid(`The provider refused the code with status ${thrown.status}.`)
+  }
+  return invalid(isError(thrown) ? thrown.message : "The provider's answer could not be read.")
+}
+
+/** Providers speak https; one on this machine, which the address rules have to allow, need not. */
+const isLocal = ({ hostname }: URL) =>
+  hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname)
+
+const isWeb = (url: URL | null): url is URL => url !== null && /^https?:$/.test(url.protocol)
+
+const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null)
+const groupsOf = (value: unknown): ReadonlyArray<string> =>
+  (typeof value === "string" ? [value] : Array.isArray(value) ? value : [])
+    .filter((group): group is string => typeof group === "string")
+    .slice(0, maxGroups)
+/** Some providers write booleans as text. */
+const isTrue = (value: unknown) => value === true || value === "true"
+
+const make = Effect.gen(function* () {
+  const http = yield* OutboundHttp
+
+  /** The library's way out, in the fiber's own context, so that limits count for its tenant. */
+  const optionsFor = (issuer: URL, signal: AbortSignal, runtime: Runtime.Runtime<never>) => ({
+    signal,
+    [Oauth.allowInsecureRequests]: isLocal(issuer) && issuer.protocol === "http:",
+    [Oauth.customFetch]: async (
+      url: string,
+      init: Oauth.CustomFetchOptions<"GET" | "POST", URLSearchParams | null | undefined>
+    ): Promise<Response> => {
+      const exchange = http.fetch({
+        url,
+        method: init.method,
+        headers: init.headers,
+        ...(init.body instanceof URLSearchParams ? { body: init.body.toString() } : {}),
+        maxBytes,
+        timeout,
+        maxRedirects: 0
+      })
+      const exit = await Runtime.runPromiseExit(runtime)(
+        Effect.mapError(
+          exchange,
+          ({ message, reason }) =>
+            new IdentityProviderError({
+              reason: reason === "InvalidUrl" || reason === "Refused" ? "Invalid" : "Unavailable",
+              message
+            })
+        ),
+        { signal }
+      )
+      if (Exit.isFailure(exit)) {
+        throw exit.cause._tag === "Fail" ? exit.cause.error : invalid("The request was interrupted.")
+      }
+      const { body, headers, status } = exit.value
+      // A response of these has no body, and the constructor refuses one.
+      const empty = status === 204 || status === 205 || status === 304
+      return new Response(empty ? null : new Uint8Array(body), { status: Math.max(200, status), headers })
+    }
+  })
+
+  const ask = <A>(issuer: URL, call: (options: ReturnType<typeof optionsFor>) => Promise<A>) =>
+    Effect.flatMap(Effect.runtime(), (runtime) =>
+      Effect.tryPromise({ try: (signal) => call(optionsFor(issuer, signal, runtime)), catch: failed })
+    )
+
+  const describe = (issuer: string) =>
+    Effect.gen(function* () {
+      const url = urlOf(issuer)
+      if (!isWeb(url)) return yield* invalid("The issuer is no address.")
+      const server = yield* ask(url, async (options) =>
+        Oauth.processDiscoveryResponse(url, await Oauth.discoveryRequest(url, options))
+      )
+      const page = urlOf(server.authorization_endpoint ?? "")
+      if (!isWeb(page) || (page.protocol === "http:" && !isLocal(page))) {
+        return yield* invalid("The provider's page for signing in is not under https.")
+      }
+      if (server.token_endpoint === undefined || server.jwks_uri === undefined) {
+        return yield* invalid("The provider names no address for tokens or keys.")
+      }
+      return { server, issuer: url, page }
+    })
+
+  const providers = yield* Cache.makeWith({
+    capacity: described.capacity,
+    lookup: describe,
+    timeToLive: (exit) => (Exit.isSuccess(exit) ? described.timeToLive : described.failureTimeToLive)
+  })
+
+  const begin = Effect.fn("IdentityProvider.begin")(function* (client: IdentityClient, email: string) {
+    const { page, server } = yield* providers.get(client.issuer)
+    const flow: IdentityFlow = {
+      state: Oauth.generateRandomState(),
+      nonce: Oauth.generateRandomNonce(),
+      verifier: Oauth.generateRandomCodeVerifier()
+    }
+    const challenge = yield* Effect.promise(() => Oauth.calculatePKCECodeChallenge(flow.verifier))
+    // Some providers tell groups only when they are asked for by this name.
+    const groups = client.groupsClaim !== null && server.scopes_supported?.includes("groups") === true
+    const url = new URL(page)
+    for (const [name, value] of Object.entries({
+      response_type: "code",
+      client_id: client.clientId,
+      redirect_uri: client.redirectUri,
+      scope: `openid email profile${groups ? " groups" : ""}`,
+      state: flow.state,
+      nonce: flow.nonce,
+      login_hint: email,
+      code_challenge: challenge,
+      code_challenge_method: "S256"
+    })) {
+      url.searchParams.set(name, value)
+    }
+    return { url: url.href, flow }
+  })
+
+  const authentication = (server: Oauth.AuthorizationServer, secret: Redacted.Redacted) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"]
+    return methods.includes("client_secret_basic")
+      ? Oauth.ClientSecretBasic(Redacted.value(secret))
+      : Oauth.ClientSecretPost(Redacted.value(secret))
+  }
+
+  const finish = Effect.fn("IdentityProvider.finish")(function* (
+    given: IdentityClient,
+    flow: IdentityFlow,
+    answer: Readonly<Record<string, string>>
+  ) {
+    const { issuer, server } = yield* providers.get(given.issuer)
+    const client: Oauth.Client = { client_id: given.clientId, [Oauth.clockTolerance]: skewSeconds }
+    const parameters = yield* Effect.try({
+      try: () => Oauth.validateAuthResponse(server, client, new URLSearchParams(answer), flow.state),
+      catch: failed
+    })
+    const { claims, response, tokens } = yield* ask(issuer, async (options) => {
+      const received = await Oauth.authorizationCodeGrantRequest(
+        server,
+        client,
+        authentication(server, given.clientSecret),
+        parameters,
+        given.redirectUri,
+        flow.verifier,
+        options
+      )
+      const tokens = await Oauth.processAuthorizationCodeResponse(server, client, received, {
+        expectedNonce: flow.nonce,
+        requireIdToken: true
+      })
+      return { claims: Oauth.getValidatedIdTokenClaims(tokens), response: received, tokens }
+    })
+    if (claims === undefined) return yield* invalid("The provider sent no id token.")
+    const verified = (keys: Oauth.AuthorizationServer) =>
+      ask(issuer, (options) =>
+        Oauth.validateApplicationLevelSignature(keys, response, options).then(
+          () => true,
+          (thrown: unknown) =>
+            codeOf(thrown) === Oauth.KEY_SELECTION ? false : Promise.reject(failed(thrown))
+        )
+      )
+    // The library keeps keys by the object that describes the provider: another one asks for them anew.
+    if (!(yield* verified(server)) && !(yield* verified({ ...server }))) {
+      return yield* invalid("The id token is signed with a key that the provider does not list.")
+    }
+    if (claims.sub === "" || claims.sub.length > maxSubjectCharacters) {
+      return yield* invalid("The id token's subject is empty or too long.")
+    }
+    const now = (yield* Clock.currentTimeMillis) / 1_000
+    if (claims.iat > now + skewSeconds) return yield* invalid("The id token was issued in the future.")
+    const misses = claims["email"] === undefined || missesGroups(claims, given)
+    const more =
+      misses && server.userinfo_endpoint !== undefined
+        ? yield* ask(issuer, async (options) =>
+            Oauth.processUserInfoResponse(
+              server,
+              client,
+              claims.sub,
+              await Oauth.userInfoRequest(server, client, tokens.access_token, options)
+            )
+          )
+        : {}
+    const all: Readonly<Record<string, unknown>> = { ...more, ...claims }
+    return {
+      subject: claims.sub,
+      email: textOf(all["email"]),
+      emailVerified: isTrue(all["email_verified"]),
+      groups: given.groupsClaim === null ? [] : groupsOf(all[given.groupsClaim])
+    } satisfies IdentityClaims
+  })
+
+  return { begin, finish }
+})
+
+const missesGroups = (claims: Oauth.IDToken, { groupsClaim }: IdentityClient) =>
+  groupsClaim !== null && claims[groupsClaim] === undefined
+
+export const layerOpenIdConnect: Layer.Layer<IdentityProvider, never, OutboundHttp> = Layer.effect(
+  IdentityProvider,
+  make
+)

@@ -1,0 +1,67 @@
+/** Sessions that are open: one's own, and for owners those of members. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { Session, SignInId } from "../../../domain/accounts/Session.ts"
+import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { UserId } from "../../../domain/Ids.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+/** The last used first; at most a hundred. */
+export const SessionList = Schema.Struct({ sessions: Schema.Array(Session) })
+const Ended = success(Schema.Struct({ id: SignInId, deleted: Schema.Literal(true) }))
+/** How many there were. */
+const EndedOthers = success(Schema.Struct({ ended: Schema.Int }))
+
+const own = HttpApiEndpoint.get("own", "/api/auth/sessions")
+  .addSuccess(success(SessionList))
+  .annotate(RequiredRole, "viewer")
+
+/** All of one's own but the one that asks. */
+const endOthers = HttpApiEndpoint.del("endOthers", "/api/auth/sessions")
+  .addSuccess(EndedOthers)
+  .addError(failure(NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "viewer")
+
+const end = HttpApiEndpoint.del("end", "/api/auth/sessions/:id")
+  .setPath(Schema.Struct({ id: SignInId }))
+  .addSuccess(Ended)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "viewer")
+
+export class OpenSessionsApi extends HttpApiGroup.make("openSessions")
+  .add(own)
+  .add(endOthers)
+  .add(end)
+  .middleware(SessionAuth) {}
+
+const member = Schema.Struct({ id: UserId })
+
+const list = HttpApiEndpoint.get("list", "/users/:id/sessions")
+  .setPath(member)
+  .addSuccess(success(SessionList))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "owner")
+
+/** Signs the member out everywhere, but for the session that asks. */
+const endAll = HttpApiEndpoint.del("endAll", "/users/:id/sessions")
+  .setPath(member)
+  .addSuccess(EndedOthers)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "owner")
+
+const endOne = HttpApiEndpoint.del("endOne", "/users/:id/sessions/:session")
+  .setPath(Schema.Struct({ id: UserId, session: SignInId }))
+  .addSuccess(Ended)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "owner")
+
+const ofMembers = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add(list).add(endAll).add(endOne)
+
+export class MemberSessionsApi extends ofMembers("memberSessions").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedMemberSessionsApi extends ofMembers("managedMemberSessions")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "team") {}

@@ -1,0 +1,70 @@
+/** Single sign-on of a tenant: how its owners set it up, and how its people sign in. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as Schema from "effect/Schema"
+import {
+  BeginSignOn,
+  Connection,
+  PutConnection,
+  SignOnAnswer
+} from "../../../domain/accounts/SingleSignOn.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { ManageAuth, Managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+import { SameOrigin } from "./SameOrigin.ts"
+
+/** `redirectUri` is what the provider has to know of us. */
+export const ConnectionAnswer = Schema.Struct({
+  connection: Schema.NullOr(Connection),
+  redirectUri: Schema.String
+})
+
+/** `connection` is null without one. */
+const get = HttpApiEndpoint.get("get", "/single-sign-on")
+  .addSuccess(success(ConnectionAnswer))
+  .annotate(RequiredRole, "owner")
+
+/** Replaces what there is. 409 when passwords would be switched off before an owner has signed in at the provider. Domains count once the operator has confirmed them. */
+const put = HttpApiEndpoint.put("put", "/single-sign-on")
+  .setPayload(PutConnection)
+  .addSuccess(success(ConnectionAnswer))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "owner")
+
+/** The sessions that it opened end at once. */
+const remove = HttpApiEndpoint.del("remove", "/single-sign-on")
+  .addSuccess(success(Schema.Struct({ deleted: Schema.Literal(true) })))
+  .addError(failure(NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "owner")
+
+const settings = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add(get).add(put).add(remove)
+
+export class SingleSignOnApi extends settings("singleSignOn").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedSingleSignOnApi extends settings("managedSingleSignOn")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "team") {}
+
+/** Where the page sends the browser. */
+export const BegunSignOn = Schema.Struct({ url: Schema.String })
+
+/** Sets a cookie that the end of the sign-in needs; 404 says that the address's domain has no single sign-on. */
+const begin = HttpApiEndpoint.post("begin", "/api/auth/sso")
+  .setPayload(BeginSignOn)
+  .addSuccess(success(BegunSignOn))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .middleware(SameOrigin)
+  .annotate(Open, "It is how a session begins.")
+
+export const signOnCallback = "/api/auth/sso/callback"
+
+/** Where the provider sends the browser back to. Leads to the dashboard, with `?sso=` and the problem where there is one. */
+const callback = HttpApiEndpoint.get("callback", signOnCallback)
+  .setUrlParams(SignOnAnswer)
+  .addSuccess(HttpApiSchema.Empty(302))
+  .addError(failure(ValidationError))
+  .annotate(Open, "A session begins here. The browser's own cookie says which sign-in it ends.")
+
+export class SignOnApi extends HttpApiGroup.make("signOn").add(begin).add(callback) {}

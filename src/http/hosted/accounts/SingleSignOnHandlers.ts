@@ -1,0 +1,86 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { deviceOf } from "../../../domain/accounts/Session.ts"
+import { sessionLasts } from "../../../usecases/accounts/Accounts.ts"
+import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
+import { flowLasts, SignOn } from "../../../usecases/accounts/SignOn.ts"
+import { SingleSignOn } from "../../../usecases/accounts/SingleSignOn.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import { networkOfRequest, TrustedProxies } from "../../server/ClientAddress.ts"
+import { RequestId } from "../../server/RequestId.ts"
+import { actor } from "./Actor.ts"
+import { SessionCookie } from "./SessionCookie.ts"
+import { SignOnCookie } from "./SignOnCookie.ts"
+
+/** Where the people of the tenant sign in. */
+const group = (handlers: GroupHandlers<"singleSignOn">) =>
+  Effect.gen(function* () {
+    const settings = yield* SingleSignOn
+    const audit = yield* AuditTrail
+    const { redirectUri } = yield* SignOnCookie
+    return handlers
+      .handle("get", () =>
+        Effect.gen(function* () {
+          return { connection: yield* settings.find(yield* CurrentUser), redirectUri }
+        })
+      )
+      .handle("put", ({ payload }) =>
+        Effect.gen(function* () {
+          const by = yield* actor
+          const change = settings.put(yield* CurrentUser, payload)
+          const connection = yield* audit.change(by, "single_sign_on.update", change, () => by.tenantId)
+          return { connection, redirectUri }
+        })
+      )
+      .handle("remove", () =>
+        Effect.gen(function* () {
+          const by = yield* actor
+          const change = settings.remove(yield* CurrentUser)
+          yield* audit.change(by, "single_sign_on.delete", change, () => by.tenantId)
+          return { deleted: true } as const
+        })
+      )
+  })
+
+export const SingleSignOnHandlers = HttpApiBuilder.group(Api, "singleSignOn", group)
+export const ManagedSingleSignOnHandlers = HttpApiBuilder.group(Api, "managedSingleSignOn", group)
+
+/** The dashboard, which says what went wrong where something did. No other address is ever led to. */
+const toDashboard = (query = "") => HttpServerResponse.redirect(`/app${query}`, { status: 302 })
+
+/** People sign in at their organisation's provider. */
+export const SignOnHandlers = HttpApiBuilder.group(Api, "signOn", (handlers) =>
+  Effect.gen(function* () {
+    const signOn = yield* SignOn
+    const session = yield* SessionCookie
+    const cookie = yield* SignOnCookie
+    const proxies = yield* TrustedProxies
+    return handlers
+      .handle("begin", ({ payload, request }) =>
+        Effect.gen(function* () {
+          const network = networkOfRequest(proxies, request)
+          const { flow, url } = yield* signOn.begin(payload.email, cookie.redirectUri, network)
+          yield* cookie.set(flow, flowLasts)
+          return { url }
+        })
+      )
+      .handle("callback", ({ request, urlParams }) =>
+        Effect.gen(function* () {
+          const flow = Option.getOrNull(yield* cookie.take)
+          const origin = {
+            address: networkOfRequest(proxies, request),
+            device: deviceOf(request.headers["user-agent"])
+          }
+          const requestId = yield* RequestId
+          const { token } = yield* signOn.finish(flow, urlParams, cookie.redirectUri, { origin, requestId })
+          yield* session.set(token, sessionLasts)
+          return toDashboard()
+        }).pipe(
+          Effect.catchTag("SignOnRefused", ({ problem }) => Effect.succeed(toDashboard(`?sso=${problem}`)))
+        )
+      )
+  })
+)

@@ -1,0 +1,29 @@
+/** The operator's word on the domains that tenants claim for single sign-on. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { Domain } from "../../domain/accounts/SingleSignOn.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { TenantId } from "../../domain/Ids.ts"
+import { OperatorAuth } from "../Auth.ts"
+import { failure, success } from "../Envelope.ts"
+
+const path = Schema.Struct({ id: TenantId, domain: Domain })
+const Answer = success(Schema.Struct({ domain: Domain, confirmed: Schema.Boolean }))
+
+/** The domain is the tenant's: its people sign in by it. 409 when it is confirmed for another tenant. */
+const confirm = HttpApiEndpoint.put("confirm", "/api/operator/tenants/:id/domains/:domain")
+  .setPath(path)
+  .addSuccess(Answer)
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+
+/** Takes it back: nobody signs in by the domain any more, and nobody is added. */
+const withdraw = HttpApiEndpoint.del("withdraw", "/api/operator/tenants/:id/domains/:domain")
+  .setPath(path)
+  .addSuccess(Answer)
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+
+export class DomainsApi extends HttpApiGroup.make("domains")
+  .add(confirm)
+  .add(withdraw)
+  .middleware(OperatorAuth) {}

@@ -1,0 +1,34 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import type { Domain } from "../../domain/accounts/SingleSignOn.ts"
+import type { TenantId } from "../../domain/Ids.ts"
+import { AuditTrail } from "../../usecases/accounts/AuditTrail.ts"
+import { SingleSignOn } from "../../usecases/accounts/SingleSignOn.ts"
+import { Api } from "../Api.ts"
+import { RequestId } from "../server/RequestId.ts"
+
+/** Domains of tenants, confirmed and withdrawn. */
+export const DomainsHandlers = HttpApiBuilder.group(Api, "domains", (handlers) =>
+  Effect.gen(function* () {
+    const settings = yield* SingleSignOn
+    const audit = yield* AuditTrail
+    const say = (
+      { domain, id }: { readonly id: TenantId; readonly domain: Domain },
+      deed: "confirm" | "withdraw"
+    ) =>
+      Effect.gen(function* () {
+        const by = {
+          tenantId: id,
+          actor: { type: "operator" as const, id: "operator" },
+          requestId: yield* RequestId
+        }
+        const confirmed = deed === "confirm"
+        const change = settings.confirm({ tenantId: id }, domain, confirmed)
+        yield* audit.change(by, `domain.${deed}`, change, () => domain)
+        return { domain, confirmed }
+      })
+    return handlers
+      .handle("confirm", ({ path }) => say(path, "confirm"))
+      .handle("withdraw", ({ path }) => say(path, "withdraw"))
+  })
+)

@@ -1,0 +1,25 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { AuditTrail } from "../../usecases/accounts/AuditTrail.ts"
+import { Team } from "../../usecases/accounts/Team.ts"
+import { Api } from "../Api.ts"
+import { RequestId } from "../server/RequestId.ts"
+
+/** An owner is let in again. */
+export const RecoveryHandlers = HttpApiBuilder.group(Api, "recovery", (handlers) =>
+  Effect.gen(function* () {
+    const team = yield* Team
+    const audit = yield* AuditTrail
+    return handlers.handle("recover", ({ path, payload }) =>
+      Effect.gen(function* () {
+        const by = {
+          tenantId: path.id,
+          actor: { type: "operator" as const, id: "operator" },
+          requestId: yield* RequestId
+        }
+        const change = team.recover({ tenantId: path.id }, payload.email)
+        return yield* audit.change(by, "user.recover", change, ({ user }) => user.id)
+      })
+    )
+  })
+)

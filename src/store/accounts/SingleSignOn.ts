@@ -1,0 +1,181 @@
+/** Where the people of a tenant sign in, the domains it claims, and who its people are at the provider. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { Connection, type Domain } from "../../domain/accounts/SingleSignOn.ts"
+import { TenantId, UserId } from "../../domain/Ids.ts"
+import { Member } from "../../domain/accounts/Team.ts"
+import { toJsonb } from "../Jsonb.ts"
+
+const Row = Schema.Struct({
+  ...Connection.fields,
+  createdAt: Schema.DateTimeUtcFromDate,
+  updatedAt: Schema.DateTimeUtcFromDate,
+  clientSecret: Schema.String
+})
+export type StoredConnection = typeof Row.Type
+
+type NewConnection = Omit<Connection, "createdAt" | "updatedAt" | "version" | "domains"> & {
+  readonly clientSecret: string
+  readonly domains: ReadonlyArray<Domain>
+}
+
+const Identity = Schema.Struct({ issuer: Schema.String, subject: Schema.String })
+type Identity = typeof Identity.Type
+
+export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("store/accounts/SingleSignOn", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const select = SqlSchema.findOne({
+      Request: TenantId,
+      Result: Row,
+      execute: (tenantId) => sql`
+        select c.issuer, c.client_id as "clientId", c.client_secret as "clientSecret",
+          c.trusts_email as "trustsEmail", c.groups_claim as "groupsClaim", c.group_roles as "groupRoles",
+          c.default_role as "defaultRole", c.creates_people as "createsPeople",
+          c.allows_passwords as "allowsPasswords", c.version, c.created_at as "createdAt",
+          c.updated_at as "updatedAt",
+          coalesce((select jsonb_agg(jsonb_build_object('domain', d.domain, 'confirmed', d.confirmed_at is not null)
+            order by d.domain) from sso_domains d where d.tenant_id = c.tenant_id), '[]') as domains
+        from sso_connections c where c.tenant_id = ${tenantId}`
+    })
+
+    const selectByDomain = SqlSchema.findOne({
+      Request: Schema.String,
+      Result: Schema.Struct({ tenantId: TenantId }),
+      execute: (domain) => sql`
+        select d.tenant_id as "tenantId" from sso_domains d join sso_connections c on c.tenant_id = d.tenant_id
+        where d.domain = ${domain} and d.confirmed_at is not null`
+    })
+
+    const selectIdentity = SqlSchema.findOne({
+      Request: Schema.Struct({ tenantId: TenantId, ...Identity.fields }),
+      Result: Schema.Struct(Member.fields).omit("invited", "createdAt"),
+      execute: ({ tenantId, issuer, subject }) => sql`
+        update user_identities i set used_at = now() from users u
+        where i.tenant_id = ${tenantId} and i.issuer = ${issuer} and i.subject = ${subject}
+          and u.id = i.user_id and u.tenant_id = i.tenant_id
+        returning u.id, u.tenant_id as "tenantId", u.email, u.role`
+    })
+
+    const find = ({ tenantId }: TenantScope) =>
+      select(tenantId).pipe(Effect.orDie, Effect.withSpan("SingleSignOnStore.find"))
+
+    /** The tenant whose confirmed domain it is, while it has a connection. */
+    const tenantOf = (domain: string) =>
+      selectByDomain(domain).pipe(Effect.orDie, Effect.withSpan("SingleSignOnStore.tenantOf"))
+
+    /** Ends what was signed in by `method`. */
+    const endSessions = ({ tenantId }: TenantScope, method: "sso" | "password") => sql`
+      delete from user_sessions where tenant_id = ${tenantId} and method = ${method}`
+
+    /**
+     * Domains that stay keep their confirmation. Another issuer ends the sessions that the one before opened, and a sign-in
+     * without passwords those of passwords. False, and nothing is changed, where that would leave no owner a way in.
+     */
+    const put = Effect.fn("SingleSignOnStore.put")(
+      function* (scope: TenantScope, next: NewConnection) {
+        const { tenantId } = scope
+        yield* sql`select id from tenants where id = ${tenantId} for no key update`
+        const owners = yield* sql`
+        select 1 from user_identities i join users u on u.id = i.user_id and u.tenant_id = i.tenant_id
+        where i.tenant_id = ${tenantId} and i.issuer = ${next.issuer} and u.role = 'owner' limit 1`
+        if (!next.allowsPasswords && owners.length === 0) return false
+        const before = yield* select(tenantId)
+        const groupRoles = toJsonb(next.groupRoles)
+        yield* sql`
+        insert into sso_connections (tenant_id, issuer, client_id, client_secret, trusts_email, groups_claim, group_roles,
+          default_role, creates_people, allows_passwords)
+        values (${tenantId}, ${next.issuer}, ${next.clientId}, ${next.clientSecret}, ${next.trustsEmail},
+          ${next.groupsClaim}, ${groupRoles}::jsonb, ${next.defaultRole}, ${next.createsPeople}, ${next.allowsPasswords})
+        on conflict (tenant_id) do update set issuer = excluded.issuer, client_id = excluded.client_id,
+          client_secret = excluded.client_secret, trusts_email = excluded.trusts_email,
+          groups_claim = excluded.groups_claim, group_roles = excluded.group_roles,
+          default_role = excluded.default_role, creates_people = excluded.creates_people,
+          allows_passwords = excluded.allows_passwords, version = sso_connections.version + 1, updated_at = now()`
+        const domains = toJsonb(next.domains)
+        yield* sql`
+        delete from sso_domains where tenant_id = ${tenantId}
+          and domain not in (select jsonb_array_elements_text(${domains}::jsonb))`
+        yield* sql`
+        insert into sso_domains (tenant_id, domain)
+        select ${tenantId}, jsonb_array_elements_text(${domains}::jsonb) on conflict do nothing`
+        if (Option.isSome(before) && before.value.issuer !== next.issuer) yield* endSessions(scope, "sso")
+        if (!next.allowsPasswords) {
+          yield* endSessions(scope, "password")
+          yield* sql`delete from user_invitations where tenant_id = ${tenantId}`
+        }
+        return true
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
+
+    /** Passwords open sessions again. To be called with the team locked. */
+    const allowPasswords = ({ tenantId }: TenantScope) =>
+      sql`
+        update sso_connections set allows_passwords = true, version = version + 1, updated_at = now()
+        where tenant_id = ${tenantId} and not allows_passwords`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        Effect.withSpan("SingleSignOnStore.allowPasswords")
+      )
+
+    /** With the sessions that it opened, the domains and the identities. False when there was none. */
+    const remove = Effect.fn("SingleSignOnStore.remove")(
+      function* (scope: TenantScope) {
+        const { tenantId } = scope
+        const gone = yield* sql`delete from sso_connections where tenant_id = ${tenantId} returning tenant_id`
+        yield* sql`delete from sso_domains where tenant_id = ${tenantId}`
+        yield* sql`delete from user_identities where tenant_id = ${tenantId}`
+        yield* endSessions(scope, "sso")
+        return gone.length === 1
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
+
+    /** The operator's word that a domain which the tenant claims is theirs; `missing`: it claims no such domain. */
+    const confirm = Effect.fn("SingleSignOnStore.confirm")(function* (
+      { tenantId }: TenantScope,
+      domain: Domain,
+      confirmed: boolean
+    ) {
+      const changed = yield* sql`
+        update sso_domains d set confirmed_at = case when ${confirmed}::boolean then coalesce(confirmed_at, now()) end
+        where d.tenant_id = ${tenantId} and d.domain = ${domain} and (not ${confirmed}::boolean or not exists (
+          select from sso_domains o where o.domain = d.domain and o.tenant_id <> d.tenant_id
+            and o.confirmed_at is not null))
+        returning domain`
+      if (changed.length === 1) return "done" as const
+      const claimed = yield* sql`
+        select 1 from sso_domains where tenant_id = ${tenantId} and domain = ${domain}`
+      return claimed.length === 1 ? ("taken" as const) : ("missing" as const)
+    }, Effect.orDie)
+
+    /** The person of an identity; notes the use. */
+    const person = ({ tenantId }: TenantScope, identity: Identity) =>
+      selectIdentity({ tenantId, ...identity }).pipe(
+        Effect.orDie,
+        Effect.withSpan("SingleSignOnStore.person")
+      )
+
+    /** False when the person has another identity at the issuer. */
+    const link = Effect.fn("SingleSignOnStore.link")(function* (
+      { tenantId }: TenantScope,
+      userId: UserId,
+      { issuer, subject }: Identity
+    ) {
+      const rows = yield* sql`
+        insert into user_identities (tenant_id, issuer, subject, user_id)
+        values (${tenantId}, ${issuer}, ${subject}, ${userId}) on conflict do nothing returning user_id`
+      return rows.length === 1
+    }, Effect.orDie)
+
+    return { find, tenantOf, put, allowPasswords, remove, confirm, person, link } as const
+  })
+}) {}

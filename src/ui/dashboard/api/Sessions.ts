@@ -1,0 +1,23 @@
+/** Open sessions: one's own, and for owners those of a member. */
+import { queryOptions } from "@tanstack/react-query"
+import type { Session as Declared } from "../../../domain/accounts/Session.ts"
+import type { SessionList } from "../../../http/hosted/accounts/OpenSessionsApi.ts"
+import { call } from "./Client.ts"
+
+export type OpenSession = typeof Declared.Encoded
+
+const base = (userId: string | null) =>
+  userId === null ? "/api/auth/sessions" : `/api/users/${userId}/sessions`
+
+/** Null: one's own. */
+export const openSessions = (userId: string | null) =>
+  queryOptions({
+    queryKey: ["open-sessions", userId],
+    queryFn: async ({ signal }) =>
+      (await call<typeof SessionList.Encoded>("GET", base(userId), { signal })).sessions
+  })
+
+export const endSession = (userId: string | null, id: string) => call("DELETE", `${base(userId)}/${id}`)
+
+/** All but the one that asks. */
+export const endOtherSessions = (userId: string | null) => call("DELETE", base(userId))

@@ -1,0 +1,27 @@
+/** Single sign-on: the provider of the tenant, and signing in there. */
+import { queryOptions } from "@tanstack/react-query"
+import type {
+  BeginSignOn,
+  Connection as Declared,
+  PutConnection,
+  SignOnProblem as Problem
+} from "../../../domain/accounts/SingleSignOn.ts"
+import type { BegunSignOn, ConnectionAnswer } from "../../../http/hosted/accounts/SingleSignOnApi.ts"
+import { call } from "./Client.ts"
+
+export type Connection = typeof Declared.Encoded
+export type SignOnProblem = typeof Problem.Encoded
+
+export const singleSignOn = queryOptions({
+  queryKey: ["single-sign-on"],
+  queryFn: ({ signal }) => call<typeof ConnectionAnswer.Encoded>("GET", "/api/single-sign-on", { signal })
+})
+
+export const connect = (body: typeof PutConnection.Encoded) =>
+  call<typeof ConnectionAnswer.Encoded, typeof PutConnection.Encoded>("PUT", "/api/single-sign-on", { body })
+
+export const disconnect = () => call("DELETE", "/api/single-sign-on")
+
+/** Where the browser goes to sign in. */
+export const beginSignOn = (email: string) =>
+  call<typeof BegunSignOn.Encoded, typeof BeginSignOn.Encoded>("POST", "/api/auth/sso", { body: { email } })

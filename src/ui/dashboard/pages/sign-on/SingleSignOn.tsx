@@ -1,0 +1,273 @@
+/** Single sign-on of the tenant, for its owners. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import { type Connection, connect, disconnect, singleSignOn } from "../../api/SingleSignOn.ts"
+import type { Role } from "../../api/Session.ts"
+import { Badge } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Copyable } from "../../components/Copyable.tsx"
+import { Actions, Confirm } from "../../components/Dialog.tsx"
+import { LongText, Select, Switch, TextField } from "../../components/Field.tsx"
+import { Card, Loaded, Page } from "../../components/Page.tsx"
+import { DraftState } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
+import { everywhere } from "../../text/everywhere.ts"
+import { texts, useText } from "../../text/Language.tsx"
+
+const words = texts(
+  {
+    title: "Single sign-on",
+    lead: "People of the team sign in at your own provider (Entra ID, Okta, Google, Keycloak and others) by OpenID Connect.",
+    redirect: "Redirect address",
+    redirectHelp: "Enter this at the provider.",
+    issuer: "Issuer",
+    issuerHelp: "The provider’s address, for example https://login.example.com.",
+    clientId: "Client ID",
+    clientSecret: "Client secret",
+    kept: "Leave it empty to keep the one that is stored.",
+    domains: "E-mail domains",
+    domainsHelp: "One a line. Each counts once the operator of this server has confirmed it.",
+    confirmed: "confirmed",
+    waiting: "waits for the operator",
+    groupsClaim: "Claim with the groups",
+    groupsClaimHelp: "Often called groups. Leave it empty to give roles here.",
+    groupRoles: "Roles of groups",
+    groupRolesHelp: "One a line: group = owner, admin, agent or viewer. The highest counts, at each sign-in.",
+    defaultRole: "Role without such a group",
+    nobody: "No access",
+    owner: "Owner",
+    admin: "Admin",
+    agent: "Agent",
+    viewer: "Viewer",
+    createsPeople: "Add people to the team when they sign in first",
+    trustsEmail: "Trust e-mail addresses that the provider does not call verified",
+    allowsPasswords: "Passwords work, too",
+    remove: "Remove",
+    removal: "Remove single sign-on",
+    question: "Whoever signed in with it is signed out at once. Passwords work again."
+  },
+  {
+    title: "Single Sign-on",
+    lead: "Das Team meldet sich beim eigenen Anbieter an (Entra ID, Okta, Google, Keycloak und andere), über OpenID Connect.",
+    redirect: "Rücksprungadresse",
+    redirectHelp: "Diese Adresse beim Anbieter eintragen.",
+    issuer: "Aussteller",
+    issuerHelp: "Die Adresse des Anbieters, zum Beispiel https://login.example.com.",
+    clientId: "Client-ID",
+    clientSecret: "Client-Geheimnis",
+    kept: "Leer lassen, um das gespeicherte zu behalten.",
+    domains: "E-Mail-Domains",
+    domainsHelp: "Eine je Zeile. Jede gilt, sobald der Betreiber dieses Servers sie bestätigt hat.",
+    confirmed: "bestätigt",
+    waiting: "wartet auf den Betreiber",
+    groupsClaim: "Angabe mit den Gruppen",
+    groupsClaimHelp: "Heißt oft groups. Leer lassen, um Rollen hier zu vergeben.",
+    groupRoles: "Rollen der Gruppen",
+    groupRolesHelp:
+      "Eine je Zeile: Gruppe = owner, admin, agent oder viewer. Die höchste gilt, bei jeder Anmeldung.",
+    defaultRole: "Rolle ohne eine solche Gruppe",
+    nobody: "Kein Zugang",
+    owner: "Inhaber",
+    admin: "Admin",
+    agent: "Bearbeiter",
+    viewer: "Betrachter",
+    createsPeople: "Wer sich erstmals anmeldet, kommt ins Team",
+    trustsEmail: "E-Mail-Adressen vertrauen, die der Anbieter nicht bestätigt nennt",
+    allowsPasswords: "Passwörter gelten auch",
+    remove: "Entfernen",
+    removal: "Single Sign-on entfernen",
+    question: "Wer sich damit angemeldet hat, wird sofort abgemeldet. Passwörter gelten wieder."
+  }
+)
+
+const roles = ["owner", "admin", "agent", "viewer"] as const
+const isRole = (text: string): text is Role => roles.some((role) => role === text)
+
+const linesOf = (text: string) =>
+  text
+    .split(/[\n,]/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+
+const ruleOf = (line: string) => {
+  const place = line.lastIndexOf("=")
+  const role = line.slice(place + 1).trim()
+  return { group: line.slice(0, Math.max(0, place)).trim(), role: isRole(role) ? role : null }
+}
+
+const noRole = (): Role | "none" => "none"
+
+const draftOf = (found: Connection | null) => ({
+  issuer: found?.issuer ?? "",
+  clientId: found?.clientId ?? "",
+  domains: (found?.domains ?? []).map(({ domain }) => domain).join("\n"),
+  groupsClaim: found?.groupsClaim ?? "",
+  groupRoles: (found?.groupRoles ?? []).map(({ group, role }) => `${group} = ${role}`).join("\n"),
+  defaultRole: found === null ? "viewer" : (found.defaultRole ?? noRole()),
+  createsPeople: found?.createsPeople ?? true,
+  trustsEmail: found?.trustsEmail ?? false,
+  allowsPasswords: found?.allowsPasswords ?? true
+})
+
+const fields = [
+  "issuer",
+  "clientId",
+  "clientSecret",
+  "domains",
+  "groupsClaim",
+  "groupRoles",
+  "defaultRole"
+] as const
+
+const Edit = ({ found }: { readonly found: Connection | null }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  // A secret is never kept as a draft.
+  const [secret, setSecret] = useState("")
+  const draft = useDraft({ name: "single-sign-on", title: t.title, stored: draftOf(found) })
+  const { change, value } = draft
+  const refresh = () => queries.invalidateQueries({ queryKey: singleSignOn.queryKey })
+  const rules = linesOf(value.groupRoles).map(ruleOf)
+  const wrong = rules.some(({ group, role }) => group === "" || role === null)
+  const save = useMutation({
+    mutationFn: () =>
+      connect({
+        issuer: value.issuer,
+        clientId: value.clientId,
+        ...(secret === "" ? {} : { clientSecret: secret }),
+        domains: linesOf(value.domains),
+        groupsClaim: value.groupsClaim.trim() === "" ? null : value.groupsClaim,
+        groupRoles: rules.flatMap(({ group, role }) => (role === null ? [] : [{ group, role }])),
+        defaultRole: value.defaultRole === "none" ? null : value.defaultRole,
+        createsPeople: value.createsPeople,
+        trustsEmail: value.trustsEmail,
+        allowsPasswords: value.allowsPasswords
+      }),
+    onSuccess: async () => {
+      draft.saved()
+      setSecret("")
+      await refresh()
+    }
+  })
+  const { errorOf, general } = useIssues(save.error, fields)
+  return (
+    <Form onSubmit={() => (wrong ? undefined : save.mutate())} problem={general}>
+      <TextField
+        label={t.issuer}
+        help={t.issuerHelp}
+        inputMode="url"
+        isRequired
+        value={value.issuer}
+        onChange={(issuer) => change({ issuer })}
+        error={errorOf("issuer")}
+      />
+      <TextField
+        label={t.clientId}
+        isRequired
+        value={value.clientId}
+        onChange={(clientId) => change({ clientId })}
+        error={errorOf("clientId")}
+      />
+      <TextField
+        label={t.clientSecret}
+        {...(found === null ? {} : { help: t.kept })}
+        type="password"
+        autoComplete="off"
+        isRequired={found === null}
+        value={secret}
+        onChange={setSecret}
+        error={errorOf("clientSecret")}
+      />
+      <LongText
+        label={t.domains}
+        help={t.domainsHelp}
+        rows={2}
+        value={value.domains}
+        onChange={(domains) => change({ domains })}
+        error={errorOf("domains")}
+      />
+      {(found?.domains ?? []).map(({ confirmed, domain }) => (
+        <p key={domain}>
+          {domain} <Badge tone={confirmed ? "good" : "warn"}>{confirmed ? t.confirmed : t.waiting}</Badge>
+        </p>
+      ))}
+      <TextField
+        label={t.groupsClaim}
+        help={t.groupsClaimHelp}
+        value={value.groupsClaim}
+        onChange={(groupsClaim) => change({ groupsClaim })}
+        error={errorOf("groupsClaim")}
+      />
+      <LongText
+        label={t.groupRoles}
+        help={t.groupRolesHelp}
+        rows={3}
+        value={value.groupRoles}
+        onChange={(groupRoles) => change({ groupRoles })}
+        error={wrong ? t.groupRolesHelp : errorOf("groupRoles")}
+      />
+      <Select
+        label={t.defaultRole}
+        options={[["none", t.nobody], ...roles.map((role) => [role, t[role]] as const)]}
+        value={value.defaultRole}
+        onChange={(defaultRole) => change({ defaultRole })}
+      />
+      <Switch
+        label={t.createsPeople}
+        isSelected={value.createsPeople}
+        onChange={(createsPeople) => change({ createsPeople })}
+      />
+      <Switch
+        label={t.trustsEmail}
+        isSelected={value.trustsEmail}
+        onChange={(trustsEmail) => change({ trustsEmail })}
+      />
+      <Switch
+        label={t.allowsPasswords}
+        isSelected={value.allowsPasswords}
+        onChange={(allowsPasswords) => change({ allowsPasswords })}
+      />
+      <Actions>
+        <DraftState draft={draft} />
+        {found === null ? null : (
+          <Confirm
+            trigger={<Button>{t.remove}</Button>}
+            title={t.removal}
+            question={t.question}
+            action={t.remove}
+            onConfirm={async () => {
+              await disconnect()
+              await refresh()
+            }}
+          />
+        )}
+        <Button kind="primary" type="submit" busy={save.isPending}>
+          {common.save}
+        </Button>
+      </Actions>
+    </Form>
+  )
+}
+
+const SingleSignOn = () => {
+  const t = useText(words)
+  const query = useQuery(singleSignOn)
+  return (
+    <Page title={t.title} lead={t.lead}>
+      <Loaded query={query}>
+        {({ connection, redirectUri }) => (
+          <Card>
+            <p>{t.redirectHelp}</p>
+            <Copyable label={t.redirect} value={redirectUri} />
+            <Edit key={connection === null ? "new" : "stored"} found={connection} />
+          </Card>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+export default SingleSignOn

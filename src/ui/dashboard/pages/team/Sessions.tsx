@@ -1,0 +1,162 @@
+/** Where somebody is signed in: one's own sessions, and for owners those of a member. */
+import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
+import { endOtherSessions, endSession, type OpenSession, openSessions } from "../../api/Sessions.ts"
+import { members } from "../../api/Team.ts"
+import { Badge } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Confirm } from "../../components/Dialog.tsx"
+import { Loaded, Page } from "../../components/Page.tsx"
+import { RowConfirm } from "../../components/RowActions.tsx"
+import { Table } from "../../components/Table.tsx"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+
+const words = texts(
+  {
+    title: "Sessions",
+    own: "Where you are signed in. What you end here is signed out at once.",
+    theirs: (email: string) => `Where ${email} is signed in. What you end here is signed out at once.`,
+    device: "Device",
+    address: "Address",
+    method: "Signed in with",
+    password: "Password",
+    sso: "Single sign-on",
+    used: "Last use",
+    current: "This one",
+    unknown: "Unknown",
+    on: (browser: string, system: string) => `${browser} on ${system}`,
+    actions: "Actions",
+    end: "End",
+    ending: "End the session",
+    question: "That browser has to sign in again.",
+    endAll: "End all others",
+    endEach: "End all",
+    all: "Every other browser has to sign in again.",
+    none: "Nowhere."
+  },
+  {
+    title: "Sitzungen",
+    own: "Wo Sie angemeldet sind. Was Sie hier beenden, ist sofort abgemeldet.",
+    theirs: (email: string) => `Wo ${email} angemeldet ist. Was Sie hier beenden, ist sofort abgemeldet.`,
+    device: "Gerät",
+    address: "Adresse",
+    method: "Angemeldet mit",
+    password: "Passwort",
+    sso: "Single Sign-on",
+    used: "Zuletzt benutzt",
+    current: "Diese",
+    unknown: "Unbekannt",
+    on: (browser: string, system: string) => `${browser} unter ${system}`,
+    actions: "Aktionen",
+    end: "Beenden",
+    ending: "Sitzung beenden",
+    question: "Dieser Browser muss sich neu anmelden.",
+    endAll: "Alle anderen beenden",
+    endEach: "Alle beenden",
+    all: "Jeder andere Browser muss sich neu anmelden.",
+    none: "Nirgends."
+  }
+)
+
+const first = (text: string, names: ReadonlyArray<readonly [RegExp, string]>) =>
+  names.find(([pattern]) => pattern.test(text))?.[1]
+
+/** What browsers say of themselves names several: the rarer one is the true one. */
+const browsers: ReadonlyArray<readonly [RegExp, string]> = [
+  [/Edg/, "Edge"],
+  [/OPR/, "Opera"],
+  [/Firefox/, "Firefox"],
+  [/Chrom/, "Chrome"],
+  [/Safari/, "Safari"]
+]
+const systems: ReadonlyArray<readonly [RegExp, string]> = [
+  [/Android/, "Android"],
+  [/iPhone|iPad/, "iOS"],
+  [/Windows/, "Windows"],
+  [/Mac OS/, "macOS"],
+  [/Linux/, "Linux"]
+]
+
+const Device = ({ current, device }: OpenSession) => {
+  const t = useText(words)
+  const browser = first(device ?? "", browsers)
+  const system = first(device ?? "", systems)
+  const name = browser === undefined || system === undefined ? (device ?? t.unknown) : t.on(browser, system)
+  return (
+    <span title={device ?? undefined}>
+      {name} {current ? <Badge tone="neutral">{t.current}</Badge> : null}
+    </span>
+  )
+}
+
+const Sessions = ({ userId }: { readonly userId: string | null }) => {
+  const t = useText(words)
+  const { ago } = useFormat()
+  const queries = useQueryClient()
+  const options = openSessions(userId)
+  const query = useQuery(options)
+  const team = useInfiniteQuery({ ...members, enabled: userId !== null })
+  const member = team.data?.pages.flatMap((page) => page.users).find(({ id }) => id === userId)
+  const refresh = () => queries.invalidateQueries({ queryKey: options.queryKey })
+  const others = (query.data ?? []).some(({ current }) => !current)
+  return (
+    <Page
+      title={t.title}
+      lead={userId === null ? t.own : t.theirs(member?.email ?? "…")}
+      actions={
+        others ? (
+          <Confirm
+            trigger={<Button>{userId === null ? t.endAll : t.endEach}</Button>}
+            title={userId === null ? t.endAll : t.endEach}
+            question={t.all}
+            action={t.end}
+            onConfirm={async () => {
+              await endOtherSessions(userId)
+              await refresh()
+            }}
+          />
+        ) : null
+      }
+    >
+      <Loaded query={query}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <p>{t.none}</p>
+          ) : (
+            <Table
+              label={t.title}
+              rows={rows}
+              keyOf={({ id }) => id}
+              columns={[
+                { title: t.device, cell: (row) => <Device {...row} /> },
+                { title: t.address, cell: ({ address }) => address ?? t.unknown },
+                { title: t.method, cell: ({ method }) => t[method] },
+                { title: t.used, whole: true, cell: ({ usedAt }) => ago(usedAt) },
+                {
+                  title: t.actions,
+                  silent: true,
+                  end: true,
+                  cell: ({ address, current, id, usedAt }) =>
+                    current ? null : (
+                      <RowConfirm
+                        of={`${address ?? t.unknown}, ${ago(usedAt)}`}
+                        title={t.ending}
+                        question={t.question}
+                        action={t.end}
+                        onConfirm={async () => {
+                          await endSession(userId, id)
+                          await refresh()
+                        }}
+                      />
+                    )
+                }
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+export default Sessions

@@ -1,0 +1,45 @@
+/** Sessions that are open: people see and end their own, owners those of members. Ended at once, sockets within seconds. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { SessionUser } from "../../domain/accounts/Access.ts"
+import type { SignInId } from "../../domain/accounts/Session.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { NotFound } from "../../domain/Errors.ts"
+import type { UserId } from "../../domain/Ids.ts"
+import { SessionStore } from "../../store/accounts/Sessions.ts"
+import { TeamStore } from "../../store/accounts/Team.ts"
+
+const noSession = () => new NotFound({ message: "There is no such session." })
+const noUser = () => new NotFound({ message: "There is no such user." })
+
+/** The fingerprint of the session that asks; null for an access token. */
+const ownOf = ({ session }: SessionUser) => (session === null ? null : Buffer.from(session, "base64url"))
+
+export class OpenSessions extends Effect.Service<OpenSessions>()("usecases/accounts/OpenSessions", {
+  effect: Effect.gen(function* () {
+    const store = yield* SessionStore
+    const team = yield* TeamStore
+
+    const member = Effect.fn("OpenSessions.member")(function* (scope: TenantScope, userId: UserId) {
+      if (Option.isNone(yield* team.find(scope, userId))) return yield* noUser()
+    })
+
+    /** Those of a member, the last used first; at most a hundred. */
+    const list = Effect.fn("OpenSessions.list")(function* (by: SessionUser, userId: UserId) {
+      yield* member(by, userId)
+      return yield* store.list(by, userId, ownOf(by))
+    })
+
+    const end = Effect.fn("OpenSessions.end")(function* (by: SessionUser, userId: UserId, id: SignInId) {
+      if (!(yield* store.end(by, userId, id))) return yield* noSession()
+    })
+
+    /** All of a member but the one that asks; says how many. */
+    const endOthers = Effect.fn("OpenSessions.endOthers")(function* (by: SessionUser, userId: UserId) {
+      yield* member(by, userId)
+      return yield* store.endOthers(by, userId, ownOf(by))
+    })
+
+    return { list, end, endOthers } as const
+  })
+}) {}

@@ -1,0 +1,276 @@
+/** Signing in at the provider of a tenant, and who somebody becomes here by it. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { Credentials } from "../../capabilities/Credentials.ts"
+import {
+  type IdentityClaims,
+  IdentityProvider,
+  type IdentityProviderError
+} from "../../capabilities/IdentityProvider.ts"
+import { SecretBox } from "../../capabilities/SecretBox.ts"
+import { withOwner } from "../../concurrency/CurrentOwner.ts"
+import { FairLimiter } from "../../concurrency/FairLimiter.ts"
+import { atLeast, type Role } from "../../domain/accounts/Access.ts"
+import { Email, type TenantScope, User } from "../../domain/accounts/Account.ts"
+import type { SessionOrigin } from "../../domain/accounts/Session.ts"
+import { domainOf, roleOf, type SignOnAnswer, SignOnProblem } from "../../domain/accounts/SingleSignOn.ts"
+import { NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
+import { newId, TenantId } from "../../domain/Ids.ts"
+import { SessionStore } from "../../store/accounts/Sessions.ts"
+import { SingleSignOnStore, type StoredConnection } from "../../store/accounts/SingleSignOn.ts"
+import { TeamStore } from "../../store/accounts/Team.ts"
+import { UserStore } from "../../store/accounts/Users.ts"
+import { sessionLasts } from "./Accounts.ts"
+import { AuditTrail } from "./AuditTrail.ts"
+
+/** From the begin of a sign-in to its end. */
+export const flowLasts = Duration.minutes(10)
+
+/** Sign-ins that are worked on at a time, those of one network, and those that may wait. */
+const limits = { permits: 64, maxPermitsPerOwner: 4, maxWaiting: 1_024 }
+
+/** What is kept in the browser, sealed, between the begin and the end. */
+const Flow = Schema.parseJson(
+  Schema.Struct({
+    tenantId: TenantId,
+    issuer: Schema.String,
+    clientId: Schema.String,
+    state: Schema.String,
+    nonce: Schema.String,
+    verifier: Schema.String,
+    until: Schema.Number
+  })
+)
+const encodeFlow = Schema.encode(Flow)
+const decodeFlow = Schema.decodeOption(Flow)
+const decodeEmail = Schema.decodeUnknownOption(Email)
+
+/** The sign-in did not lead in. `problem` is for whoever tried, and the log has more. */
+export class SignOnRefused extends Schema.TaggedError<SignOnRefused>()("SignOnRefused", {
+  problem: SignOnProblem
+}) {}
+const refused = (problem: SignOnProblem) => new SignOnRefused({ problem })
+
+/** The request that a browser comes back with. */
+interface Arrival {
+  readonly requestId: string
+  readonly origin: typeof SessionOrigin.Type
+}
+
+const problems = { Denied: "denied", Unavailable: "provider", Invalid: "provider" } as const
+
+const noSignOn = () => new NotFound({ message: "There is no single sign-on for this address." })
+const unavailable = () =>
+  new ServiceUnavailable({ message: "The sign-in page of your organisation cannot be reached right now." })
+const busy = () => new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
+
+export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const box = yield* SecretBox
+    const credentials = yield* Credentials
+    const provider = yield* IdentityProvider
+    const connections = yield* SingleSignOnStore
+    const sessions = yield* SessionStore
+    const team = yield* TeamStore
+    const users = yield* UserStore
+    const audit = yield* AuditTrail
+    const limiter = new FairLimiter({ name: "single-sign-ons", ...limits })
+
+    const clientOf = Effect.fn("SignOn.clientOf")(function* (
+      connection: StoredConnection,
+      redirectUri: string
+    ) {
+      const { clientId, groupRoles, groupsClaim, issuer } = connection
+      const secret = yield* box.open("sso-secret", connection.clientSecret)
+      return {
+        issuer,
+        clientId,
+        clientSecret: Redacted.make(Option.getOrElse(secret, () => "")),
+        redirectUri,
+        groupsClaim: groupRoles.length === 0 ? null : groupsClaim
+      }
+    })
+
+    const logged = (tenantId: TenantId) => (error: IdentityProviderError) =>
+      Effect.logWarning("A single sign-on failed", { tenantId, reason: error.reason, problem: error.message })
+
+    const begun = Effect.fn("SignOn.begun")(function* (email: Email, redirectUri: string) {
+      const tenant = yield* connections.tenantOf(domainOf(email))
+      if (Option.isNone(tenant)) return yield* noSignOn()
+      const { tenantId } = tenant.value
+      const connection = yield* connections.find({ tenantId })
+      if (Option.isNone(connection)) return yield* noSignOn()
+      const client = yield* clientOf(connection.value, redirectUri)
+      const { flow, url } = yield* provider
+        .begin(client, email)
+        .pipe(withOwner(tenantId), Effect.tapError(logged(tenantId)), Effect.mapError(unavailable))
+      const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(flowLasts)
+      const { clientId, issuer } = client
+      const text = yield* Effect.orDie(encodeFlow({ ...flow, tenantId, issuer, clientId, until }))
+      return { url, flow: Redacted.make(yield* box.seal("sso-flow", text)) }
+    })
+
+    /**
+     * The provider's page for somebody with that address, and what the browser keeps until it comes back. It says whether the
+     * domain has single sign-on, and nothing of the person.
+     */
+    const begin = Effect.fn("SignOn.begin")(function* (email: Email, redirectUri: string, network: string) {
+      return yield* begun(email, redirectUri).pipe(
+        limiter.withPermit(network),
+        Effect.catchTag("LimitReached", () => Effect.fail(busy()))
+      )
+    })
+
+    /** Somebody who signs in for the first time: a member of the tenant by the address, or a new one. */
+    const first = Effect.fn("SignOn.first")(function* (
+      scope: TenantScope,
+      connection: StoredConnection,
+      claims: IdentityClaims
+    ) {
+      const email = decodeEmail(claims.email)
+      if (Option.isNone(email) || !(claims.emailVerified || connection.trustsEmail)) {
+        return yield* refused("email")
+      }
+      const own = connection.domains.some(
+        ({ confirmed, domain }) => confirmed && domain === domainOf(email.value)
+      )
+      if (!own) return yield* refused("account")
+      const identity = { issuer: connection.issuer, subject: claims.subject }
+      const known = yield* users.findByEmail(email.value)
+      if (Option.isSome(known)) {
+        // Somebody else's address here, or the address of somebody who signs in as another person there.
+        const { id, role, tenantId } = known.value
+        if (tenantId !== scope.tenantId || !(yield* connections.link(scope, id, identity))) {
+          return yield* refused("account")
+        }
+        return { user: { id, tenantId, email: known.value.email, role }, deed: "user.link" as const }
+      }
+      if (!connection.createsPeople) return yield* refused("account")
+      const role = roleOf(connection, claims.groups)
+      if (role === null) return yield* refused("role")
+      const id = yield* newId.user
+      const made = yield* users.insert(scope, {
+        id,
+        email: email.value,
+        role,
+        passwordHash: null,
+        passwordBy: null
+      })
+      if (Option.isNone(made) || !(yield* connections.link(scope, id, identity))) {
+        return yield* refused("account")
+      }
+      return { user: made.value, deed: "user.create" as const }
+    })
+
+    /** The role that the groups give now. The last owner stays one. */
+    const roleFor = (
+      connection: StoredConnection,
+      groups: ReadonlyArray<string>,
+      role: Role,
+      owners: number
+    ) => {
+      if (connection.groupRoles.length === 0) return role
+      if (role === "owner" && owners === 1) return role
+      return roleOf(connection, groups)
+    }
+
+    /** Who signs in, with the role that the provider's groups give. One change of the team at a time. */
+    const person = (scope: TenantScope, connection: StoredConnection, claims: IdentityClaims) =>
+      Effect.gen(function* () {
+        const owners = yield* team.lockOwners(scope)
+        const found = yield* connections.person(scope, { issuer: connection.issuer, subject: claims.subject })
+        const { deed, user } = Option.isSome(found)
+          ? { user: found.value, deed: null }
+          : yield* first(scope, connection, claims)
+        const role = roleFor(connection, claims.groups, user.role, owners)
+        if (role === null) return yield* refused("role")
+        if (role === user.role) return { user, deeds: deed === null ? [] : [deed] }
+        yield* team.setRole(scope, user.id, role)
+        if (!atLeast(role, user.role)) yield* team.signOut(scope, user.id)
+        yield* team.revokeUngranted(scope)
+        return { user: { ...user, role }, deeds: [...(deed === null ? [] : [deed]), "user.update" as const] }
+      }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+
+    const admitted = Effect.fn("SignOn.admitted")(function* (
+      connection: StoredConnection,
+      scope: TenantScope,
+      claims: IdentityClaims,
+      { origin, requestId }: Arrival
+    ) {
+      const { tenantId } = scope
+      const { deeds, user } = yield* person(scope, connection, claims).pipe(
+        Effect.tapErrorTag("SignOnRefused", ({ problem }) =>
+          Effect.logWarning("A single sign-on led to no account", { tenantId, problem })
+        )
+      )
+      const by = { tenantId, actor: { type: "service" as const, id: "single-sign-on" }, requestId }
+      yield* Effect.forEach(deeds, (deed) => audit.record(by, deed, user.id), { discard: true })
+      const token = Redacted.make(yield* credentials.token)
+      const opened = yield* sessions.insert({
+        fingerprint: yield* credentials.fingerprint(token),
+        tenantId,
+        userId: user.id,
+        passwordHash: null,
+        ...origin,
+        lasts: sessionLasts
+      })
+      if (!opened) return yield* refused("retry")
+      return { user: User.make(user), token }
+    })
+
+    const finished = Effect.fn("SignOn.finished")(function* (
+      sealed: Redacted.Redacted | null,
+      answer: SignOnAnswer,
+      redirectUri: string,
+      by: Arrival
+    ) {
+      const text = sealed === null ? Option.none() : yield* box.open("sso-flow", Redacted.value(sealed))
+      const kept = Option.flatMap(text, decodeFlow)
+      if (Option.isNone(kept)) return yield* refused("retry")
+      const { clientId, issuer, nonce, state, tenantId, until, verifier } = kept.value
+      const scope = { tenantId }
+      const connection = yield* connections.find(scope)
+      const isOver = until < (yield* Clock.currentTimeMillis) || answer.state !== state
+      // What was begun with another provider does not end with this one.
+      if (
+        isOver ||
+        Option.isNone(connection) ||
+        connection.value.issuer !== issuer ||
+        connection.value.clientId !== clientId
+      ) {
+        return yield* refused("retry")
+      }
+      const client = yield* clientOf(connection.value, redirectUri)
+      const claims = yield* provider.finish(client, { state, nonce, verifier }, answer).pipe(
+        withOwner(tenantId),
+        Effect.tapError(logged(tenantId)),
+        Effect.mapError(({ reason }) => refused(problems[reason]))
+      )
+      return yield* Effect.uninterruptible(admitted(connection.value, scope, claims, by))
+    })
+
+    /**
+     * Ends what {@link begin} began: a session for who comes back, in the same browser. Fails with SignOnRefused, which the
+     * page that is returned to explains.
+     */
+    const finish = Effect.fn("SignOn.finish")(function* (
+      sealed: Redacted.Redacted | null,
+      answer: SignOnAnswer,
+      redirectUri: string,
+      by: Arrival
+    ) {
+      return yield* finished(sealed, answer, redirectUri, by).pipe(
+        limiter.withPermit(by.origin.address ?? ""),
+        Effect.catchTag("LimitReached", "SERVICE_UNAVAILABLE", () => Effect.fail(refused("retry")))
+      )
+    })
+
+    return { begin, finish } as const
+  })
+}) {}

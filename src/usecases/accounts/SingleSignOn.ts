@@ -1,0 +1,74 @@
+/** Where the people of a tenant sign in: set up by its owners, its domains confirmed by the operator. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { SecretBox } from "../../capabilities/SecretBox.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { Domain, PutConnection } from "../../domain/accounts/SingleSignOn.ts"
+import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
+import { SingleSignOnStore, type StoredConnection } from "../../store/accounts/SingleSignOn.ts"
+
+const secretNeeded = () =>
+  new ValidationError({
+    message: "Send the client secret. It is kept only while the issuer stays the same.",
+    details: { issues: [{ path: ["clientSecret"], message: "Expected the client secret of this issuer" }] }
+  })
+const noWayIn = () =>
+  new Conflict({
+    message:
+      "Nobody could get in. An owner has to sign in at the provider once before passwords are switched off."
+  })
+const missing = () => new NotFound({ message: "There is no single sign-on." })
+
+const shown = ({ clientSecret: _, ...connection }: StoredConnection) => connection
+
+export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accounts/SingleSignOn", {
+  effect: Effect.gen(function* () {
+    const store = yield* SingleSignOnStore
+    const box = yield* SecretBox
+
+    /** Null without one. */
+    const find = Effect.fn("SingleSignOn.find")(function* (scope: TenantScope) {
+      return Option.match(yield* store.find(scope), { onNone: () => null, onSome: shown })
+    })
+
+    /** CONFLICT when passwords are switched off before an owner has signed in at the provider. A secret that is kept goes to no other issuer than the one that it was given for. */
+    const put = Effect.fn("SingleSignOn.put")(function* (
+      scope: TenantScope,
+      { clientSecret, ...given }: PutConnection
+    ) {
+      const before = yield* store.find(scope)
+      const kept =
+        Option.isSome(before) && before.value.issuer === given.issuer ? before.value.clientSecret : null
+      const sealed =
+        clientSecret === undefined ? kept : yield* box.seal("sso-secret", Redacted.value(clientSecret))
+      if (sealed === null) return yield* secretNeeded()
+      if (!(yield* store.put(scope, { ...given, clientSecret: sealed }))) return yield* noWayIn()
+      const made = yield* store.find(scope)
+      if (Option.isNone(made)) return yield* missing()
+      return shown(made.value)
+    })
+
+    /** With the sessions that it opened. */
+    const remove = Effect.fn("SingleSignOn.remove")(function* (scope: TenantScope) {
+      if (!(yield* store.remove(scope))) return yield* missing()
+    })
+
+    /** The operator's word on a domain that the tenant claims. CONFLICT when it is another tenant's. */
+    const confirm = Effect.fn("SingleSignOn.confirm")(function* (
+      scope: TenantScope,
+      domain: Domain,
+      confirmed: boolean
+    ) {
+      const outcome = yield* store.confirm(scope, domain, confirmed)
+      if (outcome === "missing") {
+        return yield* new NotFound({ message: "The tenant does not claim this domain." })
+      }
+      if (outcome === "taken") {
+        return yield* new Conflict({ message: "The domain is confirmed for another tenant." })
+      }
+    })
+
+    return { find, put, remove, confirm } as const
+  })
+}) {}

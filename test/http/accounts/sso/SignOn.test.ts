@@ -1,0 +1,357 @@
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect, layer } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { reset, TestDatabase } from "../../../TestDatabase.ts"
+import { accountsServer, call, operate, signedIn } from "../AccountsServer.ts"
+import { clientId, clientSecret, falseProvider, type Person, realProvider } from "./Providers.ts"
+import { actions, back, begin, connected, redirectUri, settings, signIn, who } from "./SignOnWorld.ts"
+
+const Server = accountsServer().pipe(Layer.provideMerge(TestDatabase))
+
+layer(Server, { excludeTestServices: true })("Single sign-on at a real provider", (it) => {
+  it.scoped("adds whoever signs in first, and knows them afterwards by their subject alone", () =>
+    Effect.gen(function* () {
+      const people = new Map<string, Person>([["a1", { email: "ada@acme.example", email_verified: true }]])
+      const issuer = yield* realProvider(redirectUri, people)
+      const { cookie } = yield* connected(issuer)
+      const first = yield* signIn("a1")
+      expect(first.location).toBe("/app")
+      expect(yield* who(first.session)).toEqual({ email: "ada@acme.example", role: "viewer" })
+      expect(yield* actions(cookie)).toContain("user.create")
+      people.set("a1", { email: "another@elsewhere.example", email_verified: false })
+      const second = yield* signIn("a1")
+      expect(yield* who(second.session)).toEqual({ email: "ada@acme.example", role: "viewer" })
+      const { users } = (yield* call("GET", "/api/users", { cookie })).data
+      expect(users.map(({ email, invited }: Record<string, unknown>) => [email, invited])).toEqual([
+        ["owner@acme.example", false],
+        ["ada@acme.example", false]
+      ])
+    })
+  )
+
+  it.scoped("links a member by a verified address, once: another person with it is refused", () =>
+    Effect.gen(function* () {
+      const people = new Map<string, Person>([
+        ["b1", { email: "owner@acme.example", email_verified: true }],
+        ["b2", { email: "owner@acme.example", email_verified: true }]
+      ])
+      const { cookie } = yield* connected(yield* realProvider(redirectUri, people))
+      const linked = yield* signIn("b1")
+      expect(yield* who(linked.session)).toEqual({ email: "owner@acme.example", role: "owner" })
+      expect(yield* actions(cookie)).toContain("user.link")
+      expect((yield* signIn("b2")).location).toBe("/app?sso=account")
+    })
+  )
+
+  it.scoped(
+    "takes nobody over: not by an address of another tenant, of another domain, or that is not verified",
+    () =>
+      Effect.gen(function* () {
+        const people = new Map<string, Person>([
+          ["c1", { email: "eve@elsewhere.example", email_verified: true }],
+          ["c2", { email: "boss@acme.example", email_verified: true }],
+          ["c3", { email: "owner@acme.example", email_verified: false }],
+          ["c4", { email: "owner@acme.example" }],
+          ["c5", {}],
+          ["c6", { email: "eve@sub.acme.example", email_verified: true }]
+        ])
+        yield* connected(yield* realProvider(redirectUri, people))
+        // Of another tenant, with an address in the domain of this one.
+        yield* signedIn("boss@acme.example")
+        for (const [login, location] of [
+          ["c1", "/app?sso=account"],
+          ["c2", "/app?sso=account"],
+          ["c3", "/app?sso=email"],
+          ["c4", "/app?sso=email"],
+          ["c5", "/app?sso=email"],
+          ["c6", "/app?sso=account"]
+        ] as const) {
+          const refused = yield* signIn(login)
+          expect([login, refused.location, refused.session]).toEqual([login, location, undefined])
+        }
+        const sql = yield* SqlClient.SqlClient
+        expect(yield* sql`select 1 from user_identities`).toEqual([])
+      })
+  )
+
+  it.scoped("trusts an address that is not verified only where the connection says so", () =>
+    Effect.gen(function* () {
+      const people = new Map<string, Person>([["d1", { email: "ada@acme.example" }]])
+      yield* connected(yield* realProvider(redirectUri, people), { trustsEmail: true })
+      expect((yield* signIn("d1")).location).toBe("/app")
+    })
+  )
+
+  it.scoped("gives the highest role of the groups at each sign-in, and none without a group", () =>
+    Effect.gen(function* () {
+      const ada = (groups: ReadonlyArray<string>): Person => ({
+        email: "ada@acme.example",
+        email_verified: true,
+        groups
+      })
+      const people = new Map<string, Person>([["e1", ada(["staff"])]])
+      const { cookie } = yield* connected(yield* realProvider(redirectUri, people), {
+        groupRoles: [
+          { group: "staff", role: "agent" },
+          { group: "it", role: "admin" }
+        ],
+        defaultRole: null
+      })
+      const first = yield* signIn("e1")
+      expect(yield* who(first.session)).toMatchObject({ role: "agent" })
+      people.set("e1", ada(["it", "staff"]))
+      const second = yield* signIn("e1")
+      expect(yield* who(second.session)).toMatchObject({ role: "admin" })
+      people.set("e1", ada(["staff"]))
+      const third = yield* signIn("e1")
+      expect(yield* who(third.session)).toMatchObject({ role: "agent" })
+      // A demotion ends what was open.
+      expect(yield* who(second.session)).toBe(401)
+      people.set("e1", ada([]))
+      expect((yield* signIn("e1")).location).toBe("/app?sso=role")
+      expect((yield* actions(cookie)).filter((action: string) => action === "user.update")).toHaveLength(2)
+    })
+  )
+
+  it.scoped("never demotes the last owner", () =>
+    Effect.gen(function* () {
+      const people = new Map<string, Person>([
+        ["f1", { email: "owner@acme.example", email_verified: true, groups: ["staff"] }]
+      ])
+      yield* connected(yield* realProvider(redirectUri, people), {
+        groupRoles: [{ group: "staff", role: "viewer" }],
+        defaultRole: null
+      })
+      const signed = yield* signIn("f1")
+      expect(yield* who(signed.session)).toEqual({ email: "owner@acme.example", role: "owner" })
+      people.set("f1", { email: "owner@acme.example", email_verified: true, groups: [] })
+      expect(yield* who((yield* signIn("f1")).session)).toMatchObject({ role: "owner" })
+    })
+  )
+
+  it.scoped("adds nobody where the connection says so", () =>
+    Effect.gen(function* () {
+      const people = new Map<string, Person>([["g1", { email: "ada@acme.example", email_verified: true }]])
+      yield* connected(yield* realProvider(redirectUri, people), { createsPeople: false })
+      expect((yield* signIn("g1")).location).toBe("/app?sso=account")
+    })
+  )
+})
+
+layer(Server, { excludeTestServices: true })("What a provider answers", (it) => {
+  const attempt = (change: (provider: Effect.Effect.Success<typeof falseProvider>) => void) =>
+    Effect.gen(function* () {
+      const provider = yield* falseProvider
+      yield* connected(provider.issuer)
+      change(provider)
+      const { flow, page } = yield* begin()
+      const returned = yield* back(new URLSearchParams(provider.approve(page)), flow)
+      return [returned.location, returned.session !== undefined] as const
+    })
+  const over = (claims: Readonly<Record<string, unknown>>) =>
+    attempt(({ answers }) => (answers.claims = (made) => ({ ...made, ...claims })))
+  const now = () => Math.floor(Date.now() / 1_000)
+
+  it.scoped("leads in when all of it is right", () =>
+    Effect.gen(function* () {
+      expect(yield* attempt(() => undefined)).toEqual(["/app", true])
+      // Clocks differ a little.
+      expect(yield* over({ iat: now() + 30, exp: now() + 300 })).toEqual(["/app", true])
+    })
+  )
+
+  it.scoped("is refused with a wrong nonce, audience, issuer, time or authorized party", () =>
+    Effect.gen(function* () {
+      const wrong: ReadonlyArray<Readonly<Record<string, unknown>>> = [
+        { nonce: "another" },
+        { nonce: undefined },
+        { aud: "another-client" },
+        { aud: [clientId, "another-client"], azp: "another-client" },
+        { iss: "https://accounts.example" },
+        { exp: now() - 120 },
+        { exp: undefined },
+        { iat: now() + 3_600, exp: now() + 7_200 },
+        { iat: undefined },
+        { sub: "" },
+        { sub: undefined }
+      ]
+      for (const claims of wrong) {
+        expect([claims, yield* over(claims)]).toEqual([claims, ["/app?sso=provider", false]])
+      }
+    })
+  )
+
+  it.scoped(
+    "is refused unsigned, signed by the client's secret, and signed by a key that is not the provider's",
+    () =>
+      Effect.gen(function* () {
+        expect(yield* attempt(({ answers }) => (answers.alg = "none"))).toEqual(["/app?sso=provider", false])
+        expect(yield* attempt(({ answers }) => (answers.alg = "HS256"))).toEqual(["/app?sso=provider", false])
+        expect(yield* attempt(({ answers }) => (answers.forged = true))).toEqual(["/app?sso=provider", false])
+      })
+  )
+
+  it.scoped("is read with a new key at once when the provider has changed it", () =>
+    Effect.gen(function* () {
+      const provider = yield* falseProvider
+      yield* connected(provider.issuer)
+      const once = Effect.gen(function* () {
+        const { flow, page } = yield* begin()
+        return (yield* back(new URLSearchParams(provider.approve(page)), flow)).location
+      })
+      expect(yield* once).toBe("/app")
+      expect(yield* once).toBe("/app")
+      // The description and the keys are kept.
+      expect(provider.seen.filter((line) => line === "GET /keys")).toHaveLength(1)
+      provider.rotate("second")
+      expect(yield* once).toBe("/app")
+    })
+  )
+
+  it.scoped(
+    "is refused from another browser, a second time, with another state, and from another issuer",
+    () =>
+      Effect.gen(function* () {
+        const provider = yield* falseProvider
+        yield* connected(provider.issuer)
+        const { flow, page } = yield* begin()
+        const other = yield* begin()
+        const good = provider.approve(page)
+        const go = (query: Record<string, string>, cookie: string) =>
+          Effect.map(back(new URLSearchParams(query), cookie), ({ location }) => location)
+        expect(yield* go(good, "")).toBe("/app?sso=retry")
+        expect(yield* go(good, other.flow)).toBe("/app?sso=retry")
+        expect(yield* go({ ...good, state: "another" }, flow)).toBe("/app?sso=retry")
+        expect(yield* go(good, "spoke_sso=v1.x.y")).toBe("/app?sso=retry")
+        expect(yield* go({ ...good, iss: "https://evil.example" }, flow)).toBe("/app?sso=provider")
+        const { iss: _, ...withoutIssuer } = good
+        expect(yield* go(withoutIssuer, flow)).toBe("/app?sso=provider")
+        expect(
+          yield* go({ state: good["state"] ?? "", iss: provider.issuer, error: "access_denied" }, flow)
+        ).toBe("/app?sso=denied")
+        expect(yield* go(good, flow)).toBe("/app")
+        expect(yield* go(good, flow)).toBe("/app?sso=provider")
+      })
+  )
+
+  it.scoped("is refused when the connection was changed meanwhile", () =>
+    Effect.gen(function* () {
+      const provider = yield* falseProvider
+      const another = yield* falseProvider
+      const { cookie } = yield* connected(provider.issuer)
+      const { flow, page } = yield* begin()
+      yield* call("PUT", "/api/single-sign-on", { cookie, body: settings(another.issuer) })
+      const { location } = yield* back(new URLSearchParams(provider.approve(page)), flow)
+      expect(location).toBe("/app?sso=retry")
+    })
+  )
+
+  it.scoped(
+    "is not asked for where its description names another issuer, or a page that is no web page",
+    () =>
+      Effect.gen(function* () {
+        for (const change of [
+          { issuer: "https://accounts.example" },
+          { authorization_endpoint: "javascript:alert(1)" },
+          { jwks_uri: undefined }
+        ]) {
+          const provider = yield* falseProvider
+          yield* connected(provider.issuer)
+          provider.answers.discovery = (document) => ({ ...document, ...change })
+          const { error, status } = yield* call("POST", "/api/auth/sso", {
+            body: { email: "ada@acme.example" }
+          })
+          expect([change, status, error.code]).toEqual([change, 503, "SERVICE_UNAVAILABLE"])
+        }
+      })
+  )
+})
+
+layer(Server, { excludeTestServices: true })("The connection of a tenant", (it) => {
+  const issuer = "https://accounts.example"
+
+  it.effect("never shows its secret, and gives it to no other issuer", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* connected(issuer)
+      const shown = yield* call("GET", "/api/single-sign-on", { cookie })
+      expect(shown.text).not.toContain(clientSecret)
+      expect(shown.data).toMatchObject({ redirectUri, connection: { issuer, allowsPasswords: true } })
+      const { clientSecret: _, ...rest } = settings(issuer)
+      const kept = yield* call("PUT", "/api/single-sign-on", { cookie, body: { ...rest, trustsEmail: true } })
+      expect([kept.status, kept.data.connection.trustsEmail]).toEqual([200, true])
+      const moved = yield* call("PUT", "/api/single-sign-on", {
+        cookie,
+        body: { ...rest, issuer: "https://evil.example" }
+      })
+      expect([moved.status, moved.error.code]).toEqual([400, "VALIDATION_ERROR"])
+      const sql = yield* SqlClient.SqlClient
+      const [row] = yield* sql<{
+        readonly secret: string
+      }>`select client_secret as secret from sso_connections`
+      expect(row?.secret).toMatch(/^v1\./)
+    })
+  )
+
+  it.effect("counts for a domain once the operator has confirmed it, and for one tenant alone", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const one = yield* signedIn("one@acme.example")
+      const two = yield* signedIn("two@other.example")
+      for (const { cookie } of [one, two]) {
+        yield* call("PUT", "/api/single-sign-on", { cookie, body: settings(issuer) })
+      }
+      const asked = call("POST", "/api/auth/sso", { body: { email: "ada@acme.example" } })
+      expect((yield* asked).status).toBe(404)
+      const domain = (tenantId: string, name = "acme.example") =>
+        `/api/operator/tenants/${tenantId}/domains/${name}`
+      expect((yield* operate("PUT", domain(one.tenantId))).status).toBe(200)
+      expect((yield* operate("PUT", domain(one.tenantId))).status).toBe(200)
+      expect((yield* operate("PUT", domain(two.tenantId))).status).toBe(409)
+      expect((yield* operate("PUT", domain(two.tenantId, "unclaimed.example"))).status).toBe(404)
+      // The provider cannot be reached in a test, which is another answer than before.
+      expect((yield* asked).status).toBe(503)
+      expect((yield* operate("DELETE", domain(one.tenantId))).status).toBe(200)
+      expect((yield* asked).status).toBe(404)
+      expect((yield* operate("PUT", domain(two.tenantId))).status).toBe(200)
+    })
+  )
+
+  it.scoped("ends what it opened when it is removed", () =>
+    Effect.gen(function* () {
+      const provider = yield* falseProvider
+      const { cookie } = yield* connected(provider.issuer)
+      const { flow, page } = yield* begin()
+      const { session } = yield* back(new URLSearchParams(provider.approve(page)), flow)
+      expect(yield* who(session)).toMatchObject({ email: "ada@acme.example" })
+      expect((yield* call("DELETE", "/api/single-sign-on", { cookie })).status).toBe(200)
+      expect(yield* who(session)).toBe(401)
+      expect((yield* call("DELETE", "/api/single-sign-on", { cookie })).status).toBe(404)
+      expect((yield* call("GET", "/api/single-sign-on", { cookie })).data.connection).toBeNull()
+    })
+  )
+
+  it.effect("is refused with an issuer, a domain or a role that is none", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const { cookie } = yield* signedIn("owner@acme.example")
+      for (const wrong of [
+        { issuer: "http://accounts.example" },
+        { issuer: "https://a:b@accounts.example" },
+        { issuer: "https://accounts.example/?a=b" },
+        { issuer: "file:///etc/passwd" },
+        { domains: ["acme"] },
+        { domains: ["*.example"] },
+        { groupRoles: [{ group: "a", role: "root" }] },
+        { defaultRole: "root" },
+        { clientSecret: "" }
+      ]) {
+        const { error, status } = yield* call("PUT", "/api/single-sign-on", {
+          cookie,
+          body: { ...settings(issuer), ...wrong }
+        })
+        expect([wrong, status, error?.code]).toEqual([wrong, 400, "VALIDATION_ERROR"])
+      }
+    })
+  )
+})
