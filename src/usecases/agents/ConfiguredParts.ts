@@ -2,7 +2,6 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
@@ -20,6 +19,7 @@ import {
   ValidationError
 } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
+import { canonical } from "../../domain/Json.ts"
 import { ConfiguredSource, hasContent } from "../../domain/knowledge/Source.ts"
 import { ConfiguredPartStore, type SourcePart, type ToolPart } from "../../store/agents/ConfiguredParts.ts"
 import { Sources } from "../knowledge/Sources.ts"
@@ -61,15 +61,8 @@ const tooMany = () =>
     message: `There are more sources and tools than one file may hold (${maxParts} of ${maxPartsLength} characters). Ask for the agents alone.`
   })
 
-const sorted = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (!Predicate.isRecord(value)) return value
-  const entries = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1))
-  return Object.fromEntries(entries.map(([name, member]) => [name, sorted(member)]))
-}
-
 /** The database does not keep the order of fields. */
-const same = (one: unknown, other: unknown) => JSON.stringify(sorted(one)) === JSON.stringify(sorted(other))
+const same = (one: unknown, other: unknown) => canonical(one) === canonical(other)
 
 const decodeSource = Schema.decodeUnknownEither(ConfiguredSource)
 const encodeSource = Schema.encodeSync(ConfiguredSource)

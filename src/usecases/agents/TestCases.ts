@@ -20,6 +20,7 @@ import type { AgentId, RunId } from "../../domain/Ids.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
+import { fieldsOf } from "./Measured.ts"
 
 const missing = () => new NotFound({ message: "There is no such test case." })
 const missingAgent = () => new NotFound({ message: "There is no such agent." })
@@ -34,20 +35,6 @@ const sourcesOf = (citations: ReadonlyArray<Citation>): ReadonlyArray<string> =>
       .filter((name) => name !== "" && name.length <= maxExpectationLength)
   )
 ]
-
-const fieldsOf = ({
-  expectFacts,
-  expectRefusal,
-  expectSources,
-  note,
-  question
-}: TestCase): TestCaseFields => ({
-  question,
-  expectSources,
-  expectFacts,
-  ...(expectRefusal === null ? {} : { expectRefusal }),
-  ...(note === null ? {} : { note })
-})
 
 export class TestCases extends Effect.Service<TestCases>()("usecases/agents/TestCases", {
   effect: Effect.gen(function* () {

@@ -6,8 +6,9 @@ import {
   refuses,
   type Reply,
   states
-} from "../../../../src/app/cli/eval/Judge.ts"
-import { compare, summarize, words } from "../../../../src/app/cli/eval/Report.ts"
+} from "../../src/domain/agents/evaluation/Judge.ts"
+import { words } from "../../src/app/cli/eval/Words.ts"
+import { compare, summarize } from "../../src/domain/agents/evaluation/Report.ts"
 
 const citation = (index: number, given: Partial<Citation> = {}): Citation => ({
   index,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { bootstrap, mean, percentile, wilson } from "../../../../src/app/cli/eval/Statistics.ts"
+import { bootstrap, mean, percentile, wilson } from "../../src/domain/agents/evaluation/Statistics.ts"
 
 const share = FastCheck.integer({ min: 1, max: 500 }).chain((of) =>
   FastCheck.tuple(FastCheck.integer({ min: 0, max: of }), FastCheck.constant(of))
