@@ -303,7 +303,7 @@ export const layer = <E = never, R = never>(
     Channels.Default,
     Configurations.Default.pipe(
       Layer.provide(ConfiguredParts.Default),
-      Layer.provide(Layer.mergeAll(Agents.Default, Sources.Default, Tools.Default))
+      Layer.provide(Layer.mergeAll(Agents.Default, Sources.Default, TestCases.Default, Tools.Default))
     ),
     Conversations.Default,
     Crawls.Default,

@@ -66,7 +66,8 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
     const against = Effect.fn("PublishGate.against")(function* (
       scope: AgentScope,
       { minPass, noRegression }: PublishThreshold,
-      settings: AgentSettings
+      settings: AgentSettings,
+      publishedBefore: number | null
     ) {
       const { rows } = yield* cases.page(scope, { limit: maxTestCases })
       if (rows.length === 0) return
@@ -84,7 +85,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
       }
       const published = yield* agents.find(scope, scope.agentId)
       if (!noRegression || Option.isNone(published)) return
-      const { publishedVersion } = published.value
+      const publishedVersion = publishedBefore ?? published.value.publishedVersion
       const before = yield* agents.recorded(scope, scope.agentId, publishedVersion)
       if (Option.isNone(before) || settingsHash(before.value) === wanted) return
       const baseline = yield* measuredOf(scope, settingsHash(before.value), asked)
@@ -103,16 +104,25 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
     const check = Effect.fn("PublishGate.check")(function* <E>(
       { tenantId }: TenantScope,
       agentId: AgentId,
-      settings: Effect.Effect<AgentSettings, E>
+      settings: Effect.Effect<AgentSettings, E>,
+      publishedBefore: number | null = null
     ) {
       const scope = { tenantId, agentId }
       const threshold = yield* thresholds.find(scope)
       if (threshold.minPass === null && !threshold.noRegression) return
-      yield* against(scope, threshold, yield* settings)
+      yield* against(scope, threshold, yield* settings, publishedBefore)
     })
 
-    /** Whether it could be published, of a version that the agent has. */
-    const checkVersion = (scope: TenantScope, agentId: AgentId, version: number) =>
+    /**
+     * {@link check} of a version that the agent has. `publishedBefore` is the version that it takes the place of, where that
+     * is no longer the published one.
+     */
+    const checkVersion = (
+      scope: TenantScope,
+      agentId: AgentId,
+      version: number,
+      publishedBefore: number | null = null
+    ) =>
       check(
         scope,
         agentId,
@@ -122,7 +132,8 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
             onNone: () => new NotFound({ message: "The agent has no such version." }),
             onSome: (settings) => Effect.succeed(settings)
           })
-        )
+        ),
+        publishedBefore
       )
 
     return { find, set, check, checkVersion } as const

@@ -81,6 +81,10 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
       return made.length === cases.length ? made : yield* full()
     })
 
+    /** Those of a file, all or none of them. */
+    const add = (scope: TenantScope, agentId: AgentId, fields: ReadonlyArray<TestCaseFields>) =>
+      added(scope, agentId, fields, "file")
+
     const single = (made: ReadonlyArray<TestCase>) => {
       const [first] = made
       return first === undefined ? full() : Effect.succeed(first)
@@ -102,7 +106,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
           details: { issues: [{ path: ["text"], message: cases.left }] }
         })
       }
-      return yield* added(scope, agentId, cases.right, "file")
+      return yield* add(scope, agentId, cases.right)
     })
 
     /**
@@ -143,6 +147,6 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
       if (!(yield* store.remove(scope, id))) return yield* missing()
     })
 
-    return { list, exported, create, importFile, fromRun, update, remove } as const
+    return { list, exported, add, create, importFile, fromRun, update, remove } as const
   })
 }) {}

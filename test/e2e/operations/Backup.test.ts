@@ -59,6 +59,8 @@ const awkward = `
     join passages p on p.tenant_id = r.tenant_id and p.hash = '\\x00ff5c6e' limit 1;
   insert into user_invitations (token_hash, user_id, invited_by, role, expires_at)
     select '\\x00ff5c6e', id, id, 'agent', '2199-01-01' from users limit 1;
+  insert into publish_thresholds (tenant_id, agent_id, min_pass, no_regression)
+    select tenant_id, id, 0.1, true from agents limit 1 on conflict do nothing;
   insert into webhook_deliveries (event_id, endpoint_id, type, ids, answer_text)
     select 'evt_1', id, 'turn.settled', '{"n": 1.10}', E'\\u2028' from webhook_endpoints limit 1`
 
