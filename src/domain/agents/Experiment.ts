@@ -24,7 +24,7 @@ const maxTurns = 200
 /** Tokens of one experiment, where the request does not say. */
 export const defaultMaxTokens = 2_000_000
 
-export const ExperimentStatus = Schema.Literal("queued", "running", "complete", "cancelled", "failed")
+const ExperimentStatus = Schema.Literal("queued", "running", "complete", "cancelled", "failed")
 
 const { name: _, ...settings } = CreateAgent.fields
 
